@@ -1,0 +1,51 @@
+/* base/list.h - an intrusive, circular, doubly linked list.
+ *
+ * A `struct list_link` inside an element is its place in one list. The head is a link too; an empty
+ * head points to itself. All operations are O(1). Pure. */
+#ifndef BOURSE_BASE_LIST_H
+#define BOURSE_BASE_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct list_link {
+    struct list_link *previous;
+    struct list_link *next;
+};
+
+/* The element that contains `link` as its member `member`. */
+#define LIST_ELEMENT(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
+
+static inline void list_init(struct list_link *head)
+{
+    head->previous = head;
+    head->next = head;
+}
+
+static inline bool list_empty(const struct list_link *head)
+{
+    return head->next == head;
+}
+
+static inline void list_insert_before(struct list_link *position, struct list_link *link)
+{
+    link->previous = position->previous;
+    link->next = position;
+    position->previous->next = link;
+    position->previous = link;
+}
+
+static inline void list_append(struct list_link *head, struct list_link *link)
+{
+    list_insert_before(head, link);
+}
+
+/* Leaves `link` pointing to itself, so that removing it twice is harmless. */
+static inline void list_remove(struct list_link *link)
+{
+    link->previous->next = link->next;
+    link->next->previous = link->previous;
+    list_init(link);
+}
+
+#endif

@@ -1,0 +1,228 @@
+#include "base/text.h"
+
+#include <assert.h>
+#include <string.h>
+
+void text_hex(const void *bytes, size_t length, char *ret_text)
+{
+    static const char digits[] = "0123456789abcdef";
+    const uint8_t *in = bytes;
+    for (size_t i = 0; i < length; i++) {
+        ret_text[2 * i] = digits[in[i] >> 4];
+        ret_text[2 * i + 1] = digits[in[i] & 15];
+    }
+    ret_text[2 * length] = '\0';
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    if (c >= 'a' && c <= 'f') {
+        return c - 'a' + 10;
+    }
+    if (c >= 'A' && c <= 'F') {
+        return c - 'A' + 10;
+    }
+    return -1;
+}
+
+bool text_unhex(const char *text, void *ret_bytes, size_t length)
+{
+    for (size_t i = 0; i < 2 * length; i++) {
+        if (hex_value(text[i]) < 0) { /* the NUL ends here too */
+            return false;
+        }
+    }
+    if (text[2 * length] != '\0') {
+        return false;
+    }
+    uint8_t *out = ret_bytes;
+    for (size_t i = 0; i < length; i++) {
+        out[i] = (uint8_t)(hex_value(text[2 * i]) << 4 | hex_value(text[2 * i + 1]));
+    }
+    return true;
+}
+
+static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+size_t text_base64_size(size_t length)
+{
+    return (length + 2) / 3 * 4;
+}
+
+void text_base64(const void *bytes, size_t length, char *ret_text)
+{
+    const uint8_t *in = bytes;
+    char *out = ret_text;
+    for (size_t i = 0; i < length; i += 3) {
+        size_t left = length - i;
+        uint32_t group = (uint32_t)in[i] << 16;
+        group |= left > 1 ? (uint32_t)in[i + 1] << 8 : 0;
+        group |= left > 2 ? (uint32_t)in[i + 2] : 0;
+        *out++ = base64_digits[group >> 18];
+        *out++ = base64_digits[group >> 12 & 63];
+        *out++ = left > 1 ? base64_digits[group >> 6 & 63] : '=';
+        *out++ = left > 2 ? base64_digits[group & 63] : '=';
+    }
+    *out = '\0';
+}
+
+static int base64_value(char c)
+{
+    if (c >= 'A' && c <= 'Z') {
+        return c - 'A';
+    }
+    if (c >= 'a' && c <= 'z') {
+        return c - 'a' + 26;
+    }
+    if (c >= '0' && c <= '9') {
+        return c - '0' + 52;
+    }
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+bool text_unbase64(const char *text, size_t text_length, void *ret_bytes, size_t capacity, size_t *ret_length)
+{
+    if (text_length % 4 != 0) {
+        return false;
+    }
+    size_t padding = 0;
+    if (text_length > 0 && text[text_length - 1] == '=') {
+        padding = text[text_length - 2] == '=' ? 2 : 1;
+    }
+    size_t length = text_length / 4 * 3 - padding;
+    if (length > capacity) {
+        return false;
+    }
+    uint8_t *out = ret_bytes;
+    size_t written = 0;
+    for (size_t i = 0; i < text_length; i += 4) {
+        uint32_t group = 0;
+        for (size_t k = 0; k < 4; k++) {
+            bool pad = i + k >= text_length - padding;
+            int value = pad ? 0 : base64_value(text[i + k]);
+            if (value < 0) {
+                return false;
+            }
+            group = group << 6 | (uint32_t)value;
+        }
+        for (size_t k = 0; k < 3; k++) {
+            uint8_t byte = (uint8_t)(group >> (16 - 8 * k));
+            if (written < length) {
+                out[written++] = byte;
+            } else if (byte != 0) {
+                return false; /* spare bits must be zero: one text for one value */
+            }
+        }
+    }
+    *ret_length = length;
+    return true;
+}
+
+/* Length of the well-formed UTF-8 sequence at `text` (RFC 3629), or 0. */
+static size_t utf8_length(const uint8_t *text, size_t left, uint32_t *ret_point)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length = text[0] < 0x80 ? 1 : text[0] >> 5 == 6 ? 2 : text[0] >> 4 == 14 ? 3 : text[0] >> 3 == 30 ? 4 : 0;
+    if (length == 0 || length > left) {
+        return 0;
+    }
+    uint32_t point = length == 1 ? text[0] : text[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if (text[i] >> 6 != 2) {
+            return 0;
+        }
+        point = point << 6 | (text[i] & 0x3fu);
+    }
+    if (point < least[length] || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff)) {
+        return 0;
+    }
+    *ret_point = point;
+    return length;
+}
+
+static bool is_unsafe_point(uint32_t point)
+{
+    bool control = point < 0x20 || (point >= 0x7f && point < 0xa0);
+    bool bidirectional = point == 0x061c || point == 0x200e || point == 0x200f ||
+                         (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+    return control || bidirectional;
+}
+
+void text_printable(const char *text, size_t length, char *ret_text, size_t capacity)
+{
+    assert(capacity > 0);
+    const uint8_t *in = (const uint8_t *)text;
+    size_t written = 0;
+    for (size_t i = 0; i < length;) {
+        uint32_t point = 0;
+        size_t size = utf8_length(in + i, length - i, &point);
+        bool safe = size > 0 && !is_unsafe_point(point);
+        size_t needed = safe ? size : 1;
+        if (written + needed >= capacity) {
+            break;
+        }
+        if (safe) {
+            memcpy(ret_text + written, in + i, size);
+        } else {
+            ret_text[written] = '?';
+        }
+        written += needed;
+        i += size > 0 ? size : 1;
+    }
+    ret_text[written] = '\0';
+}
+
+enum { NEAREST_MAX = 40 };
+
+/* Edit distance with transpositions of neighbours (optimal string alignment). */
+static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    size_t row[3][NEAREST_MAX + 1];
+    for (size_t j = 0; j <= b_length; j++) {
+        row[1][j] = j;
+    }
+    for (size_t i = 1; i <= a_length; i++) {
+        size_t *now = row[(i + 1) % 3];
+        const size_t *before = row[i % 3];
+        const size_t *two_before = row[(i + 2) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            size_t best = before[j - 1] + (a[i - 1] != b[j - 1]);
+            best = before[j] + 1 < best ? before[j] + 1 : best;
+            best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && two_before[j - 2] + 1 < best) {
+                best = two_before[j - 2] + 1;
+            }
+            now[j] = best;
+        }
+    }
+    return row[(a_length + 1) % 3][b_length];
+}
+
+const char *text_nearest(const char *text, const char *const *names, size_t count)
+{
+    size_t length = strlen(text);
+    if (length == 0 || length > NEAREST_MAX) {
+        return NULL;
+    }
+    size_t limit = length / 3 < 1 ? 1 : length / 3 > 3 ? 3 : length / 3;
+    const char *nearest = NULL;
+    for (size_t i = 0; i < count; i++) {
+        size_t name_length = strlen(names[i]);
+        if (name_length > NEAREST_MAX) {
+            continue;
+        }
+        size_t distance = edit_distance(text, length, names[i], name_length);
+        if (distance <= limit) {
+            nearest = names[i];
+            limit = distance == 0 ? 0 : distance - 1;
+            if (distance <= 1) {
+                break;
+            }
+        }
+    }
+    return nearest;
+}

@@ -1,0 +1,37 @@
+# How everything is compiled: the language, the warnings, the hardening, the sanitizers.
+
+option(BOURSE_TESTS "build the tests" ON)
+option(BOURSE_FUZZ "build the libFuzzer targets (clang)" OFF)
+option(BOURSE_WERROR "warnings are errors" OFF)
+set(BOURSE_SANITIZE "" CACHE STRING "sanitizers, as -fsanitize takes them")
+
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+
+add_library(bourse_flags INTERFACE)
+target_compile_definitions(bourse_flags INTERFACE _GNU_SOURCE BOURSE_VERSION="${PROJECT_VERSION}")
+target_compile_options(bourse_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
+  -fno-omit-frame-pointer -fstack-protector-strong)
+target_include_directories(bourse_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+if(BOURSE_WERROR)
+  target_compile_options(bourse_flags INTERFACE -Werror)
+endif()
+if(BOURSE_SANITIZE)
+  target_compile_options(bourse_flags INTERFACE -fsanitize=${BOURSE_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(bourse_flags INTERFACE -fsanitize=${BOURSE_SANITIZE})
+else()
+  target_compile_options(bourse_flags INTERFACE $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
+endif()
+target_link_options(bourse_flags INTERFACE -Wl,-z,relro,-z,now)
+
+# assert stays on in every build: it states what the code relies on.
+foreach(config RELEASE RELWITHDEBINFO MINSIZEREL)
+  string(REPLACE "-DNDEBUG" "" CMAKE_C_FLAGS_${config} "${CMAKE_C_FLAGS_${config}}")
+endforeach()

@@ -1,0 +1,36 @@
+# bourse-broker, bourse-provider, bourse; and two helpers they start: bourse-audit, which shares no
+# code with the exchange or the ledger, and bourse-worker, PID 1 of every jail, static so that it
+# runs inside any root image.
+
+function(program name)
+  cmake_parse_arguments(PARSE_ARGV 1 PROGRAM "" "" "SOURCES;LINKS")
+  foreach(source ${PROGRAM_SOURCES})
+    if(NOT EXISTS ${CMAKE_SOURCE_DIR}/${source} AND NOT IS_ABSOLUTE ${source})
+      return()
+    endif()
+  endforeach()
+  if(NOT PROGRAM_SOURCES)
+    return()
+  endif()
+  add_executable(${name} ${PROGRAM_SOURCES})
+  target_link_libraries(${name} PRIVATE bourse_flags ${PROGRAM_LINKS})
+endfunction()
+
+program(bourse-broker SOURCES broker/main.c LINKS broker)
+program(bourse-audit SOURCES broker/audit_main.c LINKS audit)
+program(bourse-provider SOURCES provider/main.c LINKS provider)
+
+file(GLOB command_sources CONFIGURE_DEPENDS consumer/command/*.c)
+program(bourse SOURCES ${command_sources} LINKS consumer)
+
+# The worker: no sanitizer (it runs under a system-call filter and tight limits), no library but libc.
+file(GLOB worker_sources CONFIGURE_DEPENDS provider/worker/*.c)
+if(worker_sources)
+  add_executable(bourse-worker ${worker_sources})
+  target_include_directories(bourse-worker PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_definitions(bourse-worker PRIVATE _GNU_SOURCE)
+  target_compile_options(bourse-worker PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla
+    -Wstrict-prototypes -Wmissing-prototypes -O2 -fstack-protector-strong)
+  set_target_properties(bourse-worker PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF POSITION_INDEPENDENT_CODE OFF)
+  target_link_options(bourse-worker PRIVATE -static)
+endif()

@@ -1,0 +1,74 @@
+# One library per room, so that a forbidden include fails to link. `room(NAME sources... LINKS libs...)`.
+
+function(room name)
+  cmake_parse_arguments(PARSE_ARGV 1 ROOM "" "" "SOURCES;LINKS")
+  if(NOT ROOM_SOURCES)
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE bourse_flags ${ROOM_LINKS})
+    return()
+  endif()
+  add_library(${name} STATIC ${ROOM_SOURCES})
+  target_link_libraries(${name} PUBLIC ${ROOM_LINKS} PRIVATE bourse_flags)
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+endfunction()
+
+# The one definition of the wire schema, compiled apart: generated code is not held to our warnings.
+set(SCHEMA ${CMAKE_BINARY_DIR}/generated/protocol/bourse.pb-c)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/generated/protocol)
+add_custom_command(
+  OUTPUT ${SCHEMA}.c ${SCHEMA}.h
+  COMMAND ${PROTOC_C} --c_out=${CMAKE_BINARY_DIR}/generated -I ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/protocol/bourse.proto
+  DEPENDS ${CMAKE_SOURCE_DIR}/protocol/bourse.proto VERBATIM)
+add_library(schema STATIC ${SCHEMA}.c ${SCHEMA}.h)
+target_link_libraries(schema PUBLIC PkgConfig::PROTOBUFC)
+target_include_directories(schema SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated)
+if(BOURSE_SANITIZE)
+  target_compile_options(schema PRIVATE -fsanitize=${BOURSE_SANITIZE})
+endif()
+
+file(GLOB base_sources CONFIGURE_DEPENDS base/*.c)
+file(GLOB formats_sources CONFIGURE_DEPENDS formats/*.c)
+file(GLOB protocol_sources CONFIGURE_DEPENDS protocol/*.c)
+file(GLOB matching_sources CONFIGURE_DEPENDS matching/*.c)
+file(GLOB planner_sources CONFIGURE_DEPENDS planner/*.c)
+file(GLOB exchange_sources CONFIGURE_DEPENDS exchange/*.c)
+file(GLOB runtime_sources CONFIGURE_DEPENDS runtime/*.c)
+file(GLOB ledger_sources CONFIGURE_DEPENDS ledger/*.c)
+list(FILTER ledger_sources EXCLUDE REGEX "/sqlite[^/]*\\.c$")
+file(GLOB ledger_sqlite_sources CONFIGURE_DEPENDS ledger/sqlite*.c)
+
+# Pure cores.
+room(base SOURCES ${base_sources} LINKS PkgConfig::CRYPTO)
+room(formats SOURCES ${formats_sources} LINKS base PkgConfig::YAML)
+room(protocol SOURCES ${protocol_sources} LINKS base schema PkgConfig::SODIUM)
+room(matching SOURCES ${matching_sources} LINKS base)
+room(ledger SOURCES ${ledger_sources} LINKS base PkgConfig::SODIUM)
+room(planner SOURCES ${planner_sources} LINKS base)
+room(exchange SOURCES ${exchange_sources} LINKS matching ledger planner base)
+
+# Adapters: the world behind small functions.
+room(ledger_sqlite SOURCES ${ledger_sqlite_sources} LINKS ledger base PkgConfig::SQLITE)
+room(runtime SOURCES ${runtime_sources} LINKS protocol formats base PkgConfig::ZMQ PkgConfig::SODIUM Threads::Threads)
+
+# Shells. Each session is a pure core of its own.
+file(GLOB broker_sources CONFIGURE_DEPENDS broker/*.c)
+list(FILTER broker_sources EXCLUDE REGEX "/(main|audit[^/]*)\\.c$")
+file(GLOB audit_sources CONFIGURE_DEPENDS broker/audit*.c)
+list(FILTER audit_sources EXCLUDE REGEX "/audit_main\\.c$")
+room(broker SOURCES ${broker_sources}
+  LINKS exchange ledger_sqlite ledger protocol formats runtime PkgConfig::JANSSON Threads::Threads)
+room(audit SOURCES ${audit_sources} LINKS protocol base PkgConfig::SQLITE PkgConfig::JANSSON)
+
+file(GLOB provider_session_sources CONFIGURE_DEPENDS provider/session*.c)
+file(GLOB provider_sources CONFIGURE_DEPENDS provider/*.c provider/executors/*.c)
+list(FILTER provider_sources EXCLUDE REGEX "/(main|session[^/]*)\\.c$")
+room(provider_session SOURCES ${provider_session_sources} LINKS protocol base)
+room(provider SOURCES ${provider_sources}
+  LINKS provider_session runtime formats PkgConfig::HWLOC PkgConfig::SECCOMP PkgConfig::JANSSON)
+
+file(GLOB consumer_session_sources CONFIGURE_DEPENDS consumer/session*.c)
+file(GLOB consumer_sources CONFIGURE_DEPENDS consumer/*.c)
+list(FILTER consumer_sources EXCLUDE REGEX "/session[^/]*\\.c$")
+room(consumer_session SOURCES ${consumer_session_sources} LINKS protocol base)
+room(consumer SOURCES ${consumer_sources}
+  LINKS consumer_session ledger planner formats runtime protocol PkgConfig::JANSSON)

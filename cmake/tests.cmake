@@ -1,0 +1,40 @@
+# tests/unit/test_X.c and tests/property/prop_X.c become one program each, linked to every room; a
+# test exits 77 to be shown as skipped. Integration tests are scripts given the build's bin folder.
+
+find_library(SUBUNIT subunit)
+add_library(test_support INTERFACE)
+target_link_libraries(test_support INTERFACE bourse_flags PkgConfig::CHECK
+  broker audit exchange ledger_sqlite ledger matching planner provider provider_session consumer consumer_session
+  runtime formats protocol base m)
+if(SUBUNIT)
+  target_link_libraries(test_support INTERFACE ${SUBUNIT})
+endif()
+target_compile_definitions(test_support INTERFACE
+  BOURSE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" BOURSE_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
+
+file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
+if(support_sources)
+  add_library(test_support_code STATIC ${support_sources})
+  target_link_libraries(test_support_code PUBLIC test_support)
+  set(support_lib test_support_code)
+else()
+  set(support_lib test_support)
+endif()
+
+file(GLOB test_sources CONFIGURE_DEPENDS tests/unit/test_*.c tests/property/prop_*.c tests/golden/golden_*.c
+  tests/sim/sim_*.c tests/jail/jail_*.c)
+foreach(source ${test_sources})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(${name} ${source})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ${support_lib})
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+endforeach()
+
+file(GLOB script_tests CONFIGURE_DEPENDS tests/integration/test_*.sh)
+foreach(script ${script_tests})
+  get_filename_component(name ${script} NAME_WE)
+  add_test(NAME integration_${name} COMMAND bash ${script} ${CMAKE_BINARY_DIR}/bin)
+  set_tests_properties(integration_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900 RUN_SERIAL ON)
+endforeach()

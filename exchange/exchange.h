@@ -1,0 +1,318 @@
+/* exchange/exchange.h - the exchange as one deterministic state machine: one command in, effects out.
+ *
+ * exchange_step never sends, stores, reads a clock or draws a number: log time, the sender's verified
+ * account and every id are arguments; what must happen outside comes back as effects, which the caller
+ * releases once the command is durable (design.md D2). The same commands give the same effects, the same
+ * bytes of state hash and the same snapshot, everywhere (P8). Money lives in ledger/accounts.h, who meets
+ * whom in matching/book.h; here live accounts' rights, ids, providers, jobs, subtasks, leases and attempts.
+ *
+ * Lifecycles, each one enum and one table of moves (exchange/lifecycle.h):
+ *   job      OPEN -> DONE | FAILED | CANCELLED
+ *   subtask  WAITING -> RUNNING -> ACCEPTED | FAILED | WAITING (again), any -> CANCELLED
+ *   lease    ACTIVE -> SUSPECT -> ACTIVE, ACTIVE | SUSPECT -> ENDING -> ENDED
+ *   provider AWAY -> PRESENT -> SUSPECT -> PRESENT | AWAY */
+#ifndef BOURSE_EXCHANGE_EXCHANGE_H
+#define BOURSE_EXCHANGE_EXCHANGE_H
+
+#include "base/id.h"
+#include "base/requirement.h"
+#include "ledger/record.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct exchange;
+
+enum { EXCHANGE_NO_ACCOUNT = UINT32_MAX, EXCHANGE_NAME_SIZE = 64 };
+
+struct exchange_limits { /* every cap of the state; reject codes name them */
+    uint32_t accounts, invitations;
+    uint32_t ids_per_account; /* idempotency window, D7 */
+    uint32_t devices_per_provider, asks;
+    uint32_t jobs, jobs_per_account;
+    uint32_t leases, attempts;
+    uint64_t subtasks;        /* over all jobs */
+    uint32_t cells, classes;
+};
+struct exchange_limits exchange_limits_default(void);
+
+/* An empty exchange before its genesis command; NULL when out of memory. */
+struct exchange *exchange_create(const struct exchange_limits *limits);
+void exchange_destroy(struct exchange **self);
+
+/* ---------------------------------------------------------------- commands */
+
+enum exchange_command_type {
+    EXCHANGE_GENESIS = 1,
+    EXCHANGE_TICK,
+    EXCHANGE_JOIN,
+    EXCHANGE_MINT,
+    EXCHANGE_INVITE,
+    EXCHANGE_FREEZE,
+    EXCHANGE_HALT,
+    EXCHANGE_ADVERTISE,
+    EXCHANGE_ASK,
+    EXCHANGE_CANCEL_ORDER,
+    EXCHANGE_STATEMENT,
+    EXCHANGE_RESULTS,
+    EXCHANGE_SUSPECT,
+    EXCHANGE_RETURNED,
+    EXCHANGE_GOODBYE,
+    EXCHANGE_SUBMIT,
+    EXCHANGE_CANCEL_JOB,
+};
+
+struct exchange_genesis_account {
+    struct key32 key;
+    uint32_t roles;
+    int64_t credits_micro; /* minted */
+    char name[EXCHANGE_NAME_SIZE];
+};
+struct exchange_genesis {
+    struct id128 cluster;
+    uint32_t fee_ppm;           /* of each capture, rounded down, to ACCOUNT_FEES */
+    int64_t price_band_micro;   /* highest price per slot-hour of any order */
+    const struct exchange_genesis_account *accounts;
+    size_t account_count;
+};
+struct exchange_join { struct key32 account; struct hash32 token_hash; char name[EXCHANGE_NAME_SIZE]; };
+struct exchange_mint { struct key32 account; int64_t amount_micro; };
+struct exchange_invite {
+    struct hash32 token_hash;
+    uint32_t roles;
+    int64_t credits_micro;
+    int64_t expires_ns;
+    char name[EXCHANGE_NAME_SIZE];
+};
+struct exchange_freeze { struct key32 account; bool frozen; };
+struct exchange_halt { bool halted; };
+
+struct exchange_device {
+    struct id128 device;
+    uint32_t slots;
+    const struct attribute *attributes; /* `instrument` among them, and `isolation` */
+    size_t attribute_count;
+    char label[EXCHANGE_NAME_SIZE];
+};
+struct exchange_advertise { const struct exchange_device *devices; size_t count; };
+struct exchange_ask {
+    struct id128 device;
+    uint32_t slots;
+    int64_t price_micro;
+    int64_t good_till_ns; /* 0: until cancelled */
+    int64_t max_term_ns;  /* 0: no bound of the provider's */
+};
+struct exchange_cancel_order { struct id128 order; };
+struct exchange_held { uint64_t lease; uint32_t index, attempt; }; /* attempt 0: the lease alone */
+struct exchange_statement { const struct exchange_held *held; size_t count; };
+struct exchange_result {
+    struct id128 job;
+    uint32_t index, attempt;
+    uint64_t lease;
+    struct id128 device;
+    struct hash32 manifest;
+    uint8_t outcome;             /* enum result_outcome of the protocol */
+    int64_t busy_ns;
+    struct hash32 hash;          /* SHA-256 of the encoded Result */
+    const uint8_t *bytes;        /* the encoded Result, kept alive by the caller as long as the effects */
+    uint32_t length;
+};
+struct exchange_results { const struct exchange_result *results; size_t count; };
+struct exchange_submit {
+    char name[EXCHANGE_NAME_SIZE];
+    struct hash32 manifest;
+    uint32_t subtasks;
+    int64_t budget_micro;
+    int64_t cap_micro;           /* -1: market price */
+    const struct requirement *needs;
+    uint32_t slots;              /* width of one subtask */
+    uint32_t at_most;            /* slots at a time; 0: ready subtasks */
+    int64_t limit_ns, term_ns;
+    uint32_t retries, error_limit;
+};
+struct exchange_cancel_job { struct id128 job; };
+
+struct exchange_command {
+    enum exchange_command_type type;
+    uint64_t index;        /* of the command in the log: 1, 2, 3 ... without a gap */
+    int64_t log_time_ns;   /* never less than the one before */
+    uint32_t account;      /* verified sender; EXCHANGE_NO_ACCOUNT: the broker, or anonymous (JOIN) */
+    struct id128 id;       /* client-made; zero for the broker's own */
+    int64_t created_ms;
+    struct hash32 body;    /* SHA-256 of type and body, for "same id, other body" */
+    uint64_t origin;       /* opaque: which session asked. Comes back in ACCEPT and REJECT; not state */
+    union {
+        struct exchange_genesis genesis;
+        struct exchange_join join;
+        struct exchange_mint mint;
+        struct exchange_invite invite;
+        struct exchange_freeze freeze;
+        struct exchange_halt halt;
+        struct exchange_advertise advertise;
+        struct exchange_ask ask;
+        struct exchange_cancel_order cancel_order;
+        struct exchange_statement statement;
+        struct exchange_results results;
+        struct exchange_submit submit;
+        struct exchange_cancel_job cancel_job;
+        uint32_t provider; /* SUSPECT, RETURNED, GOODBYE: its account number */
+    };
+};
+
+/* ---------------------------------------------------------------- effects */
+
+enum exchange_effect_type {
+    EFFECT_ACCEPT = 1,   /* answer `id` to origin */
+    EFFECT_REJECT,       /* answer `id` to origin; changes nothing */
+    EFFECT_LEDGER,       /* append this record */
+    EFFECT_ACCOUNT,      /* an account was opened or changed: key, number, roles, frozen */
+    EFFECT_LEASE_GRANT,  /* to the provider; it may now read the job's blobs */
+    EFFECT_LEASE_RENEW,
+    EFFECT_LEASE_END,    /* to the provider */
+    EFFECT_DISPATCH,     /* to the provider; neighbours of one lease travel in one message */
+    EFFECT_WITHDRAW,     /* likewise */
+    EFFECT_JOB,          /* the job changed: push its row to sessions that watch it */
+};
+
+struct exchange_reject { uint32_t code; const char *field; int64_t value, limit; }; /* code: protocol/reject.h; field: static or "" */
+struct exchange_account_effect { struct key32 key; uint32_t roles; bool frozen; char name[EXCHANGE_NAME_SIZE]; };
+struct exchange_grant {
+    uint64_t lease;
+    struct id128 job, device, ask;
+    struct key32 owner;
+    uint32_t slots, width;
+    int64_t price_micro, term_ns, limit_ns;
+    struct hash32 manifest;
+};
+struct exchange_work { uint64_t lease; uint32_t index, attempt, lane; };
+struct exchange_lease_note { uint64_t lease; int64_t term_ns; uint32_t reason; struct id128 job; };
+
+struct exchange_effect {
+    enum exchange_effect_type type;
+    uint32_t account;  /* addressee (or subject, for ACCOUNT) */
+    uint64_t origin;   /* ACCEPT, REJECT */
+    struct id128 id;   /* ACCEPT, REJECT: the command's. JOB: the job's */
+    bool repeated;     /* ACCEPT: the same id and body had been accepted before */
+    uint64_t index;    /* ACCEPT: log index of the first acceptance */
+    union {
+        struct exchange_reject reject;
+        struct ledger_record ledger;
+        struct exchange_account_effect opened;
+        struct exchange_grant grant;
+        struct exchange_work work;
+        struct exchange_lease_note lease;
+    };
+};
+
+/* A growing array that the caller owns and reuses; effects_clear keeps the memory. */
+struct exchange_effects { struct exchange_effect *items; size_t count, capacity; };
+void exchange_effects_clear(struct exchange_effects *effects);
+void exchange_effects_fini(struct exchange_effects *effects);
+
+enum exchange_status {
+    EXCHANGE_OK,            /* applied; a refusal is OK too, with an EFFECT_REJECT and nothing changed */
+    EXCHANGE_OUT_OF_ORDER,  /* index or log time does not follow: nothing was done */
+    EXCHANGE_OUT_OF_MEMORY, /* nothing was promised: the caller stops */
+};
+
+/* Applies one command and appends its effects. Names, texts and pointers of the command are borrowed
+ * until the effects are dropped. */
+enum exchange_status exchange_step(struct exchange *exchange, const struct exchange_command *command,
+                                   struct exchange_effects *effects);
+
+/* Log time at which a TICK has something to do, or INT64_MAX. */
+int64_t exchange_next_deadline_ns(const struct exchange *exchange);
+
+/* ---------------------------------------------------------------- reads: pure, no trace */
+
+uint64_t exchange_index(const struct exchange *exchange);
+int64_t exchange_log_time_ns(const struct exchange *exchange);
+struct id128 exchange_cluster(const struct exchange *exchange);
+bool exchange_halted(const struct exchange *exchange);
+
+struct exchange_account_row {
+    uint32_t number;
+    struct key32 key;
+    uint32_t roles;
+    bool frozen;
+    int64_t available_micro, held_micro;
+    char name[EXCHANGE_NAME_SIZE];
+};
+uint32_t exchange_account_count(const struct exchange *exchange);
+bool exchange_account(const struct exchange *exchange, uint32_t number, struct exchange_account_row *ret_row);
+bool exchange_account_by_key(const struct exchange *exchange, const struct key32 *key, uint32_t *ret_number);
+
+struct exchange_job_row {
+    struct id128 job;
+    uint32_t owner;
+    char name[EXCHANGE_NAME_SIZE];
+    uint32_t state, reason; /* enum job_state, enum job_reason of the protocol */
+    uint32_t subtasks, waiting, running, accepted, failed, cancelled;
+    int64_t budget_micro, charged_micro, reserved_micro;
+    int64_t submitted_ns, ended_ns; /* ended 0: open */
+    struct hash32 manifest;
+    uint32_t lease_count;
+};
+bool exchange_job(const struct exchange *exchange, const struct id128 *job, struct exchange_job_row *ret_row);
+/* The newest `limit` jobs of an account, newest first; returns how many. */
+size_t exchange_jobs(const struct exchange *exchange, uint32_t owner, struct exchange_job_row *ret_rows, size_t limit);
+
+struct exchange_lease_row {
+    uint64_t lease;
+    struct id128 job;
+    uint32_t provider;
+    char device[EXCHANGE_NAME_SIZE]; /* label */
+    uint32_t slots, accepted, state;
+    int64_t price_micro, paid_ns, charged_micro;
+};
+size_t exchange_leases(const struct exchange *exchange, const struct id128 *job, struct exchange_lease_row *ret_rows, size_t limit);
+/* True when `provider` has a lease of `job` that has not ended (or ended within the last minute): it may
+ * read the job's blobs and store outputs for its owner. */
+bool exchange_provider_serves(const struct exchange *exchange, uint32_t provider, const struct id128 *job);
+
+struct exchange_need {
+    const struct requirement *needs;
+    uint32_t account, subtasks, slots, at_most;
+    int64_t cap_micro, limit_ns, term_ns, expect_ns;
+};
+enum { EXCHANGE_QUOTE_LEVELS = 16 };
+struct exchange_quote {
+    uint32_t slots_now;
+    int64_t price_low_micro, price_high_micro;
+    int64_t expected_micro, minimum_micro, suggested_micro;
+    int64_t makespan_ns;
+    uint32_t level_count;
+    struct { int64_t price_micro; uint32_t slots, providers; } levels[EXCHANGE_QUOTE_LEVELS];
+};
+void exchange_quote(const struct exchange *exchange, const struct exchange_need *need, struct exchange_quote *ret_quote);
+
+struct exchange_explanation {
+    uint32_t devices, fitting, asking, affordable, free;
+    uint32_t predicate_count;
+    struct {
+        char text[160];
+        uint32_t failing;
+        bool has_best;
+        int64_t best;
+    } predicates[REQUIREMENT_NODES_MAX];
+    int64_t fills_at_micro; /* -1: no price would fill now */
+};
+void exchange_explain(const struct exchange *exchange, const struct exchange_need *need,
+                      struct exchange_explanation *ret_explanation);
+/* The same for a job as it stands. False when there is no such job. */
+bool exchange_explain_job(const struct exchange *exchange, const struct id128 *job,
+                          struct exchange_explanation *ret_explanation);
+
+/* ---------------------------------------------------------------- hash and snapshot (P8) */
+
+/* Multiset hash of all records: incremental, and by a full walk (tests compare the two). */
+struct hash32 exchange_state_hash(struct exchange *exchange);
+struct hash32 exchange_state_hash_walk(const struct exchange *exchange);
+
+/* The whole state as canonical bytes, malloc'ed; NULL when out of memory. */
+uint8_t *exchange_save(const struct exchange *exchange, size_t *ret_length);
+/* A new exchange from such bytes; NULL when they are not well formed, over the limits, or memory is short. */
+struct exchange *exchange_load(const struct exchange_limits *limits, const uint8_t *bytes, size_t length);
+
+#endif

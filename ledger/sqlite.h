@@ -1,0 +1,93 @@
+/* ledger/sqlite.h - stores ledger records, balances and the Merkle tree in SQLite (design.md D3).
+ *
+ * One database file per market, WAL, synchronous=FULL, STRICT tables; the SQLite journal
+ * (broker/journal_sqlite.h) lives in the same file and shares the transaction. One writer thread uses a
+ * `struct ledger_store`; readers open their own with ledger_reader_open and see committed data only.
+ * A failed commit or fsync is fatal: the caller stops the process (P11). The tables are in docs/ledger.md. */
+#ifndef BOURSE_LEDGER_SQLITE_H
+#define BOURSE_LEDGER_SQLITE_H
+
+#include "base/id.h"
+#include "ledger/checkpoint.h"
+#include "ledger/merkle.h"
+#include "ledger/record.h"
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum ledger_store_status {
+    LEDGER_STORE_OK,
+    LEDGER_STORE_LOCKED,     /* another broker has the directory */
+    LEDGER_STORE_NEWER,      /* the schema is of a later version */
+    LEDGER_STORE_CORRUPT,    /* ledger_store_error names table and row */
+    LEDGER_STORE_FULL,       /* disk full: nothing was changed */
+    LEDGER_STORE_FAILED,     /* I/O: stop */
+    LEDGER_STORE_NOT_FOUND,
+    LEDGER_STORE_OUT_OF_MEMORY,
+};
+
+struct ledger_store;
+
+/* Opens or creates `path` (mode 0600). The caller owns the store. */
+enum ledger_store_status ledger_store_open(const char *path, struct ledger_store **ret_store);
+void ledger_store_close(struct ledger_store **self);
+const char *ledger_store_error(const struct ledger_store *store); /* one line about the last failure */
+sqlite3 *ledger_store_database(struct ledger_store *store);       /* for the journal that shares the transaction */
+
+/* One group: begin, any number of appends, commit. rollback undoes all since begin, the tree included. */
+enum ledger_store_status ledger_store_begin(struct ledger_store *store);
+/* Appends one record; money records update the netted balances written at commit. `batch_signature` is the
+ * provider's, for RESULT records (NULL otherwise); it is stored once per log index. */
+enum ledger_store_status ledger_store_append(struct ledger_store *store, const struct ledger_record *record,
+                                             const struct signature64 *batch_signature);
+/* The tree head that this group leads to, for the checkpoint to sign before commit. */
+const struct merkle *ledger_store_tree(const struct ledger_store *store);
+/* Stores the note beside the group. */
+enum ledger_store_status ledger_store_set_checkpoint(struct ledger_store *store, const char *note, size_t length,
+                                                     uint64_t tree_size);
+enum ledger_store_status ledger_store_commit(struct ledger_store *store);
+void ledger_store_rollback(struct ledger_store *store);
+
+/* ---- readers */
+struct ledger_reader;
+enum ledger_store_status ledger_reader_open(const char *path, struct ledger_reader **ret_reader);
+void ledger_reader_close(struct ledger_reader **self);
+
+struct ledger_statement_row {
+    uint64_t entry;
+    uint64_t log_index;
+    int64_t log_time_ns;
+    enum ledger_kind kind;
+    int64_t amount_micro; /* effect on available */
+    int64_t held_micro;   /* effect on held */
+    struct id128 job;
+    uint32_t index;
+    bool has_index;
+    uint32_t counterparty; /* account number, UINT32_MAX when none */
+};
+/* The last `limit` money entries of `account` before entry `before` (0: from the end), newest first. */
+enum ledger_store_status ledger_reader_statement(struct ledger_reader *reader, uint32_t account, uint64_t before,
+                                                 size_t limit, struct ledger_statement_row *ret_rows, size_t *ret_count);
+
+struct ledger_outcome_row { /* the decided attempt of one subtask */
+    uint32_t index, attempt;
+    uint8_t status;
+    uint8_t *result; /* malloc'ed, the caller frees */
+    size_t result_length;
+    int64_t charge_micro, paid_ns;
+    uint64_t log_index;
+};
+/* Decided subtasks of `job` with index >= from, ascending: the accepted attempt, else the last failed one.
+ * `max_bytes` bounds the sum of the results. */
+enum ledger_store_status ledger_reader_outcomes(struct ledger_reader *reader, const struct id128 *job, uint32_t from,
+                                                size_t limit, size_t max_bytes, struct ledger_outcome_row *ret_rows,
+                                                size_t *ret_count);
+/* The receipt of the decided attempt of (job, index), against the newest checkpoint. */
+enum ledger_store_status ledger_reader_receipt(struct ledger_reader *reader, const struct id128 *cluster,
+                                               const struct id128 *job, uint32_t index, char *ret_text, size_t capacity,
+                                               size_t *ret_length);
+enum ledger_store_status ledger_reader_checkpoint(struct ledger_reader *reader, char ret_text[CHECKPOINT_TEXT_SIZE],
+                                                  uint64_t *ret_size);
+
+#endif

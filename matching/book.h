@@ -1,0 +1,94 @@
+/* matching/book.h - who trades with whom: cells, requirement classes, and the orders that rest in them.
+ *
+ * A *cell* is one kind of device: an interned set of attributes. A *class* is one distinct requirement,
+ * compiled once into the set of cells that satisfy it. Asks rest in the book of their cell, bids in the
+ * book of their class. Price-time priority among mutually eligible orders holds exactly across them: an
+ * arriving bid takes the best (price, then sequence) ask of any eligible cell, an arriving ask the best bid of any class
+ * that accepts its cell. A fill is at the maker's price, except that an ask at 0 fills at 0 whoever is maker.
+ *
+ * The caller names orders by a dense handle that it chooses (0 .. order_capacity - 1) and gives each a
+ * sequence; the book never invents one, so a book can be rebuilt in any order of insertion. Nothing is
+ * allocated after creation. What a fill means (escrow, leases) is the caller's: it asks for the best
+ * counter order, decides how many slots it can afford, and says book_take. Pure. */
+#ifndef BOURSE_MATCHING_BOOK_H
+#define BOURSE_MATCHING_BOOK_H
+
+#include "base/requirement.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct book;
+
+struct book_limits {
+    uint32_t orders;
+    uint32_t cells;
+    uint32_t classes;
+};
+
+enum book_status { BOOK_OK, BOOK_FULL_ORDERS, BOOK_FULL_CELLS, BOOK_FULL_CLASSES, BOOK_BAD_REQUIREMENT };
+
+enum { BOOK_NONE = UINT32_MAX };
+
+struct book *book_create(struct book_limits limits); /* NULL when out of memory */
+void book_destroy(struct book **self);
+
+/* The cell with exactly these attributes (in any order), made when it is new. */
+enum book_status book_cell(struct book *book, const struct attribute *attributes, size_t count, uint32_t *ret_cell);
+/* The class of exactly this requirement, made and compiled when it is new. BAD_REQUIREMENT: not a well-formed tree. */
+enum book_status book_class(struct book *book, const struct requirement *requirement, uint32_t *ret_class);
+bool book_class_accepts(const struct book *book, uint32_t class_id, uint32_t cell);
+uint32_t book_cell_count(const struct book *book);
+const struct attribute *book_cell_attributes(const struct book *book, uint32_t cell, size_t *ret_count);
+const struct requirement *book_class_requirement(const struct book *book, uint32_t class_id);
+/* Whether attributes satisfy a requirement (well formed). The one place that decides. */
+bool requirement_satisfied(const struct requirement *requirement, const struct attribute *attributes, size_t count);
+bool requirement_well_formed(const struct requirement *requirement);
+
+struct book_ask {
+    uint32_t owner;       /* account number: an order never meets one of the same owner (P14) */
+    uint32_t cell;
+    uint32_t slots;       /* free now; 0 keeps its place but fills nothing */
+    int64_t price_micro;
+    int64_t max_term_ns;
+    uint64_t sequence;
+};
+
+struct book_bid {
+    uint32_t owner;
+    uint32_t class_id;
+    uint32_t slots;       /* wanted now */
+    uint32_t width;       /* slots_per_device: a fill is a multiple of it on one device */
+    int64_t limit_micro;
+    int64_t term_ns;
+    uint64_t sequence;
+};
+
+/* Rest an order under a free handle. */
+enum book_status book_rest_ask(struct book *book, uint32_t handle, const struct book_ask *ask);
+enum book_status book_rest_bid(struct book *book, uint32_t handle, const struct book_bid *bid);
+void book_remove(struct book *book, uint32_t handle);
+bool book_rests(const struct book *book, uint32_t handle);
+/* The resting order, or NULL. */
+const struct book_ask *book_ask(const struct book *book, uint32_t handle);
+const struct book_bid *book_bid(const struct book *book, uint32_t handle);
+/* Sets the free or wanted slots; price and sequence, and so priority, stay. */
+void book_set_slots(struct book *book, uint32_t handle, uint32_t slots);
+
+/* The best ask for a resting bid, or the best bid for a resting ask, in price-time order, that can fill
+ * at least one width. `skip` may refuse a candidate (its reason is the caller's); NULL refuses none.
+ * BOOK_NONE when there is no other. */
+typedef bool book_skip(void *context, uint32_t handle);
+uint32_t book_best_ask(const struct book *book, uint32_t bid, book_skip *skip, void *context);
+uint32_t book_best_bid(const struct book *book, uint32_t ask, book_skip *skip, void *context);
+/* Slots that the two could trade: a multiple of the width. */
+uint32_t book_fillable(const struct book *book, uint32_t ask, uint32_t bid);
+/* Price of a fill between them, given which one arrived first by sequence. */
+int64_t book_price(const struct book *book, uint32_t ask, uint32_t bid);
+
+/* Walks all resting asks of the cells that `requirement` accepts, best first. */
+typedef bool book_visit(void *context, uint32_t handle, const struct book_ask *ask); /* false: stop */
+void book_walk_asks(const struct book *book, const struct requirement *requirement, book_visit *visit, void *context);
+
+#endif

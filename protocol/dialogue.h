@@ -1,0 +1,91 @@
+/* protocol/dialogue.h - the client's half of a session: handshake, requests and their answers, resends,
+ * heartbeats. The agent's session and the consumer's session are both built on it.
+ *
+ * It keeps every request until it is answered, and after a reconnect sends the unanswered ones again,
+ * byte for byte in signature, id and body (session and sequence are fresh): retry is always safe (D7).
+ * Time and ids come as arguments; what to send comes back as bytes. Pure.
+ *
+ * Flow: dialogue_connected -> (Hello goes out) -> Welcome -> READY event -> requests flow. When nothing has
+ * come from the broker for three heartbeats, a LOST event: the caller makes a new connection after the
+ * wait the event names (exponential from 100 ms to 5 s, with jitter from the caller's dice) and calls
+ * dialogue_connected again. */
+#ifndef BOURSE_PROTOCOL_DIALOGUE_H
+#define BOURSE_PROTOCOL_DIALOGUE_H
+
+#include "base/id.h"
+#include "protocol/codec.h"
+#include "protocol/identity.h"
+#include "protocol/message.h"
+#include "protocol/reject.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dialogue;
+
+struct dialogue_config {
+    const struct identity *identity; /* borrowed, must outlive the dialogue */
+    enum session_role role;
+    const char *program;             /* "bourse 0.1.0", borrowed */
+    size_t pending_max;              /* requests without an answer */
+    size_t pending_bytes_max;
+};
+
+enum dialogue_status { DIALOGUE_OK, DIALOGUE_FULL, DIALOGUE_TOO_LARGE, DIALOGUE_NOT_READY, DIALOGUE_OUT_OF_MEMORY };
+
+enum dialogue_event_type {
+    DIALOGUE_NOTHING,  /* understood, nothing for the caller (a heartbeat) */
+    DIALOGUE_READY,    /* Welcome came: `welcome` */
+    DIALOGUE_ACCEPTED, /* a request was accepted: `id`, `request_type`, `index` */
+    DIALOGUE_REJECTED, /* refused: `id`, `request_type`, `reject` */
+    DIALOGUE_REPLY,    /* a reply with a body: `id`, `type`, `body` */
+    DIALOGUE_PUSH,     /* from the broker, unasked: `type`, `body` */
+    DIALOGUE_LOST,     /* the broker is silent: reconnect after `wait_ns` */
+    DIALOGUE_BROKEN,   /* it sent something malformed or of another version: `text` */
+};
+
+struct dialogue_event {
+    enum dialogue_event_type type;
+    struct id128 id;
+    enum message_type request_type;
+    enum message_type message_type;
+    ProtobufCMessage *body;                /* REPLY, PUSH: decoded; the caller frees with codec_free */
+    const Bourse__V1__Welcome *welcome;    /* READY: valid until the next call */
+    uint64_t index;
+    enum reject_code reject;
+    char text[256];                        /* REJECTED, BROKEN: made printable */
+    int64_t value, limit;
+    int64_t wait_ns;
+};
+
+struct dialogue *dialogue_create(const struct dialogue_config *config);
+void dialogue_destroy(struct dialogue **self);
+
+/* A (new) connection stands. `dice`: 64 random bits for jitter. */
+void dialogue_connected(struct dialogue *dialogue, int64_t now_ns, uint64_t dice);
+bool dialogue_ready(const struct dialogue *dialogue);
+/* The last Welcome, or NULL. */
+const Bourse__V1__Welcome *dialogue_welcome(const struct dialogue *dialogue);
+/* The broker's log time as far as it is known here, in ms: Welcome's plus the time since. */
+int64_t dialogue_log_time_ms(const struct dialogue *dialogue, int64_t now_ns);
+
+/* Queues a request under `id` (signed when its type must be). Before READY it waits for it. */
+enum dialogue_status dialogue_request(struct dialogue *dialogue, int64_t now_ns, enum message_type type,
+                                      const struct id128 *id, const ProtobufCMessage *body);
+/* Sends without waiting for an answer (heartbeats and goodbyes are the dialogue's own). */
+enum dialogue_status dialogue_goodbye(struct dialogue *dialogue, int64_t now_ns, const char *reason);
+/* Forgets a request; a late answer is then ignored. */
+void dialogue_forget(struct dialogue *dialogue, const struct id128 *id);
+size_t dialogue_pending(const struct dialogue *dialogue);
+
+/* The next message to put on the wire; borrowed until the next call on the dialogue. False: none. */
+bool dialogue_outgoing(struct dialogue *dialogue, const uint8_t **ret_message, size_t *ret_length);
+/* A message came. Always writes *ret_event. */
+void dialogue_incoming(struct dialogue *dialogue, int64_t now_ns, const uint8_t *message, size_t length,
+                       struct dialogue_event *ret_event);
+/* Time passed: queues heartbeats, finds silence. Call at dialogue_next_deadline_ns or later. */
+void dialogue_tick(struct dialogue *dialogue, int64_t now_ns, struct dialogue_event *ret_event);
+int64_t dialogue_next_deadline_ns(const struct dialogue *dialogue);
+
+#endif

@@ -1,0 +1,33 @@
+/* protocol/limits.h - every cap of the wire, in one place. A refusal names the cap and its value. */
+#ifndef BOURSE_PROTOCOL_LIMITS_H
+#define BOURSE_PROTOCOL_LIMITS_H
+
+enum {
+    LIMIT_MESSAGE_BYTES = 1 << 20,      /* one message on the control port */
+    LIMIT_BLOB_MESSAGE_BYTES = 5 << 20, /* one message on the blob port */
+    LIMIT_BLOB_CHUNK_BYTES = 4 << 20,   /* data in one BlobPut or BlobData */
+    LIMIT_MANIFEST_BYTES = 64 << 20,
+    LIMIT_NAME_BYTES = 128,             /* names of jobs, accounts, labels */
+    LIMIT_TEXT_BYTES = 512,             /* notes, reasons, details */
+    LIMIT_PATH_BYTES = 1024,            /* input and output names */
+    LIMIT_ARGUMENT_BYTES = 32768,       /* one argument, one variable */
+    LIMIT_ARGUMENTS = 1024,
+    LIMIT_VARIABLES = 256,
+    LIMIT_OUTPUTS = 64,                 /* per subtask */
+    LIMIT_INPUTS = 256,                 /* per subtask */
+    LIMIT_SUBTASKS = 10000000,          /* per job */
+    LIMIT_DEVICES = 1024,               /* per provider */
+    LIMIT_SLOTS = 4096,                 /* per device */
+    LIMIT_ATTRIBUTES = 128,             /* per device */
+    LIMIT_REQUIREMENT_NODES = 64,
+    LIMIT_RESULTS = 256,                /* in one Results */
+    LIMIT_DISPATCH = 256,               /* work items in one Dispatch or Withdraw */
+    LIMIT_HELD = 65536,                 /* work items in one Statement */
+    LIMIT_LEASES = 4096,                /* in one Statement */
+    LIMIT_ROWS = 1000,                  /* in one reply */
+    LIMIT_BLOB_HASHES = 4096,           /* in one BlobHave */
+    LIMIT_ID_AGE_MS = 24 * 3600 * 1000, /* D7: older ids are ID_EXPIRED */
+    LIMIT_ID_AHEAD_MS = 10 * 60 * 1000, /* D7: so are ids further ahead */
+};
+
+#endif

@@ -1,0 +1,18 @@
+/* runtime/clock.h - the clocks and the dice of the outside world. Cores take them as arguments. */
+#ifndef BOURSE_RUNTIME_CLOCK_H
+#define BOURSE_RUNTIME_CLOCK_H
+
+#include "base/id.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+int64_t clock_monotonic_ns(void); /* CLOCK_MONOTONIC */
+int64_t clock_wall_ns(void);      /* CLOCK_REALTIME */
+
+/* libsodium's generator; runtime_start has been called. */
+void entropy_bytes(void *ret_bytes, size_t length);
+struct id128 entropy_id(void); /* random, never zero */
+uint64_t entropy_u64(void);
+
+#endif

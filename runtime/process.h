@@ -1,0 +1,18 @@
+/* runtime/process.h - what every program does once at its start, and how it hears that it should end. */
+#ifndef BOURSE_RUNTIME_PROCESS_H
+#define BOURSE_RUNTIME_PROCESS_H
+
+#include "base/problem.h"
+
+#include <signal.h>
+#include <stdbool.h>
+
+/* sodium_init, core dumps off, umask 077, SIGPIPE ignored. False: say the problem and exit. */
+bool process_start(struct problem *ret_problem);
+/* Blocks SIGINT, SIGTERM and SIGHUP in this and later threads and returns a descriptor (signalfd) that
+ * reads them, or -1. Call before any thread exists. */
+int process_signals(void);
+/* Folder of the running executable, for the helpers beside it. False when it cannot be known. */
+bool process_folder(char *ret_path, size_t capacity);
+
+#endif

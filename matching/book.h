@@ -45,6 +45,8 @@ const struct requirement *book_class_requirement(const struct book *book, uint32
 /* Whether attributes satisfy a requirement (well formed). The one place that decides. */
 bool requirement_satisfied(const struct requirement *requirement, const struct attribute *attributes, size_t count);
 bool requirement_well_formed(const struct requirement *requirement);
+/* One predicate of it, for reports. `node` must be a predicate. */
+bool requirement_predicate_holds(const struct requirement_node *node, const struct attribute *attributes, size_t count);
 
 struct book_ask {
     uint32_t owner;       /* account number: an order never meets one of the same owner (P14) */
@@ -82,7 +84,10 @@ void book_set_slots(struct book *book, uint32_t handle, uint32_t slots);
 typedef bool book_skip(void *context, uint32_t handle);
 uint32_t book_best_ask(const struct book *book, uint32_t bid, book_skip *skip, void *context);
 uint32_t book_best_bid(const struct book *book, uint32_t ask, book_skip *skip, void *context);
-/* Slots that the two could trade: a multiple of the width. */
+/* True when the best counter order by price and time is one of the same owner: a new order that would
+ * trade with oneself is refused (P14, cancel newest). Later on, own orders are passed over. */
+bool book_would_self_match(const struct book *book, uint32_t handle);
+/* Slots that the two could trade: a multiple of the width, 0 when they cannot. */
 uint32_t book_fillable(const struct book *book, uint32_t ask, uint32_t bid);
 /* Price of a fill between them, given which one arrived first by sequence. */
 int64_t book_price(const struct book *book, uint32_t ask, uint32_t bid);

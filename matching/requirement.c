@@ -1,0 +1,103 @@
+#include "matching/book.h"
+
+#include <string.h>
+
+static bool is_predicate(enum requirement_op op)
+{
+    return op >= REQUIREMENT_EQ && op <= REQUIREMENT_GE;
+}
+
+/* Operands that a node takes from the stack, or -1 when the node itself is wrong. */
+static int operands(const struct requirement_node *node)
+{
+    if (is_predicate(node->op)) {
+        bool ordering = node->op != REQUIREMENT_EQ && node->op != REQUIREMENT_NE;
+        return node->attribute.is_text && ordering ? -1 : 0;
+    }
+    if (node->op == REQUIREMENT_NOT) {
+        return 1;
+    }
+    bool joins = node->op == REQUIREMENT_AND || node->op == REQUIREMENT_OR;
+    return joins && node->arity >= 2 && node->arity <= REQUIREMENT_NODES_MAX ? (int)node->arity : -1;
+}
+
+bool requirement_well_formed(const struct requirement *requirement)
+{
+    if (requirement->count > REQUIREMENT_NODES_MAX) {
+        return false;
+    }
+    int depth = 0;
+    for (uint32_t i = 0; i < requirement->count; i++) {
+        int taken = operands(&requirement->nodes[i]);
+        if (taken < 0 || taken > depth) {
+            return false;
+        }
+        depth += 1 - taken;
+    }
+    return depth == (requirement->count > 0 ? 1 : 0);
+}
+
+static bool value_holds(const struct requirement_node *node, const struct attribute *attribute)
+{
+    const struct attribute *wanted = &node->attribute;
+    if (attribute->is_text != wanted->is_text) {
+        return false;
+    }
+    if (wanted->is_text) {
+        return strcmp(attribute->text, wanted->text) == 0;
+    }
+    switch (node->op) {
+    case REQUIREMENT_EQ:
+    case REQUIREMENT_NE: /* inverted by the caller, over all values */
+        return attribute->number == wanted->number;
+    case REQUIREMENT_LT:
+        return attribute->number < wanted->number;
+    case REQUIREMENT_LE:
+        return attribute->number <= wanted->number;
+    case REQUIREMENT_GT:
+        return attribute->number > wanted->number;
+    case REQUIREMENT_GE:
+        return attribute->number >= wanted->number;
+    case REQUIREMENT_AND:
+    case REQUIREMENT_OR:
+    case REQUIREMENT_NOT:
+        break;
+    }
+    return false;
+}
+
+bool requirement_predicate_holds(const struct requirement_node *node, const struct attribute *attributes, size_t count)
+{
+    bool known = false;
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(attributes[i].name, node->attribute.name) == 0) {
+            known = true;
+            any = any || value_holds(node, &attributes[i]);
+        }
+    }
+    return node->op == REQUIREMENT_NE ? known && !any : any;
+}
+
+bool requirement_satisfied(const struct requirement *requirement, const struct attribute *attributes, size_t count)
+{
+    bool stack[REQUIREMENT_NODES_MAX];
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < requirement->count; i++) {
+        const struct requirement_node *node = &requirement->nodes[i];
+        if (is_predicate(node->op)) {
+            stack[depth++] = requirement_predicate_holds(node, attributes, count);
+        } else if (node->op == REQUIREMENT_NOT) {
+            stack[depth - 1] = !stack[depth - 1];
+        } else {
+            bool all = node->op == REQUIREMENT_AND;
+            bool value = all;
+            for (uint32_t k = 0; k < node->arity; k++) {
+                bool operand = stack[--depth];
+                value = all ? value && operand : value || operand;
+            }
+            stack[depth++] = value;
+        }
+    }
+    return depth == 0 || stack[0];
+}

@@ -1,0 +1,29 @@
+/* formats/range.h - `array: 1-100:2`, whole numbers in even steps.
+ *
+ *     range = number [ "-" number [ ":" step ] ]          "7", "1-100", "0-100:25"
+ *
+ * The last number of the text is a bound: 1-100:2 ends at 99, and `last` says so. Pure. */
+#ifndef BOURSE_FORMATS_RANGE_H
+#define BOURSE_FORMATS_RANGE_H
+
+#include "base/problem.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct range {
+    int64_t first;
+    int64_t last; /* in the range; >= first */
+    int64_t step; /* >= 1 */
+};
+
+/* False with a problem for anything but the grammar above, a range that runs backwards, a step of 0,
+ * or more than FORMAT_SUBTASKS numbers; *ret_range is untouched then. */
+bool range_parse(const char *text, struct range *ret_range, struct problem *ret_problem);
+int64_t range_count(const struct range *range);
+/* The number at `index` (0 .. count - 1), which the caller has checked. */
+int64_t range_at(const struct range *range, int64_t index);
+/* False when `number` is not in the range. */
+bool range_index(const struct range *range, int64_t number, int64_t *ret_index);
+
+#endif

@@ -6,7 +6,7 @@
  *
  * Canonical leaf bytes (little endian, written by the cursor):
  *   "bourse/leaf/v1" NUL, u8 kind, u64 log_index, i64 log_time_ns, then per kind:
- *     JOB     job id 16, owner key 32, manifest 32, u32 subtasks, i64 budget, i64 cap (-1: none), u32 slots
+ *     JOB     job id 16, owner key 32, manifest 32, u32 subtasks, i64 budget, i64 cap (-1: none), u32 width
  *     ASK     order id 16, owner key 32, device 16, u32 slots, i64 price
  *     BID     order id 16, owner key 32, job id 16, u32 slots, u32 width, i64 limit
  *     CANCEL  order id 16, u8 reason
@@ -15,9 +15,14 @@
  *     RESULT  job id 16, u32 index, u32 attempt, u64 lease, provider key 32, consumer key 32, result hash 32
  *             (SHA-256 of the encoded Result), u8 outcome, u8 status (enum attempt_status), i64 price,
  *             i64 paid_ns, i64 charge
- *     SETTLED job id 16, u8 state, u32 accepted, u32 failed, u32 cancelled, i64 charged, i64 released
- *     ACCOUNT account key 32, u32 number, u32 roles
- *     TRANSFER (mints only) account key 32, i64 amount */
+ *     SETTLED job id 16, u8 state, u32 accepted, u32 failed, u32 cancelled, i64 charged, i64 released (amount)
+ *     ACCOUNT account key 32, u32 number (credit), u32 roles
+ *     TRANSFER (mints only: debit is ACCOUNT_MINT) account key 32, i64 amount
+ *
+ * What belongs together, so that an auditor can follow it: a RESULT with a charge is followed by the CAPTURE of
+ * that charge and, if there is a fee, by its FEE (debit: the provider's account), each with the result's job,
+ * lease, index and attempt. A JOB is followed by its HOLD, a SETTLED by the RELEASE or EXPIRE of its job's hold
+ * unless nothing was left. */
 #ifndef BOURSE_LEDGER_RECORD_H
 #define BOURSE_LEDGER_RECORD_H
 
@@ -49,7 +54,8 @@ struct ledger_record {
     enum ledger_kind kind;
     uint64_t log_index;
     int64_t log_time_ns;
-    /* Money: postings of this entry. TRANSFER, CAPTURE, FEE: debit and credit. HOLD, RELEASE, EXPIRE: debit == credit. */
+    /* Money: postings of this entry. TRANSFER, CAPTURE, FEE: debit and credit. HOLD, RELEASE, EXPIRE: debit == credit,
+     * whose hold it is. ACCOUNT: debit == credit, its number. JOB: amount is the budget. SETTLED: amount is what was released. */
     uint32_t debit;
     uint32_t credit;
     int64_t amount_micro;
@@ -60,7 +66,7 @@ struct ledger_record {
     uint64_t lease;
     uint32_t index;        /* subtask */
     uint32_t attempt;
-    struct key32 owner;    /* ACCOUNT, JOB, ASK, BID: whose; FILL, RESULT: the consumer */
+    struct key32 owner;    /* ACCOUNT, JOB, ASK, BID: whose; FILL, RESULT: the consumer; a mint: who gets it */
     struct key32 provider; /* FILL, RESULT */
     struct id128 device;
     struct hash32 hash;    /* JOB: manifest. RESULT: of the encoded Result */

@@ -1,8 +1,9 @@
 /* formats/job.h - a job file: what people write (docs/jobfile.md), as a plain struct.
  *
- * Only text is read here. Patterns are not expanded, files not opened, and prices not asked for: those
- * touch the world and are the consumer's. Nothing is ignored: a key, unit, type or placeholder that this
- * reader does not know is a problem that names the file, the line, and the nearest known name. Pure. */
+ * Only text is read here. Patterns are not expanded, files not opened, and prices not asked for:
+ * those touch the world and are the consumer's. Nothing is ignored: a key, unit, type or
+ * placeholder that this reader does not know is a problem that names the file, the line, and the
+ * nearest known name. Pure. */
 #ifndef BOURSE_FORMATS_JOB_H
 #define BOURSE_FORMATS_JOB_H
 
@@ -40,35 +41,36 @@ struct job_limits { /* 0: absent, the provider's own limit holds */
 };
 
 struct job_file {
-    char *name;              /* never NULL; without `name:` the program's, its folders cut off */
-    int64_t budget_micro;    /* JOB_ABSENT: 1.5 times the quote */
-    int64_t cap_micro;       /* per slot-hour; JOB_ABSENT: market price */
+    char *name;           /* never NULL; without `name:` the program's, its folders cut off */
+    int64_t budget_micro; /* JOB_ABSENT: 1.5 times the quote */
+    int64_t cap_micro;    /* per slot-hour; JOB_ABSENT: market price */
     struct requirement needs;
-    uint32_t slots;          /* width of one subtask, >= 1 */
-    uint32_t at_most;        /* slots at a time, 0 or a multiple of `slots`; 0: as many as are ready */
+    uint32_t slots;   /* width of one subtask, >= 1 */
+    uint32_t at_most; /* slots at a time, 0 or a multiple of `slots`; 0: as many as are ready */
     enum template_source source;
-    struct job_strings each; /* EACH: glob patterns as written */
-    struct range array;      /* ARRAY */
-    char *lines;             /* LINES: name of the file with one subtask per line; else NULL */
-    struct job_strings files;/* extra inputs of every subtask, names as written */
-    char *image;             /* root file system tar, or NULL: a host program */
-    struct job_strings run;  /* templates; the program first; at least one */
+    struct job_strings each;  /* EACH: glob patterns as written */
+    struct range array;       /* ARRAY */
+    char *lines;              /* LINES: name of the file with one subtask per line; else NULL */
+    struct job_strings files; /* extra inputs of every subtask, names as written */
+    char *image;              /* root file system tar, or NULL: a host program */
+    struct job_strings run;   /* templates; the program first; at least one */
     struct job_variable *env;
     size_t env_count;
-    char *standard_input;    /* template; exactly "{in}" is the file's content; NULL: empty */
+    char *standard_input;       /* template; exactly "{in}" is the file's content; NULL: empty */
     struct job_strings outputs; /* templates */
-    int64_t limit_ms;        /* wall time of one subtask */
-    int64_t term_ms;         /* of a lease, >= limit_ms; without `term:` the same */
-    int64_t expect_ms;       /* estimate of one subtask's time; JOB_ABSENT */
+    int64_t limit_ms;           /* wall time of one subtask */
+    int64_t term_ms;            /* of a lease, >= limit_ms; without `term:` the same */
+    int64_t expect_ms;          /* estimate of one subtask's time; JOB_ABSENT */
     struct job_limits limits;
-    char *verify;            /* "none" */
-    uint32_t retries;        /* of a subtask whose program failed */
-    int64_t error_limit;     /* failed subtasks after which the rest is not started; JOB_ABSENT: no limit */
+    char *verify;        /* "none" */
+    uint32_t retries;    /* of a subtask whose program failed */
+    int64_t error_limit; /* failed subtasks that stop the rest; JOB_ABSENT: no limit */
 };
 
-/* Reads and checks a job; `file_name` is for messages. NULL with "FILE:LINE: what" in the problem when
- * anything is wrong, or when out of memory. The caller owns the job. */
-struct job_file *job_file_parse(const char *text, size_t length, const char *file_name, struct problem *ret_problem);
+/* Reads and checks a job; `file_name` is for messages. NULL with "FILE:LINE: what" in the problem
+ * when anything is wrong, or when out of memory. The caller owns the job. */
+struct job_file *job_file_parse(const char *text, size_t length, const char *file_name,
+                                struct problem *ret_problem);
 
 /* An empty job with the defaults above, for `bourse run -- PROGRAM ...`; fill it with the functions
  * below, then job_file_check it. NULL when out of memory. */
@@ -80,10 +82,10 @@ bool job_strings_add(struct job_strings *strings, size_t most, const char *text)
 bool job_file_set(char **field, const char *text); /* e.g. job_file_set(&job->image, "tools.tar") */
 bool job_file_add_variable(struct job_file *job, const char *name, const char *value);
 
-/* The rules across fields, which a job from the command line obeys too: `run` present, templates well
- * formed and of the right source, outputs relative and inside, at most one source, term at least limit,
- * at_most a multiple of slots, names and counts within formats/limits.h. Sets name, term_ms where absent.
- * The problem says "FIELD: what". */
+/* The rules across fields, which a job from the command line obeys too: `run` present, templates
+ * well formed and of the right source, outputs relative and inside, at most one source, term at
+ * least limit, at_most a multiple of slots, names and counts within formats/limits.h. Sets name,
+ * term_ms where absent. The problem says "FIELD: what". */
 bool job_file_check(struct job_file *job, struct problem *ret_problem);
 
 #endif

@@ -6,23 +6,23 @@
 #define BOURSE_FORMATS_LIMITS_H
 
 enum {
-    FORMAT_FILE_BYTES = 1 << 20,      /* a YAML file */
-    FORMAT_DEPTH = 16,                /* nesting of lists and maps */
-    FORMAT_NODES = 65536,             /* values and keys of a YAML file */
-    FORMAT_UNIT_BYTES = 64,           /* one duration, size or amount */
-    FORMAT_REQUIREMENT_BYTES = 8192,  /* a requirement as text */
-    FORMAT_REQUIREMENT_DEPTH = 16,    /* parentheses and `not` */
-    FORMAT_NAME_BYTES = 128,          /* of a job, of a variable */
-    FORMAT_PATH_BYTES = 1024,         /* file names and patterns */
-    FORMAT_ARGUMENT_BYTES = 32768,    /* one argument, one variable, the standard input */
+    FORMAT_FILE_BYTES = 1 << 20,     /* a YAML file */
+    FORMAT_DEPTH = 16,               /* nesting of lists and maps */
+    FORMAT_NODES = 65536,            /* values and keys of a YAML file */
+    FORMAT_UNIT_BYTES = 64,          /* one duration, size or amount */
+    FORMAT_REQUIREMENT_BYTES = 8192, /* a requirement as text */
+    FORMAT_REQUIREMENT_DEPTH = 16,   /* parentheses and `not` */
+    FORMAT_NAME_BYTES = 128,         /* of a job, of a variable */
+    FORMAT_PATH_BYTES = 1024,        /* file names and patterns */
+    FORMAT_ARGUMENT_BYTES = 32768,   /* one argument, one variable, the standard input */
     FORMAT_ARGUMENTS = 1024,
     FORMAT_VARIABLES = 256,
-    FORMAT_OUTPUTS = 64,              /* per subtask */
-    FORMAT_SHARED_FILES = 255,        /* `files:`; with the subtask's own, 256 inputs */
-    FORMAT_PATTERNS = 1024,           /* `each:` */
+    FORMAT_OUTPUTS = 64,       /* per subtask */
+    FORMAT_SHARED_FILES = 255, /* `files:`; with the subtask's own, 256 inputs */
+    FORMAT_PATTERNS = 1024,    /* `each:` */
     FORMAT_SUBTASKS = 10000000,
-    FORMAT_SLOTS = 4096,              /* of one device, and so of one subtask */
-    FORMAT_PROCESSES = 65536,         /* of one subtask */
+    FORMAT_SLOTS = 4096,      /* of one device, and so of one subtask */
+    FORMAT_PROCESSES = 65536, /* of one subtask */
     FORMAT_RETRIES = 100,
 };
 

@@ -17,8 +17,8 @@ struct range {
     int64_t step; /* >= 1 */
 };
 
-/* False with a problem for anything but the grammar above, a range that runs backwards, a step of 0,
- * or more than FORMAT_SUBTASKS numbers; *ret_range is untouched then. */
+/* False with a problem for anything but the grammar above, a range that runs backwards, a step of
+ * 0, or more than FORMAT_SUBTASKS numbers; *ret_range is untouched then. */
 bool range_parse(const char *text, struct range *ret_range, struct problem *ret_problem);
 int64_t range_count(const struct range *range);
 /* The number at `index` (0 .. count - 1), which the caller has checked. */

@@ -4,13 +4,13 @@
  *     {line}     lines:  the line
  *     {index}    array:  the number
  *     {value}    any of these three: the same text, whichever it is
- *     {out}      a free name for an output: "out/" and the input's name; without an input, "out/" and
+ *     {out}      a free name for an output: "out/" and the input's name; without one, "out/" and
  *                the value where that is a plain file name, else the subtask's index from 0
  *     {{  }}     one brace
  *
  * A single brace that begins none of these is refused, and so is a placeholder of another source.
- * The consumer checks templates when it reads the job; the agent expands them, subtask by subtask, by
- * these same functions. Pure. */
+ * The consumer checks templates when it reads the job; the agent expands them, subtask by subtask,
+ * by these same functions. Pure. */
 #ifndef BOURSE_FORMATS_TEMPLATE_H
 #define BOURSE_FORMATS_TEMPLATE_H
 
@@ -20,8 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum template_source { /* what makes the subtasks of a job; bits of template_check's set */
-    TEMPLATE_ONE = 1,  /* nothing: one subtask */
+/* What makes the subtasks of a job: nothing (one subtask), or one of three keys. Bits. */
+enum template_source {
+    TEMPLATE_ONE = 1,
     TEMPLATE_EACH = 2,
     TEMPLATE_ARRAY = 4,
     TEMPLATE_LINES = 8,
@@ -32,9 +33,10 @@ enum template_source { /* what makes the subtasks of a job; bits of template_che
 bool template_check(const char *text, enum template_source source, struct problem *ret_problem);
 
 struct template_values {
-    const char *in;    /* name of the subtask's own input; NULL when it has none */
-    const char *value; /* the file's name, the line, the number; NULL stands for the index in decimal */
-    uint64_t index;    /* of the subtask, from 0 */
+    const char *in; /* name of the subtask's own input; NULL when it has none */
+    const char
+        *value; /* the file's name, the line, the number; NULL stands for the index in decimal */
+    uint64_t index; /* of the subtask, from 0 */
 };
 
 enum template_status { TEMPLATE_OK, TEMPLATE_MALFORMED, TEMPLATE_TOO_LONG };
@@ -42,13 +44,14 @@ enum template_status { TEMPLATE_OK, TEMPLATE_MALFORMED, TEMPLATE_TOO_LONG };
 /* Writes the expansion and a NUL into `capacity` bytes; ret_length (may be NULL) gets its length.
  * MALFORMED: not a template, or one that needs an input where there is none. Any status but OK
  * leaves ret_text with no meaning. */
-enum template_status template_expand(const char *text, const struct template_values *values, char *ret_text,
-                                     size_t capacity, size_t *ret_length);
+enum template_status template_expand(const char *text, const struct template_values *values,
+                                     char *ret_text, size_t capacity, size_t *ret_length);
 /* The bytes template_expand needs, NUL included; 0 when MALFORMED. */
 size_t template_size(const char *text, const struct template_values *values);
 
-/* Whether `path` stays inside the folder it is relative to: not empty, not absolute, no empty, "." or ".."
- * component, no control character, at most FORMAT_PATH_BYTES. The rule for inputs and outputs. */
+/* Whether `path` stays inside the folder it is relative to: not empty, not absolute, no empty, "."
+ * or ".." component, no control character, at most FORMAT_PATH_BYTES. The rule for inputs and
+ * outputs. */
 bool template_path_safe(const char *path);
 
 #endif

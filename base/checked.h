@@ -65,11 +65,7 @@ static inline bool checked_muldiv_ceil(int64_t a, int64_t b, int64_t divisor, in
 {
     assert(a >= 0 && b >= 0);
     assert(divisor > 0);
-    uint128 product = (uint128)a * (uint128)b;
-    uint128 quotient = product / (uint128)divisor;
-    if (product % (uint128)divisor != 0) {
-        quotient++;
-    }
+    uint128 quotient = ((uint128)a * (uint128)b + (uint128)(divisor - 1)) / (uint128)divisor;
     if (quotient > (uint128)INT64_MAX) {
         return false;
     }

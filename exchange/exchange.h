@@ -129,7 +129,10 @@ struct exchange_submit {
     uint32_t slots;              /* width of one subtask */
     uint32_t at_most;            /* slots at a time; 0: ready subtasks */
     int64_t limit_ns, term_ns;
-    uint32_t retries, error_limit;
+    int64_t expect_ns;           /* expected time of one subtask; 0: not said. Sets a market order's limit */
+    uint32_t retries;            /* of a subtask whose program failed */
+    uint32_t error_limit;        /* failed subtasks after which the rest is not started */
+    bool verify_none;            /* the only level available; false is refused with REJECT_VERIFY */
 };
 struct exchange_cancel_job { struct id128 job; };
 

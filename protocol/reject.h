@@ -33,6 +33,7 @@ enum reject_code {
     REJECT_INVITATION = 31,      /* unknown, used or expired */
     REJECT_DEVICE = 32,          /* not advertised by this provider */
     REJECT_STATE = 33,           /* not possible in its present state */
+    REJECT_SELF_MATCH = 34,      /* the best counter order is your own */
     REJECT_BLOB_HASH = 40,       /* the bytes do not have that hash */
     REJECT_BLOB_QUOTA = 41,
     REJECT_BLOB_OFFSET = 42,     /* resume from `value` */

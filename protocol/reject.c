@@ -1,0 +1,98 @@
+#include "protocol/reject.h"
+
+#include <stddef.h>
+
+enum {
+    EXIT_USAGE = 2,
+    EXIT_NOT_FOUND = 3,
+    EXIT_REFUSED = 4,
+    EXIT_NO_MATCH = 5,
+    EXIT_UNREACHABLE = 6
+};
+
+struct reject_row {
+    const char *name; /* NULL: a number that is not given out */
+    const char *advice;
+    int exit_status;
+};
+
+static const struct reject_row table[REJECT_CODE_COUNT] = {
+    [REJECT_NONE] = {"NONE", "Nothing was refused.", 0},
+    [REJECT_MALFORMED] =
+        {"MALFORMED", "Correct the field that is named; program and broker may differ in version.",
+         EXIT_USAGE},
+    [REJECT_VERSION] = {"VERSION", "Upgrade the older of program and broker.", EXIT_USAGE},
+    [REJECT_TYPE] = {"TYPE", "Upgrade the broker, or send only what a client may send.",
+                     EXIT_USAGE},
+    [REJECT_TOO_LARGE] = {"TOO_LARGE", "Split it into several messages below the limit.",
+                          EXIT_USAGE},
+    [REJECT_NOT_SIGNED] = {"NOT_SIGNED", "Sign the message with the account's key.", EXIT_REFUSED},
+    [REJECT_BAD_SIGNATURE] = {"BAD_SIGNATURE",
+                              "Sign with the account's own key and this market's cluster id.",
+                              EXIT_REFUSED},
+    [REJECT_ROLE] = {"ROLE", "Ask the operator for an invitation with the role that this needs.",
+                     EXIT_REFUSED},
+    [REJECT_ID_EXPIRED] = {"ID_EXPIRED",
+                           "Send it again under a new id, stamped with the broker's log time.",
+                           EXIT_NO_MATCH},
+    [REJECT_ID_REUSED] = {"ID_REUSED", "Use a new random id for another message.", EXIT_REFUSED},
+    [REJECT_ID_TABLE_FULL] = {"ID_TABLE_FULL",
+                              "Wait until older ids of this account are 24 hours old.",
+                              EXIT_REFUSED},
+    [REJECT_SESSION] = {"SESSION", "Say Hello again and resend what has no answer.",
+                        EXIT_UNREACHABLE},
+    [REJECT_RATE] = {"RATE", "Slow down and send it again.", EXIT_REFUSED},
+    [REJECT_BUSY] = {"BUSY", "Try again in a moment, under the same id.", EXIT_UNREACHABLE},
+    [REJECT_UNAVAILABLE] = {"UNAVAILABLE", "Try again later; the operator's log says why.",
+                            EXIT_UNREACHABLE},
+    [REJECT_NOT_FOUND] = {"NOT_FOUND", "Check the id; list your own with `bourse ps`.",
+                          EXIT_NOT_FOUND},
+    [REJECT_EXISTS] = {"EXISTS", "Nothing to do: it is there already.", EXIT_REFUSED},
+    [REJECT_FROZEN] = {"FROZEN", "Ask the operator why the account is frozen.", EXIT_REFUSED},
+    [REJECT_HALTED] = {"HALTED", "Wait until the operator reopens the market.", EXIT_REFUSED},
+    [REJECT_FUNDS] = {"INSUFFICIENT_FUNDS", "Lower the budget, or ask the operator for credits.",
+                      EXIT_REFUSED},
+    [REJECT_BUDGET] = {"BUDGET", "Choose a budget in the range given; `bourse quote` suggests one.",
+                       EXIT_REFUSED},
+    [REJECT_PRICE] = {"PRICE", "Choose a price inside the band given.", EXIT_REFUSED},
+    [REJECT_QUANTITY] = {"QUANTITY", "Choose a quantity in the range given.", EXIT_REFUSED},
+    [REJECT_LIMIT] = {"LIMIT", "Cancel or finish some of what the field names, then try again.",
+                      EXIT_REFUSED},
+    [REJECT_REQUIREMENT] = {"REQUIREMENT", "Correct the `needs:` of the job.", EXIT_USAGE},
+    [REJECT_VERIFY] = {"VERIFY", "Use `verify: none`; other levels are not available yet.",
+                       EXIT_REFUSED},
+    [REJECT_INVITATION] = {"INVITATION", "Ask the operator for a new invitation.", EXIT_REFUSED},
+    [REJECT_DEVICE] = {"DEVICE", "Advertise the device first.", EXIT_NOT_FOUND},
+    [REJECT_STATE] = {"STATE", "Look at its present state with `bourse ps`.", EXIT_REFUSED},
+    [REJECT_BLOB_HASH] = {"BLOB_HASH", "The file changed while it was sent; send it again.",
+                          EXIT_REFUSED},
+    [REJECT_BLOB_QUOTA] = {"BLOB_QUOTA", "Fetch and forget old results, or ask for a larger quota.",
+                           EXIT_REFUSED},
+    [REJECT_BLOB_OFFSET] = {"BLOB_OFFSET", "Continue from the offset given as the value.",
+                            EXIT_REFUSED},
+    [REJECT_STORAGE_FULL] = {"STORAGE_FULL", "The operator must free disk space; then try again.",
+                             EXIT_UNREACHABLE},
+};
+
+static const struct reject_row *row_of(enum reject_code code)
+{
+    static const struct reject_row unknown = {
+        "UNKNOWN", "Upgrade this program to learn what the code means.", EXIT_REFUSED};
+    unsigned number = (unsigned)code;
+    return number < REJECT_CODE_COUNT && table[number].name != NULL ? &table[number] : &unknown;
+}
+
+const char *reject_name(enum reject_code code)
+{
+    return row_of(code)->name;
+}
+
+const char *reject_advice(enum reject_code code)
+{
+    return row_of(code)->advice;
+}
+
+int reject_exit_status(enum reject_code code)
+{
+    return row_of(code)->exit_status;
+}

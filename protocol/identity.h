@@ -31,8 +31,9 @@ bool identity_transport_of(const struct key32 *key, struct key32 *ret_transport)
 struct signature64 identity_sign(const struct identity *identity, const void *bytes, size_t length);
 bool identity_verify(const struct key32 *key, const void *bytes, size_t length, const struct signature64 *signature);
 
-/* Signs the envelope in place (sets is_signed and signature). */
-void identity_sign_envelope(const struct identity *identity, const struct id128 *cluster, struct envelope *envelope);
+/* Signs the envelope in place (sets is_signed and signature). False when out of memory. */
+bool identity_sign_envelope(const struct identity *identity, const struct id128 *cluster, struct envelope *envelope);
+/* False for an unsigned envelope too. The key has passed identity_key_valid when it was registered. */
 bool identity_verify_envelope(const struct key32 *key, const struct id128 *cluster, const struct envelope *envelope);
 
 #endif

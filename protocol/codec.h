@@ -26,7 +26,7 @@ struct codec_error {
     int64_t limit;
 };
 
-/* Decodes the body of a message of `type`. On OK, *ret_body is a Bourse__V1__<Type> that codec_free
+/* Decodes the body of a message of `type` (`body` may be NULL when `length` is 0). On OK, *ret_body is a Bourse__V1__<Type> that codec_free
  * releases. On any other status *ret_error says what was wrong (it may be NULL). */
 enum codec_status codec_decode(enum message_type type, const void *body, size_t length, ProtobufCMessage **ret_body,
                                struct codec_error *ret_error);
@@ -37,6 +37,8 @@ enum codec_status codec_decode_result(const void *bytes, size_t length, Bourse__
                                       struct codec_error *ret_error);
 enum codec_status codec_decode_manifest(const void *bytes, size_t length, Bourse__V1__Manifest **ret_manifest,
                                         struct codec_error *ret_error);
+void codec_result_free(Bourse__V1__Result **self);
+void codec_manifest_free(Bourse__V1__Manifest **self);
 
 /* Encodes any body into malloc'ed memory that the caller frees; NULL when out of memory. */
 uint8_t *codec_encode(const ProtobufCMessage *body, size_t *ret_length);
@@ -59,6 +61,11 @@ struct hash32 codec_hash(ProtobufCBinaryData data);
 enum { ROLE_ANYONE = 1 << 16 };
 bool message_must_be_signed(enum message_type type);
 unsigned message_roles(enum message_type type);
-const char *message_name(enum message_type type); /* "submit-job", for logs */
+const char *message_name(enum message_type type); /* "submit-job", for logs; "unknown" */
+/* What answers a request under its id, if not Reject: Accepted for commands, a reply's type for reads,
+ * Welcome for Hello. 0 for what is not answered. */
+enum message_type message_answer(enum message_type type);
+/* Largest body of the type, 0 for an unknown one. */
+uint32_t message_body_cap(enum message_type type);
 
 #endif

@@ -2,6 +2,8 @@
 #ifndef BOURSE_PROTOCOL_LIMITS_H
 #define BOURSE_PROTOCOL_LIMITS_H
 
+#include <stdint.h>
+
 enum {
     LIMIT_MESSAGE_BYTES = 1 << 20,      /* one message on the control port */
     LIMIT_BLOB_MESSAGE_BYTES = 5 << 20, /* one message on the blob port */
@@ -28,6 +30,32 @@ enum {
     LIMIT_BLOB_HASHES = 4096,           /* in one BlobHave */
     LIMIT_ID_AGE_MS = 24 * 3600 * 1000, /* D7: older ids are ID_EXPIRED */
     LIMIT_ID_AHEAD_MS = 10 * 60 * 1000, /* D7: so are ids further ahead */
+
+    /* bodies, by type (docs/protocol.md section 10) */
+    LIMIT_SMALL_BODY_BYTES = 4 << 10,
+    LIMIT_MEDIUM_BODY_BYTES = 64 << 10,
+    LIMIT_LARGE_BODY_BYTES = LIMIT_MESSAGE_BYTES - 120, /* what fits a message of the control port */
+    LIMIT_RESULT_BYTES = 128 << 10,     /* one encoded Result */
+    LIMIT_RECEIPT_BYTES = 256 << 10,
+    LIMIT_NOTE_BYTES = 16 << 10,        /* a signed checkpoint */
+    LIMIT_INSTRUMENT_BYTES = 64,
+    LIMIT_WORD_BYTES = 32,              /* attribute names, states, levels of verification */
+    LIMIT_PROGRAM_BYTES = 64,           /* "bourse 0.1.0" */
+    LIMIT_ENDPOINT_BYTES = 255,
+    LIMIT_STANDARD_INPUT_BYTES = 1 << 20, /* in a manifest; longer input is a file */
+    LIMIT_PREDICATES = 64,              /* in one Explanation */
+    LIMIT_RETRIES = 100,
+    LIMIT_HEARTBEAT_MS = 60 * 1000,
+    LIMIT_PROCESSES = 1 << 22,
+
+    /* memory of one decoded body: a floor, and so many bytes for each byte on the wire */
+    LIMIT_DECODED_FLOOR_BYTES = 64 << 10,
+    LIMIT_DECODED_FACTOR = 24,
 };
+
+/* Wider than an int, so not in the enum. */
+#define LIMIT_DURATION_MS INT64_C(31622400000)  /* 366 days: a term, a limit, an estimate */
+#define LIMIT_TIME_MS INT64_C(9223372036854)    /* a moment: the last one that int64 nanoseconds hold */
+#define LIMIT_DECODED_BYTES INT64_C(1073741824) /* memory of any one decoded body */
 
 #endif

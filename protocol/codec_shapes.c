@@ -1,0 +1,418 @@
+/* The rules of every field of bourse.proto, and the table of message types. docs/protocol.md
+ * sections 5, 6 and 10 say the same in words. A field that the schema gains needs its rule here: a
+ * test compares. */
+#include "protocol/codec_check.h"
+#include "protocol/envelope.h"
+#include "protocol/limits.h"
+
+#include <stdio.h>
+
+#define NUMBER(low, high)                                                                          \
+    {                                                                                              \
+        .kind = RULE_NUMBER, .least = (low), .most = (high)                                        \
+    }
+#define COUNT NUMBER(0, INT64_MAX) /* any number that is not negative */
+#define ANY NUMBER(INT64_MIN, INT64_MAX)
+#define FLAG NUMBER(0, 1)
+#define MONEY NUMBER(0, INT64_MAX)
+#define MOMENT NUMBER(0, LIMIT_TIME_MS)
+#define DURATION NUMBER(1, LIMIT_DURATION_MS)
+#define SIZED(low, high)                                                                           \
+    {                                                                                              \
+        .kind = RULE_BYTES, .least = (low), .most = (high)                                         \
+    }
+#define ID SIZED(16, 16)
+#define HASH SIZED(32, 32) /* and keys */
+#define SIGNATURE SIZED(64, 64)
+#define NAME(low, high)                                                                            \
+    {                                                                                              \
+        .kind = RULE_NAME, .least = (low), .most = (high)                                          \
+    }
+#define LINE(low, high)                                                                            \
+    {                                                                                              \
+        .kind = RULE_LINE, .least = (low), .most = (high)                                          \
+    }
+#define TEXT(low, high)                                                                            \
+    {                                                                                              \
+        .kind = RULE_TEXT, .least = (low), .most = (high)                                          \
+    }
+#define NOTE LINE(0, LIMIT_TEXT_BYTES)
+#define NESTED(name)                                                                               \
+    {                                                                                              \
+        .kind = RULE_NESTED, .shape = &name##_shape                                                \
+    }
+#define MANY(name, cap)                                                                            \
+    {                                                                                              \
+        .kind = RULE_NESTED, .count_max = (cap), .shape = &name##_shape                            \
+    }
+#define MANY_SIZED(low, high, cap)                                                                 \
+    {                                                                                              \
+        .kind = RULE_BYTES, .least = (low), .most = (high), .count_max = (cap)                     \
+    }
+#define MANY_TEXT(low, high, cap)                                                                  \
+    {                                                                                              \
+        .kind = RULE_TEXT, .least = (low), .most = (high), .count_max = (cap)                      \
+    }
+#define MANY_LINE(low, high, cap)                                                                  \
+    {                                                                                              \
+        .kind = RULE_LINE, .least = (low), .most = (high), .count_max = (cap)                      \
+    }
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+#define SHAPE_CHECKED(name, type, function, ...)                                                   \
+    static const struct rule name##_rules[] = {__VA_ARGS__};                                       \
+    static const struct shape name##_shape = {&bourse__v1__##type##__descriptor, name##_rules,     \
+                                              LENGTH(name##_rules), function}
+#define SHAPE(name, type, ...) SHAPE_CHECKED(name, type, NULL, __VA_ARGS__)
+#define SHAPE_EMPTY(name, type)                                                                    \
+    static const struct shape name##_shape = {&bourse__v1__##type##__descriptor, NULL, 0, NULL}
+
+static bool refuse(struct codec_error *ret_error, const char *field, int64_t value, int64_t limit)
+{
+    (void)snprintf(ret_error->field, sizeof ret_error->field, "%s", field);
+    ret_error->value = value;
+    ret_error->limit = limit;
+    return false;
+}
+
+/* ---- common ---- */
+
+static bool check_attribute(const struct sighting *sighting, struct codec_error *ret_error)
+{
+    uint32_t values = sighting->counts[1] + sighting->counts[2];
+    return values == 1 || refuse(ret_error, "number", values, 1);
+}
+
+/* Predicates have a name and one value and no arity; `and` and `or` have an arity only; `not`
+ * nothing. */
+static bool check_requirement_node(const struct sighting *sighting, struct codec_error *ret_error)
+{
+    int64_t op = sighting->numbers[0];
+    bool is_predicate = op >= REQUIREMENT_EQ;
+    bool has_arity = op == REQUIREMENT_AND || op == REQUIREMENT_OR;
+    uint32_t names = sighting->counts[1];
+    uint32_t values = sighting->counts[2] + sighting->counts[3];
+    uint32_t arities = sighting->counts[4];
+    if (names != is_predicate) {
+        return refuse(ret_error, "name", names, is_predicate);
+    }
+    if (values != is_predicate) {
+        return refuse(ret_error, "number", values, is_predicate);
+    }
+    return arities == has_arity || refuse(ret_error, "arity", arities, has_arity);
+}
+
+#define ATTRIBUTE_NAME NAME(1, ATTRIBUTE_NAME_SIZE - 1)
+#define ATTRIBUTE_TEXT LINE(0, ATTRIBUTE_TEXT_SIZE - 1)
+
+SHAPE_CHECKED(attribute, attribute, check_attribute, ATTRIBUTE_NAME, ANY, ATTRIBUTE_TEXT);
+SHAPE_CHECKED(requirement_node, requirement_node, check_requirement_node,
+              NUMBER(REQUIREMENT_AND, REQUIREMENT_GE), ATTRIBUTE_NAME, ANY, ATTRIBUTE_TEXT,
+              NUMBER(2, LIMIT_REQUIREMENT_NODES));
+SHAPE(requirement, requirement, MANY(requirement_node, LIMIT_REQUIREMENT_NODES));
+
+/* ---- session ---- */
+
+#define VERSION NUMBER(1, UINT16_MAX)
+#define ALL_ROLES                                                                                  \
+    (ROLE_CONSUMER | ROLE_PROVIDER | ROLE_AUDITOR | ROLE_REPLICA | ROLE_RISK | ROLE_OPERATOR)
+
+SHAPE(hello, hello, VERSION, NAME(0, LIMIT_PROGRAM_BYTES),
+      NUMBER(SESSION_CONSUMER, SESSION_PROVIDER));
+SHAPE(welcome, welcome, VERSION, ID, COUNT, NUMBER(1, LIMIT_HEARTBEAT_MS), MOMENT, COUNT,
+      NAME(1, LIMIT_NAME_BYTES), HASH, HASH, NAME(0, LIMIT_NAME_BYTES), NUMBER(0, ALL_ROLES),
+      LINE(0, LIMIT_ENDPOINT_BYTES), NUMBER(LIMIT_SMALL_BODY_BYTES, UINT32_MAX));
+SHAPE(heartbeat, heartbeat, COUNT);
+SHAPE(goodbye, goodbye, NOTE);
+SHAPE(accepted, accepted, COUNT, FLAG);
+/* Codes that this version does not know are let through: a newer broker may have more. */
+SHAPE(reject, reject, NUMBER(1, UINT16_MAX), NOTE, LINE(0, LIMIT_NAME_BYTES), ANY, ANY);
+
+/* ---- accounts and operator ---- */
+
+SHAPE(join, join, HASH, ID, NAME(0, LIMIT_NAME_BYTES));
+SHAPE(mint, mint, HASH, NUMBER(1, INT64_MAX), NOTE);
+SHAPE(invite_create, invite_create, HASH, NUMBER(1, ALL_ROLES), MONEY, MOMENT,
+      NAME(0, LIMIT_NAME_BYTES));
+SHAPE(freeze, freeze, HASH, FLAG, NOTE);
+SHAPE(halt, halt, FLAG, NOTE);
+SHAPE(accounts_request, accounts_request, COUNT, NUMBER(1, LIMIT_ROWS));
+/* Balances may be negative: an account with overdraft permission (the mint) is one. */
+SHAPE(account_row, account_row, COUNT, HASH, NAME(0, LIMIT_NAME_BYTES), NUMBER(0, ALL_ROLES), ANY,
+      ANY, FLAG);
+SHAPE(accounts_reply, accounts_reply, MANY(account_row, LIMIT_ROWS), COUNT, FLAG);
+
+/* ---- provider ---- */
+
+#define SLOTS NUMBER(1, LIMIT_SLOTS)
+#define LEASE NUMBER(1, INT64_MAX)
+#define SUBTASK_INDEX NUMBER(0, LIMIT_SUBTASKS - 1)
+#define ATTEMPT COUNT
+
+SHAPE(device, device, ID, NAME(1, LIMIT_INSTRUMENT_BYTES), SLOTS, MANY(attribute, LIMIT_ATTRIBUTES),
+      NAME(0, LIMIT_NAME_BYTES));
+SHAPE(advertise, advertise, MANY(device, LIMIT_DEVICES));
+SHAPE(ask_place, ask_place, ID, SLOTS, MONEY, MOMENT, DURATION);
+SHAPE(order_cancel, order_cancel, ID);
+SHAPE(held_work, held_work, SUBTASK_INDEX, ATTEMPT);
+SHAPE(held_lease, held_lease, LEASE, MANY(held_work, LIMIT_HELD));
+SHAPE(statement, statement, MANY(held_lease, LIMIT_LEASES));
+SHAPE(lease_grant, lease_grant, LEASE, ID, HASH, ID, SLOTS, SLOTS, MONEY, DURATION, HASH, DURATION,
+      ID);
+SHAPE(lease_renew, lease_renew, LEASE, DURATION);
+SHAPE(work, work, SUBTASK_INDEX, ATTEMPT, NUMBER(0, LIMIT_SLOTS - 1));
+SHAPE(dispatch, dispatch, LEASE, MANY(work, LIMIT_DISPATCH));
+SHAPE(withdraw, withdraw, LEASE, MANY(work, LIMIT_DISPATCH));
+SHAPE(lease_end, lease_end, LEASE, NUMBER(LEASE_END_RETURNED, LEASE_END_REVOKED));
+SHAPE(output, output, LINE(1, LIMIT_PATH_BYTES), HASH, COUNT);
+static const struct rule result_rules[] = {ID,
+                                           ID,
+                                           SUBTASK_INDEX,
+                                           ATTEMPT,
+                                           LEASE,
+                                           HASH,
+                                           ID,
+                                           HASH,
+                                           NUMBER(OUTCOME_OK, OUTCOME_COUNT - 1),
+                                           MOMENT,
+                                           COUNT,
+                                           FLAG,
+                                           NUMBER(0, 255),
+                                           NUMBER(0, 255),
+                                           MANY(output, LIMIT_OUTPUTS),
+                                           NESTED(output),
+                                           NESTED(output),
+                                           NOTE,
+                                           COUNT,
+                                           COUNT,
+                                           COUNT};
+const struct shape codec_result_shape = {&bourse__v1__result__descriptor, result_rules,
+                                         LENGTH(result_rules), NULL};
+
+static bool check_results(const struct sighting *sighting, struct codec_error *ret_error)
+{
+    return sighting->counts[1] > 0 || refuse(ret_error, "results", 0, 1);
+}
+SHAPE_CHECKED(results, results, check_results, SIGNATURE,
+              MANY_SIZED(1, LIMIT_RESULT_BYTES, LIMIT_RESULTS));
+
+/* ---- consumer ---- */
+
+#define SUBTASKS NUMBER(1, LIMIT_SUBTASKS)
+#define TALLY NUMBER(0, LIMIT_SUBTASKS)
+#define AT_MOST NUMBER(0, LIMIT_SUBTASKS)
+#define STATE NAME(0, LIMIT_WORD_BYTES)
+#define ROWS_WANTED NUMBER(1, LIMIT_ROWS)
+
+SHAPE(submit_job, submit_job, NAME(1, LIMIT_NAME_BYTES), HASH, SUBTASKS, NUMBER(1, INT64_MAX),
+      MONEY, NESTED(requirement), SLOTS, AT_MOST, DURATION, DURATION, NAME(1, LIMIT_WORD_BYTES),
+      NUMBER(0, LIMIT_RETRIES), TALLY, DURATION);
+SHAPE(job_cancel, job_cancel, ID);
+SHAPE(quote_request, quote_request, NESTED(requirement), SUBTASKS, SLOTS, AT_MOST, MONEY, DURATION,
+      DURATION, DURATION);
+SHAPE(quote_level, quote_level, MONEY, COUNT, COUNT);
+SHAPE(explain_predicate, explain_predicate, LINE(0, LIMIT_TEXT_BYTES), COUNT, ANY);
+SHAPE(explanation, explanation, COUNT, COUNT, COUNT, COUNT, COUNT,
+      MANY(explain_predicate, LIMIT_PREDICATES), NOTE, MONEY);
+SHAPE(quote_reply, quote_reply, COUNT, COUNT, MONEY, MONEY, MONEY, MONEY, MONEY, COUNT,
+      MANY(quote_level, LIMIT_ROWS), NESTED(explanation));
+SHAPE(explain_request, explain_request, ID);
+SHAPE(explain_reply, explain_reply, NESTED(explanation), COUNT, STATE);
+SHAPE(jobs_request, jobs_request, ID, ROWS_WANTED, FLAG);
+SHAPE(lease_row, lease_row, LEASE, NAME(0, LIMIT_NAME_BYTES), NAME(0, LIMIT_NAME_BYTES), SLOTS,
+      MONEY, TALLY, COUNT, MONEY, STATE);
+SHAPE(job_row, job_row, ID, NAME(0, LIMIT_NAME_BYTES), NUMBER(JOB_OPEN, JOB_CANCELLED), SUBTASKS,
+      TALLY, TALLY, TALLY, TALLY, TALLY, MONEY, MONEY, MONEY, MOMENT, MOMENT,
+      NUMBER(JOB_REASON_NONE, JOB_REASON_PROVIDERS_FAILED), HASH, MANY(lease_row, LIMIT_LEASES),
+      COUNT);
+SHAPE(jobs_reply, jobs_reply, MANY(job_row, LIMIT_ROWS), COUNT);
+SHAPE(job_event, job_event, NESTED(job_row));
+SHAPE(outcomes_request, outcomes_request, ID, TALLY, ROWS_WANTED);
+SHAPE(outcome_row, outcome_row, SUBTASK_INDEX, ATTEMPT, NUMBER(ATTEMPT_ACCEPTED, ATTEMPT_LATE),
+      SIZED(0, LIMIT_RESULT_BYTES), MONEY, COUNT, COUNT);
+SHAPE(outcomes_reply, outcomes_reply, MANY(outcome_row, LIMIT_ROWS), TALLY);
+SHAPE_EMPTY(balance_request, balance_request);
+SHAPE(balance_reply, balance_reply, HASH, NAME(0, LIMIT_NAME_BYTES), ANY, ANY, COUNT);
+SHAPE(statement_request, statement_request, COUNT, ROWS_WANTED);
+SHAPE(statement_row, statement_row, COUNT, COUNT, MOMENT, NUMBER(0, UINT16_MAX), ANY, ANY, ID,
+      NAME(0, LIMIT_NAME_BYTES), SUBTASK_INDEX);
+SHAPE(statement_reply, statement_reply, MANY(statement_row, LIMIT_ROWS), COUNT);
+SHAPE(receipt_request, receipt_request, ID, SUBTASK_INDEX);
+SHAPE(receipt_reply, receipt_reply, SIZED(1, LIMIT_RECEIPT_BYTES));
+SHAPE_EMPTY(checkpoint_request, checkpoint_request);
+SHAPE(checkpoint_reply, checkpoint_reply, SIZED(1, LIMIT_NOTE_BYTES), COUNT);
+
+/* ---- blobs ---- */
+
+static bool check_blob_put(const struct sighting *sighting, struct codec_error *ret_error)
+{
+    int64_t size = sighting->numbers[1];
+    int64_t offset = sighting->numbers[2];
+    return offset <= size || refuse(ret_error, "offset", offset, size);
+}
+
+SHAPE(blob_have, blob_have, MANY_SIZED(32, 32, LIMIT_BLOB_HASHES), ID);
+SHAPE(blob_missing, blob_missing, MANY_SIZED(32, 32, LIMIT_BLOB_HASHES));
+SHAPE_CHECKED(blob_put, blob_put, check_blob_put, HASH, COUNT, COUNT,
+              SIZED(0, LIMIT_BLOB_CHUNK_BYTES), ID);
+SHAPE(blob_stored, blob_stored, HASH, COUNT, FLAG);
+SHAPE(blob_get, blob_get, HASH, COUNT, NUMBER(1, LIMIT_BLOB_CHUNK_BYTES), ID);
+SHAPE(blob_data, blob_data, HASH, COUNT, COUNT, SIZED(0, LIMIT_BLOB_CHUNK_BYTES));
+
+/* ---- manifest ---- */
+
+static bool check_manifest(const struct sighting *sighting, struct codec_error *ret_error)
+{
+    int64_t listed = sighting->counts[11];
+    int64_t count = sighting->numbers[12];
+    return listed == 0 || listed == count || refuse(ret_error, "subtask_count", count, listed);
+}
+
+SHAPE(manifest_input, manifest_input, LINE(1, LIMIT_PATH_BYTES), HASH, COUNT);
+SHAPE(manifest_subtask, manifest_subtask, TEXT(0, LIMIT_ARGUMENT_BYTES),
+      MANY(manifest_input, LIMIT_INPUTS));
+SHAPE(manifest_limits, manifest_limits, DURATION, DURATION, COUNT, COUNT,
+      NUMBER(1, LIMIT_PROCESSES), COUNT);
+SHAPE(manifest_variable, manifest_variable, NAME(1, LIMIT_NAME_BYTES),
+      TEXT(0, LIMIT_ARGUMENT_BYTES));
+static const struct rule manifest_rules[] = {NUMBER(1, 1),
+                                             NAME(1, LIMIT_WORD_BYTES),
+                                             NAME(1, LIMIT_NAME_BYTES),
+                                             MANY_TEXT(0, LIMIT_ARGUMENT_BYTES, LIMIT_ARGUMENTS),
+                                             MANY(manifest_variable, LIMIT_VARIABLES),
+                                             TEXT(0, LIMIT_STANDARD_INPUT_BYTES),
+                                             MANY_LINE(1, LIMIT_PATH_BYTES, LIMIT_OUTPUTS),
+                                             HASH,
+                                             COUNT,
+                                             NESTED(manifest_limits),
+                                             MANY(manifest_input, LIMIT_INPUTS),
+                                             MANY(manifest_subtask, LIMIT_SUBTASKS),
+                                             SUBTASKS};
+const struct shape codec_manifest_shape = {&bourse__v1__manifest__descriptor, manifest_rules,
+                                           LENGTH(manifest_rules), check_manifest};
+
+/* ---- message types ---- */
+
+enum {
+    SMALL = LIMIT_SMALL_BODY_BYTES,
+    MEDIUM = LIMIT_MEDIUM_BODY_BYTES,
+    LARGE = LIMIT_LARGE_BODY_BYTES,
+    BLOB = LIMIT_BLOB_MESSAGE_BYTES - ENVELOPE_HEAD_BYTES,
+    BROKER = 0,
+    TRADER = ROLE_CONSUMER | ROLE_PROVIDER,
+    WARDEN = ROLE_RISK | ROLE_OPERATOR,
+};
+
+_Static_assert(LIMIT_LARGE_BODY_BYTES + ENVELOPE_HEAD_BYTES == LIMIT_MESSAGE_BYTES,
+               "the largest body fills a message");
+_Static_assert(LIMIT_BLOB_CHUNK_BYTES + 256 <= BLOB, "a chunk fits a message of the blob port");
+
+static const struct message_row rows[MESSAGE_TYPE_END] = {
+    [MESSAGE_HELLO] = {"hello", &hello_shape, SMALL, false, ROLE_ANYONE, MESSAGE_WELCOME},
+    [MESSAGE_WELCOME] = {"welcome", &welcome_shape, SMALL, false, BROKER, 0},
+    [MESSAGE_HEARTBEAT] = {"heartbeat", &heartbeat_shape, SMALL, false, ROLE_ANYONE, 0},
+    [MESSAGE_GOODBYE] = {"goodbye", &goodbye_shape, SMALL, false, ROLE_ANYONE, 0},
+    [MESSAGE_ACCEPTED] = {"accepted", &accepted_shape, SMALL, false, BROKER, 0},
+    [MESSAGE_REJECT] = {"reject", &reject_shape, SMALL, false, BROKER, 0},
+
+    [MESSAGE_JOIN] = {"join", &join_shape, SMALL, true, ROLE_ANYONE, MESSAGE_ACCEPTED},
+    [MESSAGE_MINT] = {"mint", &mint_shape, SMALL, true, ROLE_OPERATOR, MESSAGE_ACCEPTED},
+    [MESSAGE_INVITE_CREATE] = {"invite-create", &invite_create_shape, SMALL, true, ROLE_OPERATOR,
+                               MESSAGE_ACCEPTED},
+    [MESSAGE_FREEZE] = {"freeze", &freeze_shape, SMALL, true, WARDEN, MESSAGE_ACCEPTED},
+    [MESSAGE_HALT] = {"halt", &halt_shape, SMALL, true, WARDEN, MESSAGE_ACCEPTED},
+    [MESSAGE_ACCOUNTS_REQUEST] = {"accounts-request", &accounts_request_shape, SMALL, false,
+                                  ROLE_OPERATOR, MESSAGE_ACCOUNTS_REPLY},
+    [MESSAGE_ACCOUNTS_REPLY] = {"accounts-reply", &accounts_reply_shape, LARGE, false, BROKER, 0},
+
+    [MESSAGE_ADVERTISE] = {"advertise", &advertise_shape, LARGE, true, ROLE_PROVIDER,
+                           MESSAGE_ACCEPTED},
+    [MESSAGE_ASK_PLACE] = {"ask-place", &ask_place_shape, SMALL, true, ROLE_PROVIDER,
+                           MESSAGE_ACCEPTED},
+    [MESSAGE_ORDER_CANCEL] = {"order-cancel", &order_cancel_shape, SMALL, true, ROLE_PROVIDER,
+                              MESSAGE_ACCEPTED},
+    [MESSAGE_STATEMENT_HELD] = {"statement-held", &statement_shape, LARGE, true, ROLE_PROVIDER,
+                                MESSAGE_ACCEPTED},
+    [MESSAGE_RESULTS] = {"results", &results_shape, LARGE, false, ROLE_PROVIDER, MESSAGE_ACCEPTED},
+    [MESSAGE_LEASE_GRANT] = {"lease-grant", &lease_grant_shape, SMALL, false, BROKER, 0},
+    [MESSAGE_LEASE_RENEW] = {"lease-renew", &lease_renew_shape, SMALL, false, BROKER, 0},
+    [MESSAGE_DISPATCH] = {"dispatch", &dispatch_shape, MEDIUM, false, BROKER, 0},
+    [MESSAGE_WITHDRAW] = {"withdraw", &withdraw_shape, MEDIUM, false, BROKER, 0},
+    [MESSAGE_LEASE_END] = {"lease-end", &lease_end_shape, SMALL, false, BROKER, 0},
+
+    [MESSAGE_SUBMIT_JOB] = {"submit-job", &submit_job_shape, MEDIUM, true, ROLE_CONSUMER,
+                            MESSAGE_ACCEPTED},
+    [MESSAGE_JOB_CANCEL] = {"job-cancel", &job_cancel_shape, SMALL, true, ROLE_CONSUMER,
+                            MESSAGE_ACCEPTED},
+    [MESSAGE_QUOTE_REQUEST] = {"quote-request", &quote_request_shape, MEDIUM, false, ROLE_CONSUMER,
+                               MESSAGE_QUOTE_REPLY},
+    [MESSAGE_QUOTE_REPLY] = {"quote-reply", &quote_reply_shape, LARGE, false, BROKER, 0},
+    [MESSAGE_EXPLAIN_REQUEST] = {"explain-request", &explain_request_shape, SMALL, false,
+                                 ROLE_CONSUMER, MESSAGE_EXPLAIN_REPLY},
+    [MESSAGE_EXPLAIN_REPLY] = {"explain-reply", &explain_reply_shape, MEDIUM, false, BROKER, 0},
+    [MESSAGE_JOBS_REQUEST] = {"jobs-request", &jobs_request_shape, SMALL, false, ROLE_CONSUMER,
+                              MESSAGE_JOBS_REPLY},
+    [MESSAGE_JOBS_REPLY] = {"jobs-reply", &jobs_reply_shape, LARGE, false, BROKER, 0},
+    [MESSAGE_JOB_EVENT] = {"job-event", &job_event_shape, LARGE, false, BROKER, 0},
+    [MESSAGE_OUTCOMES_REQUEST] = {"outcomes-request", &outcomes_request_shape, SMALL, false,
+                                  ROLE_CONSUMER, MESSAGE_OUTCOMES_REPLY},
+    [MESSAGE_OUTCOMES_REPLY] = {"outcomes-reply", &outcomes_reply_shape, LARGE, false, BROKER, 0},
+    [MESSAGE_BALANCE_REQUEST] = {"balance-request", &balance_request_shape, SMALL, false, TRADER,
+                                 MESSAGE_BALANCE_REPLY},
+    [MESSAGE_BALANCE_REPLY] = {"balance-reply", &balance_reply_shape, SMALL, false, BROKER, 0},
+    [MESSAGE_STATEMENT_REQUEST] = {"statement-request", &statement_request_shape, SMALL, false,
+                                   TRADER, MESSAGE_STATEMENT_REPLY},
+    [MESSAGE_STATEMENT_REPLY] = {"statement-reply", &statement_reply_shape, LARGE, false, BROKER,
+                                 0},
+    [MESSAGE_RECEIPT_REQUEST] = {"receipt-request", &receipt_request_shape, SMALL, false,
+                                 ROLE_CONSUMER, MESSAGE_RECEIPT_REPLY},
+    [MESSAGE_RECEIPT_REPLY] = {"receipt-reply", &receipt_reply_shape, LARGE, false, BROKER, 0},
+    [MESSAGE_CHECKPOINT_REQUEST] = {"checkpoint-request", &checkpoint_request_shape, SMALL, false,
+                                    ROLE_ANYONE, MESSAGE_CHECKPOINT_REPLY},
+    [MESSAGE_CHECKPOINT_REPLY] = {"checkpoint-reply", &checkpoint_reply_shape, MEDIUM, false,
+                                  BROKER, 0},
+
+    [MESSAGE_BLOB_HAVE] = {"blob-have", &blob_have_shape, LARGE, false, TRADER,
+                           MESSAGE_BLOB_MISSING},
+    [MESSAGE_BLOB_MISSING] = {"blob-missing", &blob_missing_shape, LARGE, false, BROKER, 0},
+    [MESSAGE_BLOB_PUT] = {"blob-put", &blob_put_shape, BLOB, false, TRADER, MESSAGE_BLOB_STORED},
+    [MESSAGE_BLOB_STORED] = {"blob-stored", &blob_stored_shape, SMALL, false, BROKER, 0},
+    [MESSAGE_BLOB_GET] = {"blob-get", &blob_get_shape, SMALL, false, TRADER, MESSAGE_BLOB_DATA},
+    [MESSAGE_BLOB_DATA] = {"blob-data", &blob_data_shape, BLOB, false, BROKER, 0},
+};
+
+const struct message_row *message_row(enum message_type type)
+{
+    unsigned number = (unsigned)type;
+    return number < MESSAGE_TYPE_END && rows[number].name != NULL ? &rows[number] : NULL;
+}
+
+bool message_must_be_signed(enum message_type type)
+{
+    const struct message_row *row = message_row(type);
+    return row != NULL && row->is_signed;
+}
+
+unsigned message_roles(enum message_type type)
+{
+    const struct message_row *row = message_row(type);
+    return row == NULL ? 0 : row->roles;
+}
+
+enum message_type message_answer(enum message_type type)
+{
+    const struct message_row *row = message_row(type);
+    return row == NULL ? 0 : row->answer;
+}
+
+uint32_t message_body_cap(enum message_type type)
+{
+    const struct message_row *row = message_row(type);
+    return row == NULL ? 0 : row->body_cap;
+}
+
+const char *message_name(enum message_type type)
+{
+    const struct message_row *row = message_row(type);
+    return row == NULL ? "unknown" : row->name;
+}

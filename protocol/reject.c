@@ -64,6 +64,8 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
     [REJECT_INVITATION] = {"INVITATION", "Ask the operator for a new invitation.", EXIT_REFUSED},
     [REJECT_DEVICE] = {"DEVICE", "Advertise the device first.", EXIT_NOT_FOUND},
     [REJECT_STATE] = {"STATE", "Look at its present state with `bourse ps`.", EXIT_REFUSED},
+    [REJECT_SELF_MATCH] = {"SELF_MATCH", "Cancel your own order on the other side first.",
+                           EXIT_NO_MATCH},
     [REJECT_BLOB_HASH] = {"BLOB_HASH", "The file changed while it was sent; send it again.",
                           EXIT_REFUSED},
     [REJECT_BLOB_QUOTA] = {"BLOB_QUOTA", "Fetch and forget old results, or ask for a larger quota.",

@@ -1,7 +1,12 @@
 /* runtime/blob_client.h - puts and gets blobs over the blob port: chunked, resumable, several in flight.
  *
  * Blocking calls for a thread of their own; each owns its link. A put returns only when the broker has
- * the bytes durably. Hashes are checked at both ends. */
+ * the bytes durably. Hashes are checked at both ends.
+ *
+ * The blob port has no Hello and no session: every request stands alone, with session 0 and a fresh id,
+ * and is answered under that id (BlobMissing, BlobStored, BlobData, or Reject). The sender is the account
+ * of the connection's key. A BlobPut that does not start where the stored bytes end is refused with
+ * BLOB_OFFSET and the place to go on from in `value`. docs/protocol.md section 8. */
 #ifndef BOURSE_RUNTIME_BLOB_CLIENT_H
 #define BOURSE_RUNTIME_BLOB_CLIENT_H
 

@@ -1,0 +1,71 @@
+/* runtime/router.h - the broker's side of a port: a CURVE ROUTER bound to ipc and tcp endpoints.
+ *
+ * A message is one part. Each comes with the client's X25519 key, proved by the handshake, and with
+ * the route that an answer takes: routes end with their connection, keys do not, so whoever keeps state
+ * keeps it by key. Clients may not choose their routing id, and messages of several parts are dropped;
+ * both are counted. zap_start must have run. Used by one thread. */
+#ifndef BOURSE_RUNTIME_ROUTER_H
+#define BOURSE_RUNTIME_ROUTER_H
+
+#include "base/id.h"
+#include "base/problem.h"
+#include "protocol/identity.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct router;
+
+enum { ROUTE_BYTES = 5, ROUTER_ENDPOINTS_MAX = 8, ROUTER_UIDS_MAX = 8 };
+
+struct route { /* one connection, as libzmq numbers it; plain bytes, fit for a hash table */
+    uint8_t bytes[ROUTE_BYTES];
+};
+
+struct router_config {
+    const struct identity *identity; /* the broker's transport key; borrowed */
+    size_t max_message_bytes;
+    unsigned peers_max;        /* for which the queues' memory budget is shared out; 0: 64 */
+    const uid_t *uids;         /* ipc peers allowed, by SO_PEERCRED; none: whoever reaches the socket */
+    size_t uid_count;
+};
+
+struct router_message {
+    struct route route;
+    struct key32 client; /* X25519 */
+    const uint8_t *bytes; /* valid until the next receive */
+    size_t length;
+};
+
+struct router_counts {
+    uint64_t dropped_parts;  /* messages of the wrong number of parts */
+    uint64_t dropped_routes; /* from peers with a routing id of their own making */
+};
+
+enum router_sent {
+    ROUTER_SENT,
+    ROUTER_GONE, /* no such connection any more */
+    ROUTER_FULL, /* that peer's queue is full: it does not read */
+    ROUTER_BROKEN,
+};
+
+bool router_open(void *context, const struct router_config *config, struct router **ret_router,
+                 struct problem *ret_problem);
+/* "ipc://PATH", "tcp://ADDRESS:PORT" or "tcp://ADDRESS:*". ret_endpoint (may be NULL, capacity bytes)
+ * gets the endpoint as bound, with its port. An ipc socket is made 0600, or 0660 with `group`. */
+bool router_bind(struct router *router, const char *endpoint, bool group, char *ret_endpoint, size_t capacity,
+                 struct problem *ret_problem);
+/* Unbinds, gives what is queued half a second to leave, removes ipc sockets. */
+void router_close(struct router **self);
+
+/* 1: a message; 0: none within timeout_ms (0: do not wait, -1: for ever); -1: broken (the context ends). */
+int router_receive(struct router *router, int timeout_ms, struct router_message *ret_message);
+/* Never waits. Copies the bytes. */
+enum router_sent router_send(struct router *router, const struct route *route, const void *bytes, size_t length);
+/* The zmq socket, for zmq_poll beside other things. */
+void *router_socket(struct router *router);
+struct router_counts router_counts(const struct router *router);
+
+#endif

@@ -143,6 +143,29 @@ static size_t utf8_length(const uint8_t *text, size_t left, uint32_t *ret_point)
     return length;
 }
 
+bool text_is_utf8(const char *text, size_t length)
+{
+    const uint8_t *in = (const uint8_t *)text;
+    for (size_t i = 0; i < length;) {
+        uint32_t point;
+        size_t size = utf8_length(in + i, length - i, &point);
+        if (size == 0) {
+            return false;
+        }
+        i += size;
+    }
+    return true;
+}
+
+uint32_t text_code_point(const char *text, size_t length, size_t *ret_size)
+{
+    uint32_t point = 0;
+    size_t size = utf8_length((const uint8_t *)text, length, &point);
+    assert(size > 0);
+    *ret_size = size;
+    return point;
+}
+
 static bool is_unsafe_point(uint32_t point)
 {
     bool control = point < 0x20 || (point >= 0x7f && point < 0xa0);

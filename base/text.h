@@ -22,6 +22,11 @@ void text_base64(const void *bytes, size_t length, char *ret_text);
  * wrong padding, spare bits that are not zero, or too little room. */
 bool text_unbase64(const char *text, size_t text_length, void *ret_bytes, size_t capacity, size_t *ret_length);
 
+/* Whether all of it is well-formed UTF-8 (RFC 3629): no overlong form, no surrogate. */
+bool text_is_utf8(const char *text, size_t length);
+/* The code point at the front of well-formed text (length > 0), and how many bytes it takes. */
+uint32_t text_code_point(const char *text, size_t length, size_t *ret_size);
+
 /* Copies at most capacity - 1 bytes of `text` for a terminal or a log: control characters, bytes
  * outside ASCII that are not well-formed UTF-8, and bidirectional marks become '?'. Always ends with a NUL. */
 void text_printable(const char *text, size_t length, char *ret_text, size_t capacity);

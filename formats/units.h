@@ -1,7 +1,7 @@
 /* formats/units.h - durations, sizes, amounts and counts as people write them, exactly.
  *
  *     duration   1h30m 10m 250ms 1.5h 1d   units d h m s ms us ns, largest first, each once
- *     bytes      40GiB 512MB 1.5GiB 4096     B; KiB MiB GiB TiB PiB (1024); kB KB MB GB TB PB (1000)
+ *     bytes      40GiB 512MB 1.5GiB 4096     B; KiB MiB GiB TiB PiB (1024); kB MB GB TB PB (1000)
  *     money      2.00 -0.000001 12           credits, at most 6 decimals, held as micro-credits
  *     count      100 10_000                  digits, `_` between digits
  *

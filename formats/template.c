@@ -1,0 +1,226 @@
+#include "formats/template.h"
+
+#include "base/text.h"
+#include "formats/limits.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum placeholder { HOLE_IN, HOLE_LINE, HOLE_INDEX, HOLE_VALUE, HOLE_OUT, HOLE_COUNT };
+
+static const struct {
+    const char *name;
+    unsigned sources; /* of enum template_source */
+    const char *needs;
+} holes[HOLE_COUNT] = {
+    [HOLE_IN] = {"in", TEMPLATE_EACH, "`each:`"},
+    [HOLE_LINE] = {"line", TEMPLATE_LINES, "`lines:`"},
+    [HOLE_INDEX] = {"index", TEMPLATE_ARRAY, "`array:`"},
+    [HOLE_VALUE] = {"value", TEMPLATE_EACH | TEMPLATE_ARRAY | TEMPLATE_LINES,
+                    "`each:`, `array:` or `lines:`"},
+    [HOLE_OUT] = {"out", TEMPLATE_ANY, ""},
+};
+
+/* One piece of a template: a run of plain bytes, or a placeholder. */
+struct piece {
+    const char *bytes;
+    size_t length;
+    enum placeholder hole; /* HOLE_COUNT: plain bytes */
+};
+
+enum piece_status { PIECE_END, PIECE_OK, PIECE_BAD };
+
+/* The piece at *text; moves behind it. BAD leaves *text at the brace that begins nothing known. */
+static enum piece_status next_piece(const char **text, struct piece *ret_piece)
+{
+    const char *c = *text;
+    if (*c == '\0') {
+        return PIECE_END;
+    }
+    *ret_piece = (struct piece){.bytes = c, .hole = HOLE_COUNT};
+    if (*c != '{' && *c != '}') {
+        ret_piece->length = strcspn(c, "{}");
+        *text = c + ret_piece->length;
+        return PIECE_OK;
+    }
+    if (c[1] == *c) {
+        ret_piece->length = 1;
+        *text = c + 2;
+        return PIECE_OK;
+    }
+    size_t length = *c == '{' ? strcspn(c + 1, "{}") : 0;
+    if (length == 0 || c[1 + length] != '}') {
+        return PIECE_BAD;
+    }
+    for (int hole = 0; hole < HOLE_COUNT; hole++) {
+        if (strlen(holes[hole].name) == length && memcmp(holes[hole].name, c + 1, length) == 0) {
+            ret_piece->hole = (enum placeholder)hole;
+            *text = c + length + 2;
+            return PIECE_OK;
+        }
+    }
+    return PIECE_BAD;
+}
+
+static void explain_bad(const char *brace, struct problem *ret_problem)
+{
+    size_t length = *brace == '{' ? strcspn(brace + 1, "{}") : 0;
+    if (*brace == '}' || brace[1 + length] != '}') {
+        problem_set(ret_problem, "a single \"%c\"; write \"%c%c\" for the character itself", *brace,
+                    *brace, *brace);
+        return;
+    }
+    char name[32];
+    text_printable(brace + 1, length, name, sizeof name);
+    const char *names[HOLE_COUNT];
+    for (int i = 0; i < HOLE_COUNT; i++) {
+        names[i] = holes[i].name;
+    }
+    const char *nearest = text_nearest(name, names, HOLE_COUNT);
+    if (nearest != NULL) {
+        problem_set(ret_problem, "unknown placeholder \"{%s}\"; did you mean \"{%s}\"?", name,
+                    nearest);
+    } else {
+        problem_set(
+            ret_problem,
+            "unknown placeholder \"{%s}\"; known are {in} {out} {index} {line} {value}, and "
+            "\"{{\" for a brace itself",
+            name);
+    }
+}
+
+bool template_check(const char *text, enum template_source source, struct problem *ret_problem)
+{
+    struct piece piece;
+    enum piece_status status;
+    while ((status = next_piece(&text, &piece)) == PIECE_OK) {
+        if (piece.hole != HOLE_COUNT && (holes[piece.hole].sources & (unsigned)source) == 0) {
+            problem_set(ret_problem, "\"{%s}\" only has a meaning with %s", holes[piece.hole].name,
+                        holes[piece.hole].needs);
+            return false;
+        }
+    }
+    if (status == PIECE_BAD) {
+        explain_bad(text, ret_problem);
+        return false;
+    }
+    return true;
+}
+
+static bool is_file_name(const char *text)
+{
+    size_t length =
+        strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+    return length > 0 && length < 256 && text[length] == '\0' && text[0] != '.' && text[0] != '-';
+}
+
+/* Where bytes go; with `text` NULL they are only counted. */
+struct sink {
+    char *text;
+    size_t capacity;
+    size_t length;
+};
+
+static void put(struct sink *sink, const char *bytes, size_t length)
+{
+    if (sink->text != NULL && sink->length < sink->capacity &&
+        length < sink->capacity - sink->length) {
+        memcpy(sink->text + sink->length, bytes, length);
+        sink->text[sink->length + length] = '\0';
+    }
+    sink->length += length;
+}
+
+static bool put_hole(struct sink *sink, enum placeholder hole, const struct template_values *values)
+{
+    char index[24];
+    (void)snprintf(index, sizeof index, "%" PRIu64, values->index);
+    const char *value = values->value != NULL ? values->value : index;
+    switch (hole) {
+    case HOLE_IN:
+        if (values->in == NULL) {
+            return false;
+        }
+        put(sink, values->in, strlen(values->in));
+        return true;
+    case HOLE_LINE:
+    case HOLE_INDEX:
+    case HOLE_VALUE:
+        put(sink, value, strlen(value));
+        return true;
+    case HOLE_OUT:
+        value = values->in != NULL ? values->in : is_file_name(value) ? value : index;
+        put(sink, "out/", 4);
+        put(sink, value, strlen(value));
+        return true;
+    case HOLE_COUNT:
+        break;
+    }
+    return false;
+}
+
+static bool expand_into(struct sink *sink, const char *text, const struct template_values *values)
+{
+    struct piece piece;
+    enum piece_status status;
+    while ((status = next_piece(&text, &piece)) == PIECE_OK) {
+        if (piece.hole == HOLE_COUNT) {
+            put(sink, piece.bytes, piece.length);
+        } else if (!put_hole(sink, piece.hole, values)) {
+            return false;
+        }
+    }
+    return status == PIECE_END;
+}
+
+enum template_status template_expand(const char *text, const struct template_values *values,
+                                     char *ret_text, size_t capacity, size_t *ret_length)
+{
+    struct sink sink = {.text = ret_text, .capacity = capacity};
+    if (capacity == 0) {
+        return TEMPLATE_TOO_LONG;
+    }
+    ret_text[0] = '\0';
+    if (!expand_into(&sink, text, values)) {
+        return TEMPLATE_MALFORMED;
+    }
+    if (sink.length >= capacity) {
+        return TEMPLATE_TOO_LONG;
+    }
+    if (ret_length != NULL) {
+        *ret_length = sink.length;
+    }
+    return TEMPLATE_OK;
+}
+
+size_t template_size(const char *text, const struct template_values *values)
+{
+    struct sink sink = {0};
+    return expand_into(&sink, text, values) ? sink.length + 1 : 0;
+}
+
+bool template_path_safe(const char *path)
+{
+    size_t length = strnlen(path, FORMAT_PATH_BYTES + 1);
+    if (length == 0 || length > FORMAT_PATH_BYTES) {
+        return false;
+    }
+    for (size_t i = 0; i < length; i++) {
+        if ((unsigned char)path[i] < 0x20 || path[i] == 0x7f) {
+            return false;
+        }
+    }
+    for (const char *part = path;;) {
+        size_t size = strcspn(part, "/");
+        bool dots =
+            (size == 1 && part[0] == '.') || (size == 2 && part[0] == '.' && part[1] == '.');
+        if (size == 0 || dots) {
+            return false; /* an empty first part is an absolute path */
+        }
+        if (part[size] == '\0') {
+            return true;
+        }
+        part += size + 1;
+    }
+}

@@ -1,0 +1,463 @@
+#include "formats/units.h"
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "formats/limits.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* whole + fraction / 10^decimals, with no trailing zero in the fraction. */
+struct decimal {
+    uint64_t whole;
+    uint64_t fraction;
+    unsigned decimals;
+    unsigned written; /* decimals as written, zeros included */
+};
+
+enum { DECIMALS_MAX = 18 }; /* 10^18 fits 64 bits; times any unit, 128 */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static uint64_t power_of_ten(unsigned exponent)
+{
+    assert(exponent <= DECIMALS_MAX);
+    uint64_t power = 1;
+    for (unsigned i = 0; i < exponent; i++) {
+        power *= 10;
+    }
+    return power;
+}
+
+/* digits [ "." digits ], from *text on; moves *text behind it. */
+static enum units_status scan_whole(const char **text, uint64_t *ret_whole)
+{
+    const char *c = *text;
+    if (!is_digit(*c)) {
+        return UNITS_MALFORMED;
+    }
+    uint64_t whole = 0;
+    bool overflow = false;
+    for (; is_digit(*c); c++) {
+        overflow = overflow || __builtin_mul_overflow(whole, UINT64_C(10), &whole) ||
+                   __builtin_add_overflow(whole, (uint64_t)(*c - '0'), &whole);
+    }
+    *text = c;
+    *ret_whole = whole;
+    return overflow ? UNITS_OVERFLOW : UNITS_OK;
+}
+
+static enum units_status scan_decimal(const char **text, struct decimal *ret_decimal)
+{
+    struct decimal decimal = {0};
+    const char *c = *text;
+    enum units_status status = scan_whole(&c, &decimal.whole);
+    if (status == UNITS_MALFORMED) {
+        return status;
+    }
+    if (*c == '.') {
+        c++;
+        if (!is_digit(*c)) {
+            return UNITS_MALFORMED;
+        }
+        const char *first = c;
+        unsigned significant = 0;
+        for (; is_digit(*c); c++) {
+            decimal.written++;
+            significant = *c != '0' ? decimal.written : significant;
+        }
+        if (significant > DECIMALS_MAX) {
+            status = status == UNITS_OK ? UNITS_INEXACT : status;
+        } else {
+            for (unsigned i = 0; i < significant; i++) {
+                decimal.fraction = decimal.fraction * 10 + (uint64_t)(first[i] - '0');
+            }
+            decimal.decimals = significant;
+        }
+    }
+    *text = c;
+    *ret_decimal = decimal;
+    return status;
+}
+
+/* decimal x unit, when that is a whole number of at most `most`. */
+static enum units_status scale(const struct decimal *decimal, uint64_t unit, uint64_t most,
+                               uint64_t *ret_value)
+{
+    uint128 part = (uint128)decimal->fraction * unit;
+    uint64_t divisor = power_of_ten(decimal->decimals);
+    if (part % divisor != 0) {
+        return UNITS_INEXACT;
+    }
+    uint128 value = (uint128)decimal->whole * unit + part / divisor;
+    if (value > most) {
+        return UNITS_OVERFLOW;
+    }
+    *ret_value = (uint64_t)value;
+    return UNITS_OK;
+}
+
+struct unit {
+    const char *name;
+    uint64_t size;
+};
+
+static const struct unit duration_units[] = {
+    /* largest first */
+    {"d", UINT64_C(86400000000000)},
+    {"h", UINT64_C(3600000000000)},
+    {"m", UINT64_C(60000000000)},
+    {"s", UINT64_C(1000000000)},
+    {"ms", UINT64_C(1000000)},
+    {"us", UINT64_C(1000)},
+    {"ns", UINT64_C(1)},
+};
+enum { DURATION_UNITS = sizeof duration_units / sizeof duration_units[0] };
+
+static const struct unit byte_units[] = {
+    /* largest first */
+    {"PiB", UINT64_C(1) << 50}, {"PB", UINT64_C(1000000000000000)},
+    {"TiB", UINT64_C(1) << 40}, {"TB", UINT64_C(1000000000000)},
+    {"GiB", UINT64_C(1) << 30}, {"GB", UINT64_C(1000000000)},
+    {"MiB", UINT64_C(1) << 20}, {"MB", UINT64_C(1000000)},
+    {"KiB", UINT64_C(1) << 10}, {"kB", UINT64_C(1000)},
+    {"B", UINT64_C(1)},
+};
+enum { BYTE_UNITS = sizeof byte_units / sizeof byte_units[0] };
+
+static size_t letters(const char *text)
+{
+    size_t length = 0;
+    while ((text[length] >= 'a' && text[length] <= 'z') ||
+           (text[length] >= 'A' && text[length] <= 'Z')) {
+        length++;
+    }
+    return length;
+}
+
+/* The index of the unit that `text` begins with, or `count`. */
+static size_t find_unit(const struct unit *units, size_t count, const char *text, size_t length)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strlen(units[i].name) == length && memcmp(units[i].name, text, length) == 0) {
+            return i;
+        }
+    }
+    return count;
+}
+
+static bool too_long(const char *text)
+{
+    return strnlen(text, FORMAT_UNIT_BYTES + 1) > FORMAT_UNIT_BYTES;
+}
+
+enum units_status units_duration(const char *text, int64_t *ret_ns)
+{
+    if (too_long(text)) {
+        return UNITS_MALFORMED;
+    }
+    if (strcmp(text, "0") == 0) {
+        *ret_ns = 0;
+        return UNITS_OK;
+    }
+    uint64_t total = 0;
+    size_t next_unit = 0; /* units only grow smaller */
+    bool fraction = false;
+    const char *c = text;
+    do {
+        struct decimal decimal;
+        enum units_status status = scan_decimal(&c, &decimal);
+        if (status != UNITS_OK) {
+            return status;
+        }
+        size_t length = letters(c);
+        if (length == 0) {
+            return *c == '\0' ? UNITS_NO_UNIT : UNITS_MALFORMED;
+        }
+        size_t unit = find_unit(duration_units, DURATION_UNITS, c, length);
+        if (unit == DURATION_UNITS) {
+            return UNITS_UNKNOWN_UNIT;
+        }
+        if (unit < next_unit || fraction) {
+            return UNITS_MALFORMED; /* 5m1h, 1h1h; 1.5h30m */
+        }
+        uint64_t value;
+        status = scale(&decimal, duration_units[unit].size, (uint64_t)INT64_MAX - total, &value);
+        if (status != UNITS_OK) {
+            return status;
+        }
+        total += value;
+        next_unit = unit + 1;
+        fraction = decimal.written > 0;
+        c += length;
+    } while (*c != '\0');
+    *ret_ns = (int64_t)total;
+    return UNITS_OK;
+}
+
+enum units_status units_bytes(const char *text, int64_t *ret_bytes)
+{
+    if (too_long(text)) {
+        return UNITS_MALFORMED;
+    }
+    const char *c = text;
+    struct decimal decimal;
+    enum units_status status = scan_decimal(&c, &decimal);
+    if (status != UNITS_OK) {
+        return status;
+    }
+    uint64_t unit_size = 1;
+    size_t length = letters(c);
+    if (c[length] != '\0') {
+        return UNITS_MALFORMED;
+    }
+    if (length > 0) {
+        size_t unit = find_unit(byte_units, BYTE_UNITS, c, length);
+        if (unit == BYTE_UNITS) {
+            return UNITS_UNKNOWN_UNIT;
+        }
+        unit_size = byte_units[unit].size;
+    }
+    uint64_t value;
+    status = scale(&decimal, unit_size, INT64_MAX, &value);
+    if (status != UNITS_OK) {
+        return status;
+    }
+    *ret_bytes = (int64_t)value;
+    return UNITS_OK;
+}
+
+enum units_status units_money(const char *text, int64_t *ret_micro)
+{
+    if (too_long(text)) {
+        return UNITS_MALFORMED;
+    }
+    bool negative = text[0] == '-';
+    const char *c = text + negative;
+    struct decimal decimal;
+    enum units_status status = scan_decimal(&c, &decimal);
+    if (status == UNITS_MALFORMED || *c != '\0') {
+        return UNITS_MALFORMED;
+    }
+    if (status != UNITS_OK) {
+        return status;
+    }
+    if (decimal.written > 6) {
+        return UNITS_INEXACT;
+    }
+    uint64_t most = (uint64_t)INT64_MAX + negative;
+    uint64_t value;
+    status = scale(&decimal, MICRO_PER_CREDIT, most, &value);
+    if (status != UNITS_OK) {
+        return status;
+    }
+    *ret_micro = negative && value > 0 ? -(int64_t)(value - 1) - 1 : (int64_t)value;
+    return UNITS_OK;
+}
+
+enum units_status units_count(const char *text, int64_t *ret_count)
+{
+    if (too_long(text) || !is_digit(text[0])) {
+        return UNITS_MALFORMED;
+    }
+    int64_t count = 0;
+    bool overflow = false;
+    for (const char *c = text; *c != '\0'; c++) {
+        if (*c == '_' && is_digit(c[1]) && c[-1] != '_') {
+            continue;
+        }
+        if (!is_digit(*c)) {
+            return UNITS_MALFORMED;
+        }
+        overflow =
+            overflow || !checked_mul(count, 10, &count) || !checked_add(count, *c - '0', &count);
+    }
+    if (overflow) {
+        return UNITS_OVERFLOW;
+    }
+    *ret_count = count;
+    return UNITS_OK;
+}
+
+/* ---------------------------------------------------------------- messages */
+
+struct wording {
+    const char *what;
+    const char *example;
+    const char *units;
+    const char *finest;
+};
+
+static const struct wording wordings[] = {
+    [UNITS_DURATION] = {"a duration", "90s, 10m or 1h30m", "d, h, m, s, ms, us, ns", "1ns"},
+    [UNITS_BYTES] = {"a size", "512MB or 1.5GiB", "B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB",
+                     "1 byte"},
+    [UNITS_MONEY] = {"an amount of credits", "2.00 or 0.000125", "none", "0.000001 (6 decimals)"},
+    [UNITS_COUNT] = {"a whole number", "100", "none", "1"},
+};
+
+void units_explain(enum units_kind kind, enum units_status status, const char *text, char *ret_text,
+                   size_t capacity)
+{
+    const struct wording *say = &wordings[kind];
+    char shown[FORMAT_UNIT_BYTES + 1];
+    text_printable(text, strlen(text), shown, sizeof shown);
+    switch (status) {
+    case UNITS_OK:
+        (void)snprintf(ret_text, capacity, "\"%s\" is %s", shown, say->what);
+        break;
+    case UNITS_MALFORMED:
+        (void)snprintf(ret_text, capacity, "\"%s\" is not %s; write for example %s", shown,
+                       say->what, say->example);
+        break;
+    case UNITS_NO_UNIT:
+        (void)snprintf(ret_text, capacity, "\"%s\" has no unit; write for example %s", shown,
+                       say->example);
+        break;
+    case UNITS_UNKNOWN_UNIT:
+        (void)snprintf(ret_text, capacity, "\"%s\" has an unknown unit; known are %s", shown,
+                       say->units);
+        break;
+    case UNITS_INEXACT:
+        (void)snprintf(ret_text, capacity, "\"%s\" is finer than the smallest step, %s", shown,
+                       say->finest);
+        break;
+    case UNITS_OVERFLOW:
+        (void)snprintf(ret_text, capacity, "\"%s\" is too large", shown);
+        break;
+    }
+}
+
+/* ---------------------------------------------------------------- back to text */
+
+/* |value|, and whether there is a sign to write; INT64_MIN has a magnitude too. */
+static uint64_t magnitude(int64_t value, const char **ret_sign)
+{
+    *ret_sign = value < 0 ? "-" : "";
+    return value < 0 ? (uint64_t) - (value + 1) + 1 : (uint64_t)value;
+}
+
+/* Appends to a text that UNITS_TEXT_SIZE is known to hold. */
+static void append(char text[UNITS_TEXT_SIZE], size_t *length, uint64_t number, const char *unit)
+{
+    int written =
+        snprintf(text + *length, UNITS_TEXT_SIZE - *length, "%" PRIu64 "%s", number, unit);
+    assert(written > 0 && (size_t)written < UNITS_TEXT_SIZE - *length);
+    *length += (size_t)written;
+}
+
+void units_duration_text(int64_t ns, char ret_text[UNITS_TEXT_SIZE])
+{
+    const char *sign;
+    uint64_t left = magnitude(ns, &sign);
+    size_t length = strlen(sign);
+    memcpy(ret_text, sign, length + 1);
+    for (size_t i = 0; i < DURATION_UNITS; i++) {
+        uint64_t number = left / duration_units[i].size;
+        left %= duration_units[i].size;
+        if (number > 0) {
+            append(ret_text, &length, number, duration_units[i].name);
+        }
+    }
+    if (ns == 0) {
+        append(ret_text, &length, 0, "s");
+    }
+}
+
+void units_bytes_text(int64_t bytes, char ret_text[UNITS_TEXT_SIZE])
+{
+    const char *sign;
+    uint64_t value = magnitude(bytes, &sign);
+    size_t length = strlen(sign);
+    memcpy(ret_text, sign, length + 1);
+    size_t unit = value == 0 ? BYTE_UNITS - 1 : 0;
+    while (value % byte_units[unit].size != 0) {
+        unit++; /* ends at B, which divides everything */
+    }
+    append(ret_text, &length, value / byte_units[unit].size, byte_units[unit].name);
+}
+
+void units_money_text(int64_t micro, char ret_text[UNITS_TEXT_SIZE])
+{
+    const char *sign;
+    uint64_t value = magnitude(micro, &sign);
+    uint64_t fraction = value % MICRO_PER_CREDIT;
+    int decimals = 6;
+    while (decimals > 2 && fraction % 10 == 0) {
+        fraction /= 10;
+        decimals--;
+    }
+    (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%s%" PRIu64 ".%0*" PRIu64, sign,
+                   value / MICRO_PER_CREDIT, decimals, fraction);
+}
+
+static uint64_t round_up(uint64_t value, uint64_t step)
+{
+    uint64_t over = value % step;
+    return over == 0 ? value : value - over + step; /* magnitudes end at 2^63: there is room */
+}
+
+/* The step that a duration of this length is shown in. */
+static uint64_t shown_step(uint64_t ns)
+{
+    static const uint64_t steps[DURATION_UNITS] = {
+        /* of d: h, of h: m, of m: s, of s: 100 ms; below that, whole units */
+        UINT64_C(3600000000000), UINT64_C(60000000000), UINT64_C(1000000000), UINT64_C(100000000),
+        UINT64_C(1000000),       UINT64_C(1000),        UINT64_C(1),
+    };
+    size_t unit = 0;
+    while (unit + 1 < DURATION_UNITS && ns < duration_units[unit].size) {
+        unit++;
+    }
+    return steps[unit];
+}
+
+void units_duration_short(int64_t ns, char ret_text[UNITS_TEXT_SIZE])
+{
+    const char *sign;
+    uint64_t value = magnitude(ns, &sign);
+    value = round_up(value, shown_step(value));
+    size_t unit = 0;
+    while (unit + 1 < DURATION_UNITS && value < duration_units[unit].size) {
+        unit++;
+    }
+    uint64_t number = value / duration_units[unit].size;
+    uint64_t rest = value % duration_units[unit].size;
+    const char *name = duration_units[unit].name;
+    if (value == 0) {
+        (void)snprintf(ret_text, UNITS_TEXT_SIZE, "0s");
+    } else if (unit < 3) {
+        (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%s%" PRIu64 "%s %" PRIu64 "%s", sign, number,
+                       name, rest / duration_units[unit + 1].size, duration_units[unit + 1].name);
+    } else if (unit == 3) {
+        (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%s%" PRIu64 ".%" PRIu64 "s", sign, number,
+                       rest / UINT64_C(100000000));
+    } else {
+        (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%s%" PRIu64 "%s", sign, number, name);
+    }
+}
+
+void units_bytes_short(int64_t bytes, char ret_text[UNITS_TEXT_SIZE])
+{
+    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    const char *sign;
+    uint64_t value = magnitude(bytes, &sign);
+    if (value < 1024) {
+        (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%s%" PRIu64 " B", sign, value);
+        return;
+    }
+    size_t unit = 0;
+    uint64_t tenths;
+    do {
+        unit++;
+        uint64_t size = UINT64_C(1) << (10 * unit);
+        tenths = (uint64_t)(((uint128)value * 10 + size / 2) / size);
+    } while (tenths >= 10240 && unit < 6);
+    (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%s%" PRIu64 ".%" PRIu64 " %s", sign, tenths / 10,
+                   tenths % 10, names[unit]);
+}

@@ -15,19 +15,23 @@
 enum { CHECKPOINT_ORIGIN_SIZE = 64, CHECKPOINT_TEXT_SIZE = 512 };
 
 struct checkpoint {
-    char origin[CHECKPOINT_ORIGIN_SIZE]; /* no spaces, no newlines, no '+' */
+    char origin[CHECKPOINT_ORIGIN_SIZE];
     uint64_t size;
     struct hash32 root;
 };
 
+/* Whether this can be the name of a log: 1 .. CHECKPOINT_ORIGIN_SIZE - 1 printable ASCII characters, no space,
+ * no '+'. */
+bool checkpoint_origin_valid(const char *origin);
+
 /* `sign` gets the note's text and returns its signature (the broker's log key stays with the caller). */
 typedef struct signature64 checkpoint_sign(void *context, const void *text, size_t length);
-/* Writes the whole note with a NUL; returns its length. */
+/* Writes the whole note with a NUL; returns its length. The origin must be valid. */
 size_t checkpoint_write(const struct checkpoint *checkpoint, const struct key32 *key, checkpoint_sign *sign, void *context,
                         char ret_text[CHECKPOINT_TEXT_SIZE]);
 /* Parses and verifies with libsodium; false for any departure. */
 bool checkpoint_read(const char *text, size_t length, const struct key32 *key, struct checkpoint *ret_checkpoint);
-/* The verifier key in the note format: <origin>+<key id hex>+<base64(0x01 || key)>. */
+/* The verifier key in the note format: <origin>+<key id hex>+<base64(0x01 || key)>. Reading is as strict. */
 void checkpoint_verifier(const char *origin, const struct key32 *key, char ret_text[CHECKPOINT_TEXT_SIZE]);
 bool checkpoint_verifier_read(const char *text, char ret_origin[CHECKPOINT_ORIGIN_SIZE], struct key32 *ret_key);
 

@@ -9,7 +9,9 @@
  *
  * extra bytes (little endian, cursor): "bourse/receipt/v1" NUL, cluster 16, u16 leaf length, leaf (the
  * canonical RESULT leaf of ledger/record.h), u32 result length, encoded Result, signature of the batch 64,
- * u16 batch count, u16 position, u8 path length, path hashes.
+ * u8 path length, u8 sides (bit i: path hash i stands to the left; bits above the length are zero), path hashes.
+ * The sides say the way to the batch's root by themselves: a count and a position would leave room, since several
+ * pairs of them share one way.
  *
  * receipt_verify accepts only the exact text that receipt_write makes, then checks: the checkpoint's
  * signature by the broker's log key; the leaf's inclusion; SHA-256 of the Result = the hash in the leaf; the
@@ -33,9 +35,8 @@ struct receipt {
     const uint8_t *result;     /* borrowed */
     size_t result_length;
     struct signature64 signature;
-    uint16_t batch_count;
-    uint16_t batch_position;
     uint8_t batch_path_length;
+    uint8_t batch_sides; /* bit i: batch_path[i] is a left sibling */
     struct hash32 batch_path[RECEIPT_BATCH_PATH_MAX];
     uint64_t leaf_index;
     size_t path_length;
@@ -52,11 +53,12 @@ enum receipt_status {
     RECEIPT_BAD_SIGNATURE,  /* not signed by the provider in the leaf */
 };
 
-/* Writes the text with a NUL into `ret_text` of `capacity`; returns its length, or 0 when it does not fit. */
+/* Writes the text with a NUL into `ret_text` of `capacity`; returns its length, or 0 when it does not fit
+ * (RECEIPT_TEXT_MAX always suffices) or memory is short. */
 size_t receipt_write(const struct receipt *receipt, char *ret_text, size_t capacity);
 
 /* Verifies offline. `origin` may be NULL (then any origin under that key). On OK, ret_receipt borrows from
- * `scratch` (capacity RECEIPT_TEXT_MAX) and from `text`. */
+ * `scratch`, which the caller gives: RECEIPT_TEXT_MAX bytes. Less is MALFORMED. */
 enum receipt_status receipt_verify(const char *text, size_t length, const char *origin, const struct key32 *log_key,
                                    void *scratch, size_t scratch_capacity, struct receipt *ret_receipt);
 const char *receipt_status_text(enum receipt_status status);

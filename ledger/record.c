@@ -1,6 +1,7 @@
 #include "ledger/record.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/cursor.h"
 #include "ledger/accounts.h"
@@ -173,4 +174,49 @@ size_t record_leaf(const struct ledger_record *record, uint8_t ret_bytes[RECORD_
     write_body(&out, record);
     assert(!out.failed);
     return out.position;
+}
+
+static struct id128 read_id(struct reader *in)
+{
+    struct id128 id;
+    reader_bytes(in, id.bytes, sizeof id.bytes);
+    return id;
+}
+
+static struct key32 read_key(struct reader *in)
+{
+    struct key32 key;
+    reader_bytes(in, key.bytes, sizeof key.bytes);
+    return key;
+}
+
+bool record_read_result(const void *bytes, size_t length, struct ledger_record *ret_record)
+{
+    struct reader in = reader_over(bytes, length);
+    struct ledger_record record = {0};
+    const uint8_t *domain = reader_view(&in, sizeof leaf_domain);
+    if (domain == NULL || memcmp(domain, leaf_domain, sizeof leaf_domain) != 0 ||
+        reader_u8(&in) != LEDGER_RESULT) {
+        return false;
+    }
+    record.kind = LEDGER_RESULT;
+    record.log_index = reader_u64(&in);
+    record.log_time_ns = reader_i64(&in);
+    record.job = read_id(&in);
+    record.index = reader_u32(&in);
+    record.attempt = reader_u32(&in);
+    record.lease = reader_u64(&in);
+    record.provider = read_key(&in);
+    record.owner = read_key(&in);
+    reader_bytes(&in, record.hash.bytes, sizeof record.hash.bytes);
+    record.outcome = reader_u8(&in);
+    record.status = reader_u8(&in);
+    record.price_micro = reader_i64(&in);
+    record.paid_ns = reader_i64(&in);
+    record.charge_micro = reader_i64(&in);
+    if (!reader_finished(&in)) {
+        return false;
+    }
+    *ret_record = record;
+    return true;
 }

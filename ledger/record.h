@@ -95,4 +95,7 @@ bool record_is_logged(const struct ledger_record *record);
 /* Writes the canonical bytes and returns their number. Only for logged kinds. */
 size_t record_leaf(const struct ledger_record *record, uint8_t ret_bytes[RECORD_LEAF_MAX]);
 
+/* Reads the canonical bytes of a RESULT leaf; false for any other bytes. */
+bool record_read_result(const void *bytes, size_t length, struct ledger_record *ret_record);
+
 #endif

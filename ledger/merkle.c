@@ -1,0 +1,263 @@
+#include "ledger/merkle.h"
+
+#include <assert.h>
+
+#include "base/sha256.h"
+
+/* The first byte hashed tells leaves from nodes (RFC 6962 section 2.1): without it a node could be passed
+ * off as a leaf. */
+static const uint8_t leaf_prefix = 0x00;
+static const uint8_t node_prefix = 0x01;
+
+struct hash32 merkle_leaf_hash(const void *data, size_t length)
+{
+    struct sha256 hash;
+    sha256_start(&hash);
+    sha256_add(&hash, &leaf_prefix, 1);
+    sha256_add(&hash, data, length);
+    return sha256_end(&hash);
+}
+
+struct hash32 merkle_node_hash(const struct hash32 *left, const struct hash32 *right)
+{
+    struct sha256 hash;
+    sha256_start(&hash);
+    sha256_add(&hash, &node_prefix, 1);
+    sha256_add(&hash, left->bytes, sizeof left->bytes);
+    sha256_add(&hash, right->bytes, sizeof right->bytes);
+    return sha256_end(&hash);
+}
+
+static bool has_bit(uint64_t number, unsigned bit)
+{
+    return (number >> bit & 1) != 0;
+}
+
+struct hash32 merkle_root(const struct merkle *tree)
+{
+    if (tree->size == 0) {
+        return sha256_of("", 0);
+    }
+    struct hash32 root = {{0}};
+    bool begun = false;
+    for (unsigned level = 0; level < MERKLE_LEVELS_MAX; level++) {
+        if (has_bit(tree->size, level)) {
+            root = begun ? merkle_node_hash(&tree->edge[level], &root) : tree->edge[level];
+            begun = true;
+        }
+    }
+    return root;
+}
+
+void merkle_append(struct merkle *tree, const struct hash32 *leaf, merkle_on_node *on_node,
+                   void *context)
+{
+    assert(tree->size < (UINT64_C(1) << MERKLE_LEVELS_MAX) - 1);
+    struct hash32 hash = *leaf;
+    unsigned level = 0;
+    if (on_node != NULL) {
+        on_node(context, 0, tree->size, &hash);
+    }
+    for (; has_bit(tree->size, level); level++) {
+        hash = merkle_node_hash(&tree->edge[level], &hash);
+        if (on_node != NULL) {
+            on_node(context, level + 1, tree->size >> (level + 1), &hash);
+        }
+    }
+    tree->edge[level] = hash;
+    tree->size++;
+}
+
+/* Root of the leaves first .. first + count - 1, where `first` is a multiple of the smallest power of two
+ * that is not below `count`: so are all subtrees of RFC 6962. It is folded from complete subtrees, one per
+ * bit of `count`, from the right. */
+static bool range_root(uint64_t first, uint64_t count, merkle_read_node *read, void *context,
+                       struct hash32 *ret_root)
+{
+    assert(count > 0);
+    bool begun = false;
+    for (unsigned level = 0; level < MERKLE_LEVELS_MAX; level++) {
+        if (!has_bit(count, level)) {
+            continue;
+        }
+        uint64_t before = first + (count >> level >> 1 << level << 1);
+        struct hash32 subtree;
+        if (!read(context, level, before >> level, &subtree)) {
+            return false;
+        }
+        *ret_root = begun ? merkle_node_hash(&subtree, ret_root) : subtree;
+        begun = true;
+    }
+    return true;
+}
+
+/* The largest power of two below `count` (> 1): where RFC 6962 splits. */
+static uint64_t split_of(uint64_t count)
+{
+    uint64_t split = 1;
+    while (split < count - split) {
+        split *= 2;
+    }
+    return split;
+}
+
+/* Both proofs are found from the root down and told from the leaf up. */
+static void reverse(struct hash32 *path, size_t length)
+{
+    for (size_t i = 0; i < length / 2; i++) {
+        struct hash32 other = path[length - 1 - i];
+        path[length - 1 - i] = path[i];
+        path[i] = other;
+    }
+}
+
+bool merkle_inclusion(uint64_t size, uint64_t leaf, merkle_read_node *read, void *context,
+                      struct hash32 ret_path[MERKLE_LEVELS_MAX], size_t *ret_length)
+{
+    assert(leaf < size);
+    assert(size < UINT64_C(1) << MERKLE_LEVELS_MAX);
+    uint64_t first = 0;
+    uint64_t count = size;
+    size_t length = 0;
+    while (count > 1) {
+        uint64_t split = split_of(count);
+        bool is_left = leaf - first < split;
+        bool found =
+            is_left ? range_root(first + split, count - split, read, context, &ret_path[length])
+                    : range_root(first, split, read, context, &ret_path[length]);
+        if (!found) {
+            return false;
+        }
+        length++;
+        first = is_left ? first : first + split;
+        count = is_left ? split : count - split;
+    }
+    reverse(ret_path, length);
+    *ret_length = length;
+    return true;
+}
+
+bool merkle_consistency(uint64_t first, uint64_t second, merkle_read_node *read, void *context,
+                        struct hash32 ret_path[2 * MERKLE_LEVELS_MAX], size_t *ret_length)
+{
+    assert(first > 0 && first <= second);
+    assert(second < UINT64_C(1) << MERKLE_LEVELS_MAX);
+    uint64_t begin = 0; /* of the subtree looked at */
+    uint64_t count = second;
+    uint64_t kept = first; /* leaves of it that the older tree has */
+    bool is_whole = true;  /* it is the older tree itself, whose root the verifier knows */
+    size_t length = 0;
+    while (kept < count) {
+        uint64_t split = split_of(count);
+        bool is_left = kept <= split;
+        bool found =
+            is_left ? range_root(begin + split, count - split, read, context, &ret_path[length])
+                    : range_root(begin, split, read, context, &ret_path[length]);
+        if (!found) {
+            return false;
+        }
+        length++;
+        if (is_left) {
+            count = split;
+        } else {
+            begin += split;
+            count -= split;
+            kept -= split;
+            is_whole = false;
+        }
+    }
+    if (!is_whole) {
+        if (!range_root(begin, count, read, context, &ret_path[length])) {
+            return false;
+        }
+        length++;
+    }
+    reverse(ret_path, length);
+    *ret_length = length;
+    return true;
+}
+
+/* Where a walk from a leaf to the root stands: the number of the node on its level, and of the level's last
+ * node. A last node without a right sibling rises until it is one (RFC 9162 section 2.1.3.2). */
+struct climb {
+    uint64_t node;
+    uint64_t last;
+};
+
+static bool sibling_is_left(const struct climb *climb)
+{
+    return has_bit(climb->node, 0) || climb->node == climb->last;
+}
+
+static void climb_up(struct climb *climb)
+{
+    if (climb->node == climb->last) {
+        while (!has_bit(climb->node, 0) && climb->node != 0) {
+            climb->node >>= 1;
+            climb->last >>= 1;
+        }
+    }
+    climb->node >>= 1;
+    climb->last >>= 1;
+}
+
+bool merkle_verify_inclusion(uint64_t size, uint64_t leaf, const struct hash32 *leaf_hash,
+                             const struct hash32 *path, size_t length, const struct hash32 *root)
+{
+    if (leaf >= size) {
+        return false;
+    }
+    struct climb climb = {.node = leaf, .last = size - 1};
+    struct hash32 hash = *leaf_hash;
+    for (size_t i = 0; i < length; i++) {
+        if (climb.last == 0) {
+            return false; /* longer than the tree is high */
+        }
+        hash = sibling_is_left(&climb) ? merkle_node_hash(&path[i], &hash)
+                                       : merkle_node_hash(&hash, &path[i]);
+        climb_up(&climb);
+    }
+    return climb.last == 0 && hash32_equal(&hash, root);
+}
+
+static bool is_power_of_two(uint64_t number)
+{
+    return (number & (number - 1)) == 0;
+}
+
+bool merkle_verify_consistency(uint64_t first, uint64_t second, const struct hash32 *first_root,
+                               const struct hash32 *second_root, const struct hash32 *path,
+                               size_t length)
+{
+    if (first == 0 || first > second) {
+        return false;
+    }
+    if (first == second) {
+        return length == 0 && hash32_equal(first_root, second_root);
+    }
+    struct climb climb = {.node = first - 1, .last = second - 1};
+    while (has_bit(climb.node, 0)) {
+        climb.node >>= 1;
+        climb.last >>= 1;
+    }
+    /* A complete older tree is itself the first node of the path, which is then left out. */
+    size_t next = is_power_of_two(first) ? 0 : 1;
+    if (next > length) {
+        return false;
+    }
+    struct hash32 older = next == 0 ? *first_root : path[0];
+    struct hash32 newer = older;
+    for (size_t i = next; i < length; i++) {
+        if (climb.last == 0) {
+            return false;
+        }
+        if (sibling_is_left(&climb)) {
+            older = merkle_node_hash(&path[i], &older);
+            newer = merkle_node_hash(&path[i], &newer);
+        } else {
+            newer = merkle_node_hash(&newer, &path[i]);
+        }
+        climb_up(&climb);
+    }
+    return climb.last == 0 && hash32_equal(&older, first_root) && hash32_equal(&newer, second_root);
+}

@@ -9,12 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Makes sure `path` is a folder of mode 0700 owned by us and not a symbolic link; with `create`, makes it
- * (parents 0700 too). A folder with wider modes is refused, and the problem says the chmod that mends it. */
+/* Makes sure `path` is a folder of mode 0700 (or 0710, where a group must pass) owned by us and not a
+ * symbolic link; with `create`, makes it, 0700 (parents 0700 too). A folder with wider modes is refused, and the problem says the chmod that mends it. */
 bool private_folder(const char *path, bool create, struct problem *ret_problem);
 
-/* A key file: 64 hex digits of the seed and a newline, mode 0600, owned by us, no symbolic link, in a
- * private folder (0700, or 0710 where a group must pass). Anything else is refused with the fix. */
+/* A key file: 64 hex digits of the seed and a newline, mode 0600 (or 0400), owned by us, no symbolic link, in a
+ * private folder. Anything else is refused with the fix. */
 bool keyfile_load(const char *path, struct identity **ret_identity, struct problem *ret_problem);
 /* Makes a new key; refuses to overwrite. fsyncs file and folder. */
 bool keyfile_create(const char *path, struct identity **ret_identity, struct problem *ret_problem);

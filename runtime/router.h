@@ -1,9 +1,9 @@
 /* runtime/router.h - the broker's side of a port: a CURVE ROUTER bound to ipc and tcp endpoints.
  *
  * A message is one part. Each comes with the client's X25519 key, proved by the handshake, and with
- * the route that an answer takes: routes end with their connection, keys do not, so whoever keeps state
- * keeps it by key. Clients may not choose their routing id, and messages of several parts are dropped;
- * both are counted. zap_start must have run. Used by one thread. */
+ * the route that an answer takes: routes end with their connection, keys do not, so whoever keeps
+ * state keeps it by key. Clients may not choose their routing id, and messages of several parts are
+ * dropped; both are counted. zap_start must have run. Used by one thread. */
 #ifndef BOURSE_RUNTIME_ROUTER_H
 #define BOURSE_RUNTIME_ROUTER_H
 
@@ -27,14 +27,14 @@ struct route { /* one connection, as libzmq numbers it; plain bytes, fit for a h
 struct router_config {
     const struct identity *identity; /* the broker's transport key; borrowed */
     size_t max_message_bytes;
-    unsigned peers_max;        /* for which the queues' memory budget is shared out; 0: 64 */
-    const uid_t *uids;         /* ipc peers allowed, by SO_PEERCRED; none: whoever reaches the socket */
+    unsigned peers_max; /* for which the queues' memory budget is shared out; 0: 64 */
+    const uid_t *uids;  /* ipc peers allowed, by SO_PEERCRED; none: whoever reaches the socket */
     size_t uid_count;
 };
 
 struct router_message {
     struct route route;
-    struct key32 client; /* X25519 */
+    struct key32 client;  /* X25519 */
     const uint8_t *bytes; /* valid until the next receive */
     size_t length;
 };
@@ -53,17 +53,20 @@ enum router_sent {
 
 bool router_open(void *context, const struct router_config *config, struct router **ret_router,
                  struct problem *ret_problem);
-/* "ipc://PATH", "tcp://ADDRESS:PORT" or "tcp://ADDRESS:*". ret_endpoint (may be NULL, capacity bytes)
- * gets the endpoint as bound, with its port. An ipc socket is made 0600, or 0660 with `group`. */
-bool router_bind(struct router *router, const char *endpoint, bool group, char *ret_endpoint, size_t capacity,
-                 struct problem *ret_problem);
+/* "ipc://PATH", "tcp://ADDRESS:PORT" or "tcp://ADDRESS:*". ret_endpoint (may be NULL, capacity
+ * bytes) gets the endpoint as bound, with its port. An ipc socket is made 0600, or 0660 with
+ * `group`. */
+bool router_bind(struct router *router, const char *endpoint, bool group, char *ret_endpoint,
+                 size_t capacity, struct problem *ret_problem);
 /* Unbinds, gives what is queued half a second to leave, removes ipc sockets. */
 void router_close(struct router **self);
 
-/* 1: a message; 0: none within timeout_ms (0: do not wait, -1: for ever); -1: broken (the context ends). */
+/* 1: a message; 0: none within timeout_ms (0: do not wait, -1: for ever); -1: broken (the context
+ * ends). */
 int router_receive(struct router *router, int timeout_ms, struct router_message *ret_message);
 /* Never waits. Copies the bytes. */
-enum router_sent router_send(struct router *router, const struct route *route, const void *bytes, size_t length);
+enum router_sent router_send(struct router *router, const struct route *route, const void *bytes,
+                             size_t length);
 /* The zmq socket, for zmq_poll beside other things. */
 void *router_socket(struct router *router);
 struct router_counts router_counts(const struct router *router);

@@ -1,0 +1,47 @@
+#include "runtime/clock.h"
+
+#include "base/checked.h"
+
+#include <assert.h>
+#include <sodium.h>
+#include <time.h>
+
+static int64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    int status = clock_gettime(clock, &now);
+    assert(status == 0);
+    (void)status;
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+int64_t clock_monotonic_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+int64_t clock_wall_ns(void)
+{
+    return clock_ns(CLOCK_REALTIME);
+}
+
+void entropy_bytes(void *ret_bytes, size_t length)
+{
+    randombytes_buf(ret_bytes, length);
+}
+
+struct id128 entropy_id(void)
+{
+    struct id128 id;
+    do {
+        randombytes_buf(id.bytes, sizeof id.bytes);
+    } while (id128_is_zero(&id));
+    return id;
+}
+
+uint64_t entropy_u64(void)
+{
+    uint64_t value;
+    randombytes_buf(&value, sizeof value);
+    return value;
+}

@@ -1,0 +1,398 @@
+#include "runtime/files.h"
+
+#include "base/text.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SEED_BYTES = 32, KEYFILE_BYTES = 2 * SEED_BYTES + 1, READ_BLOCK_BYTES = 64 << 10 };
+
+static bool fail(struct problem *ret_problem, const char *path, const char *doing)
+{
+    problem_set(ret_problem, "%s: %s: %s", path, doing, strerror(errno));
+    return false;
+}
+
+/* ---- private folders ---- */
+
+static bool folder_is_private(const char *path, const struct stat *status,
+                              struct problem *ret_problem)
+{
+    if (S_ISLNK(status->st_mode)) {
+        problem_set(ret_problem, "%s is a symbolic link; name the folder itself", path);
+        return false;
+    }
+    if (!S_ISDIR(status->st_mode)) {
+        problem_set(ret_problem, "%s is not a folder", path);
+        return false;
+    }
+    if (status->st_uid != geteuid()) {
+        problem_set(ret_problem, "%s belongs to user %lu, not to us (%lu); use a folder of our own",
+                    path, (unsigned long)status->st_uid, (unsigned long)geteuid());
+        return false;
+    }
+    if ((status->st_mode & 0067) != 0) { /* a group may pass through, and no more */
+        problem_set(ret_problem, "%s has mode %04o, open to other users; run: chmod 700 '%s'", path,
+                    status->st_mode & 07777U, path);
+        return false;
+    }
+    return true;
+}
+
+/* Makes the folders above `path` that are missing. */
+static bool make_parents(const char *path, struct problem *ret_problem)
+{
+    char parent[PATH_MAX];
+    if ((size_t)snprintf(parent, sizeof parent, "%s", path) >= sizeof parent) {
+        problem_set(ret_problem, "%.100s...: the path is too long", path);
+        return false;
+    }
+    for (char *at = parent + 1; *at != '\0'; at++) {
+        if (*at != '/' || at[1] == '\0') {
+            continue;
+        }
+        *at = '\0';
+        if (mkdir(parent, 0700) != 0 && errno != EEXIST) {
+            return fail(ret_problem, parent, "cannot be made");
+        }
+        *at = '/';
+    }
+    return true;
+}
+
+bool private_folder(const char *path, bool create, struct problem *ret_problem)
+{
+    struct stat status;
+    if (path[0] == '\0') {
+        problem_set(ret_problem, "the name of the folder is empty");
+        return false;
+    }
+    if (lstat(path, &status) != 0) {
+        if (errno != ENOENT || !create) {
+            return fail(ret_problem, path, "cannot be used");
+        }
+        if (!make_parents(path, ret_problem)) {
+            return false;
+        }
+        if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+            return fail(ret_problem, path, "cannot be made");
+        }
+        if (lstat(path, &status) != 0) {
+            return fail(ret_problem, path, "cannot be used");
+        }
+    }
+    return folder_is_private(path, &status, ret_problem);
+}
+
+/* Splits a path; the folder of "a" is ".". */
+static bool split_path(const char *path, char ret_folder[PATH_MAX], const char **ret_name,
+                       struct problem *ret_problem)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash == NULL ? path : slash + 1;
+    size_t folder_length = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    if (*name == '\0' || folder_length >= PATH_MAX || strlen(name) > NAME_MAX) {
+        problem_set(ret_problem, "%.100s: not the name of a file", path);
+        return false;
+    }
+    memcpy(ret_folder, slash == NULL ? "." : path, slash == NULL ? 1 : folder_length);
+    ret_folder[slash == NULL ? 1 : folder_length] = '\0';
+    *ret_name = name;
+    return true;
+}
+
+/* The folder of a key file, open, and the file's name in it; -1 with the problem. */
+static int open_key_folder(const char *path, const char **ret_name, struct problem *ret_problem)
+{
+    char folder[PATH_MAX];
+    if (!split_path(path, folder, ret_name, ret_problem) ||
+        !private_folder(folder, false, ret_problem)) {
+        return -1;
+    }
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) {
+        (void)fail(ret_problem, folder, "cannot be opened");
+        return -1;
+    }
+    struct stat status; /* again, of what was opened */
+    if (fstat(fd, &status) != 0 || !folder_is_private(folder, &status, ret_problem)) {
+        (void)close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* ---- key files ---- */
+
+static bool keyfile_is_private(const char *path, const struct stat *status,
+                               struct problem *ret_problem)
+{
+    if (!S_ISREG(status->st_mode)) {
+        problem_set(ret_problem, "%s is not a file", path);
+        return false;
+    }
+    if (status->st_uid != geteuid()) {
+        problem_set(ret_problem, "%s belongs to user %lu, not to us (%lu); run: chown %lu '%s'",
+                    path, (unsigned long)status->st_uid, (unsigned long)geteuid(),
+                    (unsigned long)geteuid(), path);
+        return false;
+    }
+    if ((status->st_mode & 07777) != 0600 && (status->st_mode & 07777) != 0400) {
+        problem_set(ret_problem,
+                    "%s has mode %04o, and others might read the key; run: chmod 600 '%s'", path,
+                    status->st_mode & 07777U, path);
+        return false;
+    }
+    return true;
+}
+
+/* Reads all that is there up to `capacity`; -1 on failure. */
+static ssize_t read_full(int fd, void *ret_bytes, size_t capacity)
+{
+    size_t done = 0;
+    while (done < capacity) {
+        ssize_t got = read(fd, (uint8_t *)ret_bytes + done, capacity - done);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return -1;
+        }
+        if (got == 0) {
+            break;
+        }
+        done += (size_t)got;
+    }
+    return (ssize_t)done;
+}
+
+static bool write_full(int fd, const void *bytes, size_t length)
+{
+    size_t done = 0;
+    while (done < length) {
+        ssize_t put = write(fd, (const uint8_t *)bytes + done, length - done);
+        if (put < 0 && errno == EINTR) {
+            continue;
+        }
+        if (put < 0) {
+            return false;
+        }
+        done += (size_t)put;
+    }
+    return true;
+}
+
+static bool identity_from_seed(const uint8_t seed[SEED_BYTES], struct identity **ret_identity,
+                               struct problem *ret_problem)
+{
+    struct identity *identity = identity_create(seed);
+    if (identity == NULL) {
+        problem_set(ret_problem, "out of memory for a key");
+        return false;
+    }
+    *ret_identity = identity;
+    return true;
+}
+
+static bool parse_keyfile(int fd, const char *path, struct identity **ret_identity,
+                          struct problem *ret_problem)
+{
+    char text[KEYFILE_BYTES + 1] = {0}; /* one more, to notice a longer file; and a NUL for unhex */
+    uint8_t seed[SEED_BYTES];
+    ssize_t length = read_full(fd, text, sizeof text);
+    bool good = length == KEYFILE_BYTES && text[KEYFILE_BYTES - 1] == '\n';
+    text[KEYFILE_BYTES - 1] = '\0';
+    good = good && text_unhex(text, seed, sizeof seed);
+    if (good) {
+        good = identity_from_seed(seed, ret_identity, ret_problem);
+    } else {
+        problem_set(ret_problem,
+                    "%s is not a key file (64 hex digits and a newline); restore it from a backup",
+                    path);
+    }
+    sodium_memzero(seed, sizeof seed);
+    sodium_memzero(text, sizeof text);
+    return good;
+}
+
+bool keyfile_load(const char *path, struct identity **ret_identity, struct problem *ret_problem)
+{
+    const char *name;
+    int folder = open_key_folder(path, &name, ret_problem);
+    if (folder < 0) {
+        return false;
+    }
+    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int open_error = errno;
+    (void)close(folder);
+    if (fd < 0 && open_error == ELOOP) {
+        problem_set(ret_problem, "%s is a symbolic link; put the key file itself there", path);
+        return false;
+    }
+    if (fd < 0) {
+        errno = open_error;
+        return fail(ret_problem, path, "cannot be opened");
+    }
+    struct stat status;
+    bool good = fstat(fd, &status) == 0 ? keyfile_is_private(path, &status, ret_problem)
+                                        : fail(ret_problem, path, "cannot be looked at");
+    good = good && parse_keyfile(fd, path, ret_identity, ret_problem);
+    (void)close(fd);
+    return good;
+}
+
+/* Writes beside and links into place, so that the key is there whole or not at all, and never
+ * replaces one that is there. */
+static bool store_keyfile(int folder, const char *path, const char *name,
+                          const char text[KEYFILE_BYTES], struct problem *ret_problem)
+{
+    char beside[NAME_MAX + 1];
+    uint64_t dice;
+    randombytes_buf(&dice, sizeof dice);
+    (void)snprintf(beside, sizeof beside, ".new-key-%016llx", (unsigned long long)dice);
+    int fd = openat(folder, beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        return fail(ret_problem, path, "cannot be made");
+    }
+    bool good = fchmod(fd, 0600) == 0 && write_full(fd, text, KEYFILE_BYTES) && fsync(fd) == 0;
+    good = close(fd) == 0 && good;
+    good = good && linkat(folder, beside, folder, name, 0) == 0;
+    if (!good) {
+        (void)fail(ret_problem, path,
+                   errno == EEXIST ? "a key is there already" : "cannot be written");
+    }
+    (void)unlinkat(folder, beside, 0); /* at worst a spare copy stays, as private as the key */
+    if (good && fsync(folder) != 0) {
+        return fail(ret_problem, path, "its folder cannot be made durable");
+    }
+    return good;
+}
+
+bool keyfile_create(const char *path, struct identity **ret_identity, struct problem *ret_problem)
+{
+    const char *name;
+    int folder = open_key_folder(path, &name, ret_problem);
+    if (folder < 0) {
+        return false;
+    }
+    uint8_t seed[SEED_BYTES];
+    char text[KEYFILE_BYTES + 1];
+    randombytes_buf(seed, sizeof seed);
+    text_hex(seed, sizeof seed, text);
+    text[KEYFILE_BYTES - 1] = '\n'; /* over the NUL */
+
+    struct identity *identity = NULL;
+    bool good = identity_from_seed(seed, &identity, ret_problem) &&
+                store_keyfile(folder, path, name, text, ret_problem);
+    sodium_memzero(seed, sizeof seed);
+    sodium_memzero(text, sizeof text);
+    (void)close(folder);
+    if (!good) {
+        identity_destroy(&identity);
+        return false;
+    }
+    *ret_identity = identity;
+    return true;
+}
+
+/* ---- files read and written whole ---- */
+
+/* Reads on until the end of the file; the size that stat tells is a hint only. */
+static bool read_all(int fd, const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,
+                     struct problem *ret_problem)
+{
+    uint8_t *bytes = NULL;
+    size_t length = 0;
+    size_t capacity = 0;
+    for (;;) {
+        if (length == capacity) {
+            capacity = capacity == 0 ? READ_BLOCK_BYTES : 2 * capacity;
+            uint8_t *grown = realloc(bytes, capacity + 1);
+            if (grown == NULL) {
+                free(bytes);
+                problem_set(ret_problem, "%s: out of memory", path);
+                return false;
+            }
+            bytes = grown;
+        }
+        ssize_t got = read_full(fd, bytes + length, capacity - length);
+        if (got < 0) {
+            (void)fail(ret_problem, path, "cannot be read");
+            free(bytes);
+            return false;
+        }
+        length += (size_t)got;
+        if (length > cap) {
+            problem_set(ret_problem, "%s has more than %zu bytes, the most that is read here", path,
+                        cap);
+            free(bytes);
+            return false;
+        }
+        if (length < capacity) {
+            break;
+        }
+    }
+    bytes[length] = '\0';
+    *ret_bytes = bytes;
+    *ret_length = length;
+    return true;
+}
+
+bool file_read(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,
+               struct problem *ret_problem)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return fail(ret_problem, path, "cannot be opened");
+    }
+    bool good = read_all(fd, path, cap, ret_bytes, ret_length, ret_problem);
+    (void)close(fd);
+    return good;
+}
+
+static bool sync_folder(const char *folder)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    bool good = fsync(fd) == 0;
+    (void)close(fd);
+    return good;
+}
+
+bool file_write(const char *path, const void *bytes, size_t length, unsigned mode,
+                struct problem *ret_problem)
+{
+    char folder[PATH_MAX];
+    char beside[PATH_MAX];
+    const char *name;
+    if (!split_path(path, folder, &name, ret_problem)) {
+        return false;
+    }
+    if ((size_t)snprintf(beside, sizeof beside, "%s/.new-XXXXXX", folder) >= sizeof beside) {
+        problem_set(ret_problem, "%.100s...: the path is too long", path);
+        return false;
+    }
+    int fd = mkostemp(beside, O_CLOEXEC);
+    if (fd < 0) {
+        return fail(ret_problem, path, "cannot be made");
+    }
+    bool good = fchmod(fd, mode) == 0 && write_full(fd, bytes, length) && fsync(fd) == 0;
+    good = close(fd) == 0 && good;
+    good = good && rename(beside, path) == 0;
+    if (!good) {
+        (void)fail(ret_problem, path, "cannot be written");
+        (void)unlink(beside);
+        return false;
+    }
+    return sync_folder(folder) || fail(ret_problem, folder, "cannot be made durable");
+}

@@ -1,0 +1,202 @@
+#include "runtime/link.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zmq.h>
+
+enum {
+    LINK_QUEUE_BYTES =
+        64 << 20,         /* memory budget of one direction: high-water mark x largest message */
+    LINK_QUEUE_LEAST = 8, /* messages, however large they may be */
+    LINK_QUEUE_MOST = 1000,
+    LINK_LINGER_MS = 500, /* a goodbye gets out; a dead broker does not hold us */
+    LINK_RECONNECT_MS = 100,
+    LINK_RECONNECT_MOST_MS = 5000,
+    LINK_HANDSHAKE_MS = 10000,
+    LINK_CURVE_BYTES = 64, /* the cap of libzmq is on the sealed message, 33 bytes longer */
+    LINK_PING_MS = 5000,   /* of ZMTP: finds dead TCP connections below the dialogue */
+    LINK_PING_TIMEOUT_MS = 15000,
+    LINK_ENDPOINT_BYTES = 256,
+};
+
+struct link {
+    void *context;
+    void *socket;
+    char endpoint[LINK_ENDPOINT_BYTES];
+    struct key32 server;
+    const struct identity *identity;
+    size_t max_message_bytes;
+    zmq_msg_t received; /* what the last receive lent */
+};
+
+static bool set_number(void *socket, int option, int value)
+{
+    return zmq_setsockopt(socket, option, &value, sizeof value) == 0;
+}
+
+static int queue_messages(size_t max_message_bytes)
+{
+    size_t count = LINK_QUEUE_BYTES / max_message_bytes;
+    if (count < LINK_QUEUE_LEAST) {
+        return LINK_QUEUE_LEAST;
+    }
+    return count > LINK_QUEUE_MOST ? LINK_QUEUE_MOST : (int)count;
+}
+
+static bool configure(const struct link *link, void *socket)
+{
+    int64_t max_bytes = (int64_t)link->max_message_bytes + LINK_CURVE_BYTES;
+    int queue = queue_messages(link->max_message_bytes);
+    return set_number(socket, ZMQ_LINGER, LINK_LINGER_MS) &&
+           set_number(socket, ZMQ_SNDHWM, queue) && set_number(socket, ZMQ_RCVHWM, queue) &&
+           zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes) == 0 &&
+           set_number(socket, ZMQ_IMMEDIATE,
+                      1) && /* nothing queues for a broker that is not there */
+           set_number(socket, ZMQ_IPV6, 1) &&
+           set_number(socket, ZMQ_RECONNECT_IVL, LINK_RECONNECT_MS) &&
+           set_number(socket, ZMQ_RECONNECT_IVL_MAX, LINK_RECONNECT_MOST_MS) &&
+           set_number(socket, ZMQ_HANDSHAKE_IVL, LINK_HANDSHAKE_MS) &&
+           set_number(socket, ZMQ_HEARTBEAT_IVL, LINK_PING_MS) &&
+           set_number(socket, ZMQ_HEARTBEAT_TIMEOUT, LINK_PING_TIMEOUT_MS) &&
+           zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, link->server.bytes,
+                          sizeof link->server.bytes) == 0 &&
+           zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, identity_transport(link->identity)->bytes,
+                          32) == 0 &&
+           zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, identity_transport_secret(link->identity),
+                          32) == 0;
+}
+
+static bool connect_socket(struct link *link, struct problem *ret_problem)
+{
+    assert(link->socket == NULL);
+    void *socket = zmq_socket(link->context, ZMQ_DEALER);
+    if (socket == NULL) {
+        problem_set(ret_problem, "no socket for %s: %s", link->endpoint, zmq_strerror(errno));
+        return false;
+    }
+    if (!configure(link, socket) || zmq_connect(socket, link->endpoint) != 0) {
+        problem_set(ret_problem, "cannot connect to %s: %s", link->endpoint, zmq_strerror(errno));
+        (void)zmq_close(socket);
+        return false;
+    }
+    link->socket = socket;
+    return true;
+}
+
+bool link_open(void *context, const char *endpoint, const struct key32 *server,
+               const struct identity *identity, size_t max_message_bytes, struct link **ret_link,
+               struct problem *ret_problem)
+{
+    assert(max_message_bytes > 0);
+    if (strncmp(endpoint, "ipc://", 6) != 0 && strncmp(endpoint, "tcp://", 6) != 0) {
+        problem_set(ret_problem, "an endpoint is ipc://PATH or tcp://HOST:PORT");
+        return false;
+    }
+    struct link *link = calloc(1, sizeof *link);
+    if (link == NULL) {
+        problem_set(ret_problem, "out of memory for a connection");
+        return false;
+    }
+    link->context = context;
+    link->server = *server;
+    link->identity = identity;
+    link->max_message_bytes = max_message_bytes;
+    (void)zmq_msg_init(&link->received); /* always succeeds */
+    if ((size_t)snprintf(link->endpoint, sizeof link->endpoint, "%s", endpoint) >=
+        sizeof link->endpoint) {
+        problem_set(ret_problem, "the endpoint is longer than %zu bytes",
+                    sizeof link->endpoint - 1);
+        link_close(&link);
+        return false;
+    }
+    if (!connect_socket(link, ret_problem)) {
+        link_close(&link);
+        return false;
+    }
+    *ret_link = link;
+    return true;
+}
+
+void link_close(struct link **self)
+{
+    struct link *link = *self;
+    if (link != NULL) {
+        (void)zmq_msg_close(&link->received);
+        if (link->socket != NULL) {
+            (void)zmq_close(link->socket);
+        }
+        free(link);
+        *self = NULL;
+    }
+}
+
+bool link_reopen(struct link *link, struct problem *ret_problem)
+{
+    if (link->socket != NULL) {
+        (void)set_number(link->socket, ZMQ_LINGER,
+                         0); /* what it still holds belongs to a lost session */
+        (void)zmq_close(link->socket);
+        link->socket = NULL;
+    }
+    return connect_socket(link, ret_problem);
+}
+
+bool link_send(struct link *link, const void *message, size_t length)
+{
+    if (link->socket == NULL) {
+        return false;
+    }
+    int sent;
+    do {
+        sent = zmq_send(link->socket, message, length, ZMQ_DONTWAIT);
+    } while (sent < 0 && errno == EINTR);
+    return sent >= 0;
+}
+
+/* Takes one message if one is there: 1, 0 or -1. Messages of several parts are none of ours:
+ * dropped. */
+static int take_message(struct link *link)
+{
+    for (;;) {
+        if (zmq_msg_recv(&link->received, link->socket, ZMQ_DONTWAIT) < 0) {
+            return errno == EAGAIN || errno == EINTR ? 0 : -1;
+        }
+        bool is_single = zmq_msg_more(&link->received) == 0;
+        while (zmq_msg_more(&link->received) != 0) {
+            if (zmq_msg_recv(&link->received, link->socket, ZMQ_DONTWAIT) < 0) {
+                return -1; /* parts arrive together */
+            }
+        }
+        if (is_single) {
+            return 1;
+        }
+    }
+}
+
+int link_receive(struct link *link, int timeout_ms, const uint8_t **ret_message, size_t *ret_length)
+{
+    if (link->socket == NULL) {
+        return -1;
+    }
+    int taken = take_message(link);
+    if (taken == 0 && timeout_ms != 0) {
+        zmq_pollitem_t item = {.socket = link->socket, .events = ZMQ_POLLIN};
+        if (zmq_poll(&item, 1, timeout_ms) < 0) {
+            return errno == EINTR ? 0 : -1;
+        }
+        taken = take_message(link);
+    }
+    if (taken == 1) {
+        *ret_message = zmq_msg_data(&link->received);
+        *ret_length = zmq_msg_size(&link->received);
+    }
+    return taken;
+}
+
+void *link_socket(struct link *link)
+{
+    return link->socket;
+}

@@ -1,0 +1,78 @@
+#include "runtime/process.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sodium.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A limit of one byte, not of none: the kernel ignores the limit when cores go to a program, except
+ * the value 1, and a file of one byte is too small for any core. PR_SET_DUMPABLE would do more, but
+ * it takes the process's own /proc files away, which the jail needs to map its users. */
+static bool forbid_cores(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_CORE, &limit) != 0) {
+        return false;
+    }
+    limit.rlim_cur = limit.rlim_max < 1 ? limit.rlim_max : 1;
+    limit.rlim_max = limit.rlim_cur;
+    return setrlimit(RLIMIT_CORE, &limit) == 0;
+}
+
+bool process_start(struct problem *ret_problem)
+{
+    (void)umask(077);
+    if (sodium_init() < 0) {
+        problem_set(ret_problem, "the system gives no random numbers; libsodium cannot start");
+        return false;
+    }
+    if (!forbid_cores()) {
+        problem_set(ret_problem, "core dumps cannot be switched off: %s", strerror(errno));
+        return false;
+    }
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    if (sigaction(SIGPIPE, &ignore, NULL) != 0) {
+        problem_set(ret_problem, "SIGPIPE cannot be ignored: %s", strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+int process_signals(void)
+{
+    sigset_t ends;
+    (void)sigemptyset(&ends);
+    (void)sigaddset(&ends, SIGINT);
+    (void)sigaddset(&ends, SIGTERM);
+    (void)sigaddset(&ends, SIGHUP);
+    if (pthread_sigmask(SIG_BLOCK, &ends, NULL) != 0) {
+        return -1;
+    }
+    return signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+bool process_folder(char *ret_path, size_t capacity)
+{
+    char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length <= 0) {
+        return false;
+    }
+    path[length] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash == NULL) {
+        return false;
+    }
+    size_t folder_length = slash == path ? 1 : (size_t)(slash - path);
+    if (folder_length >= capacity) {
+        return false;
+    }
+    memcpy(ret_path, path, folder_length);
+    ret_path[folder_length] = '\0';
+    return true;
+}

@@ -1,0 +1,253 @@
+#include "runtime/router.h"
+
+#include "base/text.h"
+#include "runtime/zap.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zmq.h>
+
+#define ROUTER_QUEUE_BYTES                                                                         \
+    (UINT64_C(4) << 30) /* memory budget of one direction: peers x mark x largest message */
+
+enum {
+    ROUTER_PEERS_DEFAULT = 64,
+    ROUTER_QUEUE_LEAST = 8,
+    ROUTER_QUEUE_MOST = 1000,
+    ROUTER_LINGER_MS = 500,
+    ROUTER_HANDSHAKE_MS = 5000,
+    ROUTER_BACKLOG = 1024,
+    ROUTER_CURVE_BYTES = 64, /* the cap of libzmq is on the sealed message, 33 bytes longer */
+    ROUTER_PING_MS = 10000,  /* of ZMTP: finds dead TCP connections */
+    ROUTER_PING_TIMEOUT_MS = 30000,
+};
+
+struct router {
+    void *socket;
+    zmq_msg_t received; /* what the last receive lent */
+    struct router_counts counts;
+};
+
+static bool set_number(void *socket, int option, int value)
+{
+    return zmq_setsockopt(socket, option, &value, sizeof value) == 0;
+}
+
+static int queue_messages(const struct router_config *config)
+{
+    uint64_t peers = config->peers_max == 0 ? ROUTER_PEERS_DEFAULT : config->peers_max;
+    uint64_t count = ROUTER_QUEUE_BYTES / peers / config->max_message_bytes;
+    if (count < ROUTER_QUEUE_LEAST) {
+        return ROUTER_QUEUE_LEAST;
+    }
+    return count > ROUTER_QUEUE_MOST ? ROUTER_QUEUE_MOST : (int)count;
+}
+
+static bool allow_users(void *socket, const struct router_config *config)
+{
+    for (size_t i = 0; i < config->uid_count; i++) {
+        if (zmq_setsockopt(socket, ZMQ_IPC_FILTER_UID, &config->uids[i], sizeof config->uids[i]) !=
+            0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool configure(void *socket, const struct router_config *config)
+{
+    int64_t max_bytes = (int64_t)config->max_message_bytes + ROUTER_CURVE_BYTES;
+    int queue = queue_messages(config);
+    return set_number(socket, ZMQ_ROUTER_MANDATORY, 1) &&
+           set_number(socket, ZMQ_ROUTER_HANDOVER, 0) &&
+           set_number(socket, ZMQ_LINGER, ROUTER_LINGER_MS) &&
+           set_number(socket, ZMQ_SNDHWM, queue) && set_number(socket, ZMQ_RCVHWM, queue) &&
+           zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes) == 0 &&
+           set_number(socket, ZMQ_IPV6, 1) && set_number(socket, ZMQ_BACKLOG, ROUTER_BACKLOG) &&
+           set_number(socket, ZMQ_HANDSHAKE_IVL, ROUTER_HANDSHAKE_MS) &&
+           set_number(socket, ZMQ_HEARTBEAT_IVL, ROUTER_PING_MS) &&
+           set_number(socket, ZMQ_HEARTBEAT_TIMEOUT, ROUTER_PING_TIMEOUT_MS) &&
+           zmq_setsockopt(socket, ZMQ_ZAP_DOMAIN, ZAP_DOMAIN, strlen(ZAP_DOMAIN)) == 0 &&
+           set_number(socket, ZMQ_CURVE_SERVER, 1) &&
+           zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, identity_transport(config->identity)->bytes,
+                          32) == 0 &&
+           zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, identity_transport_secret(config->identity),
+                          32) == 0 &&
+           allow_users(socket, config);
+}
+
+bool router_open(void *context, const struct router_config *config, struct router **ret_router,
+                 struct problem *ret_problem)
+{
+    assert(config->max_message_bytes > 0);
+    assert(config->uid_count <= ROUTER_UIDS_MAX);
+    struct router *router = calloc(1, sizeof *router);
+    if (router == NULL) {
+        problem_set(ret_problem, "out of memory for a port");
+        return false;
+    }
+    (void)zmq_msg_init(&router->received); /* always succeeds */
+    router->socket = zmq_socket(context, ZMQ_ROUTER);
+    if (router->socket == NULL || !configure(router->socket, config)) {
+        problem_set(ret_problem, "a port cannot be opened: %s", zmq_strerror(errno));
+        router_close(&router);
+        return false;
+    }
+    *ret_router = router;
+    return true;
+}
+
+static void bind_problem(const char *endpoint, int error, struct problem *ret_problem)
+{
+    char printable[300];
+    text_printable(endpoint, strlen(endpoint), printable, sizeof printable);
+    const char *advice = "";
+    if (error == ENAMETOOLONG) {
+        advice = "; the path of a socket has at most 107 bytes: choose a shorter folder";
+    } else if (error == EADDRINUSE) {
+        advice = "; another program listens there: choose another port";
+    }
+    problem_set(ret_problem, "cannot listen on %s: %s%s", printable, zmq_strerror(error), advice);
+}
+
+bool router_bind(struct router *router, const char *endpoint, bool group, char *ret_endpoint,
+                 size_t capacity, struct problem *ret_problem)
+{
+    bool is_ipc = strncmp(endpoint, "ipc://", 6) == 0;
+    if (!is_ipc && strncmp(endpoint, "tcp://", 6) != 0) {
+        problem_set(ret_problem, "an endpoint is ipc://PATH or tcp://ADDRESS:PORT");
+        return false;
+    }
+    if (zmq_bind(router->socket, endpoint) != 0) {
+        bind_problem(endpoint, errno, ret_problem);
+        return false;
+    }
+    if (is_ipc && chmod(endpoint + 6, group ? 0660 : 0600) != 0) {
+        bind_problem(endpoint, errno, ret_problem);
+        return false;
+    }
+    if (ret_endpoint != NULL &&
+        zmq_getsockopt(router->socket, ZMQ_LAST_ENDPOINT, ret_endpoint, &capacity) != 0) {
+        bind_problem(endpoint, errno, ret_problem);
+        return false;
+    }
+    return true;
+}
+
+void router_close(struct router **self)
+{
+    struct router *router = *self;
+    if (router != NULL) {
+        (void)zmq_msg_close(&router->received);
+        if (router->socket != NULL) {
+            (void)zmq_close(router->socket);
+        }
+        free(router);
+        *self = NULL;
+    }
+}
+
+/* Drops the parts that follow what was received last. */
+static bool drop_rest(struct router *router)
+{
+    while (zmq_msg_more(&router->received) != 0) {
+        if (zmq_msg_recv(&router->received, router->socket, ZMQ_DONTWAIT) < 0) {
+            return false; /* parts arrive together */
+        }
+    }
+    return true;
+}
+
+enum taken { TAKEN_NONE, TAKEN_ONE, TAKEN_DROPPED, TAKEN_BROKEN };
+
+static enum taken take_message(struct router *router, struct router_message *ret_message)
+{
+    zmq_msg_t *message = &router->received;
+    if (zmq_msg_recv(message, router->socket, ZMQ_DONTWAIT) < 0) {
+        return errno == EAGAIN || errno == EINTR ? TAKEN_NONE : TAKEN_BROKEN;
+    }
+    struct route route;
+    const uint8_t *id = zmq_msg_data(message);
+    bool is_ours = zmq_msg_size(message) == sizeof route.bytes && id[0] == 0;
+    if (is_ours) {
+        memcpy(route.bytes, id, sizeof route.bytes);
+    }
+    if (zmq_msg_more(message) == 0 || zmq_msg_recv(message, router->socket, ZMQ_DONTWAIT) < 0) {
+        router->counts.dropped_parts++;
+        return TAKEN_DROPPED;
+    }
+    bool is_single = zmq_msg_more(message) == 0;
+    if (!is_single || !is_ours) {
+        router->counts.dropped_parts += !is_single;
+        router->counts.dropped_routes += !is_ours;
+        return drop_rest(router) ? TAKEN_DROPPED : TAKEN_BROKEN;
+    }
+    struct key32 client;
+    const char *user = zmq_msg_gets(message, "User-Id");
+    if (user == NULL || !text_unhex(user, client.bytes, sizeof client.bytes)) {
+        return TAKEN_BROKEN; /* no handler of ours admitted it: the port must not go on */
+    }
+    *ret_message = (struct router_message){.route = route,
+                                           .client = client,
+                                           .bytes = zmq_msg_data(message),
+                                           .length = zmq_msg_size(message)};
+    return TAKEN_ONE;
+}
+
+int router_receive(struct router *router, int timeout_ms, struct router_message *ret_message)
+{
+    bool waited = timeout_ms == 0;
+    for (;;) {
+        switch (take_message(router, ret_message)) {
+        case TAKEN_ONE:
+            return 1;
+        case TAKEN_BROKEN:
+            return -1;
+        case TAKEN_DROPPED:
+            continue;
+        case TAKEN_NONE:
+            break;
+        }
+        if (waited) {
+            return 0;
+        }
+        zmq_pollitem_t item = {.socket = router->socket, .events = ZMQ_POLLIN};
+        if (zmq_poll(&item, 1, timeout_ms) < 0) {
+            return errno == EINTR ? 0 : -1;
+        }
+        waited = true;
+    }
+}
+
+enum router_sent router_send(struct router *router, const struct route *route, const void *bytes,
+                             size_t length)
+{
+    if (zmq_send(router->socket, route->bytes, sizeof route->bytes, ZMQ_SNDMORE | ZMQ_DONTWAIT) >=
+        0) {
+        /* The second part follows the first, which found the room. */
+        return zmq_send(router->socket, bytes, length, ZMQ_DONTWAIT) >= 0 ? ROUTER_SENT
+                                                                          : ROUTER_BROKEN;
+    }
+    switch (errno) {
+    case EHOSTUNREACH:
+        return ROUTER_GONE;
+    case EAGAIN:
+        return ROUTER_FULL;
+    default:
+        return ROUTER_BROKEN;
+    }
+}
+
+void *router_socket(struct router *router)
+{
+    return router->socket;
+}
+
+struct router_counts router_counts(const struct router *router)
+{
+    return router->counts;
+}

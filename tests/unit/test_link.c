@@ -1,0 +1,367 @@
+#include "runtime/link.h"
+
+#include "runtime/clock.h"
+#include "runtime/process.h"
+#include "runtime/router.h"
+#include "runtime/zap.h"
+
+#include <check.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zmq.h>
+
+enum { WAIT_MS = 10000, MESSAGE_CAP = 4096 };
+
+struct market { /* a broker's port, and what clients need to know of it */
+    void *context;
+    struct zap *zap;
+    struct router *router;
+    struct identity *server;
+    struct identity *client;
+    char folder[64];
+    char ipc[128];
+    char tcp[128];
+};
+
+static struct market setup(void)
+{
+    static const uint8_t server_seed[32] = {1};
+    static const uint8_t client_seed[32] = {2};
+    struct market market = {0};
+    struct problem problem;
+    ck_assert(process_start(&problem));
+    market.context = zmq_ctx_new();
+    market.server = identity_create(server_seed);
+    market.client = identity_create(client_seed);
+    strcpy(market.folder, "/tmp/bourse-link-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(market.folder));
+    ck_assert_msg(zap_start(market.context, &market.zap, &problem), "%s", problem.text);
+
+    uid_t me = geteuid();
+    struct router_config config = {
+        .identity = market.server, .max_message_bytes = MESSAGE_CAP, .uids = &me, .uid_count = 1};
+    ck_assert_msg(router_open(market.context, &config, &market.router, &problem), "%s",
+                  problem.text);
+    char endpoint[128];
+    (void)snprintf(endpoint, sizeof endpoint, "ipc://%s/a socket", market.folder);
+    ck_assert_msg(
+        router_bind(market.router, endpoint, false, market.ipc, sizeof market.ipc, &problem), "%s",
+        problem.text);
+    ck_assert_msg(router_bind(market.router, "tcp://127.0.0.1:*", false, market.tcp,
+                              sizeof market.tcp, &problem),
+                  "%s", problem.text);
+    return market;
+}
+
+static void teardown(struct market *market)
+{
+    router_close(&market->router);
+    zap_stop(&market->zap);
+    ck_assert_int_eq(zmq_ctx_term(market->context), 0);
+    identity_destroy(&market->server);
+    identity_destroy(&market->client);
+    (void)rmdir(market->folder);
+}
+
+static struct link *connect_as(const struct market *market, const char *endpoint,
+                               const struct identity *identity)
+{
+    struct link *link;
+    struct problem problem;
+    ck_assert_msg(link_open(market->context, endpoint, identity_transport(market->server), identity,
+                            MESSAGE_CAP, &link, &problem),
+                  "%s", problem.text);
+    return link;
+}
+
+/* Sends as soon as the connection stands. */
+static void send_when_ready(struct link *link, const void *bytes, size_t length)
+{
+    zmq_pollitem_t item = {.socket = link_socket(link), .events = ZMQ_POLLOUT};
+    ck_assert_int_eq(zmq_poll(&item, 1, WAIT_MS), 1);
+    ck_assert(link_send(link, bytes, length));
+}
+
+static void check_conversation(struct market *market, const char *endpoint)
+{
+    struct link *link = connect_as(market, endpoint, market->client);
+    send_when_ready(link, "question", 8);
+
+    struct router_message message;
+    ck_assert_int_eq(router_receive(market->router, WAIT_MS, &message), 1);
+    ck_assert_uint_eq(message.length, 8);
+    ck_assert_mem_eq(message.bytes, "question", 8);
+    ck_assert(key32_equal(&message.client, identity_transport(market->client)));
+
+    ck_assert_int_eq(router_send(market->router, &message.route, "answer", 6), ROUTER_SENT);
+    const uint8_t *bytes;
+    size_t length;
+    ck_assert_int_eq(link_receive(link, WAIT_MS, &bytes, &length), 1);
+    ck_assert_uint_eq(length, 6);
+    ck_assert_mem_eq(bytes, "answer", 6);
+    ck_assert_int_eq(link_receive(link, 0, &bytes, &length), 0);
+    link_close(&link);
+    ck_assert_ptr_null(link);
+}
+
+START_TEST(question_and_answer_over_ipc)
+{
+    struct market market = setup();
+    check_conversation(&market, market.ipc);
+    struct stat status;
+    ck_assert_int_eq(stat(market.ipc + strlen("ipc://"), &status), 0);
+    ck_assert_uint_eq(status.st_mode & 0777, 0600);
+    teardown(&market);
+}
+END_TEST
+
+START_TEST(question_and_answer_over_tcp)
+{
+    struct market market = setup();
+    check_conversation(&market, market.tcp);
+    ck_assert_uint_eq(zap_counts(market.zap).admitted, 1);
+    ck_assert_uint_eq(zap_counts(market.zap).refused, 0);
+    teardown(&market);
+}
+END_TEST
+
+START_TEST(each_message_tells_which_key_sent_it)
+{
+    static const uint8_t other_seed[32] = {3};
+    struct market market = setup();
+    struct identity *other = identity_create(other_seed);
+    struct link *first = connect_as(&market, market.ipc, market.client);
+    struct link *second = connect_as(&market, market.tcp, other);
+    send_when_ready(first, "1", 1);
+    send_when_ready(second, "2", 1);
+    for (int i = 0; i < 2; i++) {
+        struct router_message message;
+        ck_assert_int_eq(router_receive(market.router, WAIT_MS, &message), 1);
+        const struct identity *expected = message.bytes[0] == '1' ? market.client : other;
+        ck_assert(key32_equal(&message.client, identity_transport(expected)));
+    }
+    link_close(&first);
+    link_close(&second);
+    identity_destroy(&other);
+    teardown(&market);
+}
+END_TEST
+
+/* A socket on which libzmq tells of `events` of `watched`. Made before connecting, it misses none. */
+static void *monitor_of(void *context, void *watched, int events)
+{
+    char endpoint[64];
+    (void)snprintf(endpoint, sizeof endpoint, "inproc://monitor.%p", watched);
+    ck_assert_int_eq(zmq_socket_monitor(watched, endpoint, events), 0);
+    void *monitor = zmq_socket(context, ZMQ_PAIR);
+    ck_assert_int_eq(zmq_connect(monitor, endpoint), 0);
+    return monitor;
+}
+
+static void wait_for_event(void *watched, void *monitor)
+{
+    zmq_pollitem_t item = {.socket = monitor, .events = ZMQ_POLLIN};
+    ck_assert_int_eq(zmq_poll(&item, 1, WAIT_MS), 1);
+    (void)zmq_socket_monitor(watched, NULL, 0);
+    ck_assert_int_eq(zmq_close(monitor), 0);
+}
+
+enum {
+    HANDSHAKE_FAILED = ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+                       ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_DISCONNECTED
+};
+
+START_TEST(a_client_without_curve_gets_nothing)
+{
+    struct market market = setup();
+    const char *endpoints[] = {market.ipc, market.tcp};
+    for (int i = 0; i < 2; i++) {
+        void *plain = zmq_socket(market.context, ZMQ_DEALER);
+        int linger = 0;
+        (void)zmq_setsockopt(plain, ZMQ_LINGER, &linger, sizeof linger);
+        void *monitor = monitor_of(market.context, plain, HANDSHAKE_FAILED);
+        ck_assert_int_eq(zmq_connect(plain, endpoints[i]), 0);
+        ck_assert_int_ge(zmq_send(plain, "hello", 5, ZMQ_DONTWAIT),
+                         0); /* queued here, never there */
+        wait_for_event(plain, monitor);
+        struct router_message message;
+        ck_assert_int_eq(router_receive(market.router, 0, &message), 0);
+        ck_assert_int_eq(zmq_close(plain), 0);
+    }
+    teardown(&market);
+}
+END_TEST
+
+START_TEST(a_client_with_the_wrong_server_key_gets_nothing)
+{
+    struct market market = setup();
+    struct link *link;
+    struct problem problem;
+    ck_assert(link_open(market.context, market.tcp, identity_transport(market.client),
+                        market.client, MESSAGE_CAP, &link, &problem));
+    /* It tries again and again, and fails each time. */
+    wait_for_event(link_socket(link),
+                   monitor_of(market.context, link_socket(link), HANDSHAKE_FAILED));
+    ck_assert(!link_send(link, "hello", 5));
+    struct router_message message;
+    ck_assert_int_eq(router_receive(market.router, 0, &message), 0);
+    ck_assert_uint_eq(zap_counts(market.zap).admitted, 0);
+    link_close(&link);
+    teardown(&market);
+}
+END_TEST
+
+/* A CURVE client without our manners. */
+static void *rude_dealer(const struct market *market, const char *routing_id)
+{
+    void *socket = zmq_socket(market->context, ZMQ_DEALER);
+    int linger = 0;
+    (void)zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
+    if (routing_id != NULL) {
+        (void)zmq_setsockopt(socket, ZMQ_ROUTING_ID, routing_id, strlen(routing_id));
+    }
+    (void)zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, identity_transport(market->server)->bytes,
+                         32);
+    (void)zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, identity_transport(market->client)->bytes,
+                         32);
+    (void)zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, identity_transport_secret(market->client),
+                         32);
+    ck_assert_int_eq(zmq_connect(socket, market->ipc), 0);
+    return socket;
+}
+
+START_TEST(messages_of_several_parts_and_home_made_routes_are_dropped)
+{
+    struct market market = setup();
+    void *several = rude_dealer(&market, NULL);
+    ck_assert_int_ge(zmq_send(several, "a", 1, ZMQ_SNDMORE), 0);
+    ck_assert_int_ge(zmq_send(several, "b", 1, 0), 0);
+    ck_assert_int_ge(zmq_send(several, "good", 4, 0), 0);
+    struct router_message message;
+    ck_assert_int_eq(router_receive(market.router, WAIT_MS, &message), 1);
+    ck_assert_mem_eq(message.bytes, "good", 4);
+    ck_assert_uint_eq(router_counts(market.router).dropped_parts, 1);
+
+    void *named = rude_dealer(&market, "admin");
+    ck_assert_int_ge(zmq_send(named, "bad", 3, 0), 0);
+    zmq_pollitem_t item = {.socket = router_socket(market.router), .events = ZMQ_POLLIN};
+    ck_assert_int_eq(zmq_poll(&item, 1, WAIT_MS), 1);
+    ck_assert_int_eq(router_receive(market.router, 0, &message), 0);
+    ck_assert_uint_eq(router_counts(market.router).dropped_routes, 1);
+
+    ck_assert_int_eq(zmq_close(several), 0);
+    ck_assert_int_eq(zmq_close(named), 0);
+    teardown(&market);
+}
+END_TEST
+
+START_TEST(a_message_above_the_cap_ends_the_connection)
+{
+    struct market market = setup();
+    void *rude = rude_dealer(&market, NULL);
+    void *monitor = monitor_of(market.context, rude, ZMQ_EVENT_DISCONNECTED);
+    static uint8_t large[MESSAGE_CAP + 65]; /* the seal of CURVE has some room */
+    ck_assert_int_ge(zmq_send(rude, large, sizeof large, 0), 0);
+    wait_for_event(rude, monitor);
+    struct router_message message;
+    ck_assert_int_eq(router_receive(market.router, 0, &message), 0);
+    ck_assert_int_eq(zmq_close(rude), 0);
+    teardown(&market);
+}
+END_TEST
+
+START_TEST(an_answer_to_nobody_says_so)
+{
+    struct market market = setup();
+    struct route route = {{0, 9, 9, 9, 9}};
+    ck_assert_int_eq(router_send(market.router, &route, "x", 1), ROUTER_GONE);
+    teardown(&market);
+}
+END_TEST
+
+START_TEST(a_peer_that_does_not_read_fills_its_own_queue_only)
+{
+    struct market market = setup();
+    struct link *link = connect_as(&market, market.tcp, market.client);
+    send_when_ready(link, "q", 1);
+    struct router_message message;
+    ck_assert_int_eq(router_receive(market.router, WAIT_MS, &message), 1);
+    struct route stuck = message.route;
+    static uint8_t filler[MESSAGE_CAP];
+    enum router_sent sent = ROUTER_SENT;
+    for (int i = 0; i < 100000 && sent == ROUTER_SENT; i++) {
+        sent = router_send(market.router, &stuck, filler, sizeof filler);
+    }
+    ck_assert_int_eq(sent, ROUTER_FULL);
+    check_conversation(&market, market.ipc);
+    link_close(&link);
+    teardown(&market);
+}
+END_TEST
+
+START_TEST(a_reopened_link_is_a_new_route)
+{
+    struct market market = setup();
+    struct link *link = connect_as(&market, market.tcp, market.client);
+    struct router_message message;
+    send_when_ready(link, "1", 1);
+    ck_assert_int_eq(router_receive(market.router, WAIT_MS, &message), 1);
+    struct route before = message.route;
+    struct problem problem;
+    ck_assert(link_reopen(link, &problem));
+    send_when_ready(link, "2", 1);
+    ck_assert_int_eq(router_receive(market.router, WAIT_MS, &message), 1);
+    ck_assert_mem_eq(message.bytes, "2", 1);
+    ck_assert(memcmp(before.bytes, message.route.bytes, ROUTE_BYTES) != 0);
+    link_close(&link);
+    teardown(&market);
+}
+END_TEST
+
+START_TEST(wrong_endpoints_are_explained)
+{
+    struct market market = setup();
+    struct link *link = NULL;
+    struct problem problem;
+    const struct key32 *server = identity_transport(market.server);
+    ck_assert(
+        !link_open(market.context, "inproc://x", server, market.client, 100, &link, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "ipc://PATH"));
+    char longest[400] = "ipc:///";
+    memset(longest + 7, 'x', 200);
+    ck_assert(!router_bind(market.router, longest, false, NULL, 0, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "shorter folder"));
+    memset(longest + 7, 'x', 300);
+    ck_assert(!link_open(market.context, longest, server, market.client, 100, &link, &problem));
+    ck_assert_ptr_null(link);
+    teardown(&market);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("link");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, question_and_answer_over_ipc);
+    tcase_add_test(tests, question_and_answer_over_tcp);
+    tcase_add_test(tests, each_message_tells_which_key_sent_it);
+    tcase_add_test(tests, a_client_without_curve_gets_nothing);
+    tcase_add_test(tests, a_client_with_the_wrong_server_key_gets_nothing);
+    tcase_add_test(tests, messages_of_several_parts_and_home_made_routes_are_dropped);
+    tcase_add_test(tests, a_message_above_the_cap_ends_the_connection);
+    tcase_add_test(tests, an_answer_to_nobody_says_so);
+    tcase_add_test(tests, a_peer_that_does_not_read_fills_its_own_queue_only);
+    tcase_add_test(tests, a_reopened_link_is_a_new_route);
+    tcase_add_test(tests, wrong_endpoints_are_explained);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,115 @@
+#include "broker/entry.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/cursor.h"
+
+static const uint8_t magic[4] = {'B', 'J', 'E', '1'};
+
+enum { LENGTH_FIELD_BYTES = 4 };
+
+size_t entry_command_size(uint32_t payload_length)
+{
+    return (size_t)LENGTH_FIELD_BYTES + ENTRY_COMMAND_HEAD_BYTES + payload_length;
+}
+
+static void write_command(struct writer *out, const struct entry_command *command)
+{
+    assert(command->payload_length <= ENTRY_MAX_BYTES);
+    writer_u32(out, ENTRY_COMMAND_HEAD_BYTES + command->payload_length);
+    writer_i64(out, command->log_time_ns);
+    writer_u32(out, command->account);
+    writer_u16(out, (uint16_t)command->kind);
+    writer_u16(out, command->verdict);
+    writer_bytes(out, command->payload, command->payload_length);
+}
+
+size_t entry_write(const struct entry_head *head, const struct entry_command *commands,
+                   uint8_t *ret_bytes, size_t capacity)
+{
+    assert(head->count > 0);
+    struct writer out =
+        writer_over(ret_bytes, capacity < ENTRY_MAX_BYTES ? capacity : ENTRY_MAX_BYTES);
+    writer_bytes(&out, magic, sizeof magic);
+    writer_u32(&out, head->count);
+    writer_u64(&out, head->index);
+    writer_u64(&out, head->epoch);
+    writer_bytes(&out, head->batch.bytes, sizeof head->batch.bytes);
+    writer_bytes(&out, head->previous.bytes, sizeof head->previous.bytes);
+    writer_u64(&out, head->first_command);
+    for (uint32_t i = 0; i < head->count; i++) {
+        write_command(&out, &commands[i]);
+    }
+    return out.failed ? 0 : out.position;
+}
+
+static bool kind_is_known(uint16_t kind)
+{
+    return kind >= ENTRY_MESSAGE && kind <= ENTRY_GOODBYE;
+}
+
+static bool read_command(struct reader *in, struct entry_command *ret_command)
+{
+    uint32_t length = reader_u32(in);
+    if (in->failed || length < ENTRY_COMMAND_HEAD_BYTES) {
+        return false;
+    }
+    struct entry_command command = {.log_time_ns = reader_i64(in), .account = reader_u32(in)};
+    uint16_t kind = reader_u16(in);
+    command.kind = (enum entry_command_kind)kind;
+    command.verdict = reader_u16(in);
+    command.payload_length = length - ENTRY_COMMAND_HEAD_BYTES;
+    command.payload = reader_view(in, command.payload_length);
+    if (in->failed || !kind_is_known(kind)) {
+        return false;
+    }
+    *ret_command = command;
+    return true;
+}
+
+bool entry_read_head(const void *bytes, size_t length, struct entry_head *ret_head)
+{
+    if (length > ENTRY_MAX_BYTES) {
+        return false;
+    }
+    struct reader in = reader_over(bytes, length);
+    const uint8_t *begin = reader_view(&in, sizeof magic);
+    if (begin == NULL || memcmp(begin, magic, sizeof magic) != 0) {
+        return false;
+    }
+    struct entry_head head = {
+        .count = reader_u32(&in), .index = reader_u64(&in), .epoch = reader_u64(&in)};
+    reader_bytes(&in, head.batch.bytes, sizeof head.batch.bytes);
+    reader_bytes(&in, head.previous.bytes, sizeof head.previous.bytes);
+    head.first_command = reader_u64(&in);
+    if (in.failed || head.count == 0 || head.index == 0 || head.first_command == 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < head.count; i++) {
+        struct entry_command command;
+        if (!read_command(&in, &command)) {
+            return false;
+        }
+    }
+    if (!reader_finished(&in)) {
+        return false;
+    }
+    *ret_head = head;
+    return true;
+}
+
+bool entry_next(const void *bytes, size_t length, size_t *position,
+                struct entry_command *ret_command)
+{
+    size_t start = *position == 0 ? ENTRY_HEAD_BYTES : *position;
+    if (start >= length) {
+        return false;
+    }
+    struct reader in = reader_over((const uint8_t *)bytes + start, length - start);
+    if (!read_command(&in, ret_command)) {
+        return false;
+    }
+    *position = start + in.position;
+    return true;
+}

@@ -1,0 +1,50 @@
+/* broker/head.h - the HEAD file: an outside mark of where the journal stood (design.md D3, promise P12).
+ *
+ * SQLite drops everything after a damaged WAL frame without a word, and an old backup looks healthy. HEAD
+ * lies beside the database, is fsynced after every commit, and is kept OUT of backups: a journal that ends short of it
+ * was cut or replaced. It never runs ahead of the journal, because it is written after the commit.
+ *
+ *   two slots of 512 bytes, written in turn, so that a torn write spoils only the older one:
+ *     0  8 magic "BJHEAD1\0"      8  8 counter (the higher valid one counts)
+ *    16  8 index                 24 32 chain hash of that entry (zeros at index 0)
+ *    56  8 signed tree size      64 zeros up to 480          480 32 SHA-256 of bytes 0 .. 479 */
+#ifndef BOURSE_BROKER_HEAD_H
+#define BOURSE_BROKER_HEAD_H
+
+#include "base/id.h"
+#include "base/problem.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { HEAD_SLOT_BYTES = 512 };
+
+struct head {
+    uint64_t index;      /* last entry that was durable; 0: none */
+    struct hash32 chain; /* its chain hash */
+    uint64_t tree_size;  /* of the newest signed checkpoint */
+};
+
+enum head_status {
+    HEAD_OK,
+    HEAD_MISSING, /* there is no such file, or it is empty */
+    HEAD_CORRUPT, /* neither slot is valid */
+    HEAD_FAILED,  /* I/O: stop */
+};
+
+struct head_file;
+
+/* Reads without opening for writing (auditors, tests). */
+enum head_status head_read(const char *path, struct head *ret_head, struct problem *ret_problem);
+
+/* Opens for writing. MISSING leaves *ret_file NULL: only head_create makes the file, before the first entry of a new
+ * journal, so that a missing HEAD beside a journal always means that it was lost. */
+enum head_status head_open(const char *path, struct head_file **ret_file, struct head *ret_head,
+                           struct problem *ret_problem);
+enum head_status head_create(const char *path, const struct head *head, struct head_file **ret_file,
+                             struct problem *ret_problem);
+/* Writes the other slot and fdatasyncs. FAILED is fatal to the caller, as a failed commit is. */
+enum head_status head_write(struct head_file *file, const struct head *head);
+void head_close(struct head_file **self);
+
+#endif

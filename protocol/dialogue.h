@@ -41,8 +41,9 @@ enum dialogue_event_type {
     DIALOGUE_REJECTED, /* refused: `id`, `request_type`, `reject` */
     DIALOGUE_REPLY,    /* a reply with a body: `id`, `type`, `body` */
     DIALOGUE_PUSH,     /* from the broker, unasked: `type`, `body` */
-    DIALOGUE_LOST,     /* the broker is silent: reconnect after `wait_ns` */
-    DIALOGUE_BROKEN,   /* it sent something malformed or of another version: `text` */
+    DIALOGUE_LOST,     /* the broker is silent, or ended the session: reconnect after `wait_ns` */
+    DIALOGUE_BROKEN,   /* it sent something malformed or of another version: `text`; the connection is of
+                          no more use; a new one may be tried after `wait_ns` */
 };
 
 struct dialogue_event {
@@ -54,8 +55,8 @@ struct dialogue_event {
     const Bourse__V1__Welcome *welcome;    /* READY: valid until the next call */
     uint64_t index;
     enum reject_code reject;
-    char text[256];                        /* REJECTED, BROKEN: made printable */
-    int64_t value, limit;
+    char text[256];                        /* REJECTED, BROKEN, LOST: made printable */
+    int64_t value, limit;                  /* REJECTED */
     int64_t wait_ns;
 };
 
@@ -70,10 +71,11 @@ const Bourse__V1__Welcome *dialogue_welcome(const struct dialogue *dialogue);
 /* The broker's log time as far as it is known here, in ms: Welcome's plus the time since. */
 int64_t dialogue_log_time_ms(const struct dialogue *dialogue, int64_t now_ns);
 
-/* Queues a request under `id` (signed when its type must be). Before READY it waits for it. */
+/* Queues a request under `id`, which is not pending already (signed when its type must be). Before READY
+ * it waits for it. The type is one that is answered (message_answer). */
 enum dialogue_status dialogue_request(struct dialogue *dialogue, int64_t now_ns, enum message_type type,
                                       const struct id128 *id, const ProtobufCMessage *body);
-/* Sends without waiting for an answer (heartbeats and goodbyes are the dialogue's own). */
+/* Says that this client ends; after it nothing more goes out on this connection. NOT_READY before READY. */
 enum dialogue_status dialogue_goodbye(struct dialogue *dialogue, int64_t now_ns, const char *reason);
 /* Forgets a request; a late answer is then ignored. */
 void dialogue_forget(struct dialogue *dialogue, const struct id128 *id);
@@ -81,10 +83,14 @@ size_t dialogue_pending(const struct dialogue *dialogue);
 
 /* The next message to put on the wire; borrowed until the next call on the dialogue. False: none. */
 bool dialogue_outgoing(struct dialogue *dialogue, const uint8_t **ret_message, size_t *ret_length);
+/* The connection could not take the message that dialogue_outgoing gave last: the next call gives it
+ * again, the same bytes (sequences have no gaps). A new connection forgets it. */
+void dialogue_unsent(struct dialogue *dialogue);
 /* A message came. Always writes *ret_event. */
 void dialogue_incoming(struct dialogue *dialogue, int64_t now_ns, const uint8_t *message, size_t length,
                        struct dialogue_event *ret_event);
-/* Time passed: queues heartbeats, finds silence. Call at dialogue_next_deadline_ns or later. */
+/* Time passed: queues heartbeats, finds silence. Call at dialogue_next_deadline_ns or later, once what has
+ * come is handed in. */
 void dialogue_tick(struct dialogue *dialogue, int64_t now_ns, struct dialogue_event *ret_event);
 int64_t dialogue_next_deadline_ns(const struct dialogue *dialogue);
 

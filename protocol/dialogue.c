@@ -1,0 +1,714 @@
+#include "protocol/dialogue.h"
+
+#include "base/checked.h"
+#include "base/list.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "protocol/envelope.h"
+#include "protocol/limits.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WELCOME_WAIT_NS (5 * NS_PER_S)
+#define BACKOFF_FIRST_NS (100 * NS_PER_MS)
+#define BACKOFF_MOST_NS (5 * NS_PER_S)
+
+enum { HEARTBEATS_MISSED = 3, BACKOFF_DOUBLINGS_MAX = 6 };
+
+enum state {
+    STATE_OFFLINE,  /* no connection, or one of no more use */
+    STATE_GREETING, /* Hello is or goes out; Welcome awaited */
+    STATE_READY,
+    STATE_LEAVING, /* Goodbye is or goes out; nothing follows */
+};
+
+struct request {
+    struct list_link link;
+    struct id128 id;
+    enum message_type type;
+    bool
+        is_stamped; /* created_ms, and the signature where one is needed, are made: once, for good */
+    bool is_sent;   /* on this connection */
+    int64_t created_ms;
+    bool is_signed;
+    struct signature64 signature;
+    uint8_t *body;
+    uint32_t body_length;
+};
+
+struct dialogue {
+    struct dialogue_config config;
+    enum state state;
+    struct list_link requests; /* in the order asked */
+    size_t request_count;
+    size_t request_bytes;
+
+    struct random dice;
+    uint64_t connections; /* made so far */
+    unsigned failures;    /* since the last Welcome */
+    struct id128 hello_id;
+    uint64_t session;
+    uint64_t sequence_out; /* last given */
+    uint64_t sequence_in;  /* last seen */
+
+    ProtobufCMessage *welcome; /* the last one, decoded */
+    struct id128 cluster;      /* its cluster */
+    int64_t welcome_ns;
+    int64_t heartbeat_ns;
+    int64_t connected_ns;
+    int64_t heard_ns;
+    int64_t beaten_ns;
+
+    bool hello_due;
+    bool heartbeat_due;
+    bool goodbye_due;
+    char goodbye[LIMIT_TEXT_BYTES + 1];
+
+    uint8_t *outgoing; /* the last message given out */
+    size_t outgoing_length;
+    size_t outgoing_capacity;
+    bool give_again;
+};
+
+/* ---- requests ---- */
+
+static void request_destroy(struct dialogue *dialogue, struct request *request)
+{
+    list_remove(&request->link);
+    dialogue->request_count--;
+    dialogue->request_bytes -= request->body_length;
+    free(request->body);
+    free(request);
+}
+
+static struct request *request_at(struct list_link *link)
+{
+    return LIST_ELEMENT(link, struct request, link);
+}
+
+/* Answers come in the order of the requests, near enough: the search ends early. */
+static struct request *find_request(const struct dialogue *dialogue, const struct id128 *id)
+{
+    const struct list_link *head = &dialogue->requests;
+    for (struct list_link *link = head->next; link != head; link = link->next) {
+        if (id128_equal(&request_at(link)->id, id)) {
+            return request_at(link);
+        }
+    }
+    return NULL;
+}
+
+static struct envelope envelope_of(const struct request *request)
+{
+    return (struct envelope){.version = ENVELOPE_VERSION,
+                             .type = (uint16_t)request->type,
+                             .id = request->id,
+                             .created_ms = request->created_ms,
+                             .is_signed = request->is_signed,
+                             .signature = request->signature,
+                             .body = request->body,
+                             .body_length = request->body_length};
+}
+
+/* Fixes what a resend repeats. Only once the cluster and the log time are known. */
+static bool stamp_request(struct dialogue *dialogue, struct request *request, int64_t now_ns)
+{
+    if (request->is_stamped) {
+        return true;
+    }
+    request->created_ms = dialogue_log_time_ms(dialogue, now_ns);
+    if (message_must_be_signed(request->type)) {
+        struct envelope envelope = envelope_of(request);
+        if (!identity_sign_envelope(dialogue->config.identity, &dialogue->cluster, &envelope)) {
+            return false;
+        }
+        request->is_signed = true;
+        request->signature = envelope.signature;
+    }
+    request->is_stamped = true;
+    return true;
+}
+
+/* ---- life ---- */
+
+struct dialogue *dialogue_create(const struct dialogue_config *config)
+{
+    assert(config->pending_max > 0);
+    struct dialogue *dialogue = calloc(1, sizeof *dialogue);
+    if (dialogue == NULL) {
+        return NULL;
+    }
+    dialogue->config = *config;
+    list_init(&dialogue->requests);
+    return dialogue;
+}
+
+void dialogue_destroy(struct dialogue **self)
+{
+    struct dialogue *dialogue = *self;
+    if (dialogue != NULL) {
+        while (!list_empty(&dialogue->requests)) {
+            request_destroy(dialogue, request_at(dialogue->requests.next));
+        }
+        codec_free(&dialogue->welcome);
+        free(dialogue->outgoing);
+        free(dialogue);
+        *self = NULL;
+    }
+}
+
+/* Not secret and not for ever: it tells this Hello's Welcome from that of an earlier connection. */
+static struct id128 make_hello_id(struct dialogue *dialogue)
+{
+    struct id128 id;
+    uint64_t halves[2] = {random_u64(&dialogue->dice), dialogue->connections};
+    memcpy(id.bytes, halves, sizeof id.bytes);
+    return id;
+}
+
+void dialogue_connected(struct dialogue *dialogue, int64_t now_ns, uint64_t dice)
+{
+    dialogue->connections++; /* so that the id is never zero */
+    dialogue->dice = random_seeded(dice);
+    dialogue->hello_id = make_hello_id(dialogue);
+    dialogue->state = STATE_GREETING;
+    dialogue->connected_ns = now_ns;
+    dialogue->session = 0;
+    dialogue->sequence_out = 0;
+    dialogue->sequence_in = 0;
+    dialogue->hello_due = true;
+    dialogue->heartbeat_due = false;
+    dialogue->goodbye_due = false;
+    dialogue->give_again = false;
+    for (struct list_link *link = dialogue->requests.next; link != &dialogue->requests;
+         link = link->next) {
+        request_at(link)->is_sent = false;
+    }
+}
+
+bool dialogue_ready(const struct dialogue *dialogue)
+{
+    return dialogue->state == STATE_READY;
+}
+
+const Bourse__V1__Welcome *dialogue_welcome(const struct dialogue *dialogue)
+{
+    return (const Bourse__V1__Welcome *)(const void *)dialogue->welcome;
+}
+
+int64_t dialogue_log_time_ms(const struct dialogue *dialogue, int64_t now_ns)
+{
+    const Bourse__V1__Welcome *welcome = dialogue_welcome(dialogue);
+    if (welcome == NULL) {
+        return 0;
+    }
+    return welcome->log_time_ms + (now_ns - dialogue->welcome_ns) / NS_PER_MS;
+}
+
+size_t dialogue_pending(const struct dialogue *dialogue)
+{
+    return dialogue->request_count;
+}
+
+/* ---- asking ---- */
+
+static enum dialogue_status create_request(enum message_type type, const struct id128 *id,
+                                           const ProtobufCMessage *body,
+                                           struct request **ret_request)
+{
+    size_t length = protobuf_c_message_get_packed_size(body);
+    if (length > message_body_cap(type)) {
+        return DIALOGUE_TOO_LARGE;
+    }
+    struct request *request = calloc(1, sizeof *request);
+    if (request == NULL) {
+        return DIALOGUE_OUT_OF_MEMORY;
+    }
+    request->body = codec_encode(body, &length);
+    if (request->body == NULL) {
+        free(request);
+        return DIALOGUE_OUT_OF_MEMORY;
+    }
+    request->body_length = (uint32_t)length; /* at most the cap */
+    request->id = *id;
+    request->type = type;
+    *ret_request = request;
+    return DIALOGUE_OK;
+}
+
+enum dialogue_status dialogue_request(struct dialogue *dialogue, int64_t now_ns,
+                                      enum message_type type, const struct id128 *id,
+                                      const ProtobufCMessage *body)
+{
+    assert(message_answer(type) != 0 && type != MESSAGE_HELLO);
+    assert(find_request(dialogue, id) == NULL);
+    if (dialogue->request_count == dialogue->config.pending_max) {
+        return DIALOGUE_FULL;
+    }
+    struct request *request;
+    enum dialogue_status status = create_request(type, id, body, &request);
+    if (status != DIALOGUE_OK) {
+        return status;
+    }
+    bool has_room =
+        request->body_length <= dialogue->config.pending_bytes_max - dialogue->request_bytes;
+    bool is_stamped =
+        !has_room || dialogue->welcome == NULL || stamp_request(dialogue, request, now_ns);
+    if (!has_room || !is_stamped) {
+        free(request->body);
+        free(request);
+        return has_room ? DIALOGUE_OUT_OF_MEMORY : DIALOGUE_FULL;
+    }
+    list_append(&dialogue->requests, &request->link);
+    dialogue->request_count++;
+    dialogue->request_bytes += request->body_length;
+    return DIALOGUE_OK;
+}
+
+void dialogue_forget(struct dialogue *dialogue, const struct id128 *id)
+{
+    struct request *request = find_request(dialogue, id);
+    if (request != NULL) {
+        request_destroy(dialogue, request);
+    }
+}
+
+enum dialogue_status dialogue_goodbye(struct dialogue *dialogue, int64_t now_ns, const char *reason)
+{
+    (void)now_ns; /* a goodbye has no deadline: nobody waits for an answer */
+    if (dialogue->state != STATE_READY) {
+        return DIALOGUE_NOT_READY;
+    }
+    (void)snprintf(dialogue->goodbye, sizeof dialogue->goodbye, "%s", reason);
+    dialogue->goodbye_due = true;
+    dialogue->state = STATE_LEAVING;
+    return DIALOGUE_OK;
+}
+
+/* ---- what goes out ---- */
+
+/* Writes the envelope into `outgoing` under the next sequence. */
+static bool give(struct dialogue *dialogue, struct envelope *envelope)
+{
+    size_t size = envelope_size(envelope);
+    if (size > dialogue->outgoing_capacity) {
+        uint8_t *grown = realloc(dialogue->outgoing, size);
+        if (grown == NULL) {
+            return false;
+        }
+        dialogue->outgoing = grown;
+        dialogue->outgoing_capacity = size;
+    }
+    envelope->session = dialogue->session;
+    envelope->sequence = ++dialogue->sequence_out;
+    envelope_write(envelope, dialogue->outgoing, dialogue->outgoing_capacity);
+    dialogue->outgoing_length = size;
+    return true;
+}
+
+static bool give_request(struct dialogue *dialogue, struct request *request)
+{
+    struct envelope envelope = envelope_of(request);
+    request->is_sent = give(dialogue, &envelope);
+    return request->is_sent;
+}
+
+/* The dialogue's own messages: unsigned, answered by no one (but Hello), not resent. */
+static bool give_own(struct dialogue *dialogue, enum message_type type, const struct id128 *id,
+                     const ProtobufCMessage *body)
+{
+    size_t length;
+    uint8_t *bytes = codec_encode(body, &length);
+    if (bytes == NULL) {
+        return false;
+    }
+    struct envelope envelope = {
+        .version = ENVELOPE_VERSION,
+        .type = (uint16_t)type,
+        .id = *id,
+        .created_ms = type == MESSAGE_HELLO ? 0 : dialogue_welcome(dialogue)->log_time_ms,
+        .body = bytes,
+        .body_length = (uint32_t)length};
+    bool given = give(dialogue, &envelope);
+    free(bytes);
+    return given;
+}
+
+static bool give_hello(struct dialogue *dialogue)
+{
+    Bourse__V1__Hello hello = BOURSE__V1__HELLO__INIT;
+    hello.version = ENVELOPE_VERSION;
+    hello.program =
+        (char *)(uintptr_t)dialogue->config.program; /* protobuf-c knows no const; it only reads */
+    hello.has_role = 1;
+    hello.role = (uint32_t)dialogue->config.role;
+    return give_own(dialogue, MESSAGE_HELLO, &dialogue->hello_id, &hello.base);
+}
+
+static bool give_heartbeat(struct dialogue *dialogue)
+{
+    static const struct id128 no_id;
+    Bourse__V1__Heartbeat heartbeat = BOURSE__V1__HEARTBEAT__INIT;
+    heartbeat.has_sequence = 1;
+    heartbeat.sequence = dialogue->sequence_in;
+    return give_own(dialogue, MESSAGE_HEARTBEAT, &no_id, &heartbeat.base);
+}
+
+static bool give_goodbye(struct dialogue *dialogue)
+{
+    static const struct id128 no_id;
+    Bourse__V1__Goodbye goodbye = BOURSE__V1__GOODBYE__INIT;
+    goodbye.reason = dialogue->goodbye;
+    return give_own(dialogue, MESSAGE_GOODBYE, &no_id, &goodbye.base);
+}
+
+static struct request *next_unsent(struct dialogue *dialogue)
+{
+    struct list_link *head = &dialogue->requests;
+    for (struct list_link *link = head->previous; link != head; link = link->previous) {
+        if (request_at(link)->is_sent) { /* those before it are sent too: they go out in order */
+            return link->next == head ? NULL : request_at(link->next);
+        }
+    }
+    return list_empty(head) ? NULL : request_at(head->next);
+}
+
+/* Makes the most urgent message that is due. A failing allocation leaves it due. */
+static bool give_next(struct dialogue *dialogue)
+{
+    switch (dialogue->state) {
+    case STATE_OFFLINE:
+        return false;
+    case STATE_GREETING:
+        if (!dialogue->hello_due || !give_hello(dialogue)) {
+            return false;
+        }
+        dialogue->hello_due = false;
+        return true;
+    case STATE_LEAVING:
+        if (!dialogue->goodbye_due || !give_goodbye(dialogue)) {
+            return false;
+        }
+        dialogue->goodbye_due = false;
+        return true;
+    case STATE_READY:
+        break;
+    }
+    if (dialogue->heartbeat_due) {
+        dialogue->heartbeat_due = !give_heartbeat(dialogue);
+        return !dialogue->heartbeat_due;
+    }
+    struct request *request = next_unsent(dialogue);
+    return request != NULL && give_request(dialogue, request);
+}
+
+bool dialogue_outgoing(struct dialogue *dialogue, const uint8_t **ret_message, size_t *ret_length)
+{
+    if (!dialogue->give_again && !give_next(dialogue)) {
+        return false;
+    }
+    dialogue->give_again = false;
+    *ret_message = dialogue->outgoing;
+    *ret_length = dialogue->outgoing_length;
+    return true;
+}
+
+void dialogue_unsent(struct dialogue *dialogue)
+{
+    dialogue->give_again = dialogue->state != STATE_OFFLINE && dialogue->sequence_out > 0;
+}
+
+/* ---- what comes in ---- */
+
+/* Doubles from 100 ms to 5 s, and takes between half and all of it, so that many clients of one broker
+ * do not come back in step. */
+static int64_t backoff_ns(struct dialogue *dialogue)
+{
+    unsigned doublings =
+        dialogue->failures < BACKOFF_DOUBLINGS_MAX ? dialogue->failures : BACKOFF_DOUBLINGS_MAX;
+    int64_t most = BACKOFF_FIRST_NS << doublings;
+    if (most > BACKOFF_MOST_NS) {
+        most = BACKOFF_MOST_NS;
+    }
+    dialogue->failures++;
+    return most / 2 + (int64_t)random_below(&dialogue->dice, (uint64_t)(most / 2) + 1);
+}
+
+static void end_connection(struct dialogue *dialogue, enum dialogue_event_type type,
+                           const char *text, struct dialogue_event *ret_event)
+{
+    dialogue->state = STATE_OFFLINE;
+    dialogue->give_again = false;
+    ret_event->type = type;
+    ret_event->wait_ns = backoff_ns(dialogue);
+    text_printable(text, strlen(text), ret_event->text, sizeof ret_event->text);
+}
+
+static void broken(struct dialogue *dialogue, const char *text, struct dialogue_event *ret_event)
+{
+    end_connection(dialogue, DIALOGUE_BROKEN, text, ret_event);
+}
+
+static void lost(struct dialogue *dialogue, const char *text, struct dialogue_event *ret_event)
+{
+    end_connection(dialogue, DIALOGUE_LOST, text, ret_event);
+}
+
+static bool stamp_all(struct dialogue *dialogue, int64_t now_ns)
+{
+    for (struct list_link *link = dialogue->requests.next; link != &dialogue->requests;
+         link = link->next) {
+        if (!stamp_request(dialogue, request_at(link), now_ns)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void on_welcome(struct dialogue *dialogue, int64_t now_ns, const struct envelope *envelope,
+                       ProtobufCMessage **body, struct dialogue_event *ret_event)
+{
+    const Bourse__V1__Welcome *welcome = (const Bourse__V1__Welcome *)(const void *)*body;
+    struct id128 cluster = codec_id(welcome->cluster);
+    if (welcome->version != ENVELOPE_VERSION) {
+        broken(dialogue,
+               "the broker speaks another version of the protocol; upgrade the older of the two",
+               ret_event);
+        return;
+    }
+    if (dialogue->welcome != NULL && !id128_equal(&cluster, &dialogue->cluster)) {
+        broken(dialogue, "another market answers at this address now; join it anew", ret_event);
+        return;
+    }
+    if (welcome->session != envelope->session || envelope->sequence != 1) {
+        broken(dialogue, "the broker's welcome does not open its session", ret_event);
+        return;
+    }
+    codec_free(&dialogue->welcome);
+    dialogue->welcome = *body;
+    *body = NULL;
+    dialogue->cluster = cluster;
+    dialogue->session = envelope->session;
+    dialogue->sequence_in = 1;
+    dialogue->sequence_out = 0;
+    dialogue->give_again = false;
+    dialogue->welcome_ns = now_ns;
+    dialogue->heard_ns = now_ns;
+    dialogue->beaten_ns = now_ns;
+    dialogue->heartbeat_ns = (int64_t)dialogue_welcome(dialogue)->heartbeat_ms * NS_PER_MS;
+    if (!stamp_all(dialogue, now_ns)) {
+        lost(dialogue, "out of memory for signing", ret_event);
+        return;
+    }
+    dialogue->failures = 0;
+    dialogue->state = STATE_READY;
+    ret_event->type = DIALOGUE_READY;
+    ret_event->welcome = dialogue_welcome(dialogue);
+}
+
+static void fill_reject(const Bourse__V1__Reject *reject, struct dialogue_event *ret_event)
+{
+    ret_event->reject = (enum reject_code)reject->code;
+    text_printable(reject->text, strlen(reject->text), ret_event->text, sizeof ret_event->text);
+    ret_event->value = reject->has_value ? reject->value : 0;
+    ret_event->limit = reject->has_limit ? reject->limit : 0;
+}
+
+/* A refused Hello: of another version it is hopeless, else worth another try. */
+static void on_greeting_refused(struct dialogue *dialogue, const Bourse__V1__Reject *reject,
+                                struct dialogue_event *ret_event)
+{
+    struct dialogue_event refusal = {0};
+    fill_reject(reject, &refusal);
+    enum dialogue_event_type type =
+        refusal.reject == REJECT_VERSION ? DIALOGUE_BROKEN : DIALOGUE_LOST;
+    end_connection(dialogue, type, refusal.text, ret_event);
+    ret_event->reject = refusal.reject;
+}
+
+static bool is_push(enum message_type type)
+{
+    return type == MESSAGE_LEASE_GRANT || type == MESSAGE_LEASE_RENEW || type == MESSAGE_DISPATCH ||
+           type == MESSAGE_WITHDRAW || type == MESSAGE_LEASE_END || type == MESSAGE_JOB_EVENT;
+}
+
+/* An answer to `request`, or to one that is forgotten (NULL). Takes the body where the caller gets it. */
+static void on_answer(struct dialogue *dialogue, struct request *request,
+                      const struct envelope *envelope, ProtobufCMessage **body,
+                      struct dialogue_event *ret_event)
+{
+    enum message_type type = (enum message_type)envelope->type;
+    if (request == NULL) {
+        return;
+    }
+    if (type != MESSAGE_REJECT && type != message_answer(request->type)) {
+        broken(dialogue, "the broker answered with a message of the wrong type", ret_event);
+        return;
+    }
+    ret_event->id = request->id;
+    ret_event->request_type = request->type;
+    if (type == MESSAGE_REJECT) {
+        ret_event->type = DIALOGUE_REJECTED;
+        fill_reject((const Bourse__V1__Reject *)(const void *)*body, ret_event);
+    } else if (type == MESSAGE_ACCEPTED) {
+        ret_event->type = DIALOGUE_ACCEPTED;
+        ret_event->index = ((const Bourse__V1__Accepted *)(const void *)*body)->index;
+    } else {
+        ret_event->type = DIALOGUE_REPLY;
+        ret_event->body = *body;
+        *body = NULL;
+    }
+    request_destroy(dialogue, request);
+}
+
+static void on_message(struct dialogue *dialogue, const struct envelope *envelope,
+                       ProtobufCMessage **body, struct dialogue_event *ret_event)
+{
+    enum message_type type = (enum message_type)envelope->type;
+    if (is_push(type)) {
+        ret_event->type = DIALOGUE_PUSH;
+        ret_event->id = envelope->id;
+        ret_event->body = *body;
+        *body = NULL;
+    } else if (type == MESSAGE_GOODBYE) {
+        lost(dialogue, "the broker said goodbye", ret_event);
+    } else if (type != MESSAGE_HEARTBEAT) {
+        on_answer(dialogue, find_request(dialogue, &envelope->id), envelope, body, ret_event);
+    }
+}
+
+/* True when the message belongs to the present session and comes next in it. */
+static bool in_sequence(struct dialogue *dialogue, const struct envelope *envelope,
+                        struct dialogue_event *ret_event)
+{
+    if (envelope->session != dialogue->session) {
+        return false; /* of an earlier connection */
+    }
+    if (envelope->sequence <= dialogue->sequence_in) {
+        return false; /* again */
+    }
+    if (envelope->sequence != dialogue->sequence_in + 1) {
+        lost(dialogue, "messages of the broker were lost on the way", ret_event);
+        return false;
+    }
+    dialogue->sequence_in++;
+    return true;
+}
+
+static void on_body(struct dialogue *dialogue, int64_t now_ns, const struct envelope *envelope,
+                    ProtobufCMessage **body, struct dialogue_event *ret_event)
+{
+    enum message_type type = (enum message_type)envelope->type;
+    if (dialogue->state == STATE_GREETING) {
+        if (!id128_equal(&envelope->id, &dialogue->hello_id)) {
+            return; /* of an earlier connection */
+        }
+        if (type == MESSAGE_WELCOME) {
+            on_welcome(dialogue, now_ns, envelope, body, ret_event);
+        } else if (type == MESSAGE_REJECT) {
+            on_greeting_refused(dialogue, (const Bourse__V1__Reject *)(const void *)*body,
+                                ret_event);
+        }
+        return;
+    }
+    if (type == MESSAGE_REJECT &&
+        ((const Bourse__V1__Reject *)(const void *)*body)->code == REJECT_SESSION) {
+        lost(dialogue, "the broker does not know this session any more",
+             ret_event); /* it restarted */
+        return;
+    }
+    if (in_sequence(dialogue, envelope, ret_event)) {
+        dialogue->heard_ns = now_ns;
+        on_message(dialogue, envelope, body, ret_event);
+    }
+}
+
+static const char *envelope_complaint(enum envelope_status status)
+{
+    switch (status) {
+    case ENVELOPE_BAD_VERSION:
+        return "the broker speaks another version of the protocol; upgrade the older of the two";
+    case ENVELOPE_TOO_LARGE:
+        return "the broker sent a message above the limit";
+    case ENVELOPE_OK:
+    case ENVELOPE_SHORT:
+    case ENVELOPE_LONG:
+    case ENVELOPE_BAD_MAGIC:
+    case ENVELOPE_BAD_FLAGS:
+        break;
+    }
+    return "what came is not a message of this protocol";
+}
+
+void dialogue_incoming(struct dialogue *dialogue, int64_t now_ns, const uint8_t *message,
+                       size_t length, struct dialogue_event *ret_event)
+{
+    *ret_event = (struct dialogue_event){.type = DIALOGUE_NOTHING};
+    if (dialogue->state == STATE_OFFLINE) {
+        return;
+    }
+    struct envelope envelope;
+    enum envelope_status status = envelope_read(message, length, LIMIT_LARGE_BODY_BYTES, &envelope);
+    if (status != ENVELOPE_OK) {
+        broken(dialogue, envelope_complaint(status), ret_event);
+        return;
+    }
+    ret_event->message_type = (enum message_type)envelope.type;
+    ProtobufCMessage *body = NULL;
+    struct codec_error error;
+    enum codec_status decoded =
+        codec_decode(ret_event->message_type, envelope.body, envelope.body_length, &body, &error);
+    if (decoded == CODEC_OUT_OF_MEMORY) {
+        lost(dialogue, "out of memory for a message of the broker", ret_event);
+        return;
+    }
+    if (decoded != CODEC_OK) {
+        char text[256];
+        (void)snprintf(text, sizeof text, "the broker sent a malformed message (%s, field \"%s\")",
+                       message_name(ret_event->message_type), error.field);
+        broken(dialogue, text, ret_event);
+        return;
+    }
+    on_body(dialogue, now_ns, &envelope, &body, ret_event);
+    codec_free(&body); /* unless the event took it */
+}
+
+/* ---- time ---- */
+
+static int64_t silence_deadline_ns(const struct dialogue *dialogue)
+{
+    if (dialogue->state == STATE_GREETING) {
+        return dialogue->connected_ns + WELCOME_WAIT_NS;
+    }
+    return dialogue->heard_ns + HEARTBEATS_MISSED * dialogue->heartbeat_ns;
+}
+
+void dialogue_tick(struct dialogue *dialogue, int64_t now_ns, struct dialogue_event *ret_event)
+{
+    *ret_event = (struct dialogue_event){.type = DIALOGUE_NOTHING};
+    if (dialogue->state == STATE_OFFLINE) {
+        return;
+    }
+    if (now_ns >= silence_deadline_ns(dialogue)) {
+        lost(dialogue, "the broker does not answer", ret_event);
+        return;
+    }
+    if (dialogue->state == STATE_READY && now_ns >= dialogue->beaten_ns + dialogue->heartbeat_ns) {
+        dialogue->beaten_ns = now_ns;
+        dialogue->heartbeat_due = true;
+    }
+}
+
+int64_t dialogue_next_deadline_ns(const struct dialogue *dialogue)
+{
+    if (dialogue->state == STATE_OFFLINE) {
+        return INT64_MAX;
+    }
+    int64_t silence = silence_deadline_ns(dialogue);
+    int64_t beat =
+        dialogue->state == STATE_READY ? dialogue->beaten_ns + dialogue->heartbeat_ns : INT64_MAX;
+    return beat < silence ? beat : silence;
+}

@@ -1,0 +1,646 @@
+#include "protocol/dialogue.h"
+
+#include "base/checked.h"
+#include "protocol/envelope.h"
+#include "protocol/limits.h"
+
+#include <check.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The other side, played by hand: one client, one broker that answers as the test says. */
+enum { HEARTBEAT_MS = 1000, PENDING_MAX = 4, PENDING_BYTES_MAX = 2000 };
+
+static const struct id128 cluster = {{0xc1}};
+static const struct id128 first_id = {{1}};
+static const struct id128 second_id = {{2}};
+
+struct play {
+    struct identity *identity;
+    struct dialogue *dialogue;
+    int64_t now_ns;
+    uint64_t session;      /* the broker's */
+    uint64_t sequence_out; /* the broker's */
+};
+
+struct heard { /* a message that the client sent, copied */
+    uint8_t bytes[8192];
+    size_t length;
+    struct envelope envelope;
+};
+
+static struct play setup(void)
+{
+    static const uint8_t seed[32] = {5};
+    ck_assert_int_ge(sodium_init(), 0);
+    struct play play = {.identity = identity_create(seed), .now_ns = NS_PER_S, .session = 100};
+    struct dialogue_config config = {.identity = play.identity,
+                                     .role = SESSION_CONSUMER,
+                                     .program = "test 1",
+                                     .pending_max = PENDING_MAX,
+                                     .pending_bytes_max = PENDING_BYTES_MAX};
+    play.dialogue = dialogue_create(&config);
+    return play;
+}
+
+static void teardown(struct play *play)
+{
+    dialogue_destroy(&play->dialogue);
+    identity_destroy(&play->identity);
+}
+
+static bool hear(struct play *play, struct heard *ret_heard)
+{
+    const uint8_t *message;
+    size_t length;
+    if (!dialogue_outgoing(play->dialogue, &message, &length)) {
+        return false;
+    }
+    ck_assert_uint_le(length, sizeof ret_heard->bytes);
+    memcpy(ret_heard->bytes, message, length);
+    ret_heard->length = length;
+    ck_assert_int_eq(
+        envelope_read(ret_heard->bytes, length, LIMIT_LARGE_BODY_BYTES, &ret_heard->envelope),
+        ENVELOPE_OK);
+    return true;
+}
+
+static struct dialogue_event say_raw(struct play *play, uint64_t session, uint64_t sequence,
+                                     enum message_type type, const struct id128 *id,
+                                     const ProtobufCMessage *body)
+{
+    size_t body_length;
+    uint8_t *bytes = codec_encode(body, &body_length);
+    struct envelope envelope = {.version = ENVELOPE_VERSION,
+                                .type = (uint16_t)type,
+                                .session = session,
+                                .sequence = sequence,
+                                .id = *id,
+                                .body = bytes,
+                                .body_length = (uint32_t)body_length};
+    size_t length = envelope_size(&envelope);
+    uint8_t *message = malloc(length);
+    envelope_write(&envelope, message, length);
+    struct dialogue_event event;
+    dialogue_incoming(play->dialogue, play->now_ns, message, length, &event);
+    free(message);
+    free(bytes);
+    return event;
+}
+
+static struct dialogue_event say(struct play *play, enum message_type type, const struct id128 *id,
+                                 const ProtobufCMessage *body)
+{
+    return say_raw(play, play->session, ++play->sequence_out, type, id, body);
+}
+
+static Bourse__V1__Welcome welcome_example(const struct play *play)
+{
+    static uint8_t log_key[32];
+    Bourse__V1__Welcome welcome = BOURSE__V1__WELCOME__INIT;
+    welcome.version = 1;
+    welcome.cluster = (ProtobufCBinaryData){16, (uint8_t *)(uintptr_t)cluster.bytes};
+    welcome.session = play->session;
+    welcome.heartbeat_ms = HEARTBEAT_MS;
+    welcome.log_time_ms = 5000000;
+    welcome.log_origin = "example.test/log";
+    welcome.log_key = (ProtobufCBinaryData){32, log_key};
+    welcome.max_message_bytes = LIMIT_MESSAGE_BYTES;
+    return welcome;
+}
+
+/* Connects and shakes hands; the client's Hello is left in *ret_hello. */
+static struct dialogue_event connect_as_session(struct play *play, uint64_t session,
+                                                struct heard *ret_hello)
+{
+    dialogue_connected(play->dialogue, play->now_ns, session);
+    ck_assert(!dialogue_ready(play->dialogue));
+    ck_assert(hear(play, ret_hello));
+    play->session = session;
+    play->sequence_out = 0;
+    Bourse__V1__Welcome welcome = welcome_example(play);
+    return say(play, MESSAGE_WELCOME, &ret_hello->envelope.id, &welcome.base);
+}
+
+static void connect(struct play *play, uint64_t session)
+{
+    struct heard hello;
+    struct dialogue_event event = connect_as_session(play, session, &hello);
+    ck_assert_int_eq(event.type, DIALOGUE_READY);
+}
+
+static void ask_cancel(struct play *play, const struct id128 *id)
+{
+    uint8_t job[16] = {7};
+    Bourse__V1__JobCancel cancel = BOURSE__V1__JOB_CANCEL__INIT;
+    cancel.job = (ProtobufCBinaryData){sizeof job, job};
+    ck_assert_int_eq(
+        dialogue_request(play->dialogue, play->now_ns, MESSAGE_JOB_CANCEL, id, &cancel.base),
+        DIALOGUE_OK);
+}
+
+static void ask_balance(struct play *play, const struct id128 *id)
+{
+    Bourse__V1__BalanceRequest balance = BOURSE__V1__BALANCE_REQUEST__INIT;
+    ck_assert_int_eq(
+        dialogue_request(play->dialogue, play->now_ns, MESSAGE_BALANCE_REQUEST, id, &balance.base),
+        DIALOGUE_OK);
+}
+
+START_TEST(hello_opens_and_welcome_answers)
+{
+    struct play play = setup();
+    struct heard heard;
+    ck_assert(!hear(&play, &heard));
+    dialogue_connected(play.dialogue, play.now_ns, 1);
+    ck_assert(hear(&play, &heard));
+    ck_assert_uint_eq(heard.envelope.type, MESSAGE_HELLO);
+    ck_assert_uint_eq(heard.envelope.session, 0);
+    ck_assert_uint_eq(heard.envelope.sequence, 1);
+    ck_assert(!heard.envelope.is_signed);
+    ck_assert(!id128_is_zero(&heard.envelope.id));
+    ck_assert(!hear(&play, &heard));
+
+    ProtobufCMessage *body;
+    dialogue_connected(play.dialogue, play.now_ns, 1);
+    ck_assert(hear(&play, &heard));
+    ck_assert_int_eq(
+        codec_decode(MESSAGE_HELLO, heard.envelope.body, heard.envelope.body_length, &body, NULL),
+        CODEC_OK);
+    const Bourse__V1__Hello *hello = (const Bourse__V1__Hello *)(const void *)body;
+    ck_assert_uint_eq(hello->version, 1);
+    ck_assert_str_eq(hello->program, "test 1");
+    ck_assert_uint_eq(hello->role, SESSION_CONSUMER);
+    codec_free(&body);
+
+    struct dialogue_event event = connect_as_session(&play, 100, &heard);
+    ck_assert_int_eq(event.type, DIALOGUE_READY);
+    ck_assert_ptr_eq(event.welcome, dialogue_welcome(play.dialogue));
+    ck_assert(dialogue_ready(play.dialogue));
+    ck_assert_int_eq(dialogue_log_time_ms(play.dialogue, play.now_ns + 250 * NS_PER_MS), 5000250);
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(requests_wait_for_welcome_and_then_go_out_in_order)
+{
+    struct play play = setup();
+    struct heard heard;
+    ask_cancel(&play, &first_id);
+    ask_balance(&play, &second_id);
+    ck_assert(!hear(&play, &heard));
+    connect(&play, 100);
+
+    ck_assert(hear(&play, &heard));
+    ck_assert_uint_eq(heard.envelope.type, MESSAGE_JOB_CANCEL);
+    ck_assert_uint_eq(heard.envelope.session, 100);
+    ck_assert_uint_eq(heard.envelope.sequence, 1);
+    ck_assert(id128_equal(&heard.envelope.id, &first_id));
+    ck_assert_int_eq(heard.envelope.created_ms, 5000000);
+    ck_assert(identity_verify_envelope(identity_key(play.identity), &cluster, &heard.envelope));
+
+    ck_assert(hear(&play, &heard));
+    ck_assert_uint_eq(heard.envelope.type, MESSAGE_BALANCE_REQUEST);
+    ck_assert_uint_eq(heard.envelope.sequence, 2);
+    ck_assert(!heard.envelope.is_signed);
+    ck_assert(!hear(&play, &heard));
+    ck_assert_uint_eq(dialogue_pending(play.dialogue), 2);
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(answers_end_requests)
+{
+    struct play play = setup();
+    connect(&play, 100);
+    ask_cancel(&play, &first_id);
+    ask_balance(&play, &second_id);
+    struct heard heard;
+    while (hear(&play, &heard)) {
+    }
+
+    Bourse__V1__Accepted accepted = BOURSE__V1__ACCEPTED__INIT;
+    accepted.index = 77;
+    struct dialogue_event event = say(&play, MESSAGE_ACCEPTED, &first_id, &accepted.base);
+    ck_assert_int_eq(event.type, DIALOGUE_ACCEPTED);
+    ck_assert(id128_equal(&event.id, &first_id));
+    ck_assert_int_eq(event.request_type, MESSAGE_JOB_CANCEL);
+    ck_assert_uint_eq(event.index, 77);
+
+    uint8_t key[32] = {1};
+    Bourse__V1__BalanceReply balance = BOURSE__V1__BALANCE_REPLY__INIT;
+    balance.account = (ProtobufCBinaryData){32, key};
+    balance.name = "ann";
+    balance.available_micro = 42;
+    event = say(&play, MESSAGE_BALANCE_REPLY, &second_id, &balance.base);
+    ck_assert_int_eq(event.type, DIALOGUE_REPLY);
+    ck_assert_int_eq(event.message_type, MESSAGE_BALANCE_REPLY);
+    ck_assert_int_eq(((Bourse__V1__BalanceReply *)(void *)event.body)->available_micro, 42);
+    codec_free(&event.body);
+    ck_assert_uint_eq(dialogue_pending(play.dialogue), 0);
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(a_refusal_carries_code_text_and_numbers)
+{
+    struct play play = setup();
+    connect(&play, 100);
+    ask_cancel(&play, &first_id);
+    Bourse__V1__Reject reject = BOURSE__V1__REJECT__INIT;
+    reject.code = REJECT_FUNDS;
+    reject.text = "need 5, have 3";
+    reject.has_value = 1;
+    reject.value = 5;
+    reject.has_limit = 1;
+    reject.limit = 3;
+    struct dialogue_event event = say(&play, MESSAGE_REJECT, &first_id, &reject.base);
+    ck_assert_int_eq(event.type, DIALOGUE_REJECTED);
+    ck_assert_int_eq(event.reject, REJECT_FUNDS);
+    ck_assert_str_eq(event.text, "need 5, have 3");
+    ck_assert_int_eq(event.value, 5);
+    ck_assert_int_eq(event.limit, 3);
+    ck_assert_uint_eq(dialogue_pending(play.dialogue), 0);
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(a_resend_repeats_id_time_signature_and_body)
+{
+    struct play play = setup();
+    connect(&play, 100);
+    ask_cancel(&play, &first_id);
+    ask_cancel(&play, &second_id);
+    struct heard before;
+    struct heard after;
+    ck_assert(hear(&play, &before));
+
+    play.now_ns += 60 * NS_PER_S;
+    connect(&play, 200);
+    ck_assert(hear(&play, &after));
+    ck_assert_uint_eq(after.length, before.length);
+    ck_assert_uint_eq(after.envelope.session, 200);
+    ck_assert_uint_eq(after.envelope.sequence, 1);
+    ck_assert_mem_eq(after.bytes, before.bytes, 8); /* magic, version, type */
+    ck_assert_mem_eq(after.bytes + 24, before.bytes + 24, before.length - 24); /* id to the end */
+    ck_assert(hear(&play, &after));
+    ck_assert(id128_equal(&after.envelope.id, &second_id));
+    ck_assert(!hear(&play, &after));
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(what_was_answered_is_not_sent_again)
+{
+    struct play play = setup();
+    connect(&play, 100);
+    ask_cancel(&play, &first_id);
+    ask_cancel(&play, &second_id);
+    struct heard heard;
+    while (hear(&play, &heard)) {
+    }
+    Bourse__V1__Accepted accepted = BOURSE__V1__ACCEPTED__INIT;
+    (void)say(&play, MESSAGE_ACCEPTED, &first_id, &accepted.base); /* leaves the second one */
+    connect(&play, 200);
+    ck_assert(hear(&play, &heard));
+    ck_assert(id128_equal(&heard.envelope.id, &second_id));
+    ck_assert(!hear(&play, &heard));
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(late_and_unknown_answers_are_ignored)
+{
+    struct play play = setup();
+    connect(&play, 100);
+    ask_cancel(&play, &first_id);
+    dialogue_forget(play.dialogue, &first_id);
+    ck_assert_uint_eq(dialogue_pending(play.dialogue), 0);
+    Bourse__V1__Accepted accepted = BOURSE__V1__ACCEPTED__INIT;
+    struct dialogue_event event = say(&play, MESSAGE_ACCEPTED, &first_id, &accepted.base);
+    ck_assert_int_eq(event.type, DIALOGUE_NOTHING);
+    event = say(&play, MESSAGE_ACCEPTED, &second_id, &accepted.base);
+    ck_assert_int_eq(event.type, DIALOGUE_NOTHING);
+    ck_assert(dialogue_ready(play.dialogue));
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(messages_of_an_earlier_session_are_ignored)
+{
+    struct play play = setup();
+    connect(&play, 100);
+    ask_cancel(&play, &first_id);
+    connect(&play, 200);
+    Bourse__V1__Accepted accepted = BOURSE__V1__ACCEPTED__INIT;
+    struct dialogue_event event =
+        say_raw(&play, 100, 2, MESSAGE_ACCEPTED, &first_id, &accepted.base);
+    ck_assert_int_eq(event.type, DIALOGUE_NOTHING);
+    ck_assert_uint_eq(dialogue_pending(play.dialogue), 1);
+
+    struct heard hello;
+    dialogue_connected(play.dialogue, play.now_ns, 9);
+    ck_assert(hear(&play, &hello));
+    Bourse__V1__Welcome welcome = welcome_example(&play);
+    event =
+        say_raw(&play, 300, 1, MESSAGE_WELCOME, &first_id, &welcome.base); /* not this Hello's id */
+    ck_assert_int_eq(event.type, DIALOGUE_NOTHING);
+    ck_assert(!dialogue_ready(play.dialogue));
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(a_gap_in_the_sequence_ends_the_connection)
+{
+    struct play play = setup();
+    connect(&play, 100);
+    ask_cancel(&play, &first_id);
+    Bourse__V1__Accepted accepted = BOURSE__V1__ACCEPTED__INIT;
+    struct dialogue_event event =
+        say_raw(&play, 100, 3, MESSAGE_ACCEPTED, &first_id, &accepted.base);
+    ck_assert_int_eq(event.type, DIALOGUE_LOST);
+    ck_assert_uint_eq(dialogue_pending(play.dialogue), 1);
+    event = say_raw(&play, 100, 2, MESSAGE_ACCEPTED, &first_id, &accepted.base);
+    ck_assert_int_eq(event.type, DIALOGUE_NOTHING); /* offline: nothing is heard */
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(pushes_come_with_their_body)
+{
+    struct play play = setup();
+    connect(&play, 100);
+    Bourse__V1__LeaseEnd end = BOURSE__V1__LEASE_END__INIT;
+    end.lease = 9;
+    end.reason = LEASE_END_TERM;
+    struct dialogue_event event = say(&play, MESSAGE_LEASE_END, &first_id, &end.base);
+    ck_assert_int_eq(event.type, DIALOGUE_PUSH);
+    ck_assert_int_eq(event.message_type, MESSAGE_LEASE_END);
+    ck_assert_uint_eq(((Bourse__V1__LeaseEnd *)(void *)event.body)->lease, 9);
+    codec_free(&event.body);
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(heartbeats_go_out_and_silence_is_noticed)
+{
+    struct play play = setup();
+    connect(&play, 100);
+    struct heard heard;
+    struct dialogue_event event;
+    ck_assert(!hear(&play, &heard));
+    ck_assert_int_eq(dialogue_next_deadline_ns(play.dialogue), play.now_ns + NS_PER_S);
+
+    play.now_ns += NS_PER_S - 1;
+    dialogue_tick(play.dialogue, play.now_ns, &event);
+    ck_assert(!hear(&play, &heard));
+    play.now_ns += 1;
+    dialogue_tick(play.dialogue, play.now_ns, &event);
+    ck_assert_int_eq(event.type, DIALOGUE_NOTHING);
+    ck_assert(hear(&play, &heard));
+    ck_assert_uint_eq(heard.envelope.type, MESSAGE_HEARTBEAT);
+
+    Bourse__V1__Heartbeat beat = BOURSE__V1__HEARTBEAT__INIT;
+    event = say(&play, MESSAGE_HEARTBEAT, &first_id, &beat.base); /* puts silence off */
+    ck_assert_int_eq(event.type, DIALOGUE_NOTHING);
+    int64_t heard_ns = play.now_ns;
+    play.now_ns = heard_ns + 3 * NS_PER_S - 1;
+    dialogue_tick(play.dialogue, play.now_ns, &event);
+    ck_assert_int_eq(event.type, DIALOGUE_NOTHING);
+    play.now_ns += 1;
+    dialogue_tick(play.dialogue, play.now_ns, &event);
+    ck_assert_int_eq(event.type, DIALOGUE_LOST);
+    ck_assert(!dialogue_ready(play.dialogue));
+    ck_assert(!hear(&play, &heard));
+    ck_assert_int_eq(dialogue_next_deadline_ns(play.dialogue), INT64_MAX);
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(the_wait_grows_with_jitter_and_starts_anew_after_a_welcome)
+{
+    struct play play = setup();
+    int64_t most_ns = 100 * NS_PER_MS;
+    bool differs = false;
+    int64_t first_wait_ns = 0;
+    for (uint64_t i = 0; i < 20; i++) {
+        dialogue_connected(play.dialogue, play.now_ns, 1000 + i);
+        play.now_ns += 5 * NS_PER_S;
+        struct dialogue_event event;
+        dialogue_tick(play.dialogue, play.now_ns, &event);
+        ck_assert_int_eq(event.type, DIALOGUE_LOST);
+        ck_assert_int_ge(event.wait_ns, most_ns / 2);
+        ck_assert_int_le(event.wait_ns, most_ns);
+        differs = differs || (i > 10 && event.wait_ns != first_wait_ns);
+        first_wait_ns = event.wait_ns;
+        most_ns = 2 * most_ns < 5 * NS_PER_S ? 2 * most_ns : 5 * NS_PER_S;
+    }
+    ck_assert(differs);
+    connect(&play, 100);
+    play.now_ns += 3 * NS_PER_S;
+    struct dialogue_event event;
+    dialogue_tick(play.dialogue, play.now_ns, &event);
+    ck_assert_int_eq(event.type, DIALOGUE_LOST);
+    ck_assert_int_le(event.wait_ns, 100 * NS_PER_MS);
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(a_broker_that_forgot_the_session_is_greeted_again)
+{
+    struct play play = setup();
+    connect(&play, 100);
+    ask_cancel(&play, &first_id);
+    struct heard heard;
+    ck_assert(hear(&play, &heard));
+    Bourse__V1__Reject reject = BOURSE__V1__REJECT__INIT;
+    reject.code = REJECT_SESSION;
+    reject.text = "say Hello";
+    struct dialogue_event event = say_raw(&play, 0, 0, MESSAGE_REJECT, &first_id, &reject.base);
+    ck_assert_int_eq(event.type, DIALOGUE_LOST);
+    ck_assert_uint_eq(dialogue_pending(play.dialogue), 1);
+    connect(&play, 200);
+    ck_assert(hear(&play, &heard));
+    ck_assert(id128_equal(&heard.envelope.id, &first_id));
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(a_refused_hello_is_lost_or_broken)
+{
+    struct play play = setup();
+    struct heard hello;
+    dialogue_connected(play.dialogue, play.now_ns, 1);
+    ck_assert(hear(&play, &hello));
+    Bourse__V1__Reject reject = BOURSE__V1__REJECT__INIT;
+    reject.code = REJECT_BUSY;
+    reject.text = "too many sessions";
+    struct dialogue_event event =
+        say_raw(&play, 0, 1, MESSAGE_REJECT, &hello.envelope.id, &reject.base);
+    ck_assert_int_eq(event.type, DIALOGUE_LOST);
+    ck_assert_int_eq(event.reject, REJECT_BUSY);
+
+    dialogue_connected(play.dialogue, play.now_ns, 2);
+    ck_assert(hear(&play, &hello));
+    reject.code = REJECT_VERSION;
+    event = say_raw(&play, 0, 1, MESSAGE_REJECT, &hello.envelope.id, &reject.base);
+    ck_assert_int_eq(event.type, DIALOGUE_BROKEN);
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(nonsense_breaks_the_connection_and_loses_nothing)
+{
+    static const uint8_t nonsense[] =
+        "not a message of ours at all, however long it may be; and it is longer than the "
+        "head of an envelope, so that the magic decides it";
+    struct play play = setup();
+    struct dialogue_event event;
+    ask_cancel(&play, &first_id);
+    for (size_t length = 0; length <= sizeof nonsense; length += sizeof nonsense / 3) {
+        connect(&play, 100 + length);
+        dialogue_incoming(play.dialogue, play.now_ns, nonsense, length, &event);
+        ck_assert_int_eq(event.type, DIALOGUE_BROKEN);
+        ck_assert_uint_gt(strlen(event.text), 0);
+        ck_assert_uint_eq(dialogue_pending(play.dialogue), 1);
+    }
+    connect(&play, 1);
+    Bourse__V1__LeaseEnd end = BOURSE__V1__LEASE_END__INIT;
+    end.lease = 9;
+    end.reason = 1000;
+    event = say(&play, MESSAGE_LEASE_END, &first_id, &end.base);
+    ck_assert_int_eq(event.type, DIALOGUE_BROKEN);
+    ck_assert_ptr_nonnull(strstr(event.text, "reason"));
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(an_answer_of_the_wrong_type_breaks_the_connection)
+{
+    struct play play = setup();
+    connect(&play, 100);
+    ask_balance(&play, &first_id);
+    Bourse__V1__Accepted accepted = BOURSE__V1__ACCEPTED__INIT;
+    struct dialogue_event event = say(&play, MESSAGE_ACCEPTED, &first_id, &accepted.base);
+    ck_assert_int_eq(event.type, DIALOGUE_BROKEN);
+    ck_assert_uint_eq(dialogue_pending(play.dialogue), 1);
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(another_market_at_the_same_address_is_refused)
+{
+    struct play play = setup();
+    connect(&play, 100);
+    struct heard hello;
+    dialogue_connected(play.dialogue, play.now_ns, 5);
+    ck_assert(hear(&play, &hello));
+    Bourse__V1__Welcome welcome = welcome_example(&play);
+    uint8_t other[16] = {0xc2};
+    welcome.cluster.data = other;
+    struct dialogue_event event =
+        say_raw(&play, 100, 1, MESSAGE_WELCOME, &hello.envelope.id, &welcome.base);
+    ck_assert_int_eq(event.type, DIALOGUE_BROKEN);
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(pending_requests_are_capped_by_count_and_by_bytes)
+{
+    struct play play = setup();
+    connect(&play, 100);
+    for (uint8_t i = 1; i <= PENDING_MAX; i++) {
+        ask_balance(&play, &(struct id128){{i}});
+    }
+    Bourse__V1__BalanceRequest balance = BOURSE__V1__BALANCE_REQUEST__INIT;
+    struct id128 id = {{99}};
+    ck_assert_int_eq(
+        dialogue_request(play.dialogue, play.now_ns, MESSAGE_BALANCE_REQUEST, &id, &balance.base),
+        DIALOGUE_FULL);
+    dialogue_forget(play.dialogue, &(struct id128){{1}});
+
+    char note[LIMIT_SMALL_BODY_BYTES + 1];
+    memset(note, 'n', sizeof note);
+    note[PENDING_BYTES_MAX] = '\0';
+    Bourse__V1__Halt halt = BOURSE__V1__HALT__INIT;
+    halt.reason = note;
+    ck_assert_int_eq(dialogue_request(play.dialogue, play.now_ns, MESSAGE_HALT, &id, &halt.base),
+                     DIALOGUE_FULL);
+    note[PENDING_BYTES_MAX] = 'n';
+    note[LIMIT_SMALL_BODY_BYTES] = '\0';
+    ck_assert_int_eq(dialogue_request(play.dialogue, play.now_ns, MESSAGE_HALT, &id, &halt.base),
+                     DIALOGUE_TOO_LARGE);
+    ck_assert_uint_eq(dialogue_pending(play.dialogue), PENDING_MAX - 1);
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(what_the_connection_did_not_take_is_given_again)
+{
+    struct play play = setup();
+    connect(&play, 100);
+    ask_cancel(&play, &first_id);
+    ask_cancel(&play, &second_id);
+    struct heard once;
+    struct heard again;
+    ck_assert(hear(&play, &once));
+    dialogue_unsent(play.dialogue);
+    ck_assert(hear(&play, &again));
+    ck_assert_uint_eq(again.length, once.length);
+    ck_assert_mem_eq(again.bytes, once.bytes, once.length);
+    ck_assert(hear(&play, &again));
+    ck_assert_uint_eq(again.envelope.sequence, once.envelope.sequence + 1);
+    dialogue_unsent(play.dialogue);
+    connect(&play, 200); /* hears the Hello, not the message given back */
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(a_goodbye_is_the_last_message)
+{
+    struct play play = setup();
+    ck_assert_int_eq(dialogue_goodbye(play.dialogue, play.now_ns, "early"), DIALOGUE_NOT_READY);
+    connect(&play, 100);
+    ck_assert_int_eq(dialogue_goodbye(play.dialogue, play.now_ns, "going home"), DIALOGUE_OK);
+    ask_cancel(&play, &first_id);
+    struct heard heard;
+    ck_assert(hear(&play, &heard));
+    ck_assert_uint_eq(heard.envelope.type, MESSAGE_GOODBYE);
+    ck_assert(!hear(&play, &heard));
+    teardown(&play);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("dialogue");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, hello_opens_and_welcome_answers);
+    tcase_add_test(tests, requests_wait_for_welcome_and_then_go_out_in_order);
+    tcase_add_test(tests, answers_end_requests);
+    tcase_add_test(tests, a_refusal_carries_code_text_and_numbers);
+    tcase_add_test(tests, a_resend_repeats_id_time_signature_and_body);
+    tcase_add_test(tests, what_was_answered_is_not_sent_again);
+    tcase_add_test(tests, late_and_unknown_answers_are_ignored);
+    tcase_add_test(tests, messages_of_an_earlier_session_are_ignored);
+    tcase_add_test(tests, a_gap_in_the_sequence_ends_the_connection);
+    tcase_add_test(tests, pushes_come_with_their_body);
+    tcase_add_test(tests, heartbeats_go_out_and_silence_is_noticed);
+    tcase_add_test(tests, the_wait_grows_with_jitter_and_starts_anew_after_a_welcome);
+    tcase_add_test(tests, a_broker_that_forgot_the_session_is_greeted_again);
+    tcase_add_test(tests, a_refused_hello_is_lost_or_broken);
+    tcase_add_test(tests, nonsense_breaks_the_connection_and_loses_nothing);
+    tcase_add_test(tests, an_answer_of_the_wrong_type_breaks_the_connection);
+    tcase_add_test(tests, another_market_at_the_same_address_is_refused);
+    tcase_add_test(tests, pending_requests_are_capped_by_count_and_by_bytes);
+    tcase_add_test(tests, what_the_connection_did_not_take_is_given_again);
+    tcase_add_test(tests, a_goodbye_is_the_last_message);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -29,18 +29,30 @@ enum ledger_store_status {
 
 struct ledger_store;
 
-/* Opens or creates `path` (mode 0600). The caller owns the store. */
+/* Opens or creates `path` (mode 0600), and holds `path`-lock until closed: LOCKED when another has it. The caller owns
+ * the store. On failure *ret_store is still a store, good for ledger_store_error and ledger_store_close only, or NULL when
+ * memory was short. */
 enum ledger_store_status ledger_store_open(const char *path, struct ledger_store **ret_store);
 void ledger_store_close(struct ledger_store **self);
 const char *ledger_store_error(const struct ledger_store *store); /* one line about the last failure */
 sqlite3 *ledger_store_database(struct ledger_store *store);       /* for the journal that shares the transaction */
 
-/* One group: begin, any number of appends, commit. rollback undoes all since begin, the tree included. */
+/* What a provider signed when it sent a batch of results (protocol/results.h): needed to prove one of them alone. */
+struct ledger_batch {
+    struct signature64 signature;
+    const struct hash32 *leaves; /* results_leaf of every result sent, in the order sent */
+    uint32_t count;              /* 1 .. LEDGER_BATCH_MAX */
+};
+enum { LEDGER_BATCH_MAX = 256 };
+
+/* One group: begin, any number of appends, commit. rollback undoes all since begin, the tree included; so does any
+ * append, set_checkpoint or commit that is not OK. */
 enum ledger_store_status ledger_store_begin(struct ledger_store *store);
-/* Appends one record; money records update the netted balances written at commit. `batch_signature` is the
- * provider's, for RESULT records (NULL otherwise); it is stored once per log index. */
+/* Appends one record; money records update the netted balances written at commit. `batch` is what the RESULT came in
+ * (NULL for other kinds); it is stored once per log index. CORRUPT: the record contradicts what is stored (a second
+ * account of that number, a balance below zero at commit): the caller stops. */
 enum ledger_store_status ledger_store_append(struct ledger_store *store, const struct ledger_record *record,
-                                             const struct signature64 *batch_signature);
+                                             const struct ledger_batch *batch);
 /* The tree head that this group leads to, for the checkpoint to sign before commit. */
 const struct merkle *ledger_store_tree(const struct ledger_store *store);
 /* Stores the note beside the group. */
@@ -49,7 +61,7 @@ enum ledger_store_status ledger_store_set_checkpoint(struct ledger_store *store,
 enum ledger_store_status ledger_store_commit(struct ledger_store *store);
 void ledger_store_rollback(struct ledger_store *store);
 
-/* ---- readers */
+/* ---- readers: one per thread; each call sees one committed state */
 struct ledger_reader;
 enum ledger_store_status ledger_reader_open(const char *path, struct ledger_reader **ret_reader);
 void ledger_reader_close(struct ledger_reader **self);
@@ -83,7 +95,8 @@ struct ledger_outcome_row { /* the decided attempt of one subtask */
 enum ledger_store_status ledger_reader_outcomes(struct ledger_reader *reader, const struct id128 *job, uint32_t from,
                                                 size_t limit, size_t max_bytes, struct ledger_outcome_row *ret_rows,
                                                 size_t *ret_count);
-/* The receipt of the decided attempt of (job, index), against the newest checkpoint. */
+/* The receipt of the decided attempt of (job, index), against the newest checkpoint. NOT_FOUND also while that checkpoint
+ * does not cover it yet. FULL: more than `capacity` (RECEIPT_TEXT_MAX always suffices). */
 enum ledger_store_status ledger_reader_receipt(struct ledger_reader *reader, const struct id128 *cluster,
                                                const struct id128 *job, uint32_t index, char *ret_text, size_t capacity,
                                                size_t *ret_length);

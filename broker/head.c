@@ -1,0 +1,242 @@
+#include "broker/head.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cursor.h"
+#include "base/sha256.h"
+
+enum { SLOTS = 2, HASHED_BYTES = HEAD_SLOT_BYTES - 32, FIELD_BYTES = 64 };
+
+static const char magic[8] = "BJHEAD1"; /* with its NUL */
+
+struct head_file {
+    int fd;
+    uint64_t counter; /* of the newest slot */
+};
+
+static void write_slot(const struct head *head, uint64_t counter, uint8_t ret_slot[HEAD_SLOT_BYTES])
+{
+    memset(ret_slot, 0, HEAD_SLOT_BYTES);
+    struct writer out = writer_over(ret_slot, HEAD_SLOT_BYTES);
+    writer_bytes(&out, magic, sizeof magic);
+    writer_u64(&out, counter);
+    writer_u64(&out, head->index);
+    writer_bytes(&out, head->chain.bytes, sizeof head->chain.bytes);
+    writer_u64(&out, head->tree_size);
+    assert(!out.failed && out.position == FIELD_BYTES);
+    struct hash32 hash = sha256_of(ret_slot, HASHED_BYTES);
+    memcpy(ret_slot + HASHED_BYTES, hash.bytes, sizeof hash.bytes);
+}
+
+static bool read_slot(const uint8_t slot[HEAD_SLOT_BYTES], struct head *ret_head,
+                      uint64_t *ret_counter)
+{
+    struct hash32 hash = sha256_of(slot, HASHED_BYTES);
+    if (memcmp(hash.bytes, slot + HASHED_BYTES, sizeof hash.bytes) != 0 ||
+        memcmp(slot, magic, sizeof magic) != 0) {
+        return false;
+    }
+    struct reader in = reader_over(slot + sizeof magic, FIELD_BYTES - sizeof magic);
+    *ret_counter = reader_u64(&in);
+    ret_head->index = reader_u64(&in);
+    reader_bytes(&in, ret_head->chain.bytes, sizeof ret_head->chain.bytes);
+    ret_head->tree_size = reader_u64(&in);
+    assert(reader_finished(&in));
+    return true;
+}
+
+static bool read_all(int fd, uint8_t *bytes, size_t capacity, size_t *ret_length)
+{
+    size_t length = 0;
+    while (length < capacity) {
+        ssize_t count = pread(fd, bytes + length, capacity - length, (off_t)length);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count < 0) {
+            return false;
+        }
+        if (count == 0) {
+            break;
+        }
+        length += (size_t)count;
+    }
+    *ret_length = length;
+    return true;
+}
+
+static bool write_all(int fd, const uint8_t *bytes, size_t length, off_t offset)
+{
+    size_t written = 0;
+    while (written < length) {
+        ssize_t count = pwrite(fd, bytes + written, length - written, offset + (off_t)written);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            return false;
+        }
+        written += (size_t)count;
+    }
+    return true;
+}
+
+/* The newest valid slot. One of two may be torn by a crash in mid-write. */
+static enum head_status read_newest(int fd, const char *path, struct head *ret_head,
+                                    uint64_t *ret_counter, struct problem *ret_problem)
+{
+    uint8_t bytes[SLOTS * HEAD_SLOT_BYTES] = {0};
+    size_t length;
+    if (!read_all(fd, bytes, sizeof bytes, &length)) {
+        problem_set(ret_problem, "%s cannot be read: %s", path, strerror(errno));
+        return HEAD_FAILED;
+    }
+    if (length == 0) {
+        return HEAD_MISSING;
+    }
+    bool found = false;
+    for (size_t i = 0; i < SLOTS; i++) {
+        struct head head;
+        uint64_t counter;
+        if (read_slot(bytes + i * HEAD_SLOT_BYTES, &head, &counter) &&
+            (!found || counter > *ret_counter)) {
+            *ret_head = head;
+            *ret_counter = counter;
+            found = true;
+        }
+    }
+    if (!found) {
+        problem_set(ret_problem, "%s is damaged: neither of its two marks is whole", path);
+        return HEAD_CORRUPT;
+    }
+    return HEAD_OK;
+}
+
+static enum head_status open_file(const char *path, int flags, int *ret_fd,
+                                  struct problem *ret_problem)
+{
+    int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 && errno == ENOENT) {
+        return HEAD_MISSING;
+    }
+    if (fd < 0) {
+        problem_set(ret_problem, "%s cannot be opened: %s", path, strerror(errno));
+        return HEAD_FAILED;
+    }
+    *ret_fd = fd;
+    return HEAD_OK;
+}
+
+enum head_status head_read(const char *path, struct head *ret_head, struct problem *ret_problem)
+{
+    int fd;
+    enum head_status status = open_file(path, O_RDONLY, &fd, ret_problem);
+    if (status != HEAD_OK) {
+        return status;
+    }
+    uint64_t counter = 0;
+    status = read_newest(fd, path, ret_head, &counter, ret_problem);
+    (void)close(fd); /* nothing was written */
+    return status;
+}
+
+static enum head_status own_file(int fd, uint64_t counter, struct head_file **ret_file,
+                                 struct problem *ret_problem)
+{
+    struct head_file *file = malloc(sizeof *file);
+    if (file == NULL) {
+        (void)close(fd); /* nothing was written */
+        problem_set(ret_problem, "out of memory");
+        return HEAD_FAILED;
+    }
+    *file = (struct head_file){.fd = fd, .counter = counter};
+    *ret_file = file;
+    return HEAD_OK;
+}
+
+enum head_status head_open(const char *path, struct head_file **ret_file, struct head *ret_head,
+                           struct problem *ret_problem)
+{
+    int fd;
+    uint64_t counter = 0;
+    *ret_file = NULL;
+    enum head_status status = open_file(path, O_RDWR, &fd, ret_problem);
+    if (status != HEAD_OK) {
+        return status;
+    }
+    status = read_newest(fd, path, ret_head, &counter, ret_problem);
+    if (status != HEAD_OK) {
+        (void)close(fd); /* nothing was written */
+        return status;
+    }
+    return own_file(fd, counter, ret_file, ret_problem);
+}
+
+/* A new file survives a power cut only once its folder is synced too. */
+static bool sync_folder_of(const char *path)
+{
+    char copy[PATH_MAX];
+    if (strlen(path) >= sizeof copy) {
+        return false;
+    }
+    strcpy(copy, path);
+    int folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) {
+        return false;
+    }
+    bool synced = fsync(folder) == 0;
+    (void)close(folder); /* read only */
+    return synced;
+}
+
+enum head_status head_create(const char *path, const struct head *head, struct head_file **ret_file,
+                             struct problem *ret_problem)
+{
+    int fd;
+    *ret_file = NULL;
+    enum head_status status = open_file(path, O_RDWR | O_CREAT | O_TRUNC, &fd, ret_problem);
+    if (status != HEAD_OK) {
+        problem_set(ret_problem, "%s cannot be made: %s", path, strerror(errno));
+        return HEAD_FAILED;
+    }
+    status = own_file(fd, 0, ret_file, ret_problem);
+    if (status != HEAD_OK) {
+        return status;
+    }
+    if (head_write(*ret_file, head) != HEAD_OK || !sync_folder_of(path)) {
+        problem_set(ret_problem, "%s cannot be written: %s", path, strerror(errno));
+        head_close(ret_file);
+        return HEAD_FAILED;
+    }
+    return HEAD_OK;
+}
+
+enum head_status head_write(struct head_file *file, const struct head *head)
+{
+    uint8_t slot[HEAD_SLOT_BYTES];
+    uint64_t counter = file->counter + 1;
+    write_slot(head, counter, slot);
+    if (!write_all(file->fd, slot, sizeof slot, (off_t)(counter % SLOTS * HEAD_SLOT_BYTES)) ||
+        fdatasync(file->fd) != 0) {
+        return HEAD_FAILED;
+    }
+    file->counter = counter;
+    return HEAD_OK;
+}
+
+void head_close(struct head_file **self)
+{
+    if (*self != NULL) {
+        (void)close((*self)->fd); /* every write was synced */
+        free(*self);
+        *self = NULL;
+    }
+}

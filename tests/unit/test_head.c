@@ -1,0 +1,186 @@
+#include "broker/head.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[64];
+static char path[96];
+
+static void make_folder(void)
+{
+    strcpy(folder, "/tmp/bourse-head-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/HEAD", folder);
+}
+
+static void remove_folder(void)
+{
+    (void)unlink(path);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static struct head head_at(uint64_t index)
+{
+    struct head head = {.index = index, .tree_size = index * 10};
+    memset(head.chain.bytes, (int)index, 32);
+    return head;
+}
+
+static void damage(off_t offset)
+{
+    int fd = open(path, O_RDWR);
+    uint8_t byte;
+    ck_assert_int_eq(pread(fd, &byte, 1, offset), 1);
+    byte ^= 1;
+    ck_assert_int_eq(pwrite(fd, &byte, 1, offset), 1);
+    close(fd);
+}
+
+static void write_heads(uint64_t last)
+{
+    struct head_file *file;
+    struct problem problem;
+    struct head head = head_at(0);
+    ck_assert_int_eq(head_create(path, &head, &file, &problem), HEAD_OK);
+    for (uint64_t i = 1; i <= last; i++) {
+        head = head_at(i);
+        ck_assert_int_eq(head_write(file, &head), HEAD_OK);
+    }
+    head_close(&file);
+    ck_assert_ptr_null(file);
+}
+
+static void assert_reads(uint64_t index)
+{
+    struct head head;
+    struct problem problem;
+    ck_assert_int_eq(head_read(path, &head, &problem), HEAD_OK);
+    struct head expected = head_at(index);
+    ck_assert_uint_eq(head.index, index);
+    ck_assert_uint_eq(head.tree_size, index * 10);
+    ck_assert(hash32_equal(&head.chain, &expected.chain));
+}
+
+START_TEST(the_newest_mark_is_read)
+{
+    for (uint64_t last = 0; last < 5; last++) {
+        write_heads(last);
+        assert_reads(last);
+    }
+}
+END_TEST
+
+START_TEST(a_torn_slot_leaves_the_one_before)
+{
+    write_heads(4); /* create is counter 1, so mark 4 is counter 5: slot 1 */
+    damage(HEAD_SLOT_BYTES + 200);
+    assert_reads(3);
+    write_heads(3);
+    damage(20);
+    assert_reads(2);
+}
+END_TEST
+
+START_TEST(a_copied_slot_is_the_same_mark)
+{
+    write_heads(4);
+    uint8_t slot[HEAD_SLOT_BYTES];
+    int fd = open(path, O_RDWR);
+    ck_assert_int_eq(pread(fd, slot, sizeof slot, HEAD_SLOT_BYTES), HEAD_SLOT_BYTES);
+    ck_assert_int_eq(pwrite(fd, slot, sizeof slot, 0), HEAD_SLOT_BYTES);
+    close(fd);
+    assert_reads(4);
+    struct head_file *file;
+    struct head head;
+    struct problem problem;
+    ck_assert_int_eq(head_open(path, &file, &head, &problem), HEAD_OK);
+    head = head_at(5);
+    ck_assert_int_eq(head_write(file, &head), HEAD_OK);
+    head_close(&file);
+    assert_reads(5);
+}
+END_TEST
+
+START_TEST(two_damaged_slots_are_corrupt)
+{
+    struct head head;
+    struct head_file *file;
+    struct problem problem;
+    write_heads(4);
+    damage(30);
+    damage(HEAD_SLOT_BYTES + 30);
+    ck_assert_int_eq(head_read(path, &head, &problem), HEAD_CORRUPT);
+    ck_assert_int_eq(head_open(path, &file, &head, &problem), HEAD_CORRUPT);
+    ck_assert_ptr_null(file);
+    ck_assert_ptr_nonnull(strstr(problem.text, "damaged"));
+}
+END_TEST
+
+START_TEST(missing_and_empty_files_are_missing)
+{
+    struct head head;
+    struct head_file *file;
+    struct problem problem;
+    ck_assert_int_eq(head_read(path, &head, &problem), HEAD_MISSING);
+    ck_assert_int_eq(head_open(path, &file, &head, &problem), HEAD_MISSING);
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+    ck_assert_int_eq(head_read(path, &head, &problem), HEAD_MISSING);
+}
+END_TEST
+
+START_TEST(writing_goes_on_where_it_stopped)
+{
+    write_heads(7);
+    struct head_file *file;
+    struct head head;
+    struct problem problem;
+    ck_assert_int_eq(head_open(path, &file, &head, &problem), HEAD_OK);
+    ck_assert_uint_eq(head.index, 7);
+    head = head_at(8);
+    ck_assert_int_eq(head_write(file, &head), HEAD_OK);
+    head_close(&file);
+    assert_reads(8);
+    struct stat status;
+    ck_assert_int_eq(stat(path, &status), 0);
+    ck_assert_int_eq(status.st_size, 2 * HEAD_SLOT_BYTES);
+    ck_assert_int_eq(status.st_mode & 0777, 0600);
+}
+END_TEST
+
+START_TEST(a_symbolic_link_is_not_followed)
+{
+    char target[128];
+    snprintf(target, sizeof target, "%s/target", folder);
+    ck_assert_int_eq(symlink(target, path), 0);
+    struct head head = head_at(0);
+    struct head_file *file;
+    struct problem problem;
+    ck_assert_int_eq(head_create(path, &head, &file, &problem), HEAD_FAILED);
+    ck_assert_int_ne(access(target, F_OK), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("head");
+    TCase *tests = tcase_create("head");
+    tcase_add_checked_fixture(tests, make_folder, remove_folder);
+    tcase_add_test(tests, the_newest_mark_is_read);
+    tcase_add_test(tests, a_torn_slot_leaves_the_one_before);
+    tcase_add_test(tests, a_copied_slot_is_the_same_mark);
+    tcase_add_test(tests, two_damaged_slots_are_corrupt);
+    tcase_add_test(tests, missing_and_empty_files_are_missing);
+    tcase_add_test(tests, writing_goes_on_where_it_stopped);
+    tcase_add_test(tests, a_symbolic_link_is_not_followed);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -25,6 +25,7 @@ enum {
     FORMAT_SLOTS = 4096,      /* of one device, and so of one subtask */
     FORMAT_PROCESSES = 65536, /* of one subtask */
     FORMAT_RETRIES = 100,
+    FORMAT_TIME_MS = 7 * 24 * 3600 * 1000, /* of one subtask, of a lease */
 };
 
 #endif

@@ -242,7 +242,7 @@ static const yaml_node_t *key_node(struct yaml_file *file, const yaml_node_t *ma
     return yaml_document_get_node(&file->document, map->data.mapping.pairs.start[index].key);
 }
 
-/* Every key is a text, and no two of a map are alike. A map has few keys, so comparing all will do. */
+/* Every key is a text, no two of a map alike. A map has few keys, so comparing all will do. */
 static void check_keys(struct yaml_file *file, const yaml_node_t *map)
 {
     if (node_count(map) > FORMAT_KEYS) {

@@ -1,0 +1,165 @@
+/* A job in memory: made, filled, checked, ended. Reading it from YAML is job_read.c's. */
+#include "formats/job.h"
+
+#include "base/text.h"
+#include "formats/job_check.h"
+#include "formats/limits.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct job_file *job_file_create(void)
+{
+    struct job_file *job = calloc(1, sizeof *job);
+    if (job == NULL) {
+        return NULL;
+    }
+    job->budget_micro = JOB_ABSENT;
+    job->cap_micro = JOB_ABSENT;
+    job->slots = 1;
+    job->source = TEMPLATE_ONE;
+    job->limit_ms = JOB_LIMIT_MS_DEFAULT;
+    job->expect_ms = JOB_ABSENT;
+    job->retries = JOB_RETRIES_DEFAULT;
+    job->error_limit = JOB_ABSENT;
+    if (!job_file_set(&job->verify, "none")) {
+        job_file_destroy(&job);
+    }
+    return job;
+}
+
+static void strings_destroy(struct job_strings *strings)
+{
+    for (size_t i = 0; i < strings->count; i++) {
+        free(strings->items[i]);
+    }
+    free(strings->items);
+}
+
+void job_file_destroy(struct job_file **self)
+{
+    struct job_file *job = *self;
+    if (job == NULL) {
+        return;
+    }
+    strings_destroy(&job->each);
+    strings_destroy(&job->files);
+    strings_destroy(&job->run);
+    strings_destroy(&job->outputs);
+    for (size_t i = 0; i < job->env_count; i++) {
+        free(job->env[i].name);
+        free(job->env[i].value);
+    }
+    free(job->env);
+    free(job->name);
+    free(job->lines);
+    free(job->image);
+    free(job->standard_input);
+    free(job->verify);
+    free(job);
+    *self = NULL;
+}
+
+static char *copy(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *own = malloc(size);
+    if (own != NULL) {
+        memcpy(own, text, size);
+    }
+    return own;
+}
+
+bool job_file_set(char **field, const char *text)
+{
+    char *own = copy(text);
+    if (own == NULL) {
+        return false;
+    }
+    free(*field);
+    *field = own;
+    return true;
+}
+
+/* Room for one more element: lists double at powers of two, so only their count is kept. */
+static bool grow(void **elements, size_t count, size_t size)
+{
+    if ((count & (count - 1)) != 0) {
+        return true;
+    }
+    size_t capacity = count == 0 ? 1 : 2 * count;
+    void *grown = realloc(*elements, capacity * size);
+    if (grown == NULL) {
+        return false;
+    }
+    *elements = grown;
+    return true;
+}
+
+bool job_strings_add(struct job_strings *strings, size_t most, const char *text)
+{
+    if (strings->count >= most) {
+        return false;
+    }
+    char *own = copy(text);
+    void *items = strings->items;
+    if (own == NULL || !grow(&items, strings->count, sizeof *strings->items)) {
+        free(own);
+        return false;
+    }
+    strings->items = items;
+    strings->items[strings->count++] = own;
+    return true;
+}
+
+bool job_file_add_variable(struct job_file *job, const char *name, const char *value)
+{
+    if (job->env_count >= FORMAT_VARIABLES) {
+        return false;
+    }
+    struct job_variable variable = {copy(name), copy(value)};
+    void *variables = job->env;
+    if (variable.name == NULL || variable.value == NULL ||
+        !grow(&variables, job->env_count, sizeof *job->env)) {
+        free(variable.name);
+        free(variable.value);
+        return false;
+    }
+    job->env = variables;
+    job->env[job->env_count++] = variable;
+    return true;
+}
+
+/* The program without its folders, cut to what a name may be. */
+static bool name_from_program(struct job_file *job)
+{
+    const char *slash = strrchr(job->run.items[0], '/');
+    const char *base = slash != NULL ? slash + 1 : job->run.items[0];
+    char name[FORMAT_NAME_BYTES + 1];
+    text_printable(base, strlen(base), name, sizeof name);
+    return job_file_set(&job->name, name[0] != '\0' ? name : "job");
+}
+
+bool job_complete(struct job_file *job)
+{
+    if (job->term_ms == 0) {
+        job->term_ms = job->limit_ms;
+    }
+    return job->name != NULL || name_from_program(job);
+}
+
+bool job_file_check(struct job_file *job, struct problem *ret_problem)
+{
+    struct job_fault fault;
+    if (!job_find_fault(job, &fault)) {
+        problem_set(ret_problem, "%s: %s", fault.field, fault.what.text);
+        return false;
+    }
+    if (!job_complete(job)) {
+        problem_set(ret_problem, "out of memory");
+        return false;
+    }
+    return true;
+}

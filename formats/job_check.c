@@ -1,0 +1,276 @@
+#include "formats/job_check.h"
+
+#include "base/text.h"
+#include "formats/limits.h"
+#include "formats/units.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FAULT(fault, name, index, ...)                                                             \
+    ((fault)->field = (name), (fault)->item = (index), problem_set(&(fault)->what, __VA_ARGS__),   \
+     false)
+
+static bool text_fits(const char *field, size_t item, const char *text, size_t most,
+                      struct job_fault *fault)
+{
+    size_t length = strlen(text);
+    if (length > most) {
+        return FAULT(fault, field, item, "%zu bytes; at most %zu are taken", length, most);
+    }
+    if (!text_is_utf8(text, length)) {
+        return FAULT(fault, field, item, "not UTF-8 text");
+    }
+    return true;
+}
+
+static bool template_fits(const struct job_file *job, const char *field, size_t item,
+                          const char *text, struct job_fault *fault)
+{
+    struct problem problem;
+    if (!text_fits(field, item, text, FORMAT_ARGUMENT_BYTES, fault)) {
+        return false;
+    }
+    if (!template_check(text, job->source, &problem)) {
+        return FAULT(fault, field, item, "%s", problem.text);
+    }
+    return true;
+}
+
+static bool strings_fit(const char *field, const struct job_strings *strings, size_t most_items,
+                        struct job_fault *fault)
+{
+    if (strings->count > most_items) {
+        return FAULT(fault, field, 0, "%zu items; at most %zu are taken", strings->count,
+                     most_items);
+    }
+    for (size_t i = 0; i < strings->count; i++) {
+        if (strings->items[i][0] == '\0') {
+            return FAULT(fault, field, i, "an empty name");
+        }
+        if (!text_fits(field, i, strings->items[i], FORMAT_PATH_BYTES, fault)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_program(const struct job_file *job, struct job_fault *fault)
+{
+    const struct job_strings *run = &job->run;
+    if (run->count == 0) {
+        return FAULT(fault, "run", 0, "the program is missing, as in run: [xz, -9, \"{in}\"]");
+    }
+    if (run->count > FORMAT_ARGUMENTS) {
+        return FAULT(fault, "run", 0, "%zu arguments; at most %d are taken", run->count,
+                     FORMAT_ARGUMENTS);
+    }
+    if (run->items[0][0] == '\0' || strpbrk(run->items[0], "{}") != NULL) {
+        return FAULT(fault, "run", 0, "the program itself must be a plain name");
+    }
+    for (size_t i = 0; i < run->count; i++) {
+        if (!template_fits(job, "run", i, run->items[i], fault)) {
+            return false;
+        }
+    }
+    return job->standard_input == NULL ||
+           template_fits(job, "stdin", 0, job->standard_input, fault);
+}
+
+static bool is_variable_name(const char *name)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    size_t length = strspn(name, letters);
+    return length > 0 && length <= FORMAT_NAME_BYTES && name[length] == '\0' &&
+           !(name[0] >= '0' && name[0] <= '9');
+}
+
+static bool check_environment(const struct job_file *job, struct job_fault *fault)
+{
+    for (size_t i = 0; i < job->env_count; i++) {
+        const char *name = job->env[i].name;
+        if (!is_variable_name(name)) {
+            char shown[48];
+            text_printable(name, strlen(name), shown, sizeof shown);
+            return FAULT(fault, "env", i,
+                         "\"%s\" is not the name of a variable: letters, digits and _, at most %d",
+                         shown, FORMAT_NAME_BYTES);
+        }
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(job->env[k].name, name) == 0) {
+                return FAULT(fault, "env", i, "\"%s\" is given twice", name);
+            }
+        }
+        if (!template_fits(job, "env", i, job->env[i].value, fault)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_source(const struct job_file *job, struct job_fault *fault)
+{
+    bool each = job->each.count > 0;
+    bool lines = job->lines != NULL;
+    if (each != (job->source == TEMPLATE_EACH)) {
+        return FAULT(fault, "each", 0,
+                     each ? "only one of each, array and lines may stand in a job"
+                          : "at least one pattern is needed");
+    }
+    if (lines != (job->source == TEMPLATE_LINES)) {
+        return FAULT(fault, "lines", 0,
+                     lines ? "only one of each, array and lines may stand in a job"
+                           : "the name of a file is needed");
+    }
+    if (lines &&
+        (job->lines[0] == '\0' || !text_fits("lines", 0, job->lines, FORMAT_PATH_BYTES, fault))) {
+        return job->lines[0] == '\0' ? FAULT(fault, "lines", 0, "an empty name") : false;
+    }
+    const struct range *array = &job->array;
+    if (job->source == TEMPLATE_ARRAY &&
+        (array->first < 0 || array->last < array->first || array->step < 1 ||
+         (array->last - array->first) / array->step >= FORMAT_SUBTASKS)) {
+        return FAULT(fault, "array", 0, "not a range of 1 to %d numbers", FORMAT_SUBTASKS);
+    }
+    return strings_fit("each", &job->each, FORMAT_PATTERNS, fault) &&
+           strings_fit("files", &job->files, FORMAT_SHARED_FILES, fault);
+}
+
+/* An output with plain samples in its holes: what can be said before the subtasks are known. */
+static bool check_output(const struct job_file *job, size_t index, struct job_fault *fault)
+{
+    const char *text = job->outputs.items[index];
+    const struct template_values sample = {
+        .in = job->source == TEMPLATE_EACH ? "in" : NULL, .value = "value", .index = 0};
+    char path[FORMAT_PATH_BYTES + 1];
+    if (!template_fits(job, "outputs", index, text, fault)) {
+        return false;
+    }
+    enum template_status status = template_expand(text, &sample, path, sizeof path, NULL);
+    if (status == TEMPLATE_TOO_LONG) {
+        return FAULT(fault, "outputs", index, "longer than %d bytes", FORMAT_PATH_BYTES);
+    }
+    if (status == TEMPLATE_MALFORMED || !template_path_safe(path)) {
+        char shown[80];
+        text_printable(text, strlen(text), shown, sizeof shown);
+        return FAULT(fault, "outputs", index,
+                     "\"%s\" must be a path inside the work folder: relative, without \"..\"",
+                     shown);
+    }
+    for (size_t k = 0; k < index; k++) {
+        if (strcmp(job->outputs.items[k], text) == 0) {
+            return FAULT(fault, "outputs", index, "the same output is given twice");
+        }
+    }
+    return true;
+}
+
+static bool check_outputs(const struct job_file *job, struct job_fault *fault)
+{
+    if (job->outputs.count > FORMAT_OUTPUTS) {
+        return FAULT(fault, "outputs", 0, "%zu items; at most %d are taken", job->outputs.count,
+                     FORMAT_OUTPUTS);
+    }
+    for (size_t i = 0; i < job->outputs.count; i++) {
+        if (!check_output(job, i, fault)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_amounts(const struct job_file *job, struct job_fault *fault)
+{
+    if (job->budget_micro < 0 && job->budget_micro != JOB_ABSENT) {
+        return FAULT(fault, "budget", 0, "must not be negative");
+    }
+    if (job->cap_micro < 0 && job->cap_micro != JOB_ABSENT) {
+        return FAULT(fault, "cap", 0, "must not be negative");
+    }
+    if (job->slots < 1 || job->slots > FORMAT_SLOTS) {
+        return FAULT(fault, "slots", 0, "%" PRIu32 " is not between 1 and %d", job->slots,
+                     FORMAT_SLOTS);
+    }
+    if (job->at_most % job->slots != 0) {
+        return FAULT(fault, "at_most", 0,
+                     "%" PRIu32 " is not a multiple of slots, %" PRIu32
+                     ": every subtask takes that many",
+                     job->at_most, job->slots);
+    }
+    if (job->retries > FORMAT_RETRIES) {
+        return FAULT(fault, "retries", 0, "%" PRIu32 " is too large; the most is %d", job->retries,
+                     FORMAT_RETRIES);
+    }
+    if (job->error_limit != JOB_ABSENT &&
+        (job->error_limit < 1 || job->error_limit > FORMAT_SUBTASKS)) {
+        return FAULT(fault, "error_limit", 0, "not between 1 and %d", FORMAT_SUBTASKS);
+    }
+    if (strcmp(job->verify, "none") != 0) {
+        return FAULT(fault, "verify", 0, "only \"none\" is available yet");
+    }
+    return true;
+}
+
+static bool check_times(const struct job_file *job, struct job_fault *fault)
+{
+    char limit[UNITS_TEXT_SIZE];
+    char other[UNITS_TEXT_SIZE];
+    if (job->limit_ms < 1 || job->limit_ms > FORMAT_TIME_MS) {
+        return FAULT(fault, "limit", 0, "not between 1ms and 7d");
+    }
+    units_duration_text(job->limit_ms * 1000000, limit);
+    if (job->term_ms != 0 && (job->term_ms < job->limit_ms || job->term_ms > FORMAT_TIME_MS)) {
+        if (job->term_ms < 0 || job->term_ms > FORMAT_TIME_MS) {
+            return FAULT(fault, "term", 0, "not between 1ms and 7d");
+        }
+        units_duration_text(job->term_ms * 1000000, other);
+        return FAULT(fault, "term", 0, "%s is shorter than the limit of one subtask, %s", other,
+                     limit);
+    }
+    if (job->expect_ms != JOB_ABSENT && job->expect_ms < 1) {
+        return FAULT(fault, "expect", 0, "must be at least 1ms");
+    }
+    if (job->expect_ms > job->limit_ms) {
+        return FAULT(fault, "expect", 0, "longer than the limit of one subtask, %s", limit);
+    }
+    const struct job_limits *limits = &job->limits;
+    if (limits->cpu_ms < 0 || limits->memory_bytes < 0 || limits->disk_bytes < 0 ||
+        limits->output_bytes < 0 || limits->processes > FORMAT_PROCESSES) {
+        return FAULT(fault, "limits", 0, "a negative limit, or more than %d processes",
+                     FORMAT_PROCESSES);
+    }
+    return true;
+}
+
+static bool check_names(const struct job_file *job, struct job_fault *fault)
+{
+    char shown[FORMAT_NAME_BYTES + 1];
+    if (job->name != NULL) {
+        if (job->name[0] == '\0') {
+            return FAULT(fault, "name", 0, "an empty name");
+        }
+        if (!text_fits("name", 0, job->name, FORMAT_NAME_BYTES, fault)) {
+            return false;
+        }
+        text_printable(job->name, strlen(job->name), shown, sizeof shown);
+        if (strcmp(shown, job->name) != 0) {
+            return FAULT(fault, "name", 0, "control characters do not belong in a name");
+        }
+    }
+    if (job->image != NULL) {
+        if (job->image[0] == '\0') {
+            return FAULT(fault, "image", 0, "an empty name");
+        }
+        return text_fits("image", 0, job->image, FORMAT_PATH_BYTES, fault);
+    }
+    return true;
+}
+
+bool job_find_fault(const struct job_file *job, struct job_fault *ret_fault)
+{
+    return check_source(job, ret_fault) && check_program(job, ret_fault) &&
+           check_environment(job, ret_fault) && check_outputs(job, ret_fault) &&
+           check_amounts(job, ret_fault) && check_times(job, ret_fault) &&
+           check_names(job, ret_fault);
+}

@@ -1,0 +1,249 @@
+/* job_file_parse: a job from YAML, key by key. The rules across keys are job_check.c's. */
+#include "formats/job.h"
+
+#include "base/cleanup.h"
+#include "formats/job_check.h"
+#include "formats/limits.h"
+#include "formats/requirement.h"
+#include "formats/yaml.h"
+
+#include <string.h>
+
+static const char *const keys[] = {
+    "name",
+    "budget",
+    "cap",
+    "needs",
+    "slots",
+    "at_most",
+    "each",
+    "array",
+    "lines",
+    "files",
+    "image",
+    "run",
+    "env",
+    "stdin",
+    "outputs",
+    "limit",
+    "limits",
+    "verify",
+    "retries",
+    "error_limit",
+    "expect",
+    "term",
+    /* known to the design, not to this version: refused with a line of their own */
+    "model",
+    "inputs",
+    "objective",
+    "deadline",
+    "tasks",
+    "after",
+    "matmul",
+    "train",
+    "llm",
+    "pipeline",
+};
+enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 22 };
+
+static bool out_of_memory(struct yaml_value value)
+{
+    yaml_refuse(value, "out of memory");
+    return false;
+}
+
+static void refuse_unavailable(struct yaml_value root)
+{
+    for (size_t i = KEYS_AVAILABLE; i < KEYS; i++) {
+        struct yaml_value value = yaml_key(root, keys[i]);
+        if (yaml_present(value)) {
+            yaml_refuse(value,
+                        "not available yet; this version runs one program per subtask (run:)");
+        }
+    }
+}
+
+static void read_text(struct yaml_value value, size_t most_bytes, char **field)
+{
+    const char *text = yaml_text(value, most_bytes, NULL);
+    if (text != NULL && !job_file_set(field, text)) {
+        (void)out_of_memory(value);
+    }
+}
+
+static void read_strings(struct yaml_value list, size_t most_items, size_t most_bytes,
+                         struct job_strings *strings)
+{
+    if (!yaml_present(list) || !yaml_is_list(list, most_items)) {
+        return;
+    }
+    for (size_t i = 0; i < yaml_count(list); i++) {
+        const char *text = yaml_text(yaml_item(list, i), most_bytes, NULL);
+        if (text == NULL || (!job_strings_add(strings, most_items, text) && !out_of_memory(list))) {
+            return;
+        }
+    }
+}
+
+/* A list, or one text that stands for a list of one. */
+static void read_names(struct yaml_value value, size_t most_items, struct job_strings *strings)
+{
+    if (yaml_kind(value) != YAML_KIND_TEXT) {
+        read_strings(value, most_items, FORMAT_PATH_BYTES, strings);
+        return;
+    }
+    const char *text = yaml_text(value, FORMAT_PATH_BYTES, NULL);
+    if (text != NULL && !job_strings_add(strings, most_items, text)) {
+        (void)out_of_memory(value);
+    }
+}
+
+static void read_run(struct yaml_value value, struct job_file *job)
+{
+    if (yaml_kind(value) == YAML_KIND_TEXT) {
+        yaml_refuse(value,
+                    "write a list, one argument each, as in [xz, -9, \"{in}\"]; no shell reads "
+                    "it (for one, write [sh, -c, \"...\"])");
+        return;
+    }
+    read_strings(value, FORMAT_ARGUMENTS, FORMAT_ARGUMENT_BYTES, &job->run);
+}
+
+static void read_environment(struct yaml_value map, struct job_file *job)
+{
+    if (!yaml_present(map) || !yaml_is_map(map, FORMAT_VARIABLES)) {
+        return;
+    }
+    for (size_t i = 0; i < yaml_count(map); i++) {
+        const char *value = yaml_text(yaml_entry(map, i), FORMAT_ARGUMENT_BYTES, NULL);
+        if (value == NULL ||
+            (!job_file_add_variable(job, yaml_entry_key(map, i), value) && !out_of_memory(map))) {
+            return;
+        }
+    }
+}
+
+static void read_source(struct yaml_value root, struct job_file *job)
+{
+    struct yaml_value each = yaml_key(root, "each");
+    struct yaml_value array = yaml_key(root, "array");
+    struct yaml_value lines = yaml_key(root, "lines");
+    int given = yaml_present(each) + yaml_present(array) + yaml_present(lines);
+    if (given > 1) {
+        yaml_refuse(yaml_present(lines) ? lines : array,
+                    "only one of each, array and lines may stand in a job");
+        return;
+    }
+    job->source = yaml_present(each)    ? TEMPLATE_EACH
+                  : yaml_present(array) ? TEMPLATE_ARRAY
+                  : yaml_present(lines) ? TEMPLATE_LINES
+                                        : TEMPLATE_ONE;
+    read_names(each, FORMAT_PATTERNS, &job->each);
+    read_text(lines, FORMAT_PATH_BYTES, &job->lines);
+    const char *range = yaml_text(array, FORMAT_PATH_BYTES, NULL);
+    struct problem problem;
+    if (range != NULL && !range_parse(range, &job->array, &problem)) {
+        yaml_refuse(array, "%s", problem.text);
+    }
+}
+
+static void read_limits(struct yaml_value map, struct job_limits *limits)
+{
+    static const char *const names[] = {"cpu", "memory", "disk", "processes", "output"};
+    yaml_known_keys(map, names, sizeof names / sizeof names[0]);
+    limits->cpu_ms = yaml_duration_ms(yaml_key(map, "cpu"), 1, FORMAT_TIME_MS, 0);
+    limits->memory_bytes = yaml_bytes(yaml_key(map, "memory"), 1, INT64_MAX, 0);
+    limits->disk_bytes = yaml_bytes(yaml_key(map, "disk"), 1, INT64_MAX, 0);
+    limits->output_bytes = yaml_bytes(yaml_key(map, "output"), 1, INT64_MAX, 0);
+    limits->processes = (uint32_t)yaml_integer(yaml_key(map, "processes"), 1, FORMAT_PROCESSES, 0);
+}
+
+static void read_numbers(struct yaml_value root, struct job_file *job)
+{
+    job->budget_micro = yaml_money(yaml_key(root, "budget"), 0, INT64_MAX, JOB_ABSENT);
+    job->cap_micro = yaml_money(yaml_key(root, "cap"), 0, INT64_MAX, JOB_ABSENT);
+    job->slots = (uint32_t)yaml_integer(yaml_key(root, "slots"), 1, FORMAT_SLOTS, 1);
+    job->at_most = (uint32_t)yaml_integer(yaml_key(root, "at_most"), 1, FORMAT_SUBTASKS, 0);
+    job->limit_ms =
+        yaml_duration_ms(yaml_key(root, "limit"), 1, FORMAT_TIME_MS, JOB_LIMIT_MS_DEFAULT);
+    job->term_ms = yaml_duration_ms(yaml_key(root, "term"), 1, FORMAT_TIME_MS, 0);
+    job->expect_ms = yaml_duration_ms(yaml_key(root, "expect"), 1, FORMAT_TIME_MS, JOB_ABSENT);
+    job->retries =
+        (uint32_t)yaml_integer(yaml_key(root, "retries"), 0, FORMAT_RETRIES, JOB_RETRIES_DEFAULT);
+    job->error_limit = yaml_integer(yaml_key(root, "error_limit"), 1, FORMAT_SUBTASKS, JOB_ABSENT);
+}
+
+static void read_verify(struct yaml_value value, struct job_file *job)
+{
+    static const char *const names[] = {"none", "cheap", "adaptive", "quorum"};
+    const char *text = yaml_text(value, FORMAT_NAME_BYTES, NULL);
+    bool quorum = text != NULL && strncmp(text, "quorum ", 7) == 0;
+    if (quorum || yaml_choice(value, names, sizeof names / sizeof names[0], 0) != 0) {
+        yaml_refuse(value, "\"%s\" is not available yet; only \"none\" is",
+                    quorum ? "quorum" : text);
+        return;
+    }
+    read_text(value, FORMAT_NAME_BYTES, &job->verify);
+}
+
+static void read_job(struct yaml_value root, struct job_file *job)
+{
+    yaml_known_keys(root, keys, KEYS);
+    refuse_unavailable(root);
+    read_text(yaml_key(root, "name"), FORMAT_NAME_BYTES, &job->name);
+    requirement_read(yaml_key(root, "needs"), &job->needs);
+    read_numbers(root, job);
+    read_source(root, job);
+    read_names(yaml_key(root, "files"), FORMAT_SHARED_FILES, &job->files);
+    read_text(yaml_key(root, "image"), FORMAT_PATH_BYTES, &job->image);
+    read_run(yaml_required(root, "run"), job);
+    read_environment(yaml_key(root, "env"), job);
+    read_text(yaml_key(root, "stdin"), FORMAT_ARGUMENT_BYTES, &job->standard_input);
+    read_names(yaml_key(root, "outputs"), FORMAT_OUTPUTS, &job->outputs);
+    read_limits(yaml_key(root, "limits"), &job->limits);
+    read_verify(yaml_key(root, "verify"), job);
+}
+
+/* Tells a fault at the very item that has it. */
+static void refuse_fault(struct yaml_value root, const struct job_fault *fault)
+{
+    struct yaml_value value = yaml_key(root, fault->field);
+    if (!yaml_present(value)) {
+        yaml_refuse(root, "%s: %s", fault->field, fault->what.text);
+        return;
+    }
+    enum yaml_kind kind = yaml_kind(value);
+    if (kind == YAML_KIND_LIST && fault->item < yaml_count(value)) {
+        value = yaml_item(value, fault->item);
+    } else if (kind == YAML_KIND_MAP && fault->item < yaml_count(value)) {
+        value = yaml_entry(value, fault->item);
+    }
+    yaml_refuse(value, "%s", fault->what.text);
+}
+
+struct job_file *job_file_parse(const char *text, size_t length, const char *file_name,
+                                struct problem *ret_problem)
+{
+    CLEANUP(yaml_close) struct yaml_file *file = yaml_open(text, length, file_name, ret_problem);
+    if (file == NULL) {
+        return NULL;
+    }
+    struct job_file *job = job_file_create();
+    struct yaml_value root = yaml_root(file);
+    if (job == NULL) {
+        problem_set(ret_problem, "%s: out of memory", file_name);
+        return NULL;
+    }
+    read_job(root, job);
+    struct job_fault fault;
+    if (yaml_finished(file, NULL) && !job_find_fault(job, &fault)) {
+        refuse_fault(root, &fault);
+    }
+    if (yaml_finished(file, NULL) && !job_complete(job)) {
+        (void)out_of_memory(root);
+    }
+    if (!yaml_finished(file, ret_problem)) {
+        job_file_destroy(&job);
+    }
+    return job;
+}

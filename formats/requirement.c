@@ -1,0 +1,580 @@
+#include "formats/requirement.h"
+
+#include "base/text.h"
+#include "formats/limits.h"
+#include "formats/units.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- fields */
+
+static const struct requirement_field fields[] = {
+    {"kind", FIELD_TEXT, "cpu, gpu, tpu, lpu, npu, fpga, dsp, webgpu, wasm or custom"},
+    {"instrument", FIELD_TEXT, "what the market trades, as in cpu.x86_64.avx512"},
+    {"memory", FIELD_BYTES, "memory of one slot"},
+    {"cores", FIELD_NUMBER, "processor cores of the device"},
+    {"isolation", FIELD_NUMBER, "level of the jail, 0 to 3"},
+    {"vendor", FIELD_TEXT, "maker of the device, as in intel"},
+    {"model", FIELD_TEXT, "the maker's name for it"},
+    {"arch", FIELD_TEXT, "machine code it runs, as in x86_64"},
+    {"region", FIELD_TEXT, "where it stands, as its owner says"},
+    {"program", FIELD_TEXT, "a host program that the owner allows, as in xz"},
+    {"label", FIELD_TEXT, "a word that the owner gave it"},
+    {"gflops", FIELD_NUMBER, "measured speed of one slot, in 10^9 operations per second"},
+    {"bandwidth", FIELD_BYTES, "measured memory bandwidth of one slot, per second"},
+    {"simulated", FIELD_FLAG, "whether the device is a simulation"},
+};
+enum { FIELDS = sizeof fields / sizeof fields[0] };
+
+static const char *const kinds[] = {"cpu",  "gpu", "tpu",    "lpu",  "npu",
+                                    "fpga", "dsp", "webgpu", "wasm", "custom"};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+const struct requirement_field *requirement_fields(size_t *ret_count)
+{
+    *ret_count = FIELDS;
+    return fields;
+}
+
+static const struct requirement_field *find_field(const char *name)
+{
+    for (size_t i = 0; i < FIELDS; i++) {
+        if (strcmp(fields[i].name, name) == 0) {
+            return &fields[i];
+        }
+    }
+    return NULL;
+}
+
+static void explain_field(const char *name, struct problem *ret_problem)
+{
+    const char *names[FIELDS];
+    for (size_t i = 0; i < FIELDS; i++) {
+        names[i] = fields[i].name;
+    }
+    const char *nearest = text_nearest(name, names, FIELDS);
+    if (nearest != NULL) {
+        problem_set(ret_problem, "unknown field \"%s\"; did you mean \"%s\"?", name, nearest);
+    } else {
+        problem_set(ret_problem,
+                    "unknown field \"%s\"; `man bourse-job` lists those that are known", name);
+    }
+}
+
+/* ---------------------------------------------------------------- tokens */
+
+enum token_type { TOKEN_END, TOKEN_WORD, TOKEN_QUOTED, TOKEN_OP, TOKEN_MARK, TOKEN_BAD };
+
+struct token {
+    enum token_type type;
+    enum requirement_op op; /* of TOKEN_OP */
+    char text[ATTRIBUTE_TEXT_SIZE];
+};
+
+struct parser {
+    const char *at;
+    struct token token; /* the one to be used next */
+    struct requirement *requirement;
+    unsigned depth;
+    bool failed;
+    struct problem *problem;
+};
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c != '\0' && strchr("._-+/:", c) != NULL);
+}
+
+static void fail(struct parser *parser, const char *what)
+{
+    if (!parser->failed) {
+        parser->failed = true;
+        problem_set(parser->problem, "%s", what);
+    }
+}
+
+static void fail_at(struct parser *parser, const char *what)
+{
+    static const char *const ops[] = {
+        [REQUIREMENT_EQ] = "=",  [REQUIREMENT_NE] = "!=", [REQUIREMENT_LT] = "<",
+        [REQUIREMENT_LE] = "<=", [REQUIREMENT_GT] = ">",  [REQUIREMENT_GE] = ">=",
+    };
+    const struct token *token = &parser->token;
+    char text[160];
+    const char *shown = token->type == TOKEN_OP ? ops[token->op] : token->text;
+    if (token->type == TOKEN_END) {
+        (void)snprintf(text, sizeof text, "%s, not the end", what);
+    } else {
+        (void)snprintf(text, sizeof text, "%s, not \"%s\"", what, shown);
+    }
+    fail(parser, text);
+}
+
+static bool take_quoted(struct parser *parser, struct token *ret_token)
+{
+    size_t length = 0;
+    for (const char *c = parser->at + 1; *c != '\0'; c++) {
+        if (*c == '"') {
+            ret_token->text[length] = '\0';
+            parser->at = c + 1;
+            return true;
+        }
+        if (*c == '\\' && (c[1] == '"' || c[1] == '\\')) {
+            c++;
+        }
+        if (length + 1 >= sizeof ret_token->text) {
+            fail(parser, "a text of more than 63 bytes");
+            return false;
+        }
+        ret_token->text[length++] = *c;
+    }
+    fail(parser, "a quoted text without its end");
+    return false;
+}
+
+static bool take_word(struct parser *parser, struct token *ret_token)
+{
+    size_t length = 0;
+    while (is_word(parser->at[length])) {
+        length++;
+    }
+    if (length >= sizeof ret_token->text) {
+        fail(parser, "a word of more than 63 bytes");
+        return false;
+    }
+    memcpy(ret_token->text, parser->at, length);
+    parser->at += length;
+    return true;
+}
+
+static bool take_op(struct parser *parser, struct token *ret_token)
+{
+    static const struct {
+        const char *text;
+        enum requirement_op op;
+    } ops[] = {
+        /* longer ones first */
+        {"!=", REQUIREMENT_NE}, {"<=", REQUIREMENT_LE}, {">=", REQUIREMENT_GE},
+        {"=", REQUIREMENT_EQ},  {"<", REQUIREMENT_LT},  {">", REQUIREMENT_GT},
+    };
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+        size_t length = strlen(ops[i].text);
+        if (strncmp(parser->at, ops[i].text, length) == 0) {
+            ret_token->op = ops[i].op;
+            parser->at += length;
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct token next_token(struct parser *parser)
+{
+    struct token token = {.type = TOKEN_BAD};
+    parser->at += strspn(parser->at, " \t\n");
+    char c = *parser->at;
+    if (c == '\0') {
+        token.type = TOKEN_END;
+    } else if (c == '"') {
+        token.type = take_quoted(parser, &token) ? TOKEN_QUOTED : TOKEN_BAD;
+    } else if (is_word(c)) {
+        token.type = take_word(parser, &token) ? TOKEN_WORD : TOKEN_BAD;
+    } else if (c == '(' || c == ')' || c == ',') {
+        token.type = TOKEN_MARK;
+        token.text[0] = c;
+        parser->at++;
+    } else if (take_op(parser, &token)) {
+        token.type = TOKEN_OP;
+    } else {
+        char shown[16];
+        char what[64];
+        text_printable(parser->at, strnlen(parser->at, 8), shown, sizeof shown);
+        (void)snprintf(what, sizeof what, "nothing begins with \"%s\"", shown);
+        fail(parser, what);
+    }
+    return token;
+}
+
+static void advance(struct parser *parser)
+{
+    parser->token = next_token(parser);
+}
+
+static bool at_word(const struct parser *parser, const char *word)
+{
+    return parser->token.type == TOKEN_WORD && strcmp(parser->token.text, word) == 0;
+}
+
+static bool at_mark(const struct parser *parser, char mark)
+{
+    return parser->token.type == TOKEN_MARK && parser->token.text[0] == mark;
+}
+
+/* ---------------------------------------------------------------- values */
+
+/* Checks `text` as a value of the field and fills the attribute with it. */
+static bool read_value(const struct requirement_field *field, const char *text,
+                       struct attribute *ret_attribute, struct problem *ret_problem)
+{
+    struct attribute attribute = {0};
+    memcpy(attribute.name, field->name, strlen(field->name) + 1);
+    enum units_status status = UNITS_OK;
+    enum units_kind kind = UNITS_COUNT;
+    char shown[ATTRIBUTE_TEXT_SIZE];
+    text_printable(text, strlen(text), shown, sizeof shown);
+    switch (field->type) {
+    case FIELD_TEXT:
+        if (text[0] == '\0' || strcmp(text, shown) != 0) {
+            problem_set(ret_problem,
+                        "\"%s\" is not a text for %s: 1 to 63 bytes, no control characters", shown,
+                        field->name);
+            return false;
+        }
+        attribute.is_text = true;
+        memcpy(attribute.text, text, strlen(text) + 1);
+        break;
+    case FIELD_NUMBER:
+        status = units_count(text, &attribute.number);
+        break;
+    case FIELD_BYTES:
+        kind = UNITS_BYTES;
+        status = units_bytes(text, &attribute.number);
+        break;
+    case FIELD_FLAG:
+        attribute.number = strcmp(text, "true") == 0;
+        if (attribute.number == 0 && strcmp(text, "false") != 0) {
+            problem_set(ret_problem, "%s is true or false, not \"%s\"", field->name, shown);
+            return false;
+        }
+        break;
+    }
+    if (status != UNITS_OK) {
+        char what[200];
+        units_explain(kind, status, text, what, sizeof what);
+        problem_set(ret_problem, "%s: %s", field->name, what);
+        return false;
+    }
+    *ret_attribute = attribute;
+    return true;
+}
+
+static bool check_kind(const char *text, struct problem *ret_problem)
+{
+    for (size_t i = 0; i < KINDS; i++) {
+        if (strcmp(kinds[i], text) == 0) {
+            return true;
+        }
+    }
+    const char *nearest = text_nearest(text, kinds, KINDS);
+    problem_set(ret_problem, "unknown kind \"%s\"; %s%s%s", text,
+                nearest != NULL ? "did you mean \"" : "known are ",
+                nearest != NULL ? nearest : fields[0].meaning, nearest != NULL ? "\"?" : "");
+    return false;
+}
+
+static bool push(struct parser *parser, const struct requirement_node *node)
+{
+    struct requirement *requirement = parser->requirement;
+    if (requirement->count == REQUIREMENT_NODES_MAX) {
+        char what[64];
+        (void)snprintf(what, sizeof what, "more than %d conditions", REQUIREMENT_NODES_MAX);
+        fail(parser, what);
+        return false;
+    }
+    requirement->nodes[requirement->count++] = *node;
+    return true;
+}
+
+static bool push_predicate(struct parser *parser, const struct requirement_field *field,
+                           enum requirement_op op, const char *text)
+{
+    struct requirement_node node = {.op = op};
+    struct problem problem;
+    bool ordering = op != REQUIREMENT_EQ && op != REQUIREMENT_NE;
+    bool ordered = field->type == FIELD_NUMBER || field->type == FIELD_BYTES;
+    if (ordering && !ordered) {
+        problem_set(&problem, "%s is not a number: it takes only =, != and in", field->name);
+    } else if (read_value(field, text, &node.attribute, &problem) &&
+               (field != &fields[0] || check_kind(text, &problem))) {
+        return push(parser, &node);
+    }
+    fail(parser, problem.text);
+    return false;
+}
+
+/* ---------------------------------------------------------------- grammar */
+
+static void parse_or(struct parser *parser);
+
+/* Puts an `and` or `or` behind its operands. */
+static void push_group(struct parser *parser, enum requirement_op op, uint32_t arity)
+{
+    if (arity >= 2 && !parser->failed) {
+        struct requirement_node node = {.op = op, .arity = arity};
+        (void)push(parser, &node);
+    }
+}
+
+/* How many operands the tree just pushed is to a group of `op`: those of its own root when that is
+ * the same group, whose node goes, else one. */
+static uint32_t absorb(struct parser *parser, enum requirement_op op)
+{
+    struct requirement *requirement = parser->requirement;
+    if (parser->failed || requirement->nodes[requirement->count - 1].op != op) {
+        return 1;
+    }
+    struct requirement_node *root = &requirement->nodes[--requirement->count];
+    uint32_t arity = root->arity;
+    *root = (struct requirement_node){0};
+    return arity;
+}
+
+static void parse_in(struct parser *parser, const struct requirement_field *field)
+{
+    advance(parser);
+    if (!at_mark(parser, '(')) {
+        fail_at(parser, "`in` needs a list, as in `region in (fr, de)`");
+        return;
+    }
+    uint32_t arity = 0;
+    do {
+        advance(parser);
+        if (parser->token.type != TOKEN_WORD && parser->token.type != TOKEN_QUOTED) {
+            fail_at(parser, "a value is needed in the list of `in`");
+            return;
+        }
+        if (!push_predicate(parser, field, REQUIREMENT_EQ, parser->token.text)) {
+            return;
+        }
+        arity++;
+        advance(parser);
+    } while (at_mark(parser, ','));
+    if (!at_mark(parser, ')')) {
+        fail_at(parser, "\",\" or \")\" is needed in the list of `in`");
+        return;
+    }
+    advance(parser);
+    push_group(parser, REQUIREMENT_OR, arity);
+}
+
+static void parse_predicate(struct parser *parser)
+{
+    if (parser->token.type != TOKEN_WORD) {
+        fail_at(parser, "a field is needed here, as in `memory >= 2GiB`");
+        return;
+    }
+    const struct requirement_field *field = find_field(parser->token.text);
+    if (field == NULL) {
+        struct problem problem;
+        explain_field(parser->token.text, &problem);
+        fail(parser, problem.text);
+        return;
+    }
+    advance(parser);
+    if (at_word(parser, "in")) {
+        parse_in(parser, field);
+        return;
+    }
+    if (parser->token.type != TOKEN_OP) {
+        char what[80];
+        (void)snprintf(what, sizeof what, "=, !=, <, <=, >, >= or in is needed after %s",
+                       field->name);
+        fail_at(parser, what);
+        return;
+    }
+    enum requirement_op op = parser->token.op;
+    advance(parser);
+    if (parser->token.type != TOKEN_WORD && parser->token.type != TOKEN_QUOTED) {
+        char what[80];
+        (void)snprintf(what, sizeof what, "a value is needed for %s", field->name);
+        fail_at(parser, what);
+        return;
+    }
+    if (push_predicate(parser, field, op, parser->token.text)) {
+        advance(parser);
+    }
+}
+
+static bool enter(struct parser *parser)
+{
+    if (++parser->depth > FORMAT_REQUIREMENT_DEPTH) {
+        char what[64];
+        (void)snprintf(what, sizeof what, "nested deeper than %d", FORMAT_REQUIREMENT_DEPTH);
+        fail(parser, what);
+        return false;
+    }
+    return true;
+}
+
+static void parse_unary(struct parser *parser)
+{
+    if (at_word(parser, "not")) {
+        if (!enter(parser)) {
+            return;
+        }
+        advance(parser);
+        parse_unary(parser);
+        parser->depth--;
+        if (!parser->failed) {
+            struct requirement_node node = {.op = REQUIREMENT_NOT};
+            (void)push(parser, &node);
+        }
+    } else if (at_mark(parser, '(')) {
+        if (!enter(parser)) {
+            return;
+        }
+        advance(parser);
+        parse_or(parser);
+        parser->depth--;
+        if (!at_mark(parser, ')')) {
+            fail_at(parser, "`and`, `or` or \")\" is needed here");
+            return;
+        }
+        advance(parser);
+    } else {
+        parse_predicate(parser);
+    }
+}
+
+static void parse_and(struct parser *parser)
+{
+    parse_unary(parser);
+    if (!at_word(parser, "and")) {
+        return;
+    }
+    uint32_t arity = absorb(parser, REQUIREMENT_AND);
+    while (!parser->failed && at_word(parser, "and")) {
+        advance(parser);
+        parse_unary(parser);
+        arity += absorb(parser, REQUIREMENT_AND);
+    }
+    push_group(parser, REQUIREMENT_AND, arity);
+}
+
+static void parse_or(struct parser *parser)
+{
+    parse_and(parser);
+    if (!at_word(parser, "or")) {
+        return;
+    }
+    uint32_t arity = absorb(parser, REQUIREMENT_OR);
+    while (!parser->failed && at_word(parser, "or")) {
+        advance(parser);
+        parse_and(parser);
+        arity += absorb(parser, REQUIREMENT_OR);
+    }
+    push_group(parser, REQUIREMENT_OR, arity);
+}
+
+bool requirement_parse(const char *text, struct requirement *ret_requirement,
+                       struct problem *ret_problem)
+{
+    if (strnlen(text, FORMAT_REQUIREMENT_BYTES + 1) > FORMAT_REQUIREMENT_BYTES) {
+        problem_set(ret_problem, "the requirement has more than %d bytes",
+                    FORMAT_REQUIREMENT_BYTES);
+        return false;
+    }
+    struct requirement requirement = {0};
+    struct parser parser = {.at = text, .requirement = &requirement, .problem = ret_problem};
+    advance(&parser);
+    if (at_word(&parser, "any")) {
+        advance(&parser);
+    } else {
+        parse_or(&parser);
+    }
+    if (!parser.failed && parser.token.type != TOKEN_END) {
+        fail_at(&parser, "`and`, `or` or the end is needed here");
+    }
+    if (parser.failed) {
+        return false;
+    }
+    *ret_requirement = requirement;
+    return true;
+}
+
+/* ---------------------------------------------------------------- the map form */
+
+/* One entry's single value: an operator may lead it. */
+static void read_entry(struct parser *parser, const struct requirement_field *field,
+                       struct yaml_value value, bool alone)
+{
+    const char *text = yaml_text(value, ATTRIBUTE_TEXT_SIZE + 3, NULL);
+    if (text == NULL) {
+        return; /* refused there */
+    }
+    bool ordered = field->type == FIELD_NUMBER || field->type == FIELD_BYTES;
+    struct token token = {.op = alone && ordered ? REQUIREMENT_GE : REQUIREMENT_EQ};
+    parser->at = text;
+    if (alone && take_op(parser, &token)) {
+        parser->at += strspn(parser->at, " ");
+    }
+    if (strlen(parser->at) >= ATTRIBUTE_TEXT_SIZE) {
+        fail(parser, "a text of more than 63 bytes");
+    } else {
+        (void)push_predicate(parser, field, token.op, parser->at);
+    }
+    if (parser->failed) {
+        const char *what = parser->problem->text;
+        size_t length = strlen(field->name);
+        bool named = strncmp(what, field->name, length) == 0 && what[length] == ':';
+        yaml_refuse(value, "%s", named ? what + length + 2 : what); /* the key says it already */
+    }
+}
+
+static void read_map(struct yaml_value map, struct parser *parser)
+{
+    const char *names[FIELDS];
+    for (size_t i = 0; i < FIELDS; i++) {
+        names[i] = fields[i].name;
+    }
+    yaml_known_keys(map, names, FIELDS);
+    uint32_t arity = 0;
+    for (size_t i = 0; i < yaml_count(map) && !parser->failed; i++) {
+        const struct requirement_field *field = find_field(yaml_entry_key(map, i));
+        struct yaml_value value = yaml_entry(map, i);
+        if (field == NULL) {
+            return; /* refused as an unknown key */
+        }
+        if (yaml_kind(value) == YAML_KIND_LIST) {
+            size_t count = yaml_count(value);
+            if (count == 0) {
+                yaml_refuse(value, "an empty list: nothing could ever fit");
+                return;
+            }
+            for (size_t k = 0; k < count && !parser->failed; k++) {
+                read_entry(parser, field, yaml_item(value, k), false);
+            }
+            push_group(parser, REQUIREMENT_OR, (uint32_t)count);
+        } else {
+            read_entry(parser, field, value, true);
+        }
+        arity++;
+    }
+    push_group(parser, REQUIREMENT_AND, arity);
+    if (parser->failed) {
+        yaml_refuse(map, "%s", parser->problem->text);
+    }
+}
+
+void requirement_read(struct yaml_value value, struct requirement *ret_requirement)
+{
+    struct requirement requirement = {0};
+    struct problem problem;
+    *ret_requirement = requirement;
+    if (yaml_kind(value) == YAML_KIND_MAP) {
+        struct parser parser = {.requirement = &requirement, .problem = &problem};
+        read_map(value, &parser);
+    } else {
+        const char *text = yaml_text(value, FORMAT_REQUIREMENT_BYTES, NULL);
+        if (text != NULL && !requirement_parse(text, &requirement, &problem)) {
+            yaml_refuse(value, "%s", problem.text);
+        }
+    }
+    if (yaml_finished(value.file, NULL)) {
+        *ret_requirement = requirement;
+    }
+}

@@ -1,0 +1,63 @@
+/* formats/requirement.h - what a job needs, as people write it, to and from base/requirement.h.
+ *
+ *     requirement = "any" | or
+ *     or          = and { "or" and }
+ *     and         = unary { "and" unary }
+ *     unary       = "not" unary | "(" or ")" | predicate
+ *     predicate   = field ( "=" | "!=" | "<" | "<=" | ">" | ">=" ) value
+ *                 | field "in" "(" value { "," value } ")"
+ *     value       = word | '"' text '"'              \" and \\ inside quotes
+ *     word        = letters, digits and . _ - + / :
+ *
+ *     kind = cpu and memory >= 2GiB and not region = "eu west"
+ *
+ * Each field has a type (requirement_fields): values are read with its units, and an ordering of
+ * texts is refused. In a job file the same may stand as a map, whose entries all hold:
+ *
+ *     needs: {kind: cpu, memory: 2GiB, region: [fr, de], cores: "< 64"}
+ *
+ * There a bare number or size means "at least", a bare text or flag "equal to", a list "one of",
+ * and an operator may lead the value. Nested `and`s and `or`s of one kind become one node, so that
+ * the same need is the same tree. Depth and nodes are capped. Pure. */
+#ifndef BOURSE_FORMATS_REQUIREMENT_H
+#define BOURSE_FORMATS_REQUIREMENT_H
+
+#include "base/problem.h"
+#include "base/requirement.h"
+#include "formats/yaml.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum field_type {
+    FIELD_TEXT,   /* = != in */
+    FIELD_NUMBER, /* a count */
+    FIELD_BYTES,  /* a size: 2GiB */
+    FIELD_FLAG,   /* true or false, held as 1 or 0 */
+};
+
+struct requirement_field {
+    const char *name;
+    enum field_type type;
+    const char *meaning; /* one line for the manual */
+};
+
+/* The table of all fields, in the order of the manual. */
+const struct requirement_field *requirement_fields(size_t *ret_count);
+
+/* False with a problem, and *ret_requirement untouched. */
+bool requirement_parse(const char *text, struct requirement *ret_requirement,
+                       struct problem *ret_problem);
+
+/* The value of `needs:`, text or map; an absent one needs nothing. What is wrong is refused there
+ * (yaml_refuse), and *ret_requirement is empty then. */
+void requirement_read(struct yaml_value value, struct requirement *ret_requirement);
+
+/* The canonical text: reading it gives an equal tree. "any" for no nodes. False when the tree is
+ * malformed, as one from a peer may be, or the text does not fit. */
+bool requirement_text(const struct requirement *requirement, char *ret_text, size_t capacity);
+/* One predicate, as in `memory >= 2GiB`, for reports that count which one fails. */
+bool requirement_node_text(const struct requirement_node *predicate, char *ret_text,
+                           size_t capacity);
+
+#endif

@@ -1,0 +1,201 @@
+/* Requirements back to text: postfix nodes to the least parentheses. */
+#include "formats/requirement.h"
+
+#include "base/text.h"
+#include "formats/units.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Where text goes; sticky when it is full. */
+struct sink {
+    char *text;
+    size_t capacity;
+    size_t length;
+    bool full;
+};
+
+static void put(struct sink *sink, const char *text)
+{
+    size_t length = strlen(text);
+    if (sink->full || length >= sink->capacity - sink->length) {
+        sink->full = true;
+        return;
+    }
+    memcpy(sink->text + sink->length, text, length + 1);
+    sink->length += length;
+}
+
+static bool is_bare(const char *text)
+{
+    return text[0] != '\0' &&
+           text[strspn(text,
+                       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+/:")] ==
+               '\0';
+}
+
+static void put_text(struct sink *sink, const char *text)
+{
+    if (is_bare(text)) {
+        put(sink, text);
+        return;
+    }
+    char shown[ATTRIBUTE_TEXT_SIZE];
+    text_printable(text, strnlen(text, ATTRIBUTE_TEXT_SIZE - 1), shown, sizeof shown);
+    put(sink, "\"");
+    for (const char *c = shown; *c != '\0'; c++) {
+        char piece[3] = {*c, '\0', '\0'};
+        if (*c == '"' || *c == '\\') {
+            piece[0] = '\\';
+            piece[1] = *c;
+        }
+        put(sink, piece);
+    }
+    put(sink, "\"");
+}
+
+static enum field_type type_of(const char *name)
+{
+    size_t count;
+    const struct requirement_field *fields = requirement_fields(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(fields[i].name, name) == 0) {
+            return fields[i].type;
+        }
+    }
+    return FIELD_NUMBER;
+}
+
+static void put_number(struct sink *sink, const struct attribute *attribute)
+{
+    char number[UNITS_TEXT_SIZE];
+    enum field_type type = type_of(attribute->name);
+    if (type == FIELD_BYTES) {
+        units_bytes_text(attribute->number, number);
+    } else if (type == FIELD_FLAG && (attribute->number == 0 || attribute->number == 1)) {
+        (void)snprintf(number, sizeof number, "%s", attribute->number == 1 ? "true" : "false");
+    } else {
+        (void)snprintf(number, sizeof number, "%" PRId64, attribute->number);
+    }
+    put(sink, number);
+}
+
+static bool is_predicate(const struct requirement_node *node)
+{
+    return node->op >= REQUIREMENT_EQ && node->op <= REQUIREMENT_GE;
+}
+
+static void put_predicate(struct sink *sink, const struct requirement_node *node)
+{
+    static const char *const ops[] = {
+        [REQUIREMENT_EQ] = " = ",  [REQUIREMENT_NE] = " != ", [REQUIREMENT_LT] = " < ",
+        [REQUIREMENT_LE] = " <= ", [REQUIREMENT_GT] = " > ",  [REQUIREMENT_GE] = " >= ",
+    };
+    put_text(sink, node->attribute.name);
+    put(sink, ops[node->op]);
+    if (node->attribute.is_text) {
+        put_text(sink, node->attribute.text);
+    } else {
+        put_number(sink, &node->attribute);
+    }
+}
+
+bool requirement_node_text(const struct requirement_node *predicate, char *ret_text,
+                           size_t capacity)
+{
+    struct sink sink = {.text = ret_text, .capacity = capacity};
+    if (capacity == 0 || !is_predicate(predicate)) {
+        return false;
+    }
+    put_predicate(&sink, predicate);
+    return !sink.full;
+}
+
+/* sizes[i]: nodes of the tree whose root is node i. False unless the nodes are exactly one tree. */
+static bool measure(const struct requirement *requirement, uint32_t *ret_sizes)
+{
+    uint32_t roots[REQUIREMENT_NODES_MAX];
+    uint32_t root_count = 0;
+    if (requirement->count > REQUIREMENT_NODES_MAX) {
+        return false;
+    }
+    for (uint32_t i = 0; i < requirement->count; i++) {
+        const struct requirement_node *node = &requirement->nodes[i];
+        uint32_t arity = 0;
+        if (node->op == REQUIREMENT_NOT) {
+            arity = 1;
+        } else if (node->op == REQUIREMENT_AND || node->op == REQUIREMENT_OR) {
+            arity = node->arity;
+        } else if (!is_predicate(node)) {
+            return false;
+        }
+        bool group = node->op == REQUIREMENT_AND || node->op == REQUIREMENT_OR;
+        if (arity > root_count || (group && arity < 2)) {
+            return false;
+        }
+        uint32_t size = 1;
+        for (uint32_t k = 0; k < arity; k++) {
+            size += ret_sizes[roots[--root_count]];
+        }
+        ret_sizes[i] = size;
+        roots[root_count++] = i;
+    }
+    return root_count == 1;
+}
+
+/* How tightly a node binds: or, and, not, predicate. */
+static int binding(const struct requirement_node *node)
+{
+    return node->op == REQUIREMENT_OR ? 1 : node->op == REQUIREMENT_AND ? 2 : 3;
+}
+
+/* The tree with its root at `root`, in parentheses where it binds looser than `least`. As deep as
+ * there are nodes at most. */
+static void put_tree(struct sink *sink, const struct requirement *requirement,
+                     const uint32_t *sizes, uint32_t root, int least)
+{
+    const struct requirement_node *node = &requirement->nodes[root];
+    if (is_predicate(node)) {
+        put_predicate(sink, node);
+        return;
+    }
+    bool parentheses = binding(node) < least;
+    put(sink, parentheses ? "(" : "");
+    if (node->op == REQUIREMENT_NOT) {
+        put(sink, "not ");
+        put_tree(sink, requirement, sizes, root - 1, 3);
+    } else {
+        uint32_t operand = root - sizes[root] + 1; /* first node of the first operand's tree */
+        for (uint32_t k = 0; k < node->arity; k++) {
+            uint32_t end =
+                operand; /* the root whose tree begins at `operand` and is a direct operand */
+            for (uint32_t i = operand; i < root; i++) {
+                end = i - sizes[i] + 1 == operand ? i : end;
+            }
+            put(sink, k == 0 ? "" : node->op == REQUIREMENT_AND ? " and " : " or ");
+            put_tree(sink, requirement, sizes, end, binding(node) + 1);
+            operand = end + 1;
+        }
+    }
+    put(sink, parentheses ? ")" : "");
+}
+
+bool requirement_text(const struct requirement *requirement, char *ret_text, size_t capacity)
+{
+    struct sink sink = {.text = ret_text, .capacity = capacity};
+    if (capacity == 0) {
+        return false;
+    }
+    ret_text[0] = '\0';
+    if (requirement->count == 0) {
+        put(&sink, "any");
+        return !sink.full;
+    }
+    uint32_t sizes[REQUIREMENT_NODES_MAX];
+    if (!measure(requirement, sizes)) {
+        return false;
+    }
+    put_tree(&sink, requirement, sizes, requirement->count - 1, 0);
+    return !sink.full;
+}

@@ -1,0 +1,318 @@
+#include "formats/job.h"
+
+#include "base/cleanup.h"
+#include "formats/limits.h"
+#include "formats/requirement.h"
+#include "protocol/limits.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct job_file *parse(const char *text, struct problem *ret_problem)
+{
+    return job_file_parse(text, strlen(text), "job.yaml", ret_problem);
+}
+
+static void check_refused(const char *text, const char *wanted)
+{
+    struct problem problem = {"nothing"};
+    struct job_file *job = parse(text, &problem);
+    ck_assert_msg(job == NULL, "taken: %s", text);
+    ck_assert_str_eq(problem.text, wanted);
+}
+
+START_TEST(a_whole_job_is_read)
+{
+    struct problem problem;
+    CLEANUP(job_file_destroy)
+    struct job_file *job =
+        parse("name: thumbnails\n"
+              "budget: 2.00\n"
+              "cap: 0.12\n"
+              "needs: {kind: cpu, memory: 2GiB}\n"
+              "slots: 2\n"
+              "at_most: 64\n"
+              "each: [photos/*.jpg, more/*.jpg]\n"
+              "files: [profile.icc]\n"
+              "image: tools.tar\n"
+              "run: [convert, \"{in}\", -resize, 800x, \"{out}\"]\n"
+              "env: {OMP_NUM_THREADS: 1, LANG: C}\n"
+              "stdin: \"{in}\"\n"
+              "outputs: [\"{out}\"]\n"
+              "limit: 10m\n"
+              "term: 20m\n"
+              "expect: 1.5s\n"
+              "limits: {cpu: 5m, memory: 1GiB, disk: 10GB, processes: 8, output: 1MB}\n"
+              "verify: none\n"
+              "retries: 2\n"
+              "error_limit: 10\n",
+              &problem);
+    ck_assert_msg(job != NULL, "%s", problem.text);
+    ck_assert_str_eq(job->name, "thumbnails");
+    ck_assert_int_eq(job->budget_micro, 2000000);
+    ck_assert_int_eq(job->cap_micro, 120000);
+    char needs[128];
+    ck_assert(requirement_text(&job->needs, needs, sizeof needs));
+    ck_assert_str_eq(needs, "kind = cpu and memory >= 2GiB");
+    ck_assert_uint_eq(job->slots, 2);
+    ck_assert_uint_eq(job->at_most, 64);
+    ck_assert_int_eq(job->source, TEMPLATE_EACH);
+    ck_assert_uint_eq(job->each.count, 2);
+    ck_assert_str_eq(job->each.items[1], "more/*.jpg");
+    ck_assert_uint_eq(job->files.count, 1);
+    ck_assert_str_eq(job->image, "tools.tar");
+    ck_assert_uint_eq(job->run.count, 5);
+    ck_assert_str_eq(job->run.items[3], "800x");
+    ck_assert_uint_eq(job->env_count, 2);
+    ck_assert_str_eq(job->env[0].name, "OMP_NUM_THREADS");
+    ck_assert_str_eq(job->env[0].value, "1");
+    ck_assert_str_eq(job->standard_input, "{in}");
+    ck_assert_uint_eq(job->outputs.count, 1);
+    ck_assert_int_eq(job->limit_ms, 600000);
+    ck_assert_int_eq(job->term_ms, 1200000);
+    ck_assert_int_eq(job->expect_ms, 1500);
+    ck_assert_int_eq(job->limits.cpu_ms, 300000);
+    ck_assert_int_eq(job->limits.memory_bytes, INT64_C(1) << 30);
+    ck_assert_int_eq(job->limits.disk_bytes, INT64_C(10000000000));
+    ck_assert_uint_eq(job->limits.processes, 8);
+    ck_assert_int_eq(job->limits.output_bytes, 1000000);
+    ck_assert_str_eq(job->verify, "none");
+    ck_assert_uint_eq(job->retries, 2);
+    ck_assert_int_eq(job->error_limit, 10);
+}
+END_TEST
+
+START_TEST(a_job_needs_no_more_than_a_program)
+{
+    struct problem problem;
+    CLEANUP(job_file_destroy) struct job_file *job = parse("run: [/usr/bin/xz]\n", &problem);
+    ck_assert_msg(job != NULL, "%s", problem.text);
+    ck_assert_str_eq(job->name, "xz");
+    ck_assert_int_eq(job->budget_micro, JOB_ABSENT);
+    ck_assert_int_eq(job->cap_micro, JOB_ABSENT);
+    ck_assert_uint_eq(job->needs.count, 0);
+    ck_assert_uint_eq(job->slots, 1);
+    ck_assert_uint_eq(job->at_most, 0);
+    ck_assert_int_eq(job->source, TEMPLATE_ONE);
+    ck_assert_ptr_null(job->lines);
+    ck_assert_ptr_null(job->image);
+    ck_assert_ptr_null(job->standard_input);
+    ck_assert_int_eq(job->limit_ms, JOB_LIMIT_MS_DEFAULT);
+    ck_assert_int_eq(job->term_ms, JOB_LIMIT_MS_DEFAULT);
+    ck_assert_int_eq(job->expect_ms, JOB_ABSENT);
+    ck_assert_int_eq(job->limits.memory_bytes, 0);
+    ck_assert_str_eq(job->verify, "none");
+    ck_assert_int_eq(job->error_limit, JOB_ABSENT);
+}
+END_TEST
+
+START_TEST(arrays_and_lines_make_subtasks_too)
+{
+    CLEANUP(job_file_destroy)
+    struct job_file *array = parse("array: 1-100:2\nrun: [seq, \"{index}\"]\n", NULL);
+    ck_assert_ptr_nonnull(array);
+    ck_assert_int_eq(array->source, TEMPLATE_ARRAY);
+    ck_assert_int_eq(range_count(&array->array), 50);
+    CLEANUP(job_file_destroy)
+    struct job_file *lines =
+        parse("{\"lines\": \"list.txt\", \"run\": [\"echo\", \"{line}\"]}", NULL);
+    ck_assert_ptr_nonnull(lines);
+    ck_assert_int_eq(lines->source, TEMPLATE_LINES);
+    ck_assert_str_eq(lines->lines, "list.txt");
+}
+END_TEST
+
+START_TEST(mistyped_keys_and_units_name_line_and_nearest)
+{
+    check_refused("run: [a]\nbugdet: 2\n",
+                  "job.yaml:2: unknown key \"bugdet\"; did you mean \"budget\"?");
+    check_refused("run: [a]\nlimits: {memroy: 1GiB}\n",
+                  "job.yaml:2: unknown key \"memroy\"; did you mean \"memory\"?");
+    check_refused("run: [a]\nneeds: {memroy: 1GiB}\n",
+                  "job.yaml:2: unknown key \"memroy\"; did you mean \"memory\"?");
+    check_refused("run: [a]\nneeds: {memory: 2G}\n",
+                  "job.yaml:2: memory: \"2G\" has an unknown unit; known are B, kB, MB, GB, TB, "
+                  "PB, KiB, MiB, GiB, TiB, PiB");
+    check_refused("run: [a]\nneeds: kind = cpu and memry > 1\n",
+                  "job.yaml:2: needs: unknown field \"memry\"; did you mean \"memory\"?");
+    check_refused("run: [a]\nlimit: 10\n",
+                  "job.yaml:2: limit: \"10\" has no unit; write for example 90s, 10m or 1h30m");
+    check_refused("run: [a]\nbudget: 0.0000001\n",
+                  "job.yaml:2: budget: \"0.0000001\" is finer than the smallest step, 0.000001 (6 "
+                  "decimals)");
+    check_refused("run: [a]\nbudget: -1\n",
+                  "job.yaml:2: budget: -1.00 is too small; the least is 0.00");
+    check_refused("run: [a]\nslots: 0\n", "job.yaml:2: slots: 0 is too small; the least is 1");
+    check_refused("run: [a]\narray: 5-1\n",
+                  "job.yaml:2: array: the range \"5-1\" runs backwards; write "
+                  "the smaller number first");
+    check_refused("run: [a]\nrun: [b]\n",
+                  "job.yaml:2: key \"run\" is given twice, first on line 1");
+}
+END_TEST
+
+START_TEST(wrong_shapes_say_what_to_write)
+{
+    check_refused("", "job.yaml:1: \"run:\" is missing");
+    check_refused("- run\n", "job.yaml:1: a map (key: value) is needed here, not a list");
+    check_refused(
+        "run: xz -9\n",
+        "job.yaml:1: run: write a list, one argument each, as in [xz, -9, \"{in}\"]; no shell "
+        "reads it (for one, write [sh, -c, \"...\"])");
+    check_refused("run: []\n",
+                  "job.yaml:1: run: the program is missing, as in run: [xz, -9, \"{in}\"]");
+    check_refused("run: [\"{in}\"]\neach: a\n",
+                  "job.yaml:1: run: the program itself must be a plain name");
+    check_refused("run: [a, ~]\n",
+                  "job.yaml:1: run: the value is missing (an empty text is written \"\")");
+    check_refused("run: [a]\nenv: [A=1]\n",
+                  "job.yaml:2: env: a map (key: value) is needed here, not a list");
+    check_refused("run: [a]\nenv:\n  1X: a\n",
+                  "job.yaml:3: 1X: \"1X\" is not the name of a variable: "
+                  "letters, digits and _, at most 128");
+    check_refused("run: [a]\neach: []\n", "job.yaml:2: each: at least one pattern is needed");
+    check_refused("run: [a]\neach: [\"\"]\n", "job.yaml:2: each: an empty name");
+    check_refused("run: [a]\nname: \"\"\n", "job.yaml:2: name: an empty name");
+    check_refused("run: [a]\nname: \"a\\nb\"\n",
+                  "job.yaml:2: name: control characters do not belong in a name");
+}
+END_TEST
+
+START_TEST(what_is_not_there_yet_is_refused_not_ignored)
+{
+    static const char *const names[] = {"model", "tasks", "objective", "deadline", "matmul", "llm"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char text[64];
+        char wanted[160];
+        (void)snprintf(text, sizeof text, "name: x\n%s: y\n", names[i]);
+        (void)snprintf(
+            wanted, sizeof wanted,
+            "job.yaml:2: %s: not available yet; this version runs one program per subtask "
+            "(run:)",
+            names[i]);
+        check_refused(text, wanted);
+    }
+    check_refused("run: [a]\nverify: adaptive\n",
+                  "job.yaml:2: verify: \"adaptive\" is not available yet; only \"none\" is");
+    check_refused("run: [a]\nverify: quorum 2/3\n",
+                  "job.yaml:2: verify: \"quorum\" is not available yet; only \"none\" is");
+    check_refused("run: [a]\nverify: chep\n",
+                  "job.yaml:2: verify: unknown \"chep\"; did you mean \"cheap\"?");
+}
+END_TEST
+
+START_TEST(keys_that_contradict_each_other_are_refused)
+{
+    check_refused("run: [a]\neach: x\narray: 1-2\n",
+                  "job.yaml:3: array: only one of each, array and lines may stand in a job");
+    check_refused("run: [a]\nlines: l\neach: x\n",
+                  "job.yaml:2: lines: only one of each, array and lines may stand in a job");
+    check_refused("array: 1-2\nrun: [a,\n  \"{in}\"]\n",
+                  "job.yaml:3: run: \"{in}\" only has a meaning with `each:`");
+    check_refused("each: x\nrun: [a, \"{inn}\"]\n",
+                  "job.yaml:2: run: unknown placeholder \"{inn}\"; did you mean \"{in}\"?");
+    check_refused("run: [a]\nenv: {A: b, C: \"{x}\"}\n",
+                  "job.yaml:2: C: unknown placeholder \"{x}\"; known are {in} {out} {index} {line} "
+                  "{value}, and \"{{\" for a brace itself");
+    check_refused("run: [a]\nstdin: \"{\"\n",
+                  "job.yaml:2: stdin: a single \"{\"; write \"{{\" for the character itself");
+    check_refused("run: [a]\noutputs: [../x]\n",
+                  "job.yaml:2: outputs: \"../x\" must be a path inside the work folder: relative, "
+                  "without \"..\"");
+    check_refused("run: [a]\noutputs: [/etc/passwd]\n",
+                  "job.yaml:2: outputs: \"/etc/passwd\" must be a path inside the work folder: "
+                  "relative, without \"..\"");
+    check_refused("run: [a]\noutputs:\n- x\n- x\n",
+                  "job.yaml:4: outputs: the same output is given twice");
+    check_refused(
+        "run: [a]\nslots: 4\nat_most: 6\n",
+        "job.yaml:3: at_most: 6 is not a multiple of slots, 4: every subtask takes that many");
+    check_refused("run: [a]\nlimit: 10m\nterm: 5m\n",
+                  "job.yaml:3: term: 5m is shorter than the limit of one subtask, 10m");
+    check_refused("run: [a]\nexpect: 1h\n",
+                  "job.yaml:2: expect: longer than the limit of one subtask, 10m");
+}
+END_TEST
+
+START_TEST(a_job_from_the_command_line_obeys_the_same_rules)
+{
+    struct problem problem;
+    CLEANUP(job_file_destroy) struct job_file *job = job_file_create();
+    ck_assert(!job_file_check(job, &problem));
+    ck_assert_str_eq(problem.text, "run: the program is missing, as in run: [xz, -9, \"{in}\"]");
+    ck_assert(job_strings_add(&job->run, FORMAT_ARGUMENTS, "/bin/echo"));
+    ck_assert(job_strings_add(&job->run, FORMAT_ARGUMENTS, "{line}"));
+    ck_assert(!job_file_check(job, &problem));
+    ck_assert_str_eq(problem.text, "run: \"{line}\" only has a meaning with `lines:`");
+    job->source = TEMPLATE_LINES;
+    ck_assert(!job_file_check(job, &problem));
+    ck_assert_str_eq(problem.text, "lines: the name of a file is needed");
+    ck_assert(job_file_set(&job->lines, "list"));
+    ck_assert(job_file_add_variable(job, "A", "1"));
+    ck_assert(job_file_check(job, &problem));
+    ck_assert_str_eq(job->name, "echo");
+    ck_assert_int_eq(job->term_ms, JOB_LIMIT_MS_DEFAULT);
+    ck_assert(job_file_add_variable(job, "A", "2"));
+    ck_assert(!job_file_check(job, &problem));
+    ck_assert_str_eq(problem.text, "env: \"A\" is given twice");
+}
+END_TEST
+
+START_TEST(lists_have_their_caps)
+{
+    struct job_strings strings = {0};
+    for (int i = 0; i < 5; i++) {
+        ck_assert(job_strings_add(&strings, 5, "x"));
+    }
+    ck_assert(!job_strings_add(&strings, 5, "x"));
+    ck_assert_uint_eq(strings.count, 5);
+    for (size_t i = 0; i < strings.count; i++) {
+        free(strings.items[i]);
+    }
+    free(strings.items);
+
+    CLEANUP(job_file_destroy) struct job_file *job = job_file_create();
+    for (int i = 0; i < FORMAT_VARIABLES; i++) {
+        ck_assert(job_file_add_variable(job, "A", ""));
+    }
+    ck_assert(!job_file_add_variable(job, "A", ""));
+}
+END_TEST
+
+START_TEST(no_cap_is_wider_than_the_wires)
+{
+    ck_assert_int_le(FORMAT_NAME_BYTES, LIMIT_NAME_BYTES);
+    ck_assert_int_le(FORMAT_PATH_BYTES, LIMIT_PATH_BYTES);
+    ck_assert_int_le(FORMAT_ARGUMENT_BYTES, LIMIT_ARGUMENT_BYTES);
+    ck_assert_int_le(FORMAT_ARGUMENTS, LIMIT_ARGUMENTS);
+    ck_assert_int_le(FORMAT_VARIABLES, LIMIT_VARIABLES);
+    ck_assert_int_le(FORMAT_OUTPUTS, LIMIT_OUTPUTS);
+    ck_assert_int_lt(FORMAT_SHARED_FILES, LIMIT_INPUTS);
+    ck_assert_int_le(FORMAT_SUBTASKS, LIMIT_SUBTASKS);
+    ck_assert_int_le(FORMAT_SLOTS, LIMIT_SLOTS);
+    ck_assert_int_le(REQUIREMENT_NODES_MAX, LIMIT_REQUIREMENT_NODES);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("job");
+    TCase *tests = tcase_create("all");
+    tcase_add_test(tests, a_whole_job_is_read);
+    tcase_add_test(tests, a_job_needs_no_more_than_a_program);
+    tcase_add_test(tests, arrays_and_lines_make_subtasks_too);
+    tcase_add_test(tests, mistyped_keys_and_units_name_line_and_nearest);
+    tcase_add_test(tests, wrong_shapes_say_what_to_write);
+    tcase_add_test(tests, what_is_not_there_yet_is_refused_not_ignored);
+    tcase_add_test(tests, keys_that_contradict_each_other_are_refused);
+    tcase_add_test(tests, a_job_from_the_command_line_obeys_the_same_rules);
+    tcase_add_test(tests, lists_have_their_caps);
+    tcase_add_test(tests, no_cap_is_wider_than_the_wires);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

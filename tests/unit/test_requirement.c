@@ -1,0 +1,275 @@
+#include "formats/requirement.h"
+
+#include "base/cleanup.h"
+#include "formats/limits.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_SIZE = 4096 };
+
+static void check_text(const char *text, const char *wanted)
+{
+    struct requirement requirement;
+    struct requirement again;
+    struct problem problem;
+    char canonical[TEXT_SIZE];
+    ck_assert_msg(requirement_parse(text, &requirement, &problem), "%s: %s", text, problem.text);
+    ck_assert_msg(requirement_text(&requirement, canonical, sizeof canonical), "%s", text);
+    ck_assert_str_eq(canonical, wanted);
+    ck_assert(requirement_parse(canonical, &again, &problem));
+    ck_assert_mem_eq(&again, &requirement, sizeof again);
+}
+
+static void check_refused(const char *text, const char *wanted)
+{
+    struct requirement requirement;
+    struct problem problem = {"nothing"};
+    ck_assert_msg(!requirement_parse(text, &requirement, &problem), "taken: %s", text);
+    ck_assert_str_eq(problem.text, wanted);
+}
+
+START_TEST(a_requirement_becomes_a_postfix_tree)
+{
+    struct requirement requirement;
+    ck_assert(requirement_parse("memory >= 2GiB and kind = cpu", &requirement, NULL));
+    ck_assert_uint_eq(requirement.count, 3);
+    ck_assert_int_eq(requirement.nodes[0].op, REQUIREMENT_GE);
+    ck_assert_str_eq(requirement.nodes[0].attribute.name, "memory");
+    ck_assert(!requirement.nodes[0].attribute.is_text);
+    ck_assert_int_eq(requirement.nodes[0].attribute.number, INT64_C(2) << 30);
+    ck_assert_int_eq(requirement.nodes[1].op, REQUIREMENT_EQ);
+    ck_assert(requirement.nodes[1].attribute.is_text);
+    ck_assert_str_eq(requirement.nodes[1].attribute.text, "cpu");
+    ck_assert_int_eq(requirement.nodes[2].op, REQUIREMENT_AND);
+    ck_assert_uint_eq(requirement.nodes[2].arity, 2);
+}
+END_TEST
+
+START_TEST(one_need_has_one_text)
+{
+    check_text("any", "any");
+    check_text("kind=cpu", "kind = cpu");
+    check_text("  kind  =  cpu\n", "kind = cpu");
+    check_text("((kind = cpu))", "kind = cpu");
+    check_text("kind = cpu and (memory >= 2048MiB and cores > 3)",
+               "kind = cpu and memory >= 2GiB and cores > 3");
+    check_text("kind = cpu or kind = gpu and cores > 3", "kind = cpu or kind = gpu and cores > 3");
+    check_text("(kind = cpu or kind = gpu) and cores > 3",
+               "(kind = cpu or kind = gpu) and cores > 3");
+    check_text("kind in (cpu, gpu) and not region = \"eu west\"",
+               "(kind = cpu or kind = gpu) and not region = \"eu west\"");
+    check_text("kind in (cpu)", "kind = cpu");
+    check_text("not (kind = cpu and cores < 2)", "not (kind = cpu and cores < 2)");
+    check_text("not not simulated = true", "not not simulated = true");
+    check_text("region != \"a \\\"b\\\" \\\\\"", "region != \"a \\\"b\\\" \\\\\"");
+    check_text("program = /usr/bin/xz", "program = /usr/bin/xz");
+    check_text("label = and", "label = and");
+    check_text("simulated = false or memory < 1.5GiB", "simulated = false or memory < 1536MiB");
+    check_text("bandwidth >= 100GB and gflops >= 50 and isolation >= 1",
+               "bandwidth >= 100GB and gflops >= 50 and isolation >= 1");
+}
+END_TEST
+
+START_TEST(wrong_texts_say_what_is_wrong)
+{
+    check_refused("", "a field is needed here, as in `memory >= 2GiB`, not the end");
+    check_refused("memroy >= 2GiB", "unknown field \"memroy\"; did you mean \"memory\"?");
+    check_refused("weight > 2",
+                  "unknown field \"weight\"; `man bourse-job` lists those that are known");
+    check_refused("kind = cpuu", "unknown kind \"cpuu\"; did you mean \"cpu\"?");
+    check_refused(
+        "kind = toaster",
+        "unknown kind \"toaster\"; known are cpu, gpu, tpu, lpu, npu, fpga, dsp, webgpu, wasm "
+        "or custom");
+    check_refused("kind > cpu", "kind is not a number: it takes only =, != and in");
+    check_refused("memory >= big",
+                  "memory: \"big\" is not a size; write for example 512MB or 1.5GiB");
+    check_refused("cores >= 2GiB", "cores: \"2GiB\" is not a whole number; write for example 100");
+    check_refused("simulated = yes", "simulated is true or false, not \"yes\"");
+    check_refused("kind", "=, !=, <, <=, >, >= or in is needed after kind, not the end");
+    check_refused("kind =", "a value is needed for kind, not the end");
+    check_refused("kind = = cpu", "a value is needed for kind, not \"=\"");
+    check_refused("kind = cpu gpu", "`and`, `or` or the end is needed here, not \"gpu\"");
+    check_refused("kind = cpu AND cores > 1", "`and`, `or` or the end is needed here, not \"AND\"");
+    check_refused("kind = cpu and", "a field is needed here, as in `memory >= 2GiB`, not the end");
+    check_refused("(kind = cpu", "`and`, `or` or \")\" is needed here, not the end");
+    check_refused("kind = cpu)", "`and`, `or` or the end is needed here, not \")\"");
+    check_refused("kind in cpu", "`in` needs a list, as in `region in (fr, de)`, not \"cpu\"");
+    check_refused("kind in ()", "a value is needed in the list of `in`, not \")\"");
+    check_refused("kind in (cpu gpu)", "\",\" or \")\" is needed in the list of `in`, not \"gpu\"");
+    check_refused("region = \"x", "a quoted text without its end");
+    check_refused("region = \"\"",
+                  "\"\" is not a text for region: 1 to 63 bytes, no control characters");
+    check_refused("region = \"a\x1b\"",
+                  "\"a?\" is not a text for region: 1 to 63 bytes, no control characters");
+    check_refused("kind & cpu", "nothing begins with \"& cpu\"");
+    check_refused("kind = cpu && x", "nothing begins with \"&& x\"");
+    check_refused("any and kind = cpu", "`and`, `or` or the end is needed here, not \"and\"");
+}
+END_TEST
+
+START_TEST(depth_and_size_are_capped)
+{
+    struct problem problem;
+    struct requirement requirement;
+    char text[FORMAT_REQUIREMENT_BYTES + 2];
+    size_t length = 0;
+    for (int i = 0; i < FORMAT_REQUIREMENT_DEPTH; i++) {
+        text[length++] = '(';
+    }
+    length += (size_t)sprintf(text + length, "kind = cpu");
+    for (int i = 0; i < FORMAT_REQUIREMENT_DEPTH; i++) {
+        text[length++] = ')';
+    }
+    text[length] = '\0';
+    ck_assert(requirement_parse(text, &requirement, &problem));
+    memset(text, '(', 8000);
+    text[8000] = '\0';
+    check_refused(text, "nested deeper than 16");
+    text[0] = '\0';
+    for (int i = 0; i < 1000; i++) {
+        memcpy(text + 4 * i, "not ", 5);
+    }
+    check_refused(text, "nested deeper than 16");
+
+    length = (size_t)sprintf(text, "cores in (0");
+    for (int i = 1; i < REQUIREMENT_NODES_MAX; i++) {
+        length += (size_t)sprintf(text + length, ", %d", i);
+    }
+    (void)sprintf(text + length, ")");
+    check_refused(text, "more than 64 conditions");
+
+    memset(text, ' ', FORMAT_REQUIREMENT_BYTES + 1);
+    text[FORMAT_REQUIREMENT_BYTES + 1] = '\0';
+    check_refused(text, "the requirement has more than 8192 bytes");
+    memset(text, 'a', 64);
+    text[64] = '\0';
+    check_refused(text, "a word of more than 63 bytes");
+}
+END_TEST
+
+static bool read_yaml(const char *text, struct requirement *ret, struct problem *ret_problem)
+{
+    CLEANUP(yaml_close) struct yaml_file *file = yaml_open(text, strlen(text), "f", ret_problem);
+    ck_assert_ptr_nonnull(file);
+    requirement_read(yaml_key(yaml_root(file), "needs"), ret);
+    return yaml_finished(file, ret_problem);
+}
+
+static void check_map(const char *text, const char *wanted)
+{
+    struct requirement requirement;
+    struct problem problem;
+    char canonical[TEXT_SIZE];
+    ck_assert_msg(read_yaml(text, &requirement, &problem), "%s", problem.text);
+    ck_assert(requirement_text(&requirement, canonical, sizeof canonical));
+    ck_assert_str_eq(canonical, wanted);
+}
+
+static void check_map_refused(const char *text, const char *wanted)
+{
+    struct requirement requirement;
+    struct problem problem = {"nothing"};
+    ck_assert_msg(!read_yaml(text, &requirement, &problem), "taken: %s", text);
+    ck_assert_str_eq(problem.text, wanted);
+    ck_assert_uint_eq(requirement.count, 0);
+}
+
+START_TEST(a_map_holds_with_all_its_entries)
+{
+    check_map("a: 1", "any");
+    check_map("needs: {}", "any");
+    check_map("needs: kind = cpu", "kind = cpu");
+    check_map("needs: {kind: cpu}", "kind = cpu");
+    check_map("needs: {kind: cpu, memory: 2GiB, isolation: 1}",
+              "kind = cpu and memory >= 2GiB and isolation >= 1");
+    check_map("needs: {region: [fr, de], cores: \"< 64\", simulated: true}",
+              "(region = fr or region = de) and cores < 64 and simulated = true");
+    check_map("needs: {cores: [4, 8]}", "cores = 4 or cores = 8");
+    check_map("needs: {region: \"!= x y\", model: [one]}", "region != \"x y\" and model = one");
+    check_map("needs: {memory: =4GiB}", "memory = 4GiB");
+}
+END_TEST
+
+START_TEST(wrong_maps_are_refused_where_they_stand)
+{
+    check_map_refused("needs: {knd: cpu}", "f:1: unknown key \"knd\"; did you mean \"kind\"?");
+    check_map_refused("needs:\n  kind: cpuu",
+                      "f:2: kind: unknown kind \"cpuu\"; did you mean \"cpu\"?");
+    check_map_refused("needs: {kind: []}", "f:1: kind: an empty list: nothing could ever fit");
+    check_map_refused("needs: {kind: \"> cpu\"}",
+                      "f:1: kind: kind is not a number: it takes only =, != and in");
+    check_map_refused("needs: {kind: {a: b}}",
+                      "f:1: kind: a single value is needed here, not a map of keys");
+    check_map_refused("needs: [cpu]", "f:1: needs: a single value is needed here, not a list");
+    check_map_refused("needs: \"\"",
+                      "f:1: needs: a field is needed here, as in `memory >= 2GiB`, not the end");
+    check_map_refused("needs:", "f:1: needs: the value is missing (an empty text is written \"\")");
+}
+END_TEST
+
+START_TEST(trees_of_a_peer_are_checked_before_they_are_printed)
+{
+    char text[64];
+    struct requirement requirement = {.count = 1};
+    ck_assert(!requirement_text(&requirement, text, sizeof text)); /* op 0 */
+    requirement.nodes[0].op = REQUIREMENT_NOT;
+    ck_assert(!requirement_text(&requirement, text, sizeof text)); /* no operand */
+    requirement.nodes[0].op = REQUIREMENT_AND;
+    ck_assert(!requirement_text(&requirement, text, sizeof text));
+    requirement.nodes[0] =
+        (struct requirement_node){.op = REQUIREMENT_EQ, .attribute = {.name = "hue", .number = -7}};
+    ck_assert(requirement_text(&requirement, text, sizeof text)); /* a field of a later version */
+    ck_assert_str_eq(text, "hue = -7");
+    requirement.nodes[1] = requirement.nodes[0];
+    requirement.count = 2;
+    ck_assert(!requirement_text(&requirement, text, sizeof text)); /* two roots */
+    requirement.nodes[2] = (struct requirement_node){.op = REQUIREMENT_AND, .arity = 3};
+    requirement.count = 3;
+    ck_assert(!requirement_text(&requirement, text, sizeof text));
+    requirement.nodes[2].arity = 2;
+    ck_assert(requirement_text(&requirement, text, sizeof text));
+    ck_assert(!requirement_text(&requirement, text, 10));
+    requirement.count = REQUIREMENT_NODES_MAX + 1;
+    ck_assert(!requirement_text(&requirement, text, sizeof text));
+    ck_assert(requirement_node_text(&requirement.nodes[0], text, sizeof text));
+    ck_assert(!requirement_node_text(&requirement.nodes[2], text, sizeof text));
+}
+END_TEST
+
+START_TEST(a_chain_as_long_as_a_tree_may_be_prints)
+{
+    struct requirement requirement = {.count = REQUIREMENT_NODES_MAX};
+    requirement.nodes[0] = (struct requirement_node){.op = REQUIREMENT_EQ,
+                                                     .attribute = {.name = "cores", .number = 1}};
+    for (int i = 1; i < REQUIREMENT_NODES_MAX; i++) {
+        requirement.nodes[i].op = REQUIREMENT_NOT;
+    }
+    char text[TEXT_SIZE];
+    ck_assert(requirement_text(&requirement, text, sizeof text));
+    ck_assert_uint_eq(strlen(text), 4 * (REQUIREMENT_NODES_MAX - 1) + strlen("cores = 1"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("requirement");
+    TCase *tests = tcase_create("all");
+    tcase_add_test(tests, a_requirement_becomes_a_postfix_tree);
+    tcase_add_test(tests, one_need_has_one_text);
+    tcase_add_test(tests, wrong_texts_say_what_is_wrong);
+    tcase_add_test(tests, depth_and_size_are_capped);
+    tcase_add_test(tests, a_map_holds_with_all_its_entries);
+    tcase_add_test(tests, wrong_maps_are_refused_where_they_stand);
+    tcase_add_test(tests, trees_of_a_peer_are_checked_before_they_are_printed);
+    tcase_add_test(tests, a_chain_as_long_as_a_tree_may_be_prints);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

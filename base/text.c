@@ -242,7 +242,7 @@ const char *text_nearest(const char *text, const char *const *names, size_t coun
         if (distance <= limit) {
             nearest = names[i];
             limit = distance == 0 ? 0 : distance - 1;
-            if (distance <= 1) {
+            if (distance == 0) {
                 break;
             }
         }

@@ -231,6 +231,11 @@ uint32_t book_cell_count(const struct book *book)
     return book->cell_count;
 }
 
+uint32_t book_class_count(const struct book *book)
+{
+    return book->class_count;
+}
+
 const struct attribute *book_cell_attributes(const struct book *book, uint32_t cell, size_t *ret_count)
 {
     assert(cell < book->cell_count);

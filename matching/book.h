@@ -40,6 +40,7 @@ enum book_status book_cell(struct book *book, const struct attribute *attributes
 enum book_status book_class(struct book *book, const struct requirement *requirement, uint32_t *ret_class);
 bool book_class_accepts(const struct book *book, uint32_t class_id, uint32_t cell);
 uint32_t book_cell_count(const struct book *book);
+uint32_t book_class_count(const struct book *book);
 const struct attribute *book_cell_attributes(const struct book *book, uint32_t cell, size_t *ret_count);
 const struct requirement *book_class_requirement(const struct book *book, uint32_t class_id);
 /* Whether attributes satisfy a requirement (well formed). The one place that decides. */

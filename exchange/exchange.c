@@ -1,0 +1,473 @@
+#include "exchange/state.h"
+
+#include "base/checked.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct exchange_limits exchange_limits_default(void)
+{
+    return (struct exchange_limits){
+        .accounts = 100000,
+        .invitations = 10000,
+        .ids_per_account = 65536,
+        .devices_per_provider = 1024,
+        .asks = 65536,
+        .jobs = 65536,
+        .jobs_per_account = 1024,
+        .leases = 262144,
+        .attempts = 1 << 20,
+        .subtasks = 20000000,
+        .cells = 4096,
+        .classes = 4096,
+    };
+}
+
+struct exchange *exchange_create(const struct exchange_limits *limits)
+{
+    struct exchange *exchange = calloc(1, sizeof *exchange);
+    if (exchange == NULL) {
+        return NULL;
+    }
+    exchange->limits = *limits;
+    exchange->members_by_key = table_of(offsetof(struct member, key), sizeof(struct key32));
+    exchange->invitations = table_of(offsetof(struct invitation, token_hash), sizeof(struct hash32));
+    exchange->ids = table_of(offsetof(struct id_entry, key), sizeof(struct id_key));
+    exchange->devices = table_of(offsetof(struct device, key), sizeof(struct device_key));
+    exchange->asks = table_of(offsetof(struct ask, order), sizeof(struct id128));
+    exchange->jobs = table_of(offsetof(struct job, id), sizeof(struct id128));
+    exchange->leases = table_of(offsetof(struct lease, id), sizeof(uint64_t));
+    struct list_link *lists[] = {
+        &exchange->id_ages,      &exchange->invitation_list, &exchange->provider_list, &exchange->job_list,
+        &exchange->wanting_asks, &exchange->wanting_jobs,    &exchange->refills,       &exchange->reports,
+        &exchange->dirty,
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        list_init(lists[i]);
+    }
+    uint32_t orders = limits->asks + limits->jobs;
+    exchange->accounts = accounts_create();
+    exchange->book = book_create((struct book_limits){orders, limits->cells, limits->classes});
+    exchange->free_handles = calloc(orders, sizeof *exchange->free_handles);
+    exchange->orders_by_handle = calloc(orders, sizeof *exchange->orders_by_handle);
+    if (exchange->accounts == NULL || exchange->book == NULL || exchange->free_handles == NULL ||
+        exchange->orders_by_handle == NULL) {
+        exchange_destroy(&exchange);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < orders; i++) {
+        exchange->free_handles[i] = orders - 1 - i;
+    }
+    exchange->free_handle_count = orders;
+    exchange->next_lease = 1;
+    exchange->sequence = 1;
+    exchange->next_order = 1;
+    track(exchange, &exchange->tracked, RECORD_MARKET);
+    return exchange;
+}
+
+static void destroy_providers(struct exchange *exchange)
+{
+    while (!list_empty(&exchange->provider_list)) {
+        struct provider *provider = LIST_ELEMENT(exchange->provider_list.next, struct provider, all);
+        while (!list_empty(&provider->devices)) {
+            struct device *device = LIST_ELEMENT(provider->devices.next, struct device, of_provider);
+            list_remove(&device->of_provider);
+            free(device->ask);
+            free(device);
+        }
+        list_remove(&provider->all);
+        free(provider);
+    }
+}
+
+static void destroy_jobs(struct exchange *exchange)
+{
+    while (!list_empty(&exchange->job_list)) {
+        struct job *job = LIST_ELEMENT(exchange->job_list.next, struct job, all);
+        list_remove(&job->all);
+        while (!list_empty(&job->leases)) {
+            struct lease *lease = LIST_ELEMENT(job->leases.next, struct lease, of_job);
+            list_remove(&lease->of_job);
+            while (!list_empty(&lease->attempts)) {
+                struct attempt *attempt = LIST_ELEMENT(lease->attempts.next, struct attempt, of_lease);
+                list_remove(&attempt->of_lease);
+                free(attempt);
+            }
+            free(lease->lanes);
+            free(lease);
+        }
+        for (uint32_t i = 0; job->pages != NULL && i <= (job->subtasks - 1) / PAGE_SUBTASKS; i++) {
+            free(job->pages[i]);
+        }
+        free(job->pages);
+        free(job);
+    }
+}
+
+void exchange_destroy(struct exchange **self)
+{
+    struct exchange *exchange = *self;
+    if (exchange == NULL) {
+        return;
+    }
+    destroy_jobs(exchange);
+    destroy_providers(exchange);
+    while (!list_empty(&exchange->invitation_list)) {
+        struct invitation *invitation = LIST_ELEMENT(exchange->invitation_list.next, struct invitation, all);
+        list_remove(&invitation->all);
+        free(invitation);
+    }
+    while (!list_empty(&exchange->id_ages)) {
+        struct id_entry *entry = LIST_ELEMENT(exchange->id_ages.next, struct id_entry, age);
+        list_remove(&entry->age);
+        free(entry);
+    }
+    for (uint32_t i = 0; i < exchange->member_count; i++) {
+        free(exchange->members[i]);
+    }
+    free(exchange->members);
+    struct table *tables[] = {&exchange->members_by_key, &exchange->invitations, &exchange->ids,  &exchange->devices,
+                              &exchange->asks,           &exchange->jobs,        &exchange->leases};
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        table_fini(tables[i]);
+    }
+    accounts_destroy(&exchange->accounts);
+    book_destroy(&exchange->book);
+    free(exchange->free_handles);
+    free(exchange->orders_by_handle);
+    free(exchange->timers);
+    free(exchange);
+    *self = NULL;
+}
+
+/* ---------------------------------------------------------------- effects */
+
+void exchange_effects_clear(struct exchange_effects *effects)
+{
+    effects->count = 0;
+}
+
+void exchange_effects_fini(struct exchange_effects *effects)
+{
+    free(effects->items);
+    *effects = (struct exchange_effects){0};
+}
+
+struct exchange_effect *emit(struct exchange *exchange, enum exchange_effect_type type, uint32_t account)
+{
+    struct exchange_effects *effects = exchange->effects;
+    if (effects->count == effects->capacity) {
+        size_t capacity = effects->capacity == 0 ? 64 : 2 * effects->capacity;
+        struct exchange_effect *items = realloc(effects->items, capacity * sizeof *items);
+        if (items == NULL) {
+            exchange->is_out_of_memory = true;
+            exchange->spare = (struct exchange_effect){.type = type, .account = account};
+            return &exchange->spare;
+        }
+        effects->items = items;
+        effects->capacity = capacity;
+    }
+    struct exchange_effect *effect = &effects->items[effects->count++];
+    memset(effect, 0, sizeof *effect);
+    effect->type = type;
+    effect->account = account;
+    return effect;
+}
+
+struct ledger_record *emit_ledger(struct exchange *exchange, enum ledger_kind kind)
+{
+    struct exchange_effect *effect = emit(exchange, EFFECT_LEDGER, EXCHANGE_NO_ACCOUNT);
+    effect->ledger.kind = kind;
+    effect->ledger.log_index = exchange->index;
+    effect->ledger.log_time_ns = exchange->now_ns;
+    return &effect->ledger;
+}
+
+void reject(struct exchange *exchange, uint32_t code, const char *field, int64_t value, int64_t limit)
+{
+    struct exchange_effect *effect = emit(exchange, EFFECT_REJECT, exchange->command->account);
+    effect->origin = exchange->command->origin;
+    effect->id = exchange->command->id;
+    effect->reject = (struct exchange_reject){.code = code, .field = field, .value = value, .limit = limit};
+    exchange->is_rejected = true;
+}
+
+void report_job(struct exchange *exchange, struct job *job)
+{
+    if (!job->is_reported) {
+        job->is_reported = true;
+        list_append(&exchange->reports, &job->report);
+    }
+}
+
+static void flush_reports(struct exchange *exchange)
+{
+    while (!list_empty(&exchange->reports)) {
+        struct job *job = LIST_ELEMENT(exchange->reports.next, struct job, report);
+        list_remove(&job->report);
+        job->is_reported = false;
+        emit(exchange, EFFECT_JOB, job->owner)->id = job->id;
+    }
+}
+
+/* ---------------------------------------------------------------- small shared things */
+
+void *allocate(struct exchange *exchange, size_t size)
+{
+    void *memory = calloc(1, size);
+    if (memory == NULL) {
+        exchange->is_out_of_memory = true;
+    }
+    return memory;
+}
+
+void copy_name(char ret_name[EXCHANGE_NAME_SIZE], const char *name)
+{
+    size_t length = strnlen(name, EXCHANGE_NAME_SIZE - 1);
+    memset(ret_name, 0, EXCHANGE_NAME_SIZE);
+    memcpy(ret_name, name, length);
+}
+
+uint32_t handle_take(struct exchange *exchange, void *order)
+{
+    if (exchange->free_handle_count == 0) {
+        return BOOK_NONE;
+    }
+    uint32_t handle = exchange->free_handles[--exchange->free_handle_count];
+    exchange->orders_by_handle[handle] = order;
+    return handle;
+}
+
+void handle_give(struct exchange *exchange, uint32_t handle)
+{
+    assert(exchange->orders_by_handle[handle] != NULL);
+    exchange->orders_by_handle[handle] = NULL;
+    exchange->free_handles[exchange->free_handle_count++] = handle;
+}
+
+struct member *member_by_number(const struct exchange *exchange, uint32_t number)
+{
+    return number < exchange->member_count ? exchange->members[number] : NULL;
+}
+
+struct member *sender(const struct exchange *exchange)
+{
+    return member_by_number(exchange, exchange->command->account);
+}
+
+/* ---------------------------------------------------------------- ids (D7) */
+
+void ids_expire(struct exchange *exchange)
+{
+    while (!list_empty(&exchange->id_ages)) {
+        struct id_entry *entry = LIST_ELEMENT(exchange->id_ages.next, struct id_entry, age);
+        if (entry->log_time_ns > exchange->now_ns - ID_AGE_NS - ID_AHEAD_NS) {
+            return;
+        }
+        struct member *member = member_by_number(exchange, entry->key.account);
+        member->ids--;
+        touch(exchange, &member->tracked);
+        table_remove(&exchange->ids, &entry->key);
+        list_remove(&entry->age);
+        untrack(exchange, &entry->tracked);
+        free(entry);
+    }
+}
+
+static void remember_id(struct exchange *exchange, uint32_t account)
+{
+    const struct exchange_command *command = exchange->command;
+    struct member *member = member_by_number(exchange, account);
+    struct id_entry *entry = allocate(exchange, sizeof *entry);
+    if (entry == NULL) {
+        return;
+    }
+    entry->key = (struct id_key){.id = command->id, .account = account};
+    entry->body = command->body;
+    entry->index = exchange->index;
+    entry->log_time_ns = exchange->now_ns;
+    if (!table_insert(&exchange->ids, entry)) {
+        exchange->is_out_of_memory = true;
+        free(entry);
+        return;
+    }
+    list_append(&exchange->id_ages, &entry->age);
+    track(exchange, &entry->tracked, RECORD_ID);
+    member->ids++;
+    touch(exchange, &member->tracked);
+}
+
+static void accept(struct exchange *exchange, uint64_t index, bool repeated)
+{
+    struct exchange_effect *effect = emit(exchange, EFFECT_ACCEPT, exchange->command->account);
+    effect->origin = exchange->command->origin;
+    effect->id = exchange->command->id;
+    effect->index = index;
+    effect->repeated = repeated;
+}
+
+/* Results and statements are idempotent by what they say, and frequent: they stay out of the id table. */
+static bool keeps_id(enum exchange_command_type type)
+{
+    return type != EXCHANGE_RESULTS && type != EXCHANGE_STATEMENT;
+}
+
+/* True when the command may go on. */
+static bool pass_id(struct exchange *exchange)
+{
+    const struct exchange_command *command = exchange->command;
+    struct id_key key = {.id = command->id, .account = command->account};
+    const struct id_entry *known = table_find(&exchange->ids, &key);
+    if (known != NULL) {
+        if (hash32_equal(&known->body, &command->body)) {
+            accept(exchange, known->index, true);
+        } else {
+            reject(exchange, XREJECT_ID_REUSED, "id", 0, 0);
+        }
+        return false;
+    }
+    int64_t created_ns;
+    if (!checked_mul(command->created_ms, NS_PER_MS, &created_ns) || created_ns < exchange->now_ns - ID_AGE_NS ||
+        created_ns > exchange->now_ns + ID_AHEAD_NS) {
+        reject(exchange, XREJECT_ID_EXPIRED, "created_ms", command->created_ms, exchange->now_ns / NS_PER_MS);
+        return false;
+    }
+    const struct member *member = sender(exchange);
+    if (member != NULL && member->ids >= exchange->limits.ids_per_account) {
+        reject(exchange, XREJECT_ID_TABLE_FULL, "id", member->ids, exchange->limits.ids_per_account);
+        return false;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- one step */
+
+static bool is_from_broker(enum exchange_command_type type)
+{
+    return type == EXCHANGE_GENESIS || type == EXCHANGE_TICK || type == EXCHANGE_SUSPECT ||
+           type == EXCHANGE_RETURNED || type == EXCHANGE_GOODBYE;
+}
+
+static void apply_from_broker(struct exchange *exchange, const struct exchange_command *command)
+{
+    if (command->type == EXCHANGE_GENESIS) {
+        if (!exchange->has_genesis) {
+            apply_genesis(exchange, &command->genesis);
+        }
+    } else if (command->type == EXCHANGE_SUSPECT) {
+        apply_suspect(exchange, command->provider);
+    } else if (command->type == EXCHANGE_RETURNED) {
+        apply_returned(exchange, command->provider);
+    } else if (command->type == EXCHANGE_GOODBYE) {
+        apply_goodbye(exchange, command->provider);
+    }
+}
+
+static void apply_message(struct exchange *exchange, const struct exchange_command *command)
+{
+    switch (command->type) {
+    case EXCHANGE_JOIN:
+        apply_join(exchange, &command->join);
+        break;
+    case EXCHANGE_MINT:
+        apply_mint(exchange, &command->mint);
+        break;
+    case EXCHANGE_INVITE:
+        apply_invite(exchange, &command->invite);
+        break;
+    case EXCHANGE_FREEZE:
+        apply_freeze(exchange, &command->freeze);
+        break;
+    case EXCHANGE_HALT:
+        apply_halt(exchange, &command->halt);
+        break;
+    case EXCHANGE_ADVERTISE:
+        apply_advertise(exchange, &command->advertise);
+        break;
+    case EXCHANGE_ASK:
+        apply_ask(exchange, &command->ask);
+        break;
+    case EXCHANGE_CANCEL_ORDER:
+        apply_cancel_order(exchange, &command->cancel_order);
+        break;
+    case EXCHANGE_STATEMENT:
+        apply_statement(exchange, &command->statement);
+        break;
+    case EXCHANGE_RESULTS:
+        apply_results(exchange, &command->results);
+        break;
+    case EXCHANGE_SUBMIT:
+        apply_submit(exchange, &command->submit);
+        break;
+    case EXCHANGE_CANCEL_JOB:
+        apply_cancel_job(exchange, &command->cancel_job);
+        break;
+    case EXCHANGE_GENESIS:
+    case EXCHANGE_TICK:
+    case EXCHANGE_SUSPECT:
+    case EXCHANGE_RETURNED:
+    case EXCHANGE_GOODBYE:
+        break; /* the broker's own: apply_from_broker */
+    }
+}
+
+/* A frozen account may still say what it holds and hand in results: the work was done. */
+static bool frozen_may(enum exchange_command_type type)
+{
+    return type == EXCHANGE_RESULTS || type == EXCHANGE_STATEMENT;
+}
+
+static void step_message(struct exchange *exchange, const struct exchange_command *command)
+{
+    const struct member *member = sender(exchange);
+    bool is_anonymous = member == NULL || command->account < ACCOUNT_FIRST_USER;
+    if (is_anonymous && command->type != EXCHANGE_JOIN) {
+        reject(exchange, XREJECT_ROLE, "account", 0, 0);
+        return;
+    }
+    if (member != NULL && member->is_frozen && !frozen_may(command->type)) {
+        reject(exchange, XREJECT_FROZEN, "account", 0, 0);
+        return;
+    }
+    if (keeps_id(command->type) && !pass_id(exchange)) {
+        return;
+    }
+    exchange->accept_as = command->account;
+    apply_message(exchange, command);
+    if (!exchange->is_rejected) {
+        if (keeps_id(command->type)) {
+            remember_id(exchange, exchange->accept_as);
+        }
+        accept(exchange, exchange->index, false);
+    }
+}
+
+enum exchange_status exchange_step(struct exchange *exchange, const struct exchange_command *command,
+                                   struct exchange_effects *effects)
+{
+    if (command->index != exchange->index + 1 || command->log_time_ns < exchange->now_ns) {
+        return EXCHANGE_OUT_OF_ORDER;
+    }
+    exchange->index = command->index;
+    exchange->now_ns = command->log_time_ns;
+    exchange->effects = effects;
+    exchange->command = command;
+    exchange->is_rejected = false;
+    touch(exchange, &exchange->tracked);
+
+    ids_expire(exchange);
+    invitations_expire(exchange);
+    timers_fire(exchange);
+    if (is_from_broker(command->type)) {
+        apply_from_broker(exchange, command);
+    } else {
+        step_message(exchange, command);
+    }
+    market_run(exchange);
+    flush_reports(exchange);
+
+    exchange->effects = NULL;
+    exchange->command = NULL;
+    return exchange->is_out_of_memory ? EXCHANGE_OUT_OF_MEMORY : EXCHANGE_OK;
+}

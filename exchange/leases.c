@@ -1,0 +1,541 @@
+#include "exchange/state.h"
+
+#include "base/checked.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A fill is a lease. This file grants them, hands out subtasks to their lanes, takes results, charges,
+ * renews, and ends them. */
+
+int64_t escrow_micro(int64_t price_micro, uint32_t slots, int64_t term_ns)
+{
+    assert(price_micro >= 0 && term_ns >= 0);
+    uint128 product = (uint128)price_micro * slots;
+    if (product > (uint128)INT64_MAX) {
+        return INT64_MAX;
+    }
+    int64_t micro;
+    return checked_muldiv_ceil((int64_t)product, term_ns, NS_PER_HOUR, &micro) ? micro : INT64_MAX;
+}
+
+struct lease *lease_by_id(const struct exchange *exchange, uint64_t id)
+{
+    return table_find(&exchange->leases, &id);
+}
+
+/* ---------------------------------------------------------------- telling the agent */
+
+void lease_effect(struct exchange *exchange, const struct lease *lease, enum exchange_effect_type type)
+{
+    struct exchange_effect *effect = emit(exchange, type, lease->provider);
+    int64_t left_ns = lease->term_end_ns - exchange->now_ns;
+    left_ns = left_ns > 0 ? left_ns : 0;
+    if (type != EFFECT_LEASE_GRANT) {
+        effect->lease = (struct exchange_lease_note){
+            .lease = lease->id, .term_ns = left_ns, .reason = lease->end_reason, .job = lease->job->id};
+        return;
+    }
+    effect->grant = (struct exchange_grant){
+        .lease = lease->id,
+        .job = lease->job->id,
+        .device = lease->device_id,
+        .ask = lease->ask,
+        .owner = member_by_number(exchange, lease->job->owner)->key,
+        .slots = lease->slots,
+        .width = lease->job->width,
+        .price_micro = lease->price_micro,
+        .term_ns = left_ns,
+        .limit_ns = lease->job->limit_ns,
+        .manifest = lease->job->manifest,
+    };
+}
+
+void work_effect(struct exchange *exchange, const struct lease *lease, const struct attempt *attempt,
+                 enum exchange_effect_type type)
+{
+    emit(exchange, type, lease->provider)->work = (struct exchange_work){
+        .lease = lease->id, .index = attempt->index, .attempt = attempt->attempt, .lane = attempt->lane};
+}
+
+/* ---------------------------------------------------------------- granting */
+
+static bool arm_lease(struct exchange *exchange, const struct lease *lease)
+{
+    int64_t at_ns = lease->term_end_ns + LEASE_GRACE_NS;
+    if (lease->idle_since_ns != INT64_MAX && lease->idle_since_ns + LEASE_IDLE_NS < at_ns) {
+        at_ns = lease->idle_since_ns + LEASE_IDLE_NS;
+    }
+    struct id128 key = timer_key_of_lease(lease->id);
+    timer_arm(exchange, TIMER_LEASE, &key, at_ns);
+    return true;
+}
+
+static void refill_later(struct exchange *exchange, struct lease *lease)
+{
+    if (list_empty(&lease->refill)) {
+        list_append(&exchange->refills, &lease->refill);
+    }
+}
+
+static void grant(struct exchange *exchange, struct job *job, struct ask *ask, uint32_t slots, int64_t price_micro)
+{
+    struct device *device = ask->device;
+    struct lease *lease = allocate(exchange, sizeof *lease);
+    struct lane *lanes = lease == NULL ? NULL : allocate(exchange, slots / job->width * sizeof *lanes);
+    if (lanes == NULL) {
+        free(lease);
+        return;
+    }
+    lease->id = exchange->next_lease++;
+    lease->job = job;
+    lease->device = device;
+    lease->device_id = device->key.device;
+    lease->ask = ask->order;
+    lease->provider = device->key.provider;
+    copy_name(lease->label, device->label);
+    lease->slots = slots;
+    lease->lane_count = slots / job->width;
+    lease->price_micro = price_micro;
+    lease->granted_ns = exchange->now_ns;
+    lease->term_end_ns = exchange->now_ns + job->term_ns;
+    lease->idle_since_ns = INT64_MAX;
+    lease->reserved_micro = escrow_micro(price_micro, slots, job->term_ns);
+    lease->lanes = lanes;
+    list_init(&lease->attempts);
+    list_init(&lease->refill);
+    if (!table_insert(&exchange->leases, lease)) {
+        exchange->is_out_of_memory = true;
+    }
+    list_append(&job->leases, &lease->of_job);
+    exchange->lease_count++;
+    track(exchange, &lease->tracked, RECORD_LEASE);
+
+    job->reserved_micro += lease->reserved_micro;
+    assert(job->reserved_micro <= hold_left(&job->hold)); /* P5 */
+    job->lanes += lease->lane_count;
+    touch(exchange, &job->tracked);
+    device->leased += slots;
+    device_slots_changed(exchange, device);
+    (void)arm_lease(exchange, lease);
+
+    struct ledger_record *record = emit_ledger(exchange, LEDGER_FILL);
+    record->lease = lease->id;
+    record->order = ask->order;
+    record->bid = job->id;
+    record->job = job->id;
+    record->provider = member_by_number(exchange, lease->provider)->key;
+    record->owner = member_by_number(exchange, job->owner)->key;
+    record->device = lease->device_id;
+    record->slots = slots;
+    record->width = job->width;
+    record->price_micro = price_micro;
+    record->term_ns = job->term_ns;
+    lease_effect(exchange, lease, EFFECT_LEASE_GRANT);
+    job_wants(exchange, job);
+    refill_later(exchange, lease);
+    report_job(exchange, job);
+}
+
+/* Lanes of `job` that what is left of its budget can cover for a term at this price. */
+static uint32_t affordable_lanes(const struct job *job, int64_t price_micro)
+{
+    int64_t one = escrow_micro(price_micro, job->width, job->term_ns);
+    if (one == 0) {
+        return UINT32_MAX;
+    }
+    int64_t lanes = job_free_micro(job) / one;
+    return lanes > UINT32_MAX ? UINT32_MAX : (uint32_t)lanes;
+}
+
+static bool grant_between(struct exchange *exchange, struct job *job, struct ask *ask)
+{
+    int64_t price = book_price(exchange->book, ask->handle, job->handle);
+    uint32_t lanes = affordable_lanes(job, price);
+    uint32_t fillable = book_fillable(exchange->book, ask->handle, job->handle) / job->width;
+    lanes = lanes < fillable ? lanes : fillable;
+    if (lanes == 0 || exchange->lease_count >= exchange->limits.leases) {
+        return false;
+    }
+    grant(exchange, job, ask, lanes * job->width, price);
+    return true;
+}
+
+struct pair_context {
+    struct exchange *exchange;
+    struct job *job;
+    struct ask *ask;
+};
+
+static bool skip_ask(void *context, uint32_t handle)
+{
+    const struct pair_context *pair = context;
+    const struct ask *ask = pair->exchange->orders_by_handle[handle];
+    return job_avoids(pair->exchange, pair->job, ask->device->key.provider);
+}
+
+static bool skip_bid(void *context, uint32_t handle)
+{
+    const struct pair_context *pair = context;
+    struct exchange *exchange = pair->exchange;
+    const struct job *job = exchange->orders_by_handle[handle];
+    int64_t price = book_price(exchange->book, pair->ask->handle, handle);
+    return job_avoids(exchange, job, pair->ask->device->key.provider) || affordable_lanes(job, price) == 0;
+}
+
+static void match_job(struct exchange *exchange, struct job *job)
+{
+    struct pair_context pair = {.exchange = exchange, .job = job};
+    while (book_bid(exchange->book, job->handle)->slots > 0) {
+        uint32_t handle = book_best_ask(exchange->book, job->handle, skip_ask, &pair);
+        if (handle == BOOK_NONE) {
+            return;
+        }
+        if (!grant_between(exchange, job, exchange->orders_by_handle[handle])) {
+            /* The cheapest that fits costs more for a term than the budget has left. Before anything was
+             * charged the job may wait for a better price; after, it would wait for ever. */
+            if (job->lanes == 0 && job->running == 0 && job->hold.captured_micro > 0) {
+                job_close(exchange, job, JOB_PHASE_FAILED, XREASON_BUDGET);
+            }
+            return;
+        }
+    }
+}
+
+static void match_ask(struct exchange *exchange, struct ask *ask)
+{
+    struct pair_context pair = {.exchange = exchange, .ask = ask};
+    while (book_ask(exchange->book, ask->handle)->slots > 0) {
+        uint32_t handle = book_best_bid(exchange->book, ask->handle, skip_bid, &pair);
+        if (handle == BOOK_NONE || !grant_between(exchange, exchange->orders_by_handle[handle], ask)) {
+            return;
+        }
+    }
+}
+
+void market_run(struct exchange *exchange)
+{
+    for (;;) {
+        if (!list_empty(&exchange->wanting_asks)) {
+            struct ask *ask = LIST_ELEMENT(exchange->wanting_asks.next, struct ask, wanting);
+            list_remove(&ask->wanting);
+            if (!exchange->is_halted) {
+                match_ask(exchange, ask);
+            }
+        } else if (!list_empty(&exchange->wanting_jobs)) {
+            struct job *job = LIST_ELEMENT(exchange->wanting_jobs.next, struct job, wanting);
+            list_remove(&job->wanting);
+            if (!exchange->is_halted) {
+                match_job(exchange, job);
+            }
+        } else if (!list_empty(&exchange->refills)) {
+            struct lease *lease = LIST_ELEMENT(exchange->refills.next, struct lease, refill);
+            list_remove(&lease->refill);
+            lease_refill(exchange, lease);
+        } else {
+            return;
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- handing out subtasks */
+
+/* Time from which a lane's use is not settled yet. */
+static int64_t unbilled_from(const struct exchange *exchange, const struct lease *lease, uint32_t number)
+{
+    const struct lane *lane = &lease->lanes[number];
+    if (lane->in_flight == 0) {
+        return exchange->now_ns;
+    }
+    for (const struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
+        const struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
+        if (attempt->lane == number && !attempt->is_fenced) {
+            return attempt->dispatched_ns > lane->seen_until_ns ? attempt->dispatched_ns : lane->seen_until_ns;
+        }
+    }
+    return exchange->now_ns;
+}
+
+/* Another term from now, at the same price, while the ask stands and the budget covers it. */
+static bool renew(struct exchange *exchange, struct lease *lease)
+{
+    struct job *job = lease->job;
+    const struct member *provider = member_by_number(exchange, lease->provider);
+    if (lease->device->ask == NULL || exchange->is_halted || provider->is_frozen) {
+        return false;
+    }
+    int64_t end_ns = exchange->now_ns + job->term_ns;
+    int64_t lane_ns = 0;
+    for (uint32_t i = 0; i < lease->lane_count; i++) {
+        const struct lane *lane = &lease->lanes[i];
+        lane_ns += end_ns - unbilled_from(exchange, lease, i) + lane->seen_ns - lane->paid_ns;
+    }
+    /* One more micro-credit than the time costs: the running total's earlier rounding may still come due. */
+    int64_t needed = escrow_micro(lease->price_micro, job->width, lane_ns) + 1;
+    int64_t extra = needed - lease->reserved_micro;
+    if (extra > job_free_micro(job)) {
+        return false;
+    }
+    extra = extra > 0 ? extra : 0;
+    lease->reserved_micro += extra;
+    job->reserved_micro += extra;
+    lease->term_end_ns = end_ns;
+    touch(exchange, &job->tracked);
+    touch(exchange, &lease->tracked);
+    lease_effect(exchange, lease, EFFECT_LEASE_RENEW);
+    return true;
+}
+
+static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t lane)
+{
+    struct job *job = lease->job;
+    uint32_t index = job_next_waiting(exchange, job);
+    struct attempt *attempt = index == NO_SUBTASK ? NULL : allocate(exchange, sizeof *attempt);
+    if (attempt == NULL) {
+        return;
+    }
+    struct subtask *subtask = job_subtask(exchange, job, index);
+    subtask_move(&subtask->state, SUBTASK_RUNNING);
+    subtask->live++;
+    subtask->attempts++;
+    job->waiting--;
+    job->running++;
+    subtask_changed(exchange, job, index);
+    attempt->index = index;
+    attempt->attempt = subtask->attempts;
+    attempt->lane = lane;
+    attempt->dispatched_ns = exchange->now_ns;
+    list_append(&lease->attempts, &attempt->of_lease);
+    exchange->attempt_count++;
+    lease->lanes[lane].in_flight++;
+    lease->live++;
+    lease->idle_since_ns = INT64_MAX;
+    touch(exchange, &lease->tracked);
+    work_effect(exchange, lease, attempt, EFFECT_DISPATCH);
+}
+
+/* How many subtasks a lane may have in flight: enough work to hide the way there and back, but no more
+ * than its share of half of what waits (guided self-scheduling), so that no lane ends long after the others. */
+static uint32_t lane_depth(const struct lease *lease)
+{
+    const struct job *job = lease->job;
+    int64_t window = WINDOW_LEAST;
+    if (lease->mean_ns > 0 && WINDOW_TARGET_NS / lease->mean_ns > window) {
+        window = WINDOW_TARGET_NS / lease->mean_ns;
+    }
+    window = window < WINDOW_MOST ? window : WINDOW_MOST;
+    int64_t share = 1 + job->waiting / (2 * (job->lanes > 0 ? job->lanes : 1));
+    return (uint32_t)(window < share ? window : share);
+}
+
+static void become_idle(struct exchange *exchange, struct lease *lease)
+{
+    if (lease->live == 0 && lease->idle_since_ns == INT64_MAX) {
+        lease->idle_since_ns = exchange->now_ns;
+        touch(exchange, &lease->tracked);
+        (void)arm_lease(exchange, lease);
+    }
+}
+
+void lease_refill(struct exchange *exchange, struct lease *lease)
+{
+    struct job *job = lease->job;
+    if (lease->state != LEASE_ACTIVE || job->is_closing || job->phase != JOB_PHASE_OPEN) {
+        return;
+    }
+    if (job->waiting == 0) {
+        become_idle(exchange, lease);
+        return;
+    }
+    bool has_time = exchange->now_ns + job->limit_ns <= lease->term_end_ns;
+    if (!has_time && !renew(exchange, lease)) {
+        if (lease->live == 0) {
+            lease_end(exchange, lease, XEND_TERM, true);
+            job_check(exchange, job);
+        }
+        return;
+    }
+    uint32_t depth = lane_depth(lease);
+    for (uint32_t target = 1; target <= depth; target++) {
+        for (uint32_t lane = 0; lane < lease->lane_count && job->waiting > 0; lane++) {
+            if (lease->lanes[lane].in_flight < target && exchange->attempt_count < exchange->limits.attempts) {
+                dispatch(exchange, lease, lane);
+            }
+        }
+    }
+    job_wants(exchange, job); /* less than before, once nothing waits */
+    report_job(exchange, job);
+}
+
+/* ---------------------------------------------------------------- attempts that end without a result */
+
+/* Gives an attempt up: what still comes of it is logged, not paid. */
+static void attempt_fence(struct exchange *exchange, struct lease *lease, struct attempt *attempt)
+{
+    assert(!attempt->is_fenced);
+    attempt->is_fenced = true;
+    lease->lanes[attempt->lane].in_flight--;
+    lease->live--;
+    touch(exchange, &lease->tracked);
+    if (!attempt->is_doubted) {
+        job_subtask(exchange, lease->job, attempt->index)->live--;
+        subtask_changed(exchange, lease->job, attempt->index);
+    }
+}
+
+/* The provider failed it: elsewhere, unless that happened too often. */
+static void crash(struct exchange *exchange, struct job *job, uint32_t index)
+{
+    struct subtask *subtask = job_subtask(exchange, job, index);
+    if (subtask->state != SUBTASK_RUNNING) {
+        return; /* it goes on without this attempt already */
+    }
+    subtask->crashes++;
+    if (subtask->crashes > CRASHES_MOST && !job->is_closing) {
+        subtask_decide(exchange, job, index, SUBTASK_FAILED);
+    } else {
+        job_requeue(exchange, job, index);
+    }
+}
+
+void attempt_vanish(struct exchange *exchange, struct lease *lease, struct attempt *attempt)
+{
+    bool goes_on_without = attempt->is_doubted;
+    uint32_t index = attempt->index;
+    attempt_fence(exchange, lease, attempt);
+    if (!goes_on_without && job_subtask(exchange, lease->job, index)->live == 0) {
+        crash(exchange, lease->job, index);
+    }
+}
+
+void lease_suspect(struct exchange *exchange, struct lease *lease)
+{
+    if (lease->state != LEASE_ACTIVE) {
+        return;
+    }
+    struct job *job = lease->job;
+    lease_move(&lease->state, LEASE_SUSPECT);
+    job->lanes -= lease->lane_count;
+    touch(exchange, &lease->tracked);
+    for (struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
+        struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
+        bool was_running = job_subtask(exchange, job, attempt->index)->state == SUBTASK_RUNNING;
+        if (!attempt->is_fenced && !attempt->is_doubted && was_running && !job->is_closing) {
+            attempt->is_doubted = true;
+            job_subtask(exchange, job, attempt->index)->live--;
+            job_requeue(exchange, job, attempt->index);
+        }
+    }
+    report_job(exchange, job);
+    job_wants(exchange, job);
+}
+
+void lease_returned(struct exchange *exchange, struct lease *lease)
+{
+    if (lease->state != LEASE_SUSPECT) {
+        return;
+    }
+    lease_move(&lease->state, LEASE_ACTIVE);
+    lease->job->lanes += lease->lane_count;
+    touch(exchange, &lease->tracked);
+    report_job(exchange, lease->job);
+    job_wants(exchange, lease->job);
+    refill_later(exchange, lease);
+}
+
+void lease_withdraw_all(struct exchange *exchange, struct lease *lease)
+{
+    for (struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
+        struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
+        if (!attempt->is_fenced && !attempt->is_withdrawn) {
+            attempt->is_withdrawn = true;
+            touch(exchange, &lease->tracked);
+            work_effect(exchange, lease, attempt, EFFECT_WITHDRAW);
+        }
+    }
+}
+
+void withdraw_others(struct exchange *exchange, struct job *job, uint32_t index)
+{
+    for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        for (struct list_link *link = lease->attempts.next; link != &lease->attempts; link = link->next) {
+            struct attempt *attempt = LIST_ELEMENT(link, struct attempt, of_lease);
+            if (attempt->index == index && !attempt->is_fenced && !attempt->is_withdrawn) {
+                attempt->is_withdrawn = true;
+                touch(exchange, &lease->tracked);
+                work_effect(exchange, lease, attempt, EFFECT_WITHDRAW);
+            }
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- ending */
+
+void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, bool tell)
+{
+    struct job *job = lease->job;
+    struct device *device = lease->device;
+    if (lease->state == LEASE_ACTIVE) {
+        job->lanes -= lease->lane_count;
+    }
+    lease_move(&lease->state, LEASE_ENDED);
+    lease->end_reason = reason;
+    lease->ended_ns = exchange->now_ns;
+    lease->idle_since_ns = INT64_MAX;
+    for (struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
+        struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
+        if (!attempt->is_fenced) {
+            attempt_vanish(exchange, lease, attempt);
+        }
+    }
+    job->reserved_micro -= lease->reserved_micro;
+    lease->reserved_micro = 0;
+    list_remove(&lease->refill);
+    touch(exchange, &lease->tracked);
+    touch(exchange, &job->tracked);
+    if (tell) {
+        lease_effect(exchange, lease, EFFECT_LEASE_END);
+    }
+    lease->device = NULL;
+    device->leased -= lease->slots;
+    device_slots_changed(exchange, device);
+    device_drop_if_gone(exchange, device);
+    report_job(exchange, job);
+    job_wants(exchange, job);
+}
+
+void lease_due(struct exchange *exchange, struct lease *lease)
+{
+    if (lease->state == LEASE_ENDED) {
+        return;
+    }
+    struct job *job = lease->job;
+    if (exchange->now_ns >= lease->term_end_ns + LEASE_GRACE_NS) {
+        lease_end(exchange, lease, XEND_TERM, true);
+        job_check(exchange, job);
+    } else if (lease->idle_since_ns != INT64_MAX && exchange->now_ns >= lease->idle_since_ns + LEASE_IDLE_NS) {
+        lease_end(exchange, lease, XEND_RETURNED, true);
+        job_check(exchange, job);
+    } else {
+        (void)arm_lease(exchange, lease);
+    }
+}
+
+void lease_forget(struct exchange *exchange, struct lease *lease)
+{
+    assert(lease->state == LEASE_ENDED);
+    while (!list_empty(&lease->attempts)) {
+        struct attempt *attempt = LIST_ELEMENT(lease->attempts.next, struct attempt, of_lease);
+        list_remove(&attempt->of_lease);
+        exchange->attempt_count--;
+        free(attempt);
+    }
+    table_remove(&exchange->leases, &lease->id);
+    list_remove(&lease->of_job);
+    list_remove(&lease->refill);
+    exchange->lease_count--;
+    untrack(exchange, &lease->tracked);
+    free(lease->lanes);
+    free(lease);
+}

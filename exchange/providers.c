@@ -1,0 +1,507 @@
+#include "exchange/state.h"
+
+#include "base/checked.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- asks and free slots */
+
+static uint32_t free_slots(const struct device *device)
+{
+    uint32_t offered = device->ask->slots < device->slots ? device->ask->slots : device->slots;
+    return offered > device->leased ? offered - device->leased : 0;
+}
+
+void device_slots_changed(struct exchange *exchange, struct device *device)
+{
+    touch(exchange, &device->tracked);
+    struct ask *ask = device->ask;
+    if (ask == NULL) {
+        return;
+    }
+    uint32_t before = book_ask(exchange->book, ask->handle)->slots;
+    uint32_t now = free_slots(device);
+    book_set_slots(exchange->book, ask->handle, now);
+    if (now > before && list_empty(&ask->wanting)) {
+        list_append(&exchange->wanting_asks, &ask->wanting);
+    }
+}
+
+void device_drop_if_gone(struct exchange *exchange, struct device *device)
+{
+    if (device->is_advertised || device->leased > 0) {
+        return;
+    }
+    assert(device->ask == NULL);
+    table_remove(&exchange->devices, &device->key);
+    list_remove(&device->of_provider);
+    untrack(exchange, &device->tracked);
+    free(device);
+}
+
+void ask_cancel(struct exchange *exchange, struct ask *ask, uint8_t reason)
+{
+    struct ledger_record *record = emit_ledger(exchange, LEDGER_CANCEL);
+    record->order = ask->order;
+    record->status = reason;
+    book_remove(exchange->book, ask->handle);
+    handle_give(exchange, ask->handle);
+    list_remove(&ask->wanting);
+    table_remove(&exchange->asks, &ask->order);
+    ask->device->ask = NULL;
+    exchange->ask_count--;
+    untrack(exchange, &ask->tracked);
+    free(ask);
+}
+
+void provider_asks_cancel(struct exchange *exchange, struct provider *provider, uint8_t reason)
+{
+    for (struct list_link *at = provider->devices.next; at != &provider->devices; at = at->next) {
+        struct device *device = LIST_ELEMENT(at, struct device, of_provider);
+        if (device->ask != NULL) {
+            ask_cancel(exchange, device->ask, reason);
+        }
+    }
+}
+
+struct ask *ask_restore(struct exchange *exchange, const struct ask *fields)
+{
+    struct ask *ask = allocate(exchange, sizeof *ask);
+    if (ask == NULL) {
+        return NULL;
+    }
+    *ask = *fields;
+    ask->handle = handle_take(exchange, ask);
+    if (ask->handle == BOOK_NONE || !table_insert(&exchange->asks, ask)) {
+        exchange->is_out_of_memory = true; /* the cap was checked before */
+        free(ask);
+        return NULL;
+    }
+    ask->device->ask = ask;
+    list_init(&ask->wanting);
+    const struct book_ask resting = {
+        .owner = ask->device->key.provider,
+        .cell = ask->device->cell,
+        .slots = free_slots(ask->device),
+        .price_micro = ask->price_micro,
+        .max_term_ns = ask->max_term_ns,
+        .sequence = ask->sequence,
+    };
+    (void)book_rest_ask(exchange->book, ask->handle, &resting); /* the handle is within the book's limit */
+    exchange->ask_count++;
+    track(exchange, &ask->tracked, RECORD_ASK);
+    return ask;
+}
+
+/* Takes an ask that was only tried out of the book again, without a trace. */
+static void ask_undo(struct exchange *exchange, struct ask *ask)
+{
+    book_remove(exchange->book, ask->handle);
+    handle_give(exchange, ask->handle);
+    table_remove(&exchange->asks, &ask->order);
+    ask->device->ask = NULL;
+    exchange->ask_count--;
+    untrack(exchange, &ask->tracked);
+    free(ask);
+}
+
+/* ---------------------------------------------------------------- leases of a provider */
+
+typedef void on_lease(struct exchange *exchange, struct lease *lease);
+
+/* Leases that stand are found through the jobs, oldest first: an order that any replica agrees on. */
+static void for_leases_of(struct exchange *exchange, uint32_t provider, on_lease *action)
+{
+    for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list;) {
+        struct job *job = LIST_ELEMENT(at, struct job, all);
+        at = at->next;
+        if (job->phase != JOB_PHASE_OPEN) {
+            continue;
+        }
+        for (struct list_link *link = job->leases.next; link != &job->leases;) {
+            struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
+            link = link->next;
+            if (lease->provider == provider && lease->state != LEASE_ENDED) {
+                action(exchange, lease);
+            }
+        }
+    }
+}
+
+static void end_vanished(struct exchange *exchange, struct lease *lease)
+{
+    lease_end(exchange, lease, XEND_TERM, false);
+}
+
+/* ---------------------------------------------------------------- devices */
+
+static bool devices_distinct(const struct exchange_advertise *advertise)
+{
+    for (size_t i = 0; i < advertise->count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (id128_equal(&advertise->devices[i].device, &advertise->devices[k].device)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static struct provider *provider_of(struct exchange *exchange, struct member *member)
+{
+    if (member->provider != NULL) {
+        return member->provider;
+    }
+    struct provider *provider = allocate(exchange, sizeof *provider);
+    if (provider == NULL) {
+        return NULL;
+    }
+    provider->number = member->number;
+    provider->order = exchange->next_order++;
+    list_init(&provider->devices);
+    list_append(&exchange->provider_list, &provider->all);
+    member->provider = provider;
+    track(exchange, &provider->tracked, RECORD_PROVIDER);
+    return provider;
+}
+
+static void device_set(struct exchange *exchange, struct provider *provider, const struct exchange_device *given)
+{
+    struct device_key key = {.device = given->device, .provider = provider->number};
+    struct device *device = table_find(&exchange->devices, &key);
+    if (device == NULL) {
+        device = allocate(exchange, sizeof *device);
+        if (device == NULL) {
+            return;
+        }
+        device->key = key;
+        device->order = exchange->next_order++;
+        if (!table_insert(&exchange->devices, device)) {
+            exchange->is_out_of_memory = true;
+            free(device);
+            return;
+        }
+        list_append(&provider->devices, &device->of_provider);
+        track(exchange, &device->tracked, RECORD_DEVICE);
+    }
+    uint32_t cell;
+    if (book_cell(exchange->book, given->attributes, given->attribute_count, &cell) != BOOK_OK) {
+        exchange->is_out_of_memory = true; /* room was checked before */
+        return;
+    }
+    device->slots = given->slots;
+    device->cell = cell;
+    device->is_advertised = true;
+    copy_name(device->label, given->label);
+    touch(exchange, &device->tracked);
+}
+
+void apply_advertise(struct exchange *exchange, const struct exchange_advertise *advertise)
+{
+    struct member *member = sender(exchange);
+    if ((member->roles & XROLE_PROVIDER) == 0) {
+        reject(exchange, XREJECT_ROLE, "account", 0, 0);
+        return;
+    }
+    if (advertise->count > exchange->limits.devices_per_provider) {
+        reject(exchange, XREJECT_LIMIT, "devices", (int64_t)advertise->count, exchange->limits.devices_per_provider);
+        return;
+    }
+    if (!devices_distinct(advertise)) {
+        reject(exchange, XREJECT_EXISTS, "devices.device", 0, 0);
+        return;
+    }
+    for (size_t i = 0; i < advertise->count; i++) {
+        if (advertise->devices[i].slots == 0) {
+            reject(exchange, XREJECT_QUANTITY, "devices.slots", 0, 1);
+            return;
+        }
+    }
+    /* Counted as if every cell were new, so that interning cannot fail half way. */
+    if (book_cell_count(exchange->book) + advertise->count > exchange->limits.cells) {
+        reject(exchange, XREJECT_LIMIT, "cells", book_cell_count(exchange->book), exchange->limits.cells);
+        return;
+    }
+    struct provider *provider = provider_of(exchange, member);
+    if (provider == NULL) {
+        return;
+    }
+    provider_asks_cancel(exchange, provider, CANCEL_REPLACED);
+    for (struct list_link *at = provider->devices.next; at != &provider->devices; at = at->next) {
+        struct device *device = LIST_ELEMENT(at, struct device, of_provider);
+        device->is_advertised = false;
+        touch(exchange, &device->tracked);
+    }
+    for (size_t i = 0; i < advertise->count; i++) {
+        device_set(exchange, provider, &advertise->devices[i]);
+    }
+    for (struct list_link *at = provider->devices.next; at != &provider->devices;) {
+        struct device *device = LIST_ELEMENT(at, struct device, of_provider);
+        at = at->next;
+        device_drop_if_gone(exchange, device);
+    }
+    provider_move(&provider->state, PROVIDER_PRESENT);
+    touch(exchange, &provider->tracked);
+    for_leases_of(exchange, provider->number, lease_returned);
+}
+
+void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
+{
+    const struct member *member = sender(exchange);
+    if ((member->roles & XROLE_PROVIDER) == 0) {
+        reject(exchange, XREJECT_ROLE, "account", 0, 0);
+        return;
+    }
+    if (exchange->is_halted) {
+        reject(exchange, XREJECT_HALTED, "market", 0, 0);
+        return;
+    }
+    if (member->provider == NULL || member->provider->state != PROVIDER_PRESENT) {
+        reject(exchange, XREJECT_STATE, "provider", 0, 0);
+        return;
+    }
+    struct device_key key = {.device = given->device, .provider = member->number};
+    struct device *device = table_find(&exchange->devices, &key);
+    if (device == NULL || !device->is_advertised) {
+        reject(exchange, XREJECT_DEVICE, "device", 0, 0);
+        return;
+    }
+    if (given->slots == 0 || given->slots > device->slots) {
+        reject(exchange, XREJECT_QUANTITY, "slots", given->slots, device->slots);
+        return;
+    }
+    if (given->price_micro < 0 || given->price_micro > exchange->price_band_micro) {
+        reject(exchange, XREJECT_PRICE, "price_micro", given->price_micro, exchange->price_band_micro);
+        return;
+    }
+    if (given->max_term_ns < 0 || given->good_till_ns < 0 ||
+        (given->good_till_ns != 0 && given->good_till_ns <= exchange->now_ns)) {
+        reject(exchange, XREJECT_QUANTITY, "good_till_ms", given->good_till_ns / NS_PER_MS,
+               exchange->now_ns / NS_PER_MS);
+        return;
+    }
+    if (device->ask == NULL && exchange->ask_count >= exchange->limits.asks) {
+        reject(exchange, XREJECT_LIMIT, "asks", exchange->ask_count, exchange->limits.asks);
+        return;
+    }
+    if (table_find(&exchange->asks, &exchange->command->id) != NULL) {
+        reject(exchange, XREJECT_EXISTS, "id", 0, 0); /* another account's order has that id */
+        return;
+    }
+    struct ask *former = device->ask;
+    if (former != NULL) { /* out of the way while the new one is tried; cancelled for good below */
+        book_set_slots(exchange->book, former->handle, 0);
+    }
+    const struct ask fields = {
+        .order = exchange->command->id,
+        .device = device,
+        .slots = given->slots,
+        .price_micro = given->price_micro,
+        .good_till_ns = given->good_till_ns,
+        .max_term_ns = given->max_term_ns,
+        .sequence = exchange->sequence,
+    };
+    device->ask = NULL;
+    struct ask *ask = ask_restore(exchange, &fields);
+    if (ask == NULL) {
+        return;
+    }
+    if (book_would_self_match(exchange->book, ask->handle)) {
+        ask_undo(exchange, ask);
+        device->ask = former;
+        if (former != NULL) {
+            book_set_slots(exchange->book, former->handle, free_slots(device));
+        }
+        reject(exchange, XREJECT_SELF_MATCH, "price_micro", given->price_micro, 0);
+        return;
+    }
+    if (former != NULL) {
+        device->ask = former; /* ask_cancel clears it */
+        ask_cancel(exchange, former, CANCEL_REPLACED);
+        device->ask = ask;
+    }
+    exchange->sequence++;
+    if (ask->good_till_ns != 0) {
+        timer_arm(exchange, TIMER_ASK, &ask->order, ask->good_till_ns);
+    }
+    struct ledger_record *record = emit_ledger(exchange, LEDGER_ASK);
+    record->order = ask->order;
+    record->owner = member->key;
+    record->device = device->key.device;
+    record->slots = ask->slots;
+    record->price_micro = ask->price_micro;
+    list_append(&exchange->wanting_asks, &ask->wanting);
+}
+
+void apply_cancel_order(struct exchange *exchange, const struct exchange_cancel_order *cancel)
+{
+    uint32_t account = exchange->command->account;
+    struct ask *ask = table_find(&exchange->asks, &cancel->order);
+    if (ask != NULL && ask->device->key.provider == account) {
+        ask_cancel(exchange, ask, CANCEL_BY_OWNER);
+        return;
+    }
+    const struct job *job = table_find(&exchange->jobs, &cancel->order);
+    if (job != NULL && job->owner == account) {
+        reject(exchange, XREJECT_STATE, "order", 0, 0); /* a job's own order ends with the job */
+        return;
+    }
+    reject(exchange, XREJECT_NOT_FOUND, "order", 0, 0);
+}
+
+/* ---------------------------------------------------------------- coming and going */
+
+static struct provider *provider_by_number(struct exchange *exchange, uint32_t number)
+{
+    const struct member *member = member_by_number(exchange, number);
+    return member != NULL ? member->provider : NULL;
+}
+
+void apply_suspect(struct exchange *exchange, uint32_t number)
+{
+    struct provider *provider = provider_by_number(exchange, number);
+    if (provider == NULL || provider->state != PROVIDER_PRESENT) {
+        return;
+    }
+    provider_move(&provider->state, PROVIDER_SUSPECT);
+    touch(exchange, &provider->tracked);
+    provider_asks_cancel(exchange, provider, CANCEL_DISCONNECT);
+    for_leases_of(exchange, number, lease_suspect);
+}
+
+void apply_returned(struct exchange *exchange, uint32_t number)
+{
+    struct provider *provider = provider_by_number(exchange, number);
+    if (provider == NULL || provider->state != PROVIDER_SUSPECT) {
+        return;
+    }
+    provider_move(&provider->state, PROVIDER_PRESENT);
+    touch(exchange, &provider->tracked);
+    for_leases_of(exchange, number, lease_returned);
+}
+
+void apply_goodbye(struct exchange *exchange, uint32_t number)
+{
+    struct provider *provider = provider_by_number(exchange, number);
+    if (provider == NULL || provider->state == PROVIDER_AWAY) {
+        return;
+    }
+    provider_move(&provider->state, PROVIDER_AWAY);
+    touch(exchange, &provider->tracked);
+    provider_asks_cancel(exchange, provider, CANCEL_DISCONNECT);
+    for_leases_of(exchange, number, end_vanished);
+    for (struct list_link *at = provider->devices.next; at != &provider->devices;) {
+        struct device *device = LIST_ELEMENT(at, struct device, of_provider);
+        at = at->next;
+        device->is_advertised = false;
+        touch(exchange, &device->tracked);
+        device_drop_if_gone(exchange, device);
+    }
+}
+
+/* ---------------------------------------------------------------- reconciliation, both ways */
+
+static int compare_held(const void *left, const void *right)
+{
+    const struct exchange_held *a = left;
+    const struct exchange_held *b = right;
+    if (a->lease != b->lease) {
+        return a->lease < b->lease ? -1 : 1;
+    }
+    if (a->index != b->index) {
+        return a->index < b->index ? -1 : 1;
+    }
+    return (a->attempt > b->attempt) - (a->attempt < b->attempt);
+}
+
+struct held_list {
+    const struct exchange_held *items; /* sorted */
+    size_t count;
+};
+
+static const struct exchange_held *held_first_of(const struct held_list *held, uint64_t lease)
+{
+    size_t low = 0;
+    for (size_t high = held->count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if (held->items[middle].lease < lease) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < held->count && held->items[low].lease == lease ? &held->items[low] : NULL;
+}
+
+static bool held_has(const struct held_list *held, uint64_t lease, uint32_t index, uint32_t attempt)
+{
+    const struct exchange_held key = {.lease = lease, .index = index, .attempt = attempt};
+    return bsearch(&key, held->items, held->count, sizeof key, compare_held) != NULL;
+}
+
+/* What the broker holds of this lease and the agent does not say it holds: say it again. */
+static void tell_again(struct exchange *exchange, struct lease *lease, const struct held_list *held)
+{
+    if (held_first_of(held, lease->id) == NULL) {
+        lease_effect(exchange, lease, EFFECT_LEASE_GRANT);
+    }
+    for (struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
+        const struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
+        bool is_held = held_has(held, lease->id, attempt->index, attempt->attempt);
+        if (attempt->is_fenced || attempt->is_withdrawn) {
+            if (is_held) {
+                work_effect(exchange, lease, attempt, EFFECT_WITHDRAW);
+            }
+        } else if (!is_held) {
+            work_effect(exchange, lease, attempt, EFFECT_DISPATCH);
+        }
+    }
+}
+
+/* What the agent holds and the broker does not: tell it to stop. */
+static void tell_unknown(struct exchange *exchange, const struct held_list *held)
+{
+    uint32_t number = exchange->command->account;
+    for (size_t i = 0; i < held->count; i++) {
+        bool is_first = i == 0 || held->items[i].lease != held->items[i - 1].lease;
+        const struct lease *lease = lease_by_id(exchange, held->items[i].lease);
+        if (is_first && (lease == NULL || lease->provider != number || lease->state == LEASE_ENDED)) {
+            struct exchange_effect *effect = emit(exchange, EFFECT_LEASE_END, number);
+            effect->lease.lease = held->items[i].lease;
+            effect->lease.reason = XEND_UNKNOWN;
+        }
+    }
+}
+
+void apply_statement(struct exchange *exchange, const struct exchange_statement *statement)
+{
+    const struct member *member = sender(exchange);
+    if ((member->roles & XROLE_PROVIDER) == 0 || member->provider == NULL) {
+        reject(exchange, member->provider == NULL ? XREJECT_STATE : XREJECT_ROLE, "account", 0, 0);
+        return;
+    }
+    struct exchange_held *sorted = allocate(exchange, (statement->count + 1) * sizeof *sorted);
+    if (sorted == NULL) {
+        return;
+    }
+    if (statement->count > 0) {
+        memcpy(sorted, statement->held, statement->count * sizeof *sorted);
+        qsort(sorted, statement->count, sizeof *sorted, compare_held);
+    }
+    const struct held_list held = {.items = sorted, .count = statement->count};
+    tell_unknown(exchange, &held);
+    for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
+        struct job *job = LIST_ELEMENT(at, struct job, all);
+        if (job->phase != JOB_PHASE_OPEN) {
+            continue;
+        }
+        for (struct list_link *link = job->leases.next; link != &job->leases; link = link->next) {
+            struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
+            if (lease->provider == member->number && lease->state != LEASE_ENDED) {
+                tell_again(exchange, lease, &held);
+            }
+        }
+    }
+    free(sorted);
+}

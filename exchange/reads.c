@@ -1,0 +1,395 @@
+#include "exchange/state.h"
+
+#include "base/checked.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Reads of the state: pure, no trace. */
+
+uint64_t exchange_index(const struct exchange *exchange)
+{
+    return exchange->index;
+}
+
+int64_t exchange_log_time_ns(const struct exchange *exchange)
+{
+    return exchange->now_ns;
+}
+
+struct id128 exchange_cluster(const struct exchange *exchange)
+{
+    return exchange->cluster;
+}
+
+bool exchange_halted(const struct exchange *exchange)
+{
+    return exchange->is_halted;
+}
+
+uint32_t exchange_account_count(const struct exchange *exchange)
+{
+    return exchange->member_count;
+}
+
+bool exchange_account(const struct exchange *exchange, uint32_t number, struct exchange_account_row *ret_row)
+{
+    const struct member *member = member_by_number(exchange, number);
+    if (member == NULL) {
+        return false;
+    }
+    struct account_balance balance = accounts_balance(exchange->accounts, number);
+    *ret_row = (struct exchange_account_row){
+        .number = number,
+        .key = member->key,
+        .roles = member->roles,
+        .frozen = member->is_frozen,
+        .available_micro = balance.available_micro,
+        .held_micro = balance.held_micro,
+    };
+    copy_name(ret_row->name, member->name);
+    return true;
+}
+
+/* ---------------------------------------------------------------- jobs and leases */
+
+uint8_t job_reason_now(const struct exchange *exchange, const struct job *job)
+{
+    if (job->phase != JOB_PHASE_OPEN || job->is_closing) {
+        return job->reason;
+    }
+    if (job->running > 0) {
+        return XREASON_RUNNING;
+    }
+    if (exchange->is_halted) {
+        return XREASON_HALTED;
+    }
+    struct exchange_explanation why;
+    (void)exchange_explain_job(exchange, &job->id, &why);
+    if (why.fitting == 0) {
+        return XREASON_NO_DEVICE;
+    }
+    if (why.asking == 0) {
+        return XREASON_NO_ASK;
+    }
+    if (why.affordable == 0) {
+        return XREASON_PRICE;
+    }
+    return why.free == 0 ? XREASON_BUSY : XREASON_BUDGET;
+}
+
+static void fill_job_row(const struct exchange *exchange, const struct job *job, struct exchange_job_row *row)
+{
+    *row = (struct exchange_job_row){
+        .job = job->id,
+        .owner = job->owner,
+        .state = job->phase,
+        .reason = job_reason_now(exchange, job),
+        .subtasks = job->subtasks,
+        .waiting = job->waiting,
+        .running = job->running,
+        .accepted = job->accepted,
+        .failed = job->failed,
+        .cancelled = job->cancelled,
+        .budget_micro = job->hold.amount_micro,
+        .charged_micro = job->hold.captured_micro,
+        .reserved_micro = job->reserved_micro,
+        .submitted_ns = job->submitted_ns,
+        .ended_ns = job->ended_ns,
+        .manifest = job->manifest,
+    };
+    copy_name(row->name, job->name);
+    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        row->lease_count++;
+    }
+}
+
+bool exchange_job(const struct exchange *exchange, const struct id128 *id, struct exchange_job_row *ret_row)
+{
+    const struct job *job = table_find(&exchange->jobs, id);
+    if (job != NULL) {
+        fill_job_row(exchange, job, ret_row);
+    }
+    return job != NULL;
+}
+
+size_t exchange_jobs(const struct exchange *exchange, uint32_t owner, struct exchange_job_row *ret_rows, size_t limit)
+{
+    size_t count = 0;
+    const struct list_link *head = &exchange->job_list;
+    for (const struct list_link *at = head->previous; at != head && count < limit; at = at->previous) {
+        const struct job *job = LIST_ELEMENT(at, struct job, all);
+        if (job->owner == owner) {
+            fill_job_row(exchange, job, &ret_rows[count++]);
+        }
+    }
+    return count;
+}
+
+size_t exchange_leases(const struct exchange *exchange, const struct id128 *id, struct exchange_lease_row *ret_rows,
+                       size_t limit)
+{
+    const struct job *job = table_find(&exchange->jobs, id);
+    size_t count = 0;
+    if (job == NULL) {
+        return 0;
+    }
+    for (const struct list_link *at = job->leases.next; at != &job->leases && count < limit; at = at->next) {
+        const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        struct exchange_lease_row *row = &ret_rows[count++];
+        *row = (struct exchange_lease_row){
+            .lease = lease->id,
+            .job = job->id,
+            .provider = lease->provider,
+            .slots = lease->slots,
+            .accepted = lease->accepted,
+            .state = lease->state,
+            .price_micro = lease->price_micro,
+            .paid_ns = lease->paid_ns,
+            .charged_micro = lease->charged_micro,
+        };
+        copy_name(row->device, lease->label);
+    }
+    return count;
+}
+
+bool exchange_provider_serves(const struct exchange *exchange, uint32_t provider, const struct id128 *id)
+{
+    const struct job *job = table_find(&exchange->jobs, id);
+    if (job == NULL) {
+        return false;
+    }
+    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        bool stands = lease->state != LEASE_ENDED || lease->ended_ns + SERVES_NS > exchange->now_ns;
+        if (lease->provider == provider && stands) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---------------------------------------------------------------- quote */
+
+struct quoting {
+    const struct exchange_need *need;
+    struct exchange_quote *quote;
+    int64_t limit_micro;
+    uint32_t lanes_left;   /* that the job could use at once */
+    int128 slot_price_sum; /* sum of price x lanes over the lanes taken */
+    uint32_t lanes_taken;
+};
+
+static void quote_level(struct exchange_quote *quote, int64_t price_micro, uint32_t slots)
+{
+    uint32_t last = quote->level_count;
+    if (last > 0 && quote->levels[last - 1].price_micro == price_micro) {
+        quote->levels[last - 1].slots += slots;
+        quote->levels[last - 1].providers++;
+    } else if (last < EXCHANGE_QUOTE_LEVELS) {
+        quote->levels[last].price_micro = price_micro;
+        quote->levels[last].slots = slots;
+        quote->levels[last].providers = 1;
+        quote->level_count++;
+    }
+}
+
+static bool quote_ask(void *context, uint32_t handle, const struct book_ask *ask)
+{
+    struct quoting *quoting = context;
+    const struct exchange_need *need = quoting->need;
+    (void)handle;
+    if (ask->price_micro > quoting->limit_micro) {
+        return false;
+    }
+    uint32_t lanes = ask->slots / need->slots;
+    if (ask->owner == need->account || lanes == 0 || (ask->max_term_ns != 0 && ask->max_term_ns < need->term_ns)) {
+        return true;
+    }
+    struct exchange_quote *quote = quoting->quote;
+    quote->price_low_micro = quote->slots_now == 0 ? ask->price_micro : quote->price_low_micro;
+    quote->slots_now += lanes * need->slots;
+    quote->price_high_micro = ask->price_micro;
+    quote_level(quote, ask->price_micro, lanes * need->slots);
+    uint32_t taken = lanes < quoting->lanes_left ? lanes : quoting->lanes_left;
+    quoting->lanes_left -= taken;
+    quoting->lanes_taken += taken;
+    quoting->slot_price_sum += (int128)ask->price_micro * taken;
+    return true;
+}
+
+static int64_t clamp_micro(int128 value)
+{
+    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+/* The work is spread over the cheapest lanes that fit, each taking an equal share of the subtasks. */
+static void quote_cost(const struct exchange_need *need, struct quoting *quoting)
+{
+    struct exchange_quote *quote = quoting->quote;
+    int128 busy_ns = (int128)need->subtasks * need->expect_ns * need->slots;
+    if (quoting->lanes_taken > 0) {
+        int128 product = busy_ns * quoting->slot_price_sum;
+        int128 divisor = (int128)NS_PER_HOUR * quoting->lanes_taken;
+        quote->expected_micro = clamp_micro((product + divisor - 1) / divisor);
+        uint32_t rounds = (need->subtasks + quoting->lanes_taken - 1) / quoting->lanes_taken;
+        quote->makespan_ns = clamp_micro((int128)rounds * need->expect_ns);
+        quote->minimum_micro = escrow_micro(quote->price_low_micro, need->slots, need->term_ns);
+    } else {
+        /* Nothing is on offer now: all that is known is the caller's own limit. */
+        int64_t price = need->cap_micro >= 0 ? need->cap_micro : 0;
+        quote->expected_micro = clamp_micro((busy_ns * price + NS_PER_HOUR - 1) / NS_PER_HOUR);
+        quote->minimum_micro = escrow_micro(price, need->slots, need->term_ns);
+    }
+    int64_t half = quote->expected_micro / 2 + (quote->expected_micro & 1);
+    int128 suggested = (int128)quote->expected_micro + half;
+    /* Every lane in use draws a term's escrow at once: a budget below that would use fewer lanes. */
+    int128 all_lanes = (int128)quote->minimum_micro;
+    for (uint32_t i = 0, left = quoting->lanes_taken; i < quote->level_count && left > 0; i++) {
+        uint32_t lanes = quote->levels[i].slots / need->slots;
+        uint32_t used = lanes < left ? lanes : left;
+        all_lanes = i == 0 ? 0 : all_lanes;
+        all_lanes += (int128)used * escrow_micro(quote->levels[i].price_micro, need->slots, need->term_ns);
+        left -= used;
+    }
+    quote->suggested_micro = clamp_micro(suggested > all_lanes ? suggested : all_lanes);
+    quote->suggested_micro = quote->suggested_micro > 0 ? quote->suggested_micro : 1;
+}
+
+void exchange_quote(const struct exchange *exchange, const struct exchange_need *need, struct exchange_quote *ret_quote)
+{
+    memset(ret_quote, 0, sizeof *ret_quote);
+    assert(need->slots > 0);
+    uint32_t most = need->at_most == 0 ? UINT32_MAX : need->at_most / need->slots;
+    struct quoting quoting = {
+        .need = need,
+        .quote = ret_quote,
+        .limit_micro = need->cap_micro >= 0 ? need->cap_micro : exchange->price_band_micro,
+        .lanes_left = need->subtasks < most ? need->subtasks : most,
+    };
+    if (requirement_well_formed(need->needs)) {
+        book_walk_asks(exchange->book, need->needs, quote_ask, &quoting);
+    }
+    quote_cost(need, &quoting);
+}
+
+/* ---------------------------------------------------------------- explain */
+
+static void predicate_text(const struct requirement_node *node, char *ret_text, size_t size)
+{
+    static const char *const signs[] = {
+        [REQUIREMENT_EQ] = "=", [REQUIREMENT_NE] = "!=", [REQUIREMENT_LT] = "<",
+        [REQUIREMENT_LE] = "<=", [REQUIREMENT_GT] = ">", [REQUIREMENT_GE] = ">=",
+    };
+    const struct attribute *value = &node->attribute;
+    if (value->is_text) {
+        (void)snprintf(ret_text, size, "%s %s \"%s\"", value->name, signs[node->op], value->text);
+    } else {
+        (void)snprintf(ret_text, size, "%s %s %lld", value->name, signs[node->op], (long long)value->number);
+    }
+}
+
+/* Best value of a numeric attribute on offer: the largest for > and >=, the smallest for < and <=. */
+static void keep_best(const struct requirement_node *node, const struct attribute *attributes, size_t count,
+                      bool *has_best, int64_t *best)
+{
+    bool wants_more = node->op == REQUIREMENT_GT || node->op == REQUIREMENT_GE;
+    for (size_t i = 0; i < count; i++) {
+        const struct attribute *have = &attributes[i];
+        if (have->is_text || strcmp(have->name, node->attribute.name) != 0) {
+            continue;
+        }
+        if (!*has_best || (wants_more ? have->number > *best : have->number < *best)) {
+            *has_best = true;
+            *best = have->number;
+        }
+    }
+}
+
+static void explain_predicates(const struct requirement *needs, const struct attribute *attributes, size_t count,
+                               struct exchange_explanation *why)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < needs->count; i++) {
+        const struct requirement_node *node = &needs->nodes[i];
+        if (node->op < REQUIREMENT_EQ) {
+            continue;
+        }
+        if (at == why->predicate_count) {
+            why->predicate_count++;
+            predicate_text(node, why->predicates[at].text, sizeof why->predicates[at].text);
+        }
+        if (!requirement_predicate_holds(node, attributes, count)) {
+            why->predicates[at].failing++;
+        }
+        if (!node->attribute.is_text && node->op != REQUIREMENT_EQ && node->op != REQUIREMENT_NE) {
+            keep_best(node, attributes, count, &why->predicates[at].has_best, &why->predicates[at].best);
+        }
+        at++;
+    }
+}
+
+static void explain_device(const struct exchange *exchange, const struct exchange_need *need, const struct device *device,
+                           struct exchange_explanation *why)
+{
+    size_t count;
+    const struct attribute *attributes = book_cell_attributes(exchange->book, device->cell, &count);
+    why->devices++;
+    explain_predicates(need->needs, attributes, count, why);
+    if (!requirement_satisfied(need->needs, attributes, count) || device->key.provider == need->account) {
+        return;
+    }
+    why->fitting++;
+    const struct book_ask *ask = device->ask == NULL ? NULL : book_ask(exchange->book, device->ask->handle);
+    if (ask == NULL || (ask->max_term_ns != 0 && ask->max_term_ns < need->term_ns)) {
+        return;
+    }
+    why->asking++;
+    bool is_affordable = need->cap_micro < 0 || ask->price_micro <= need->cap_micro;
+    bool is_free = ask->slots >= need->slots;
+    why->affordable += is_affordable;
+    why->free += is_affordable && is_free;
+    if (is_free && (why->fills_at_micro < 0 || ask->price_micro < why->fills_at_micro)) {
+        why->fills_at_micro = ask->price_micro;
+    }
+}
+
+void exchange_explain(const struct exchange *exchange, const struct exchange_need *need,
+                      struct exchange_explanation *ret_explanation)
+{
+    memset(ret_explanation, 0, sizeof *ret_explanation);
+    ret_explanation->fills_at_micro = -1;
+    if (!requirement_well_formed(need->needs)) {
+        return;
+    }
+    for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list; at = at->next) {
+        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        for (struct list_link *link = provider->devices.next; link != &provider->devices; link = link->next) {
+            const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
+            if (device->is_advertised) {
+                explain_device(exchange, need, device, ret_explanation);
+            }
+        }
+    }
+}
+
+bool exchange_explain_job(const struct exchange *exchange, const struct id128 *id,
+                          struct exchange_explanation *ret_explanation)
+{
+    const struct job *job = table_find(&exchange->jobs, id);
+    if (job == NULL) {
+        return false;
+    }
+    const struct exchange_need need = {
+        .needs = book_class_requirement(exchange->book, job->class_id),
+        .account = job->owner,
+        .subtasks = job->subtasks,
+        .slots = job->width,
+        .at_most = job->at_most,
+        .cap_micro = job->bid_micro,
+        .limit_ns = job->limit_ns,
+        .term_ns = job->term_ns,
+    };
+    exchange_explain(exchange, &need, ret_explanation);
+    return true;
+}

@@ -1,0 +1,267 @@
+#include "exchange/state.h"
+
+#include "base/checked.h"
+
+#include <stdlib.h>
+
+/* Results: which attempt each belongs to, what it is paid, and what becomes of its subtask. */
+
+enum fault { FAULT_NONE, FAULT_PROGRAM, FAULT_PROVIDER, FAULT_NOBODY };
+
+static enum fault fault_of(uint8_t outcome)
+{
+    switch (outcome) {
+    case XOUTCOME_OK:
+        return FAULT_NONE;
+    case XOUTCOME_INPUT_MISSING:
+    case XOUTCOME_PROGRAM_MISSING:
+    case XOUTCOME_IMAGE_MISSING:
+    case XOUTCOME_REFUSED:
+    case XOUTCOME_JAIL_FAILED:
+        return FAULT_PROVIDER;
+    case XOUTCOME_CANCELLED:
+    case XOUTCOME_TERM_OVER:
+        return FAULT_NOBODY;
+    default: /* exit codes, signals and limits; the codec let no other number in */
+        return FAULT_PROGRAM;
+    }
+}
+
+/* ---------------------------------------------------------------- money */
+
+static void pay(struct exchange *exchange, struct lease *lease, uint32_t credit, int64_t amount_micro, enum ledger_kind kind,
+                const struct attempt *attempt)
+{
+    struct job *job = lease->job;
+    if (amount_micro == 0) {
+        return;
+    }
+    enum accounts_status status = hold_capture(exchange->accounts, &job->hold, credit, amount_micro);
+    assert(status == ACCOUNTS_OK); /* the lease's escrow covers it */
+    (void)status;
+    touch(exchange, &member_by_number(exchange, credit)->tracked);
+    struct ledger_record *record = emit_ledger(exchange, kind);
+    record->job = job->id;
+    record->lease = lease->id;
+    record->index = attempt->index;
+    record->attempt = attempt->attempt;
+    record->debit = job->owner;
+    record->credit = credit;
+    record->amount_micro = amount_micro;
+}
+
+/* Slot-time that this result is paid for: its claim, within what was seen of its lane and not paid yet. */
+static int64_t paid_time(const struct exchange *exchange, const struct lease *lease, struct lane *lane,
+                         const struct attempt *attempt, int64_t busy_ns)
+{
+    int64_t until = exchange->now_ns < lease->term_end_ns ? exchange->now_ns : lease->term_end_ns;
+    int64_t from = attempt->dispatched_ns > lane->seen_until_ns ? attempt->dispatched_ns : lane->seen_until_ns;
+    if (until > from) {
+        lane->seen_ns += until - from;
+        lane->seen_until_ns = until;
+    }
+    int64_t open_ns = lane->seen_ns - lane->paid_ns;
+    int64_t claimed_ns = busy_ns > 0 ? busy_ns : 0;
+    int64_t paid_ns = claimed_ns < open_ns ? claimed_ns : open_ns;
+    lane->paid_ns += paid_ns;
+    return paid_ns * lease->job->width;
+}
+
+/* The lease's running total, rounded down, minus what was charged before: tiny subtasks neither vanish
+ * nor double (D8). */
+static int64_t charge(struct exchange *exchange, struct lease *lease, int64_t paid_ns)
+{
+    int64_t total_micro = 0;
+    lease->paid_ns += paid_ns;
+    bool fits = checked_muldiv_floor(lease->price_micro, lease->paid_ns, NS_PER_HOUR, &total_micro);
+    assert(fits); /* the escrow of a longer time at this price fitted */
+    (void)fits;
+    int64_t charge_micro = total_micro - lease->charged_micro;
+    assert(charge_micro >= 0);
+    assert(charge_micro <= lease->reserved_micro);
+    lease->charged_micro = total_micro;
+    lease->reserved_micro -= charge_micro;
+    lease->job->reserved_micro -= charge_micro;
+    touch(exchange, &lease->tracked);
+    return charge_micro;
+}
+
+static void settle_attempt(struct exchange *exchange, struct lease *lease, const struct attempt *attempt,
+                           const struct exchange_result *result, uint8_t status, uint32_t position)
+{
+    int64_t paid_ns = 0;
+    int64_t charge_micro = 0;
+    if (status == XATTEMPT_ACCEPTED || status == XATTEMPT_FAILED_PAID) {
+        paid_ns = paid_time(exchange, lease, &lease->lanes[attempt->lane], attempt, result->busy_ns);
+        charge_micro = charge(exchange, lease, paid_ns);
+    }
+    struct ledger_record *record = emit_ledger(exchange, LEDGER_RESULT);
+    record->job = lease->job->id;
+    record->index = attempt->index;
+    record->attempt = attempt->attempt;
+    record->lease = lease->id;
+    record->provider = member_by_number(exchange, lease->provider)->key;
+    record->owner = member_by_number(exchange, lease->job->owner)->key;
+    record->device = lease->device_id;
+    record->hash = result->hash;
+    record->outcome = result->outcome;
+    record->status = status;
+    record->price_micro = lease->price_micro;
+    record->paid_ns = paid_ns;
+    record->charge_micro = charge_micro;
+    record->debit = lease->job->owner;
+    record->credit = lease->provider;
+    record->result = result->bytes;
+    record->result_length = result->length;
+    record->position = position;
+
+    int64_t fee_micro = 0;
+    (void)checked_muldiv_floor(charge_micro, exchange->fee_ppm, 1000000, &fee_micro); /* fee_ppm <= 10^6: it fits */
+    pay(exchange, lease, lease->provider, charge_micro - fee_micro, LEDGER_CAPTURE, attempt);
+    pay(exchange, lease, ACCOUNT_FEES, fee_micro, LEDGER_FEE, attempt);
+    touch(exchange, &lease->job->tracked);
+    touch(exchange, &member_by_number(exchange, lease->job->owner)->tracked);
+}
+
+/* ---------------------------------------------------------------- what becomes of the subtask */
+
+/* A subtask is decided when it ended, or when its job gave up what waits. */
+static bool is_decided(const struct job *job, const struct subtask *subtask)
+{
+    return subtask->state >= SUBTASK_ACCEPTED || (job->is_closing && subtask->state == SUBTASK_WAITING);
+}
+
+static uint8_t status_of(const struct job *job, const struct subtask *subtask, const struct attempt *attempt, uint8_t outcome)
+{
+    enum fault fault = fault_of(outcome);
+    if (attempt->is_fenced) {
+        return XATTEMPT_LATE;
+    }
+    if (is_decided(job, subtask) && outcome != XOUTCOME_CANCELLED) {
+        return XATTEMPT_LATE;
+    }
+    return fault == FAULT_NONE ? XATTEMPT_ACCEPTED : fault == FAULT_PROVIDER ? XATTEMPT_FAILED_UNPAID : XATTEMPT_FAILED_PAID;
+}
+
+static void decide(struct exchange *exchange, struct lease *lease, uint32_t index, uint8_t outcome)
+{
+    struct job *job = lease->job;
+    struct subtask *subtask = job_subtask(exchange, job, index);
+    if (is_decided(job, subtask)) {
+        return;
+    }
+    switch (fault_of(outcome)) {
+    case FAULT_NONE:
+        lease->accepted++;
+        lease->failures_in_row = 0;
+        subtask_decide(exchange, job, index, SUBTASK_ACCEPTED);
+        break;
+    case FAULT_PROGRAM:
+        lease->failures_in_row = 0;
+        subtask->failures++;
+        if (subtask->failures > job->retries) {
+            subtask_decide(exchange, job, index, SUBTASK_FAILED);
+        } else if (subtask->live == 0) {
+            job_requeue(exchange, job, index);
+        }
+        break;
+    case FAULT_PROVIDER:
+        lease->failures_in_row++;
+        subtask->crashes++;
+        if (subtask->crashes > CRASHES_MOST) {
+            subtask_decide(exchange, job, index, SUBTASK_FAILED);
+        } else if (subtask->live == 0) {
+            job_requeue(exchange, job, index);
+        }
+        break;
+    case FAULT_NOBODY:
+        if (subtask->live == 0) {
+            job_requeue(exchange, job, index);
+        }
+        break;
+    }
+}
+
+static void update_mean(struct lease *lease, int64_t busy_ns)
+{
+    int64_t sample = busy_ns > 0 ? busy_ns : 1;
+    lease->mean_ns = lease->mean_ns == 0 ? sample : lease->mean_ns + (sample - lease->mean_ns) / 8;
+}
+
+static struct attempt *find_attempt(struct lease *lease, uint32_t index, uint32_t number)
+{
+    for (struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
+        struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
+        if (attempt->index == index && attempt->attempt == number) {
+            return attempt;
+        }
+    }
+    return NULL;
+}
+
+/* A result of an attempt that is not there was decided before: a resend. It is dropped without a trace. */
+static void apply_result(struct exchange *exchange, const struct exchange_result *result, uint32_t position)
+{
+    struct lease *lease = lease_by_id(exchange, result->lease);
+    if (lease == NULL || lease->provider != exchange->command->account || !id128_equal(&lease->job->id, &result->job)) {
+        return;
+    }
+    struct attempt *attempt = find_attempt(lease, result->index, result->attempt);
+    if (attempt == NULL) {
+        return;
+    }
+    struct job *job = lease->job;
+    /* A job that has ended keeps no subtasks: what still comes is late. */
+    bool is_open = job->phase == JOB_PHASE_OPEN;
+    struct subtask *subtask = is_open ? job_subtask(exchange, job, attempt->index) : NULL;
+    bool honest = hash32_equal(&result->manifest, &job->manifest) && id128_equal(&result->device, &lease->device_id);
+    uint8_t outcome = honest ? result->outcome : XOUTCOME_REFUSED; /* it ran something else: as if it refused */
+    uint8_t status = is_open ? status_of(job, subtask, attempt, outcome) : XATTEMPT_LATE;
+    settle_attempt(exchange, lease, attempt, result, status, position);
+
+    list_remove(&attempt->of_lease);
+    exchange->attempt_count--;
+    if (!attempt->is_fenced) {
+        lease->lanes[attempt->lane].in_flight--;
+        lease->live--;
+        subtask->live = (uint8_t)(subtask->live - (attempt->is_doubted ? 0 : 1));
+        subtask_changed(exchange, job, attempt->index);
+        decide(exchange, lease, attempt->index, outcome);
+        update_mean(lease, result->busy_ns);
+    }
+    free(attempt);
+    touch(exchange, &lease->tracked);
+    report_job(exchange, job);
+}
+
+static void after_results(struct exchange *exchange, struct lease *lease)
+{
+    struct job *job = lease->job;
+    if (lease->state != LEASE_ENDED && lease->failures_in_row >= LEASE_FAILURES_MOST) {
+        job_avoid(exchange, job, lease->provider);
+        lease_end(exchange, lease, XEND_FAILED, true);
+    }
+    job_check(exchange, job);
+    if (lease->state == LEASE_ACTIVE && list_empty(&lease->refill)) {
+        list_append(&exchange->refills, &lease->refill);
+    }
+}
+
+void apply_results(struct exchange *exchange, const struct exchange_results *results)
+{
+    if ((sender(exchange)->roles & XROLE_PROVIDER) == 0) {
+        reject(exchange, XREJECT_ROLE, "account", 0, 0);
+        return;
+    }
+    for (size_t i = 0; i < results->count; i++) {
+        apply_result(exchange, &results->results[i], (uint32_t)i);
+    }
+    /* Once per lease and batch; a batch is nearly always of one lease. */
+    for (size_t i = 0; i < results->count; i++) {
+        struct lease *lease = lease_by_id(exchange, results->results[i].lease);
+        bool is_first = i == 0 || results->results[i].lease != results->results[i - 1].lease;
+        if (is_first && lease != NULL && lease->provider == exchange->command->account) {
+            after_results(exchange, lease);
+        }
+    }
+}

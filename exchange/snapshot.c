@@ -1,0 +1,514 @@
+#include "exchange/state.h"
+
+#include "base/cursor.h"
+#include "base/sha256.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Every entity is one record: a type byte and its fields, written by the cursor. A snapshot is a head and
+ * all records in a fixed order; the state hash is the sum of the records' SHA-256 (four lanes of 64 bits,
+ * modulo 2^64), which does not depend on order and so can be kept up to date record by record.
+ *
+ *   snapshot: "BSS1", u32 record count, then records: u8 type, u32 length, fields
+ *
+ * What can be rebuilt (handles, lists, lanes, timers) is left out. */
+
+enum { SNAPSHOT_HEAD_BYTES = 8, RECORD_HEAD_BYTES = 5 };
+static const uint8_t snapshot_magic[4] = {'B', 'S', 'S', '1'};
+
+/* ---------------------------------------------------------------- writing fields */
+
+static void put_bool(struct writer *out, bool value)
+{
+    writer_u8(out, value ? 1 : 0);
+}
+
+#define PUT_ID(out, id) writer_bytes((out), (id).bytes, sizeof(id).bytes)
+
+static void put_attribute(struct writer *out, const struct attribute *attribute)
+{
+    writer_bytes(out, attribute->name, sizeof attribute->name);
+    put_bool(out, attribute->is_text);
+    if (attribute->is_text) {
+        writer_bytes(out, attribute->text, sizeof attribute->text);
+    } else {
+        writer_i64(out, attribute->number);
+    }
+}
+
+static void put_market(struct writer *out, const struct exchange *exchange)
+{
+    put_bool(out, exchange->has_genesis);
+    put_bool(out, exchange->is_halted);
+    PUT_ID(out, exchange->cluster);
+    writer_u32(out, exchange->fee_ppm);
+    writer_i64(out, exchange->price_band_micro);
+    writer_u64(out, exchange->index);
+    writer_u64(out, exchange->sequence);
+    writer_u64(out, exchange->next_lease);
+    writer_u64(out, exchange->next_order);
+    writer_i64(out, exchange->now_ns);
+}
+
+static void put_member(struct writer *out, const struct exchange *exchange, const struct member *member)
+{
+    struct account_balance balance = accounts_balance(exchange->accounts, member->number);
+    PUT_ID(out, member->key);
+    writer_u32(out, member->number);
+    writer_u32(out, member->roles);
+    put_bool(out, member->is_frozen);
+    writer_u32(out, member->ids);
+    writer_u32(out, member->open_jobs);
+    writer_bytes(out, member->name, sizeof member->name);
+    writer_i64(out, balance.available_micro);
+    writer_i64(out, balance.held_micro);
+}
+
+static void put_invitation(struct writer *out, const struct invitation *invitation)
+{
+    PUT_ID(out, invitation->token_hash);
+    writer_u32(out, invitation->roles);
+    writer_i64(out, invitation->credits_micro);
+    writer_i64(out, invitation->expires_ns);
+    writer_u32(out, invitation->issuer);
+    writer_bytes(out, invitation->name, sizeof invitation->name);
+}
+
+static void put_id_entry(struct writer *out, const struct id_entry *entry)
+{
+    PUT_ID(out, entry->key.id);
+    writer_u32(out, entry->key.account);
+    PUT_ID(out, entry->body);
+    writer_u64(out, entry->index);
+    writer_i64(out, entry->log_time_ns);
+}
+
+static void put_provider(struct writer *out, const struct provider *provider)
+{
+    writer_u32(out, provider->number);
+    writer_u8(out, provider->state);
+    writer_u64(out, provider->order);
+}
+
+static void put_device(struct writer *out, const struct device *device)
+{
+    PUT_ID(out, device->key.device);
+    writer_u32(out, device->key.provider);
+    writer_u64(out, device->order);
+    writer_u32(out, device->slots);
+    writer_u32(out, device->leased);
+    writer_u32(out, device->cell);
+    put_bool(out, device->is_advertised);
+    writer_bytes(out, device->label, sizeof device->label);
+}
+
+static void put_ask(struct writer *out, const struct ask *ask)
+{
+    PUT_ID(out, ask->order);
+    PUT_ID(out, ask->device->key.device);
+    writer_u32(out, ask->device->key.provider);
+    writer_u32(out, ask->slots);
+    writer_i64(out, ask->price_micro);
+    writer_i64(out, ask->good_till_ns);
+    writer_i64(out, ask->max_term_ns);
+    writer_u64(out, ask->sequence);
+}
+
+static void put_job(struct writer *out, const struct job *job)
+{
+    PUT_ID(out, job->id);
+    writer_u64(out, job->order);
+    writer_u32(out, job->owner);
+    writer_bytes(out, job->name, sizeof job->name);
+    PUT_ID(out, job->manifest);
+    const uint32_t numbers[] = {job->subtasks, job->width,      job->at_most,    job->retries,  job->error_limit,
+                                job->class_id, job->fresh,      job->retry_head, job->retry_tail, job->waiting,
+                                job->running,  job->accepted,   job->failed,     job->cancelled};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        writer_u32(out, numbers[i]);
+    }
+    writer_i64(out, job->cap_micro);
+    writer_i64(out, job->bid_micro);
+    writer_i64(out, job->limit_ns);
+    writer_i64(out, job->term_ns);
+    writer_u64(out, job->sequence);
+    writer_u8(out, job->phase);
+    writer_u8(out, job->reason);
+    put_bool(out, job->is_closing);
+    writer_u8(out, job->ends_as);
+    writer_i64(out, job->closing_ns);
+    writer_i64(out, job->hold.amount_micro);
+    writer_i64(out, job->hold.captured_micro);
+    put_bool(out, job->hold.is_open);
+    writer_i64(out, job->reserved_micro);
+    writer_i64(out, job->submitted_ns);
+    writer_i64(out, job->ended_ns);
+    writer_u32(out, job->avoided_count);
+    for (uint32_t i = 0; i < job->avoided_count; i++) {
+        writer_u32(out, job->avoided[i].provider);
+        writer_i64(out, job->avoided[i].until_ns);
+    }
+}
+
+static void put_page(struct writer *out, const struct page *page)
+{
+    PUT_ID(out, page->job->id);
+    writer_u32(out, page->number);
+    for (size_t i = 0; i < PAGE_SUBTASKS; i++) {
+        const struct subtask *subtask = &page->subtasks[i];
+        writer_u8(out, subtask->state);
+        writer_u8(out, subtask->live);
+        writer_u8(out, subtask->failures);
+        writer_u8(out, subtask->crashes);
+        writer_u16(out, subtask->attempts);
+        writer_u16(out, subtask->queued);
+        writer_u32(out, subtask->next);
+    }
+}
+
+static void put_lease(struct writer *out, const struct lease *lease)
+{
+    writer_u64(out, lease->id);
+    PUT_ID(out, lease->job->id);
+    PUT_ID(out, lease->device_id);
+    PUT_ID(out, lease->ask);
+    writer_bytes(out, lease->label, sizeof lease->label);
+    writer_u32(out, lease->provider);
+    writer_u32(out, lease->slots);
+    writer_u32(out, lease->lane_count);
+    writer_i64(out, lease->price_micro);
+    writer_i64(out, lease->granted_ns);
+    writer_i64(out, lease->term_end_ns);
+    writer_i64(out, lease->ended_ns);
+    writer_u8(out, lease->state);
+    writer_u8(out, lease->end_reason);
+    writer_u32(out, lease->accepted);
+    writer_u32(out, lease->failures_in_row);
+    writer_i64(out, lease->paid_ns);
+    writer_i64(out, lease->charged_micro);
+    writer_i64(out, lease->reserved_micro);
+    writer_i64(out, lease->idle_since_ns);
+    writer_u32(out, lease->live);
+    writer_i64(out, lease->mean_ns);
+    for (uint32_t i = 0; i < lease->lane_count; i++) {
+        writer_u32(out, lease->lanes[i].in_flight);
+        writer_i64(out, lease->lanes[i].seen_until_ns);
+        writer_i64(out, lease->lanes[i].seen_ns);
+        writer_i64(out, lease->lanes[i].paid_ns);
+    }
+    for (const struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
+        const struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
+        writer_u32(out, attempt->index);
+        writer_u32(out, attempt->attempt);
+        writer_u32(out, attempt->lane);
+        writer_i64(out, attempt->dispatched_ns);
+        put_bool(out, attempt->is_doubted);
+        put_bool(out, attempt->is_fenced);
+        put_bool(out, attempt->is_withdrawn);
+    }
+}
+
+static void put_cell(struct writer *out, const struct exchange *exchange, uint32_t cell)
+{
+    size_t count;
+    const struct attribute *attributes = book_cell_attributes(exchange->book, cell, &count);
+    writer_u32(out, cell);
+    for (size_t i = 0; i < count; i++) {
+        put_attribute(out, &attributes[i]);
+    }
+}
+
+static void put_class(struct writer *out, const struct exchange *exchange, uint32_t class_id)
+{
+    const struct requirement *requirement = book_class_requirement(exchange->book, class_id);
+    writer_u32(out, class_id);
+    for (uint32_t i = 0; i < requirement->count; i++) {
+        const struct requirement_node *node = &requirement->nodes[i];
+        writer_u8(out, (uint8_t)node->op);
+        if (node->op == REQUIREMENT_AND || node->op == REQUIREMENT_OR) {
+            writer_u32(out, node->arity);
+        } else if (node->op != REQUIREMENT_NOT) {
+            put_attribute(out, &node->attribute);
+        }
+    }
+}
+
+/* `tracked` is the first member of its entity. */
+static void put_entity(struct writer *out, const struct exchange *exchange, const struct tracked *tracked)
+{
+    const void *entity = tracked;
+    switch ((enum record_type)tracked->type) {
+    case RECORD_MARKET:
+        put_market(out, exchange);
+        break;
+    case RECORD_MEMBER:
+        put_member(out, exchange, entity);
+        break;
+    case RECORD_INVITATION:
+        put_invitation(out, entity);
+        break;
+    case RECORD_ID:
+        put_id_entry(out, entity);
+        break;
+    case RECORD_PROVIDER:
+        put_provider(out, entity);
+        break;
+    case RECORD_DEVICE:
+        put_device(out, entity);
+        break;
+    case RECORD_ASK:
+        put_ask(out, entity);
+        break;
+    case RECORD_JOB:
+        put_job(out, entity);
+        break;
+    case RECORD_PAGE:
+        put_page(out, entity);
+        break;
+    case RECORD_LEASE:
+        put_lease(out, entity);
+        break;
+    case RECORD_CELL:
+    case RECORD_CLASS:
+        assert(false); /* they live in the book, and never change */
+        break;
+    }
+}
+
+/* ---------------------------------------------------------------- walking all records */
+
+typedef void on_record(void *context, enum record_type type, const struct tracked *tracked, uint32_t number);
+
+static void walk_members(const struct exchange *exchange, on_record *action, void *context)
+{
+    action(context, RECORD_MARKET, &exchange->tracked, 0);
+    for (uint32_t i = 0; i < book_cell_count(exchange->book); i++) {
+        action(context, RECORD_CELL, NULL, i);
+    }
+    for (uint32_t i = 0; i < book_class_count(exchange->book); i++) {
+        action(context, RECORD_CLASS, NULL, i);
+    }
+    for (uint32_t i = 0; i < exchange->member_count; i++) {
+        action(context, RECORD_MEMBER, &exchange->members[i]->tracked, 0);
+    }
+    for (struct list_link *at = exchange->invitation_list.next; at != &exchange->invitation_list; at = at->next) {
+        action(context, RECORD_INVITATION, &LIST_ELEMENT(at, struct invitation, all)->tracked, 0);
+    }
+    for (struct list_link *at = exchange->id_ages.next; at != &exchange->id_ages; at = at->next) {
+        action(context, RECORD_ID, &LIST_ELEMENT(at, struct id_entry, age)->tracked, 0);
+    }
+}
+
+static void walk_providers(const struct exchange *exchange, on_record *action, void *context)
+{
+    for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list; at = at->next) {
+        struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        action(context, RECORD_PROVIDER, &provider->tracked, 0);
+        for (struct list_link *link = provider->devices.next; link != &provider->devices; link = link->next) {
+            struct device *device = LIST_ELEMENT(link, struct device, of_provider);
+            action(context, RECORD_DEVICE, &device->tracked, 0);
+            if (device->ask != NULL) {
+                action(context, RECORD_ASK, &device->ask->tracked, 0);
+            }
+        }
+    }
+}
+
+static void walk_jobs(const struct exchange *exchange, on_record *action, void *context)
+{
+    for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
+        struct job *job = LIST_ELEMENT(at, struct job, all);
+        action(context, RECORD_JOB, &job->tracked, 0);
+        uint32_t pages = job->pages == NULL ? 0 : (job->subtasks + PAGE_SUBTASKS - 1) / PAGE_SUBTASKS;
+        for (uint32_t i = 0; i < pages; i++) {
+            if (job->pages[i] != NULL) {
+                action(context, RECORD_PAGE, &job->pages[i]->tracked, 0);
+            }
+        }
+        for (struct list_link *link = job->leases.next; link != &job->leases; link = link->next) {
+            action(context, RECORD_LEASE, &LIST_ELEMENT(link, struct lease, of_job)->tracked, 0);
+        }
+    }
+}
+
+static void walk_all(const struct exchange *exchange, on_record *action, void *context)
+{
+    walk_members(exchange, action, context);
+    walk_providers(exchange, action, context);
+    walk_jobs(exchange, action, context);
+}
+
+static void put_record(struct writer *out, const struct exchange *exchange, enum record_type type,
+                       const struct tracked *tracked, uint32_t number)
+{
+    if (type == RECORD_CELL) {
+        put_cell(out, exchange, number);
+    } else if (type == RECORD_CLASS) {
+        put_class(out, exchange, number);
+    } else {
+        put_entity(out, exchange, tracked);
+    }
+}
+
+/* ---------------------------------------------------------------- the hash */
+
+void track(struct exchange *exchange, struct tracked *tracked, enum record_type type)
+{
+    tracked->type = (uint8_t)type;
+    tracked->is_counted = false;
+    tracked->is_dirty = true;
+    list_append(&exchange->dirty, &tracked->dirty);
+}
+
+void touch(struct exchange *exchange, struct tracked *tracked)
+{
+    if (!tracked->is_dirty) {
+        tracked->is_dirty = true;
+        list_append(&exchange->dirty, &tracked->dirty);
+    }
+}
+
+static void total_change(uint64_t total[4], const struct hash32 *hash, bool add)
+{
+    struct reader in = reader_over(hash->bytes, sizeof hash->bytes);
+    for (size_t i = 0; i < 4; i++) {
+        uint64_t lane = reader_u64(&in);
+        total[i] += add ? lane : 0 - lane;
+    }
+}
+
+void untrack(struct exchange *exchange, struct tracked *tracked)
+{
+    if (tracked->is_counted) {
+        total_change(exchange->total, &tracked->hash, false);
+    }
+    if (tracked->is_dirty) {
+        list_remove(&tracked->dirty);
+    }
+}
+
+/* Hash of one record, its type in front. Small ones fit the stack; a lease with much in flight does not. */
+static bool record_hash(const struct exchange *exchange, enum record_type type, const struct tracked *tracked,
+                        uint32_t number, struct hash32 *ret_hash)
+{
+    uint8_t small[4096];
+    struct writer count = writer_counting();
+    put_record(&count, exchange, type, tracked, number);
+    uint8_t *bytes = count.position + 1 <= sizeof small ? small : malloc(count.position + 1);
+    if (bytes == NULL) {
+        return false;
+    }
+    struct writer out = writer_over(bytes, count.position + 1);
+    writer_u8(&out, (uint8_t)type);
+    put_record(&out, exchange, type, tracked, number);
+    assert(!out.failed);
+    *ret_hash = sha256_of(bytes, out.position);
+    if (bytes != small) {
+        free(bytes);
+    }
+    return true;
+}
+
+static void count_fixed(struct exchange *exchange)
+{
+    struct hash32 hash;
+    for (; exchange->hashed_cells < book_cell_count(exchange->book); exchange->hashed_cells++) {
+        if (record_hash(exchange, RECORD_CELL, NULL, exchange->hashed_cells, &hash)) {
+            total_change(exchange->total, &hash, true);
+        }
+    }
+    for (; exchange->hashed_classes < book_class_count(exchange->book); exchange->hashed_classes++) {
+        if (record_hash(exchange, RECORD_CLASS, NULL, exchange->hashed_classes, &hash)) {
+            total_change(exchange->total, &hash, true);
+        }
+    }
+}
+
+static struct hash32 total_as_hash(const uint64_t total[4])
+{
+    struct hash32 hash;
+    struct writer out = writer_over(hash.bytes, sizeof hash.bytes);
+    for (size_t i = 0; i < 4; i++) {
+        writer_u64(&out, total[i]);
+    }
+    return hash;
+}
+
+struct hash32 exchange_state_hash(struct exchange *exchange)
+{
+    count_fixed(exchange);
+    while (!list_empty(&exchange->dirty)) {
+        struct tracked *tracked = LIST_ELEMENT(exchange->dirty.next, struct tracked, dirty);
+        list_remove(&tracked->dirty);
+        tracked->is_dirty = false;
+        if (tracked->is_counted) {
+            total_change(exchange->total, &tracked->hash, false);
+        }
+        tracked->is_counted = record_hash(exchange, (enum record_type)tracked->type, tracked, 0, &tracked->hash);
+        if (tracked->is_counted) {
+            total_change(exchange->total, &tracked->hash, true);
+        } else {
+            exchange->is_out_of_memory = true;
+        }
+    }
+    return total_as_hash(exchange->total);
+}
+
+struct walk_sum {
+    const struct exchange *exchange;
+    uint64_t total[4];
+};
+
+static void add_record(void *context, enum record_type type, const struct tracked *tracked, uint32_t number)
+{
+    struct walk_sum *sum = context;
+    struct hash32 hash;
+    if (record_hash(sum->exchange, type, tracked, number, &hash)) {
+        total_change(sum->total, &hash, true);
+    }
+}
+
+struct hash32 exchange_state_hash_walk(const struct exchange *exchange)
+{
+    struct walk_sum sum = {.exchange = exchange};
+    walk_all(exchange, add_record, &sum);
+    return total_as_hash(sum.total);
+}
+
+/* ---------------------------------------------------------------- saving */
+
+struct saving {
+    const struct exchange *exchange;
+    struct writer out;
+    uint32_t count;
+};
+
+static void save_record(void *context, enum record_type type, const struct tracked *tracked, uint32_t number)
+{
+    struct saving *saving = context;
+    struct writer size = writer_counting();
+    put_record(&size, saving->exchange, type, tracked, number);
+    writer_u8(&saving->out, (uint8_t)type);
+    writer_u32(&saving->out, (uint32_t)size.position);
+    put_record(&saving->out, saving->exchange, type, tracked, number);
+    saving->count++;
+}
+
+uint8_t *exchange_save(const struct exchange *exchange, size_t *ret_length)
+{
+    struct saving measure = {.exchange = exchange, .out = writer_counting()};
+    walk_all(exchange, save_record, &measure);
+    size_t length = SNAPSHOT_HEAD_BYTES + measure.out.position;
+    uint8_t *bytes = malloc(length);
+    if (bytes == NULL) {
+        return NULL;
+    }
+    struct saving saving = {.exchange = exchange, .out = writer_over(bytes, length)};
+    writer_bytes(&saving.out, snapshot_magic, sizeof snapshot_magic);
+    writer_u32(&saving.out, measure.count);
+    walk_all(exchange, save_record, &saving);
+    assert(!saving.out.failed && saving.out.position == length);
+    *ret_length = length;
+    return bytes;
+}

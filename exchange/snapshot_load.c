@@ -1,0 +1,545 @@
+#include "exchange/state.h"
+
+#include "base/cursor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Reads what snapshot.c writes. A snapshot comes from a file that may be damaged: whatever does not fit is
+ * an answer, never an assert. Records come in the order written, so that what one refers to is there. */
+
+#define GET_ID(in, id) reader_bytes((in), (id).bytes, sizeof(id).bytes)
+
+static bool get_bool(struct reader *in)
+{
+    uint8_t value = reader_u8(in);
+    in->failed = in->failed || value > 1;
+    return value == 1;
+}
+
+static void get_name(struct reader *in, char *ret_text, size_t size)
+{
+    reader_bytes(in, ret_text, size);
+    in->failed = in->failed || memchr(ret_text, '\0', size) == NULL;
+}
+
+static uint8_t get_small(struct reader *in, uint8_t most)
+{
+    uint8_t value = reader_u8(in);
+    in->failed = in->failed || value > most;
+    return in->failed ? 0 : value;
+}
+
+static void get_attribute(struct reader *in, struct attribute *attribute)
+{
+    memset(attribute, 0, sizeof *attribute);
+    get_name(in, attribute->name, sizeof attribute->name);
+    attribute->is_text = get_bool(in);
+    if (attribute->is_text) {
+        get_name(in, attribute->text, sizeof attribute->text);
+    } else {
+        attribute->number = reader_i64(in);
+    }
+}
+
+static bool get_market(struct exchange *exchange, struct reader *in)
+{
+    exchange->has_genesis = get_bool(in);
+    exchange->is_halted = get_bool(in);
+    GET_ID(in, exchange->cluster);
+    exchange->fee_ppm = reader_u32(in);
+    exchange->price_band_micro = reader_i64(in);
+    exchange->index = reader_u64(in);
+    exchange->sequence = reader_u64(in);
+    exchange->next_lease = reader_u64(in);
+    exchange->next_order = reader_u64(in);
+    exchange->now_ns = reader_i64(in);
+    touch(exchange, &exchange->tracked);
+    return true;
+}
+
+static bool get_cell(struct exchange *exchange, struct reader *in)
+{
+    uint32_t number = reader_u32(in);
+    struct attribute attributes[ATTRIBUTE_COUNT_MAX];
+    size_t count = 0;
+    while (reader_left(in) > 0 && count < ATTRIBUTE_COUNT_MAX) {
+        get_attribute(in, &attributes[count++]);
+    }
+    uint32_t cell;
+    return reader_finished(in) && book_cell(exchange->book, attributes, count, &cell) == BOOK_OK && cell == number;
+}
+
+static bool get_class(struct exchange *exchange, struct reader *in)
+{
+    uint32_t number = reader_u32(in);
+    struct requirement *requirement = allocate(exchange, sizeof *requirement);
+    if (requirement == NULL) {
+        return false;
+    }
+    while (reader_left(in) > 0 && requirement->count < REQUIREMENT_NODES_MAX) {
+        struct requirement_node *node = &requirement->nodes[requirement->count++];
+        node->op = (enum requirement_op)get_small(in, REQUIREMENT_GE);
+        if (node->op == REQUIREMENT_AND || node->op == REQUIREMENT_OR) {
+            node->arity = reader_u32(in);
+        } else if (node->op != REQUIREMENT_NOT) {
+            get_attribute(in, &node->attribute);
+        }
+    }
+    uint32_t class_id;
+    bool good = reader_finished(in) && book_class(exchange->book, requirement, &class_id) == BOOK_OK && class_id == number;
+    free(requirement);
+    return good;
+}
+
+static bool get_member(struct exchange *exchange, struct reader *in)
+{
+    struct member *member = allocate(exchange, sizeof *member);
+    if (member == NULL) {
+        return false;
+    }
+    GET_ID(in, member->key);
+    member->number = reader_u32(in);
+    member->roles = reader_u32(in);
+    member->is_frozen = get_bool(in);
+    member->ids = reader_u32(in);
+    member->open_jobs = reader_u32(in);
+    get_name(in, member->name, sizeof member->name);
+    struct account_balance balance = {.available_micro = reader_i64(in)};
+    balance.held_micro = reader_i64(in);
+    bool good = reader_finished(in) && member->number == exchange->member_count;
+    if (good && member->number >= ACCOUNT_FIRST_USER) {
+        uint32_t number;
+        good = accounts_open(exchange->accounts, &number) == ACCOUNTS_OK && number == member->number &&
+               table_find(&exchange->members_by_key, &member->key) == NULL &&
+               table_insert(&exchange->members_by_key, member);
+    }
+    if (good && exchange->member_count == exchange->member_capacity) {
+        uint32_t capacity = exchange->member_capacity == 0 ? 64 : 2 * exchange->member_capacity;
+        struct member **members = realloc(exchange->members, capacity * sizeof *members);
+        good = members != NULL;
+        exchange->members = good ? members : exchange->members;
+        exchange->member_capacity = good ? capacity : exchange->member_capacity;
+    }
+    if (!good) {
+        if (table_find(&exchange->members_by_key, &member->key) == member) {
+            table_remove(&exchange->members_by_key, &member->key);
+        }
+        free(member);
+        return false;
+    }
+    exchange->members[exchange->member_count++] = member;
+    accounts_restore(exchange->accounts, member->number, balance);
+    track(exchange, &member->tracked, RECORD_MEMBER);
+    return true;
+}
+
+static bool get_invitation(struct exchange *exchange, struct reader *in)
+{
+    struct invitation *invitation = allocate(exchange, sizeof *invitation);
+    if (invitation == NULL) {
+        return false;
+    }
+    GET_ID(in, invitation->token_hash);
+    invitation->roles = reader_u32(in);
+    invitation->credits_micro = reader_i64(in);
+    invitation->expires_ns = reader_i64(in);
+    invitation->issuer = reader_u32(in);
+    get_name(in, invitation->name, sizeof invitation->name);
+    if (!reader_finished(in) || table_find(&exchange->invitations, &invitation->token_hash) != NULL ||
+        !table_insert(&exchange->invitations, invitation)) {
+        free(invitation);
+        return false;
+    }
+    invitation_link(exchange, invitation);
+    track(exchange, &invitation->tracked, RECORD_INVITATION);
+    return true;
+}
+
+static bool get_id_entry(struct exchange *exchange, struct reader *in)
+{
+    struct id_entry *entry = allocate(exchange, sizeof *entry);
+    if (entry == NULL) {
+        return false;
+    }
+    GET_ID(in, entry->key.id);
+    entry->key.account = reader_u32(in);
+    GET_ID(in, entry->body);
+    entry->index = reader_u64(in);
+    entry->log_time_ns = reader_i64(in);
+    if (!reader_finished(in) || entry->key.account >= exchange->member_count ||
+        table_find(&exchange->ids, &entry->key) != NULL || !table_insert(&exchange->ids, entry)) {
+        free(entry);
+        return false;
+    }
+    list_append(&exchange->id_ages, &entry->age);
+    track(exchange, &entry->tracked, RECORD_ID);
+    return true;
+}
+
+static bool get_provider(struct exchange *exchange, struct reader *in)
+{
+    uint32_t number = reader_u32(in);
+    struct member *member = member_by_number(exchange, number);
+    struct provider *provider = member == NULL || member->provider != NULL ? NULL : allocate(exchange, sizeof *provider);
+    if (provider == NULL) {
+        return false;
+    }
+    provider->number = number;
+    provider->state = get_small(in, PROVIDER_SUSPECT);
+    provider->order = reader_u64(in);
+    list_init(&provider->devices);
+    list_append(&exchange->provider_list, &provider->all);
+    member->provider = provider;
+    track(exchange, &provider->tracked, RECORD_PROVIDER);
+    return reader_finished(in);
+}
+
+static bool get_device(struct exchange *exchange, struct reader *in)
+{
+    struct device *device = allocate(exchange, sizeof *device);
+    if (device == NULL) {
+        return false;
+    }
+    GET_ID(in, device->key.device);
+    device->key.provider = reader_u32(in);
+    device->order = reader_u64(in);
+    device->slots = reader_u32(in);
+    device->leased = reader_u32(in);
+    device->cell = reader_u32(in);
+    device->is_advertised = get_bool(in);
+    get_name(in, device->label, sizeof device->label);
+    const struct member *member = member_by_number(exchange, device->key.provider);
+    if (!reader_finished(in) || member == NULL || member->provider == NULL ||
+        device->cell >= book_cell_count(exchange->book) || table_find(&exchange->devices, &device->key) != NULL ||
+        !table_insert(&exchange->devices, device)) {
+        free(device);
+        return false;
+    }
+    list_append(&member->provider->devices, &device->of_provider);
+    track(exchange, &device->tracked, RECORD_DEVICE);
+    return true;
+}
+
+static bool get_ask(struct exchange *exchange, struct reader *in)
+{
+    struct ask fields = {0};
+    struct device_key key;
+    GET_ID(in, fields.order);
+    GET_ID(in, key.device);
+    key.provider = reader_u32(in);
+    fields.slots = reader_u32(in);
+    fields.price_micro = reader_i64(in);
+    fields.good_till_ns = reader_i64(in);
+    fields.max_term_ns = reader_i64(in);
+    fields.sequence = reader_u64(in);
+    fields.device = table_find(&exchange->devices, &key);
+    if (!reader_finished(in) || fields.device == NULL || fields.device->ask != NULL || fields.price_micro < 0 ||
+        table_find(&exchange->asks, &fields.order) != NULL || exchange->ask_count >= exchange->limits.asks) {
+        return false;
+    }
+    const struct ask *ask = ask_restore(exchange, &fields);
+    if (ask != NULL && ask->good_till_ns != 0) {
+        timer_arm(exchange, TIMER_ASK, &ask->order, ask->good_till_ns);
+    }
+    return ask != NULL;
+}
+
+static bool get_job_fields(struct reader *in, struct job *job)
+{
+    GET_ID(in, job->id);
+    job->order = reader_u64(in);
+    job->owner = reader_u32(in);
+    get_name(in, job->name, sizeof job->name);
+    GET_ID(in, job->manifest);
+    uint32_t *const numbers[] = {&job->subtasks, &job->width,    &job->at_most,    &job->retries,    &job->error_limit,
+                                 &job->class_id, &job->fresh,    &job->retry_head, &job->retry_tail, &job->waiting,
+                                 &job->running,  &job->accepted, &job->failed,     &job->cancelled};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        *numbers[i] = reader_u32(in);
+    }
+    job->cap_micro = reader_i64(in);
+    job->bid_micro = reader_i64(in);
+    job->limit_ns = reader_i64(in);
+    job->term_ns = reader_i64(in);
+    job->sequence = reader_u64(in);
+    job->phase = get_small(in, JOB_PHASE_CANCELLED);
+    job->reason = reader_u8(in);
+    job->is_closing = get_bool(in);
+    job->ends_as = get_small(in, JOB_PHASE_CANCELLED);
+    job->closing_ns = reader_i64(in);
+    job->hold.account = job->owner;
+    job->hold.amount_micro = reader_i64(in);
+    job->hold.captured_micro = reader_i64(in);
+    job->hold.is_open = get_bool(in);
+    job->reserved_micro = reader_i64(in);
+    job->submitted_ns = reader_i64(in);
+    job->ended_ns = reader_i64(in);
+    job->avoided_count = reader_u32(in);
+    if (job->avoided_count > AVOIDED_PROVIDERS) {
+        return false;
+    }
+    for (uint32_t i = 0; i < job->avoided_count; i++) {
+        job->avoided[i].provider = reader_u32(in);
+        job->avoided[i].until_ns = reader_i64(in);
+    }
+    bool queue_fits = (job->retry_head == NO_SUBTASK) == (job->retry_tail == NO_SUBTASK) &&
+                      (job->retry_head == NO_SUBTASK || (job->retry_head < job->subtasks && job->retry_tail < job->subtasks));
+    return reader_finished(in) && job->subtasks > 0 && job->width > 0 && job->fresh <= job->subtasks &&
+           job->term_ns > 0 && job->limit_ns > 0 && job->bid_micro >= 0 && queue_fits;
+}
+
+static bool restore_bid(struct exchange *exchange, struct job *job)
+{
+    job->handle = BOOK_NONE;
+    if (job->phase != JOB_PHASE_OPEN || job->is_closing) {
+        return true;
+    }
+    job->handle = handle_take(exchange, job);
+    const struct book_bid bid = {
+        .owner = job->owner,
+        .class_id = job->class_id,
+        .width = job->width,
+        .limit_micro = job->bid_micro,
+        .term_ns = job->term_ns,
+        .sequence = job->sequence,
+    };
+    return job->handle != BOOK_NONE && book_rest_bid(exchange->book, job->handle, &bid) == BOOK_OK;
+}
+
+static bool get_job(struct exchange *exchange, struct reader *in)
+{
+    struct job *job = allocate(exchange, sizeof *job);
+    if (job == NULL) {
+        return false;
+    }
+    list_init(&job->leases);
+    list_init(&job->wanting);
+    list_init(&job->report);
+    bool good = get_job_fields(in, job) && job->owner < exchange->member_count &&
+                job->class_id < book_class_count(exchange->book) && job->subtasks <= exchange->limits.subtasks &&
+                table_find(&exchange->jobs, &job->id) == NULL;
+    if (good && job->phase == JOB_PHASE_OPEN) {
+        uint32_t pages = (job->subtasks + PAGE_SUBTASKS - 1) / PAGE_SUBTASKS;
+        job->pages = allocate(exchange, pages * sizeof *job->pages);
+        good = job->pages != NULL;
+        exchange->subtask_count += job->subtasks;
+    }
+    if (!good || !table_insert(&exchange->jobs, job)) {
+        free(job->pages);
+        free(job);
+        return false;
+    }
+    list_append(&exchange->job_list, &job->all);
+    exchange->job_count++;
+    track(exchange, &job->tracked, RECORD_JOB);
+    if (job->is_closing && job->phase == JOB_PHASE_OPEN) {
+        timer_arm(exchange, TIMER_JOB, &job->id, job->closing_ns);
+    }
+    for (uint32_t i = 0; i < job->avoided_count; i++) {
+        timer_arm(exchange, TIMER_JOB, &job->id, job->avoided[i].until_ns);
+    }
+    return restore_bid(exchange, job);
+}
+
+static bool get_page(struct exchange *exchange, struct reader *in)
+{
+    struct id128 id;
+    GET_ID(in, id);
+    uint32_t number = reader_u32(in);
+    struct job *job = table_find(&exchange->jobs, &id);
+    if (in->failed || job == NULL || job->pages == NULL || number > (job->subtasks - 1) / PAGE_SUBTASKS ||
+        job->pages[number] != NULL) {
+        return false;
+    }
+    if (job_subtask(exchange, job, number * PAGE_SUBTASKS) == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < PAGE_SUBTASKS; i++) {
+        struct subtask *subtask = &job->pages[number]->subtasks[i];
+        subtask->state = get_small(in, SUBTASK_CANCELLED);
+        subtask->live = reader_u8(in);
+        subtask->failures = reader_u8(in);
+        subtask->crashes = reader_u8(in);
+        subtask->attempts = reader_u16(in);
+        subtask->queued = reader_u16(in);
+        subtask->next = reader_u32(in);
+        if (subtask->queued > 1 || (subtask->queued == 1 && subtask->next != NO_SUBTASK && subtask->next >= job->subtasks)) {
+            return false;
+        }
+    }
+    return reader_finished(in);
+}
+
+static bool get_attempts(struct exchange *exchange, struct reader *in, struct lease *lease)
+{
+    while (reader_left(in) > 0) {
+        struct attempt *attempt = allocate(exchange, sizeof *attempt);
+        if (attempt == NULL) {
+            return false;
+        }
+        attempt->index = reader_u32(in);
+        attempt->attempt = reader_u32(in);
+        attempt->lane = reader_u32(in);
+        attempt->dispatched_ns = reader_i64(in);
+        attempt->is_doubted = get_bool(in);
+        attempt->is_fenced = get_bool(in);
+        attempt->is_withdrawn = get_bool(in);
+        list_append(&lease->attempts, &attempt->of_lease);
+        exchange->attempt_count++;
+        if (in->failed || attempt->index >= lease->job->subtasks || attempt->lane >= lease->lane_count) {
+            return false;
+        }
+    }
+    return reader_finished(in);
+}
+
+static bool get_lease_fields(struct exchange *exchange, struct reader *in, struct lease *lease)
+{
+    struct id128 job;
+    lease->id = reader_u64(in);
+    GET_ID(in, job);
+    GET_ID(in, lease->device_id);
+    GET_ID(in, lease->ask);
+    get_name(in, lease->label, sizeof lease->label);
+    lease->provider = reader_u32(in);
+    lease->slots = reader_u32(in);
+    lease->lane_count = reader_u32(in);
+    lease->price_micro = reader_i64(in);
+    lease->granted_ns = reader_i64(in);
+    lease->term_end_ns = reader_i64(in);
+    lease->ended_ns = reader_i64(in);
+    lease->state = get_small(in, LEASE_ENDED);
+    lease->end_reason = reader_u8(in);
+    lease->accepted = reader_u32(in);
+    lease->failures_in_row = reader_u32(in);
+    lease->paid_ns = reader_i64(in);
+    lease->charged_micro = reader_i64(in);
+    lease->reserved_micro = reader_i64(in);
+    lease->idle_since_ns = reader_i64(in);
+    lease->live = reader_u32(in);
+    lease->mean_ns = reader_i64(in);
+    lease->job = table_find(&exchange->jobs, &job);
+    enum { LANE_BYTES = 28 };
+    bool good = !in->failed && lease->job != NULL && lease->lane_count > 0 && lease->price_micro >= 0 &&
+                lease->provider < exchange->member_count && lease->lane_count <= reader_left(in) / LANE_BYTES &&
+                lease->slots == lease->lane_count * (uint64_t)lease->job->width;
+    lease->lanes = good ? allocate(exchange, lease->lane_count * sizeof *lease->lanes) : NULL;
+    for (uint32_t i = 0; lease->lanes != NULL && i < lease->lane_count; i++) {
+        lease->lanes[i].in_flight = reader_u32(in);
+        lease->lanes[i].seen_until_ns = reader_i64(in);
+        lease->lanes[i].seen_ns = reader_i64(in);
+        lease->lanes[i].paid_ns = reader_i64(in);
+    }
+    return lease->lanes != NULL && !in->failed;
+}
+
+static bool lease_link_device(struct exchange *exchange, struct lease *lease)
+{
+    if (lease->state == LEASE_ENDED) {
+        return true;
+    }
+    struct device_key key = {.device = lease->device_id, .provider = lease->provider};
+    lease->device = table_find(&exchange->devices, &key);
+    if (lease->device == NULL || lease->job->phase != JOB_PHASE_OPEN) {
+        return false;
+    }
+    lease->job->lanes += lease->state == LEASE_ACTIVE ? lease->lane_count : 0;
+    struct id128 timer = timer_key_of_lease(lease->id);
+    timer_arm(exchange, TIMER_LEASE, &timer, exchange->now_ns); /* early: it looks at itself and sets the next */
+    return true;
+}
+
+static bool get_lease(struct exchange *exchange, struct reader *in)
+{
+    struct lease *lease = allocate(exchange, sizeof *lease);
+    if (lease == NULL) {
+        return false;
+    }
+    list_init(&lease->attempts);
+    list_init(&lease->refill);
+    if (!get_lease_fields(exchange, in, lease) || lease_by_id(exchange, lease->id) != NULL ||
+        !table_insert(&exchange->leases, lease)) {
+        free(lease->lanes);
+        free(lease);
+        return false;
+    }
+    list_append(&lease->job->leases, &lease->of_job);
+    exchange->lease_count++;
+    track(exchange, &lease->tracked, RECORD_LEASE);
+    return get_attempts(exchange, in, lease) && lease_link_device(exchange, lease);
+}
+
+static bool get_record(struct exchange *exchange, uint8_t type, struct reader *in)
+{
+    switch ((enum record_type)type) {
+    case RECORD_MARKET:
+        return get_market(exchange, in) && reader_finished(in);
+    case RECORD_MEMBER:
+        return get_member(exchange, in);
+    case RECORD_INVITATION:
+        return get_invitation(exchange, in);
+    case RECORD_ID:
+        return get_id_entry(exchange, in);
+    case RECORD_PROVIDER:
+        return get_provider(exchange, in);
+    case RECORD_DEVICE:
+        return get_device(exchange, in);
+    case RECORD_ASK:
+        return get_ask(exchange, in);
+    case RECORD_JOB:
+        return get_job(exchange, in);
+    case RECORD_PAGE:
+        return get_page(exchange, in);
+    case RECORD_LEASE:
+        return get_lease(exchange, in);
+    case RECORD_CELL:
+        return get_cell(exchange, in);
+    case RECORD_CLASS:
+        return get_class(exchange, in);
+    }
+    return false;
+}
+
+static bool load_records(struct exchange *exchange, struct reader *in)
+{
+    const uint8_t *magic = reader_view(in, 4);
+    if (magic == NULL || memcmp(magic, "BSS1", 4) != 0) {
+        return false;
+    }
+    uint32_t count = reader_u32(in);
+    for (uint32_t i = 0; i < count; i++) {
+        uint8_t type = reader_u8(in);
+        uint32_t length = reader_u32(in);
+        const uint8_t *bytes = reader_view(in, length);
+        if (bytes == NULL) {
+            return false;
+        }
+        struct reader fields = reader_over(bytes, length);
+        if (!get_record(exchange, type, &fields)) {
+            return false;
+        }
+    }
+    return reader_finished(in) && accounts_balanced(exchange->accounts);
+}
+
+struct exchange *exchange_load(const struct exchange_limits *limits, const uint8_t *bytes, size_t length)
+{
+    struct exchange *exchange = exchange_create(limits);
+    if (exchange == NULL) {
+        return NULL;
+    }
+    struct reader in = reader_over(bytes, length);
+    if (!load_records(exchange, &in) || exchange->is_out_of_memory) {
+        exchange_destroy(&exchange);
+        return NULL;
+    }
+    /* What each open job wants follows from its lanes, which are known only now. Nothing can match: the
+     * market was at rest when it was saved. */
+    for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
+        struct job *job = LIST_ELEMENT(at, struct job, all);
+        job_wants(exchange, job);
+        list_remove(&job->wanting);
+    }
+    return exchange;
+}

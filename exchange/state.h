@@ -1,0 +1,366 @@
+/* exchange/state.h - the exchange's inside: its records and the small functions its files share.
+ *
+ * Every entity begins with a `struct tracked`: it belongs to the multiset hash and to the snapshot.
+ * Whoever changes an entity calls touch() on it; the hash is brought up to date when it is asked for.
+ * Order always comes from numbers and lists (accounts by number, jobs and leases by age), never from
+ * addresses. Not for use outside exchange/. */
+#ifndef BOURSE_EXCHANGE_STATE_H
+#define BOURSE_EXCHANGE_STATE_H
+
+#include "base/list.h"
+#include "exchange/exchange.h"
+#include "exchange/lifecycle.h"
+#include "exchange/table.h"
+#include "ledger/accounts.h"
+#include "matching/book.h"
+
+/* Numbers of the protocol that the exchange decides by. Cores do not include one another; a unit test
+ * compares each with protocol/message.h and protocol/reject.h. */
+enum {
+    XROLE_CONSUMER = 1, XROLE_PROVIDER = 2, XROLE_RISK = 16, XROLE_OPERATOR = 32,
+    XOUTCOME_OK = 0, XOUTCOME_OUTPUT_MISSING = 9, XOUTCOME_INPUT_MISSING = 10, XOUTCOME_PROGRAM_MISSING = 11,
+    XOUTCOME_IMAGE_MISSING = 12, XOUTCOME_REFUSED = 13, XOUTCOME_CANCELLED = 14, XOUTCOME_JAIL_FAILED = 15,
+    XOUTCOME_TERM_OVER = 16,
+    XATTEMPT_ACCEPTED = 0, XATTEMPT_FAILED_PAID = 1, XATTEMPT_FAILED_UNPAID = 2, XATTEMPT_LATE = 3,
+    XREASON_NONE = 0, XREASON_NO_DEVICE = 1, XREASON_NO_ASK = 2, XREASON_PRICE = 3, XREASON_BUSY = 4,
+    XREASON_BUDGET = 5, XREASON_HALTED = 6, XREASON_SUBTASKS_FAILED = 7, XREASON_ERROR_LIMIT = 8,
+    XREASON_CANCELLED = 9, XREASON_RUNNING = 10, XREASON_PROVIDERS_FAILED = 11,
+    XEND_RETURNED = 0, XEND_TERM = 1, XEND_CANCELLED = 2, XEND_UNKNOWN = 3, XEND_FAILED = 4, XEND_REVOKED = 5,
+    XREJECT_ROLE = 7, XREJECT_ID_EXPIRED = 8, XREJECT_ID_REUSED = 9, XREJECT_ID_TABLE_FULL = 10, XREJECT_NOT_FOUND = 20,
+    XREJECT_EXISTS = 21, XREJECT_FROZEN = 22, XREJECT_HALTED = 23, XREJECT_FUNDS = 24, XREJECT_BUDGET = 25,
+    XREJECT_PRICE = 26, XREJECT_QUANTITY = 27, XREJECT_LIMIT = 28, XREJECT_REQUIREMENT = 29, XREJECT_VERIFY = 30,
+    XREJECT_INVITATION = 31, XREJECT_DEVICE = 32, XREJECT_STATE = 33, XREJECT_SELF_MATCH = 34,
+};
+
+/* Policy of the exchange, in one place. */
+#define ID_AGE_NS (24 * NS_PER_HOUR)
+#define ID_AHEAD_NS (600 * NS_PER_S)
+#define LEASE_GRACE_NS (5 * NS_PER_S)        /* after the term: results on their way still count */
+#define LEASE_IDLE_NS (10 * NS_PER_S)        /* a lease whose queue stayed empty that long is returned */
+#define CLOSING_NS (20 * NS_PER_S)           /* a closing job waits that long for its withdrawn attempts */
+#define AVOID_NS (60 * NS_PER_S)             /* a provider that failed a job gets no new lease of it */
+#define SERVES_NS (60 * NS_PER_S)            /* blobs stay readable after a lease ended */
+#define WINDOW_TARGET_NS (20 * NS_PER_MS)    /* work in flight per lane: this much time, at least 2 subtasks */
+enum {
+    WINDOW_LEAST = 2,
+    WINDOW_MOST = 64,
+    CRASHES_MOST = 5,           /* of one subtask, by the provider's fault */
+    LEASE_FAILURES_MOST = 3,    /* in a row, by the provider's fault */
+    AVOIDED_PROVIDERS = 8,      /* per job */
+    ENDED_JOBS_KEPT = 10000,
+    PAGE_SUBTASKS = 256,
+    NO_SUBTASK = UINT32_MAX,
+};
+
+enum record_type { /* in snapshots; numbers never change */
+    RECORD_MARKET = 1, RECORD_MEMBER = 2, RECORD_INVITATION = 3, RECORD_ID = 4, RECORD_PROVIDER = 5, RECORD_DEVICE = 6,
+    RECORD_ASK = 7, RECORD_JOB = 8, RECORD_PAGE = 9, RECORD_LEASE = 10, RECORD_CELL = 11, RECORD_CLASS = 12,
+};
+
+struct tracked {
+    uint8_t type;
+    bool is_dirty, is_counted;
+    struct list_link dirty; /* in exchange->dirty while is_dirty */
+    struct hash32 hash;     /* as counted in exchange->total */
+};
+
+struct member { /* an account's rights; its money is in exchange->accounts, and is part of this record */
+    struct tracked tracked;
+    struct key32 key;
+    uint32_t number;
+    uint32_t roles;
+    bool is_frozen;
+    uint32_t ids;           /* in the id window */
+    uint32_t open_jobs;
+    char name[EXCHANGE_NAME_SIZE];
+    struct provider *provider; /* or NULL */
+};
+
+struct invitation {
+    struct tracked tracked;
+    struct list_link all; /* by expiry, then age */
+    struct hash32 token_hash;
+    uint32_t roles;
+    int64_t credits_micro, expires_ns;
+    uint32_t issuer;
+    char name[EXCHANGE_NAME_SIZE];
+};
+
+struct id_key {
+    struct id128 id;
+    uint32_t account;
+};
+struct id_entry {
+    struct tracked tracked;
+    struct list_link age; /* oldest first */
+    struct id_key key;    /* compared as bytes: no padding (16 + 4) */
+    struct hash32 body;
+    uint64_t index;
+    int64_t log_time_ns;
+};
+
+struct provider {
+    struct tracked tracked;
+    struct list_link all; /* by account number of first advertisement */
+    uint32_t number;
+    uint8_t state; /* enum provider_state */
+    uint64_t order; /* place in `all` */
+    struct list_link devices;
+};
+
+struct device_key {
+    struct id128 device;
+    uint32_t provider;
+};
+struct device {
+    struct tracked tracked;
+    struct list_link of_provider;
+    struct device_key key;
+    uint64_t order;
+    uint32_t slots, leased;
+    uint32_t cell;
+    bool is_advertised; /* false: gone from the list, kept while leases stand */
+    char label[EXCHANGE_NAME_SIZE];
+    struct ask *ask; /* the one standing, or NULL */
+};
+
+struct ask {
+    struct tracked tracked;
+    struct id128 order;
+    struct device *device;
+    uint32_t slots;
+    int64_t price_micro, good_till_ns, max_term_ns;
+    uint64_t sequence;
+    uint32_t handle;
+    struct list_link wanting; /* in exchange->wanting_asks when its free slots grew */
+};
+
+struct subtask {
+    uint8_t state;    /* enum subtask_state */
+    uint8_t live;     /* attempts out that nobody doubts */
+    uint8_t failures; /* of its program */
+    uint8_t crashes;  /* of its providers */
+    uint16_t attempts;
+    uint16_t queued;  /* 1 while in the job's retry queue */
+    uint32_t next;    /* in the retry queue */
+};
+static_assert(sizeof(struct subtask) <= 24, "10 million waiting subtasks in 1 GiB");
+
+struct page {
+    struct tracked tracked;
+    struct job *job;
+    uint32_t number;
+    struct subtask subtasks[PAGE_SUBTASKS];
+};
+
+struct job {
+    struct tracked tracked;
+    struct list_link all; /* by age */
+    struct id128 id;
+    uint64_t order;       /* age */
+    uint32_t owner;
+    char name[EXCHANGE_NAME_SIZE];
+    struct hash32 manifest;
+    uint32_t subtasks, width, at_most, retries, error_limit;
+    int64_t cap_micro, bid_micro; /* cap as given; limit of its bid */
+    int64_t limit_ns, term_ns;
+    uint32_t class_id;
+    uint64_t sequence;    /* of its bid */
+    uint8_t phase;        /* enum job_phase */
+    uint8_t reason;       /* why it ended, or what it closes for; open: computed when asked */
+    bool is_closing;      /* waits for withdrawn attempts, then settles as `ends_as` */
+    uint8_t ends_as;
+    int64_t closing_ns;   /* when waiting ends */
+    struct hold hold;
+    int64_t reserved_micro; /* drawn by leases, not charged yet */
+    uint32_t fresh;       /* subtasks from here on were never started */
+    uint32_t retry_head, retry_tail;
+    uint32_t waiting, running, accepted, failed, cancelled;
+    int64_t submitted_ns, ended_ns;
+    struct { uint32_t provider; int64_t until_ns; } avoided[AVOIDED_PROVIDERS];
+    uint32_t avoided_count;
+    /* not recorded */
+    struct page **pages;
+    struct list_link leases;
+    uint32_t lanes;       /* of leases that take work */
+    uint32_t handle;      /* of its bid while open, else BOOK_NONE */
+    struct list_link wanting; /* in exchange->wanting_jobs when it may buy more */
+    bool is_reported;     /* a JOB effect is due at the end of this step */
+    struct list_link report;
+};
+
+struct attempt {
+    struct list_link of_lease; /* in order of dispatch */
+    uint32_t index, attempt, lane;
+    int64_t dispatched_ns;
+    bool is_doubted;   /* its provider is suspect and the subtask was queued again: both stay valid */
+    bool is_fenced;    /* given up: a result that still comes is logged, not paid */
+    bool is_withdrawn; /* the agent was told to stop it */
+};
+
+/* Paid time of a lane (design.md D8): `seen` is the union of its attempts' intervals, dispatch to result,
+ * as far as results came; a result is paid what it claims, as long as the sum stays within what was seen. */
+struct lane {
+    uint32_t in_flight;
+    int64_t seen_until_ns;
+    int64_t seen_ns, paid_ns;
+};
+
+struct lease {
+    struct tracked tracked;
+    uint64_t id;
+    struct list_link of_job;      /* by age */
+    struct job *job;
+    struct device *device;        /* NULL once ended */
+    struct id128 device_id, ask;
+    char label[EXCHANGE_NAME_SIZE];
+    uint32_t provider;
+    uint32_t slots, lane_count;
+    int64_t price_micro;
+    int64_t granted_ns, term_end_ns, ended_ns;
+    uint8_t state; /* enum lease_state */
+    uint8_t end_reason;
+    uint32_t accepted, failures_in_row;
+    int64_t paid_ns;              /* slot-time: lane time x width */
+    int64_t charged_micro, reserved_micro;
+    int64_t idle_since_ns;        /* INT64_MAX while it has work */
+    uint32_t live;                /* attempts in flight over all lanes */
+    int64_t mean_ns;              /* moving average of a subtask's paid time */
+    struct lane *lanes;
+    struct list_link attempts;
+    struct list_link refill;      /* in exchange->refills when lanes may take more */
+};
+
+enum timer_kind { TIMER_LEASE, TIMER_ASK, TIMER_JOB };
+struct timer {
+    int64_t at_ns;
+    uint8_t kind;
+    struct id128 key; /* LEASE: id in the first 8 bytes; ASK: order; JOB: id */
+};
+
+struct exchange {
+    struct exchange_limits limits;
+    /* market record */
+    struct tracked tracked;
+    bool has_genesis, is_halted;
+    struct id128 cluster;
+    uint32_t fee_ppm;
+    int64_t price_band_micro;
+    uint64_t index, sequence, next_lease, next_order;
+    int64_t now_ns;
+    /* entities */
+    struct accounts *accounts;
+    struct member **members; /* by account number; the system's three too */
+    uint32_t member_count, member_capacity;
+    struct table members_by_key, invitations, ids, devices, asks, jobs, leases;
+    struct list_link id_ages, invitation_list, provider_list, job_list;
+    uint32_t invitation_count, ask_count, job_count, lease_count, attempt_count;
+    uint64_t subtask_count;
+    struct book *book;
+    uint32_t *free_handles;
+    uint32_t free_handle_count;
+    void **orders_by_handle; /* struct ask * or struct job *: the book knows which side */
+    /* work of this step */
+    struct list_link wanting_asks, wanting_jobs, refills, reports;
+    struct exchange_effects *effects;
+    const struct exchange_command *command;
+    bool is_rejected;          /* the present command */
+    uint32_t accept_as;        /* account that its id is kept under */
+    bool is_out_of_memory;
+    struct exchange_effect spare; /* where effects go when memory is short */
+    /* timers: a heap by (at, kind, key); entries may be early or stale */
+    struct timer *timers;
+    size_t timer_count, timer_capacity;
+    /* hash */
+    struct list_link dirty;
+    uint64_t total[4]; /* sum of the records' hashes, four lanes of 64 bits */
+    uint32_t hashed_cells, hashed_classes;
+};
+
+/* ---- exchange.c */
+struct exchange_effect *emit(struct exchange *exchange, enum exchange_effect_type type, uint32_t account);
+struct ledger_record *emit_ledger(struct exchange *exchange, enum ledger_kind kind);
+void reject(struct exchange *exchange, uint32_t code, const char *field, int64_t value, int64_t limit);
+void report_job(struct exchange *exchange, struct job *job);
+struct member *member_by_number(const struct exchange *exchange, uint32_t number);
+struct member *sender(const struct exchange *exchange); /* of the present command, or NULL */
+void *allocate(struct exchange *exchange, size_t size); /* zeroed; NULL sets is_out_of_memory */
+uint32_t handle_take(struct exchange *exchange, void *order); /* BOOK_NONE: none left */
+void handle_give(struct exchange *exchange, uint32_t handle);
+void copy_name(char ret_name[EXCHANGE_NAME_SIZE], const char *name);
+
+/* ---- timers.c */
+void timer_arm(struct exchange *exchange, enum timer_kind kind, const struct id128 *key, int64_t at_ns);
+void timers_fire(struct exchange *exchange); /* all that are due at now_ns, in order */
+struct id128 timer_key_of_lease(uint64_t lease);
+
+/* ---- members.c */
+void apply_genesis(struct exchange *exchange, const struct exchange_genesis *genesis);
+void apply_join(struct exchange *exchange, const struct exchange_join *join);
+void apply_mint(struct exchange *exchange, const struct exchange_mint *mint);
+void apply_invite(struct exchange *exchange, const struct exchange_invite *invite);
+void apply_freeze(struct exchange *exchange, const struct exchange_freeze *freeze);
+void apply_halt(struct exchange *exchange, const struct exchange_halt *halt);
+void invitations_expire(struct exchange *exchange);
+void invitation_link(struct exchange *exchange, struct invitation *invitation);
+void ids_expire(struct exchange *exchange);
+
+/* ---- providers.c */
+void apply_advertise(struct exchange *exchange, const struct exchange_advertise *advertise);
+void apply_ask(struct exchange *exchange, const struct exchange_ask *ask);
+void apply_cancel_order(struct exchange *exchange, const struct exchange_cancel_order *cancel);
+void apply_statement(struct exchange *exchange, const struct exchange_statement *statement);
+void apply_suspect(struct exchange *exchange, uint32_t provider);
+void apply_returned(struct exchange *exchange, uint32_t provider);
+void apply_goodbye(struct exchange *exchange, uint32_t provider);
+enum { CANCEL_BY_OWNER = 0, CANCEL_DISCONNECT = 1, CANCEL_EXPIRED = 2, CANCEL_REPLACED = 3, CANCEL_FROZEN = 4,
+       CANCEL_JOB_ENDED = 5 };
+void ask_cancel(struct exchange *exchange, struct ask *ask, uint8_t reason);
+void device_slots_changed(struct exchange *exchange, struct device *device);
+void device_drop_if_gone(struct exchange *exchange, struct device *device);
+struct ask *ask_restore(struct exchange *exchange, const struct ask *fields); /* rests it; NULL: no handle or memory */
+void provider_asks_cancel(struct exchange *exchange, struct provider *provider, uint8_t reason);
+
+/* ---- jobs.c */
+void apply_submit(struct exchange *exchange, const struct exchange_submit *submit);
+void apply_cancel_job(struct exchange *exchange, const struct exchange_cancel_job *cancel);
+struct subtask *job_subtask(struct exchange *exchange, struct job *job, uint32_t index); /* NULL: out of memory */
+void subtask_changed(struct exchange *exchange, struct job *job, uint32_t index);
+/* Ends a waiting or running subtask and withdraws what else is out for it. */
+void subtask_decide(struct exchange *exchange, struct job *job, uint32_t index, enum subtask_state to);
+void job_requeue(struct exchange *exchange, struct job *job, uint32_t index);
+uint32_t job_next_waiting(struct exchange *exchange, struct job *job); /* takes it off; NO_SUBTASK: none */
+void job_close(struct exchange *exchange, struct job *job, enum job_phase ends_as, uint8_t reason);
+void job_check(struct exchange *exchange, struct job *job); /* ended? budget gone? wants more? */
+void job_settle(struct exchange *exchange, struct job *job);
+void job_wants(struct exchange *exchange, struct job *job); /* sets its bid's slots; queues it for matching */
+int64_t job_free_micro(const struct job *job);
+void job_forget(struct exchange *exchange, struct job *job);
+uint8_t job_reason_now(const struct exchange *exchange, const struct job *job);
+
+/* ---- leases.c */
+void market_run(struct exchange *exchange); /* matches all that wants, refills all that can take */
+void apply_results(struct exchange *exchange, const struct exchange_results *results);
+void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, bool tell);
+void lease_due(struct exchange *exchange, struct lease *lease);
+void lease_suspect(struct exchange *exchange, struct lease *lease);
+void lease_returned(struct exchange *exchange, struct lease *lease);
+void lease_withdraw_all(struct exchange *exchange, struct lease *lease);
+void lease_refill(struct exchange *exchange, struct lease *lease);
+void attempt_vanish(struct exchange *exchange, struct lease *lease, struct attempt *attempt);
+struct lease *lease_by_id(const struct exchange *exchange, uint64_t id);
+void lease_effect(struct exchange *exchange, const struct lease *lease, enum exchange_effect_type type);
+void work_effect(struct exchange *exchange, const struct lease *lease, const struct attempt *attempt,
+                 enum exchange_effect_type type);
+void job_avoid(struct exchange *exchange, struct job *job, uint32_t provider);
+bool job_avoids(const struct exchange *exchange, const struct job *job, uint32_t provider);
+void withdraw_others(struct exchange *exchange, struct job *job, uint32_t index);
+void lease_forget(struct exchange *exchange, struct lease *lease);
+int64_t escrow_micro(int64_t price_micro, uint32_t slots, int64_t term_ns); /* rounded up; INT64_MAX: too much */
+
+/* ---- snapshot.c */
+void track(struct exchange *exchange, struct tracked *tracked, enum record_type type); /* a new entity */
+void touch(struct exchange *exchange, struct tracked *tracked);
+void untrack(struct exchange *exchange, struct tracked *tracked); /* before it is freed */
+
+#endif

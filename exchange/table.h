@@ -1,0 +1,26 @@
+/* exchange/table.h - finds an element by the fixed-size key inside it: open addressing, linear probing.
+ *
+ * The table borrows the elements. It is never iterated: order in the exchange comes from lists and
+ * numbers, never from where a hash put something. Pure. */
+#ifndef BOURSE_EXCHANGE_TABLE_H
+#define BOURSE_EXCHANGE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct table {
+    void **slots;
+    size_t capacity; /* a power of two, or 0 before the first insertion */
+    size_t count;
+    size_t key_offset, key_size;
+};
+
+struct table table_of(size_t key_offset, size_t key_size);
+void table_fini(struct table *table);
+/* False when out of memory; nothing changed then. The key must not be there yet. */
+bool table_insert(struct table *table, void *element);
+void *table_find(const struct table *table, const void *key); /* NULL: none */
+void table_remove(struct table *table, const void *key);
+
+#endif

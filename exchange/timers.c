@@ -1,0 +1,126 @@
+#include "exchange/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A binary heap ordered by (time, kind, key), so that timers due together fire in an order that does not
+ * depend on when they were set. An entry may be early or stale: whoever it wakes looks at its own state,
+ * and sets another if it is not due yet. So nothing is ever removed, and snapshots leave the heap out. */
+
+static int compare(const struct timer *a, const struct timer *b)
+{
+    if (a->at_ns != b->at_ns) {
+        return a->at_ns < b->at_ns ? -1 : 1;
+    }
+    if (a->kind != b->kind) {
+        return a->kind < b->kind ? -1 : 1;
+    }
+    return memcmp(a->key.bytes, b->key.bytes, sizeof a->key.bytes);
+}
+
+static void swap(struct timer *a, struct timer *b)
+{
+    struct timer keep = *a;
+    *a = *b;
+    *b = keep;
+}
+
+void timer_arm(struct exchange *exchange, enum timer_kind kind, const struct id128 *key, int64_t at_ns)
+{
+    if (exchange->timer_count == exchange->timer_capacity) {
+        size_t capacity = exchange->timer_capacity == 0 ? 64 : 2 * exchange->timer_capacity;
+        struct timer *timers = realloc(exchange->timers, capacity * sizeof *timers);
+        if (timers == NULL) {
+            exchange->is_out_of_memory = true;
+            return;
+        }
+        exchange->timers = timers;
+        exchange->timer_capacity = capacity;
+    }
+    size_t at = exchange->timer_count++;
+    exchange->timers[at] = (struct timer){.at_ns = at_ns, .kind = (uint8_t)kind, .key = *key};
+    while (at > 0 && compare(&exchange->timers[at], &exchange->timers[(at - 1) / 2]) < 0) {
+        swap(&exchange->timers[at], &exchange->timers[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+}
+
+static struct timer pop(struct exchange *exchange)
+{
+    struct timer first = exchange->timers[0];
+    exchange->timers[0] = exchange->timers[--exchange->timer_count];
+    for (size_t at = 0;;) {
+        size_t least = at;
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < exchange->timer_count; child++) {
+            least = compare(&exchange->timers[child], &exchange->timers[least]) < 0 ? child : least;
+        }
+        if (least == at) {
+            return first;
+        }
+        swap(&exchange->timers[at], &exchange->timers[least]);
+        at = least;
+    }
+}
+
+struct id128 timer_key_of_lease(uint64_t lease)
+{
+    struct id128 key = {0};
+    for (size_t i = 0; i < 8; i++) {
+        key.bytes[i] = (uint8_t)(lease >> (56 - 8 * i)); /* big endian: memcmp orders by number */
+    }
+    return key;
+}
+
+static uint64_t lease_of_timer_key(const struct id128 *key)
+{
+    uint64_t lease = 0;
+    for (size_t i = 0; i < 8; i++) {
+        lease = lease << 8 | key->bytes[i];
+    }
+    return lease;
+}
+
+static void fire_job(struct exchange *exchange, struct job *job)
+{
+    if (job->phase != JOB_PHASE_OPEN) {
+        return;
+    }
+    if (job->is_closing && exchange->now_ns >= job->closing_ns) {
+        job_settle(exchange, job);
+    } else {
+        job_wants(exchange, job); /* a provider is no longer avoided */
+    }
+}
+
+static void fire(struct exchange *exchange, const struct timer *timer)
+{
+    if (timer->kind == TIMER_LEASE) {
+        struct lease *lease = lease_by_id(exchange, lease_of_timer_key(&timer->key));
+        if (lease != NULL) {
+            lease_due(exchange, lease);
+        }
+    } else if (timer->kind == TIMER_ASK) {
+        struct ask *ask = table_find(&exchange->asks, &timer->key);
+        if (ask != NULL && ask->good_till_ns != 0 && exchange->now_ns >= ask->good_till_ns) {
+            ask_cancel(exchange, ask, CANCEL_EXPIRED);
+        }
+    } else {
+        struct job *job = table_find(&exchange->jobs, &timer->key);
+        if (job != NULL) {
+            fire_job(exchange, job);
+        }
+    }
+}
+
+void timers_fire(struct exchange *exchange)
+{
+    while (exchange->timer_count > 0 && exchange->timers[0].at_ns <= exchange->now_ns) {
+        struct timer timer = pop(exchange);
+        fire(exchange, &timer);
+    }
+}
+
+int64_t exchange_next_deadline_ns(const struct exchange *exchange)
+{
+    return exchange->timer_count > 0 ? exchange->timers[0].at_ns : INT64_MAX;
+}

@@ -31,16 +31,17 @@ struct exchange *exchange_create(const struct exchange_limits *limits)
     }
     exchange->limits = *limits;
     exchange->members_by_key = table_of(offsetof(struct member, key), sizeof(struct key32));
-    exchange->invitations = table_of(offsetof(struct invitation, token_hash), sizeof(struct hash32));
+    exchange->invitations =
+        table_of(offsetof(struct invitation, token_hash), sizeof(struct hash32));
     exchange->ids = table_of(offsetof(struct id_entry, key), sizeof(struct id_key));
     exchange->devices = table_of(offsetof(struct device, key), sizeof(struct device_key));
     exchange->asks = table_of(offsetof(struct ask, order), sizeof(struct id128));
     exchange->jobs = table_of(offsetof(struct job, id), sizeof(struct id128));
     exchange->leases = table_of(offsetof(struct lease, id), sizeof(uint64_t));
     struct list_link *lists[] = {
-        &exchange->id_ages,      &exchange->invitation_list, &exchange->provider_list, &exchange->job_list,
-        &exchange->wanting_asks, &exchange->wanting_jobs,    &exchange->refills,       &exchange->reports,
-        &exchange->dirty,
+        &exchange->id_ages,  &exchange->invitation_list, &exchange->provider_list,
+        &exchange->job_list, &exchange->wanting_asks,    &exchange->wanting_jobs,
+        &exchange->refills,  &exchange->reports,         &exchange->dirty,
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         list_init(lists[i]);
@@ -69,9 +70,11 @@ struct exchange *exchange_create(const struct exchange_limits *limits)
 static void destroy_providers(struct exchange *exchange)
 {
     while (!list_empty(&exchange->provider_list)) {
-        struct provider *provider = LIST_ELEMENT(exchange->provider_list.next, struct provider, all);
+        struct provider *provider =
+            LIST_ELEMENT(exchange->provider_list.next, struct provider, all);
         while (!list_empty(&provider->devices)) {
-            struct device *device = LIST_ELEMENT(provider->devices.next, struct device, of_provider);
+            struct device *device =
+                LIST_ELEMENT(provider->devices.next, struct device, of_provider);
             list_remove(&device->of_provider);
             free(device->ask);
             free(device);
@@ -90,7 +93,8 @@ static void destroy_jobs(struct exchange *exchange)
             struct lease *lease = LIST_ELEMENT(job->leases.next, struct lease, of_job);
             list_remove(&lease->of_job);
             while (!list_empty(&lease->attempts)) {
-                struct attempt *attempt = LIST_ELEMENT(lease->attempts.next, struct attempt, of_lease);
+                struct attempt *attempt =
+                    LIST_ELEMENT(lease->attempts.next, struct attempt, of_lease);
                 list_remove(&attempt->of_lease);
                 free(attempt);
             }
@@ -114,7 +118,8 @@ void exchange_destroy(struct exchange **self)
     destroy_jobs(exchange);
     destroy_providers(exchange);
     while (!list_empty(&exchange->invitation_list)) {
-        struct invitation *invitation = LIST_ELEMENT(exchange->invitation_list.next, struct invitation, all);
+        struct invitation *invitation =
+            LIST_ELEMENT(exchange->invitation_list.next, struct invitation, all);
         list_remove(&invitation->all);
         free(invitation);
     }
@@ -127,8 +132,9 @@ void exchange_destroy(struct exchange **self)
         free(exchange->members[i]);
     }
     free(exchange->members);
-    struct table *tables[] = {&exchange->members_by_key, &exchange->invitations, &exchange->ids,  &exchange->devices,
-                              &exchange->asks,           &exchange->jobs,        &exchange->leases};
+    struct table *tables[] = {&exchange->members_by_key, &exchange->invitations, &exchange->ids,
+                              &exchange->devices,        &exchange->asks,        &exchange->jobs,
+                              &exchange->leases};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         table_fini(tables[i]);
     }
@@ -154,7 +160,8 @@ void exchange_effects_fini(struct exchange_effects *effects)
     *effects = (struct exchange_effects){0};
 }
 
-struct exchange_effect *emit(struct exchange *exchange, enum exchange_effect_type type, uint32_t account)
+struct exchange_effect *emit(struct exchange *exchange, enum exchange_effect_type type,
+                             uint32_t account)
 {
     struct exchange_effects *effects = exchange->effects;
     if (effects->count == effects->capacity) {
@@ -184,12 +191,14 @@ struct ledger_record *emit_ledger(struct exchange *exchange, enum ledger_kind ki
     return &effect->ledger;
 }
 
-void reject(struct exchange *exchange, uint32_t code, const char *field, int64_t value, int64_t limit)
+void reject(struct exchange *exchange, uint32_t code, const char *field, int64_t value,
+            int64_t limit)
 {
     struct exchange_effect *effect = emit(exchange, EFFECT_REJECT, exchange->command->account);
     effect->origin = exchange->command->origin;
     effect->id = exchange->command->id;
-    effect->reject = (struct exchange_reject){.code = code, .field = field, .value = value, .limit = limit};
+    effect->reject =
+        (struct exchange_reject){.code = code, .field = field, .value = value, .limit = limit};
     exchange->is_rejected = true;
 }
 
@@ -328,14 +337,16 @@ static bool pass_id(struct exchange *exchange)
         return false;
     }
     int64_t created_ns;
-    if (!checked_mul(command->created_ms, NS_PER_MS, &created_ns) || created_ns < exchange->now_ns - ID_AGE_NS ||
-        created_ns > exchange->now_ns + ID_AHEAD_NS) {
-        reject(exchange, XREJECT_ID_EXPIRED, "created_ms", command->created_ms, exchange->now_ns / NS_PER_MS);
+    if (!checked_mul(command->created_ms, NS_PER_MS, &created_ns) ||
+        created_ns < exchange->now_ns - ID_AGE_NS || created_ns > exchange->now_ns + ID_AHEAD_NS) {
+        reject(exchange, XREJECT_ID_EXPIRED, "created_ms", command->created_ms,
+               exchange->now_ns / NS_PER_MS);
         return false;
     }
     const struct member *member = sender(exchange);
     if (member != NULL && member->ids >= exchange->limits.ids_per_account) {
-        reject(exchange, XREJECT_ID_TABLE_FULL, "id", member->ids, exchange->limits.ids_per_account);
+        reject(exchange, XREJECT_ID_TABLE_FULL, "id", member->ids,
+               exchange->limits.ids_per_account);
         return false;
     }
     return true;
@@ -443,7 +454,8 @@ static void step_message(struct exchange *exchange, const struct exchange_comman
     }
 }
 
-enum exchange_status exchange_step(struct exchange *exchange, const struct exchange_command *command,
+enum exchange_status exchange_step(struct exchange *exchange,
+                                   const struct exchange_command *command,
                                    struct exchange_effects *effects)
 {
     if (command->index != exchange->index + 1 || command->log_time_ns < exchange->now_ns) {

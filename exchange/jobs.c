@@ -29,7 +29,8 @@ void subtask_changed(struct exchange *exchange, struct job *job, uint32_t index)
     touch(exchange, &job->tracked);
 }
 
-void subtask_decide(struct exchange *exchange, struct job *job, uint32_t index, enum subtask_state to)
+void subtask_decide(struct exchange *exchange, struct job *job, uint32_t index,
+                    enum subtask_state to)
 {
     assert(to == SUBTASK_ACCEPTED || to == SUBTASK_FAILED);
     struct subtask *subtask = job_subtask(exchange, job, index);
@@ -154,9 +155,11 @@ static bool submit_in_range(struct exchange *exchange, const struct exchange_sub
     } rules[] = {
         {"subtasks", submit->subtasks, 1, 10000000, XREJECT_QUANTITY},
         {"slots", submit->slots, 1, 4096, XREJECT_QUANTITY},
-        {"at_most", submit->at_most, submit->at_most == 0 ? 0 : submit->slots, UINT32_MAX, XREJECT_QUANTITY},
+        {"at_most", submit->at_most, submit->at_most == 0 ? 0 : submit->slots, UINT32_MAX,
+         XREJECT_QUANTITY},
         {"limit_ms", submit->limit_ns / NS_PER_MS, 1, longest_ns / NS_PER_MS, XREJECT_QUANTITY},
-        {"term_ms", submit->term_ns / NS_PER_MS, submit->limit_ns / NS_PER_MS, longest_ns / NS_PER_MS, XREJECT_QUANTITY},
+        {"term_ms", submit->term_ns / NS_PER_MS, submit->limit_ns / NS_PER_MS,
+         longest_ns / NS_PER_MS, XREJECT_QUANTITY},
         {"expect_ms", submit->expect_ns / NS_PER_MS, 0, longest_ns / NS_PER_MS, XREJECT_QUANTITY},
         {"cap_micro", submit->cap_micro, -1, band, XREJECT_PRICE},
         {"budget_micro", submit->budget_micro, 1, INT64_MAX, XREJECT_BUDGET},
@@ -165,7 +168,8 @@ static bool submit_in_range(struct exchange *exchange, const struct exchange_sub
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (rules[i].value < rules[i].least || rules[i].value > rules[i].most) {
             bool is_low = rules[i].value < rules[i].least;
-            reject(exchange, rules[i].code, rules[i].field, rules[i].value, is_low ? rules[i].least : rules[i].most);
+            reject(exchange, rules[i].code, rules[i].field, rules[i].value,
+                   is_low ? rules[i].least : rules[i].most);
             return false;
         }
     }
@@ -195,11 +199,13 @@ static bool submit_allowed(struct exchange *exchange, const struct exchange_subm
         return false;
     }
     if (member->open_jobs >= exchange->limits.jobs_per_account) {
-        reject(exchange, XREJECT_LIMIT, "jobs_per_account", member->open_jobs, exchange->limits.jobs_per_account);
+        reject(exchange, XREJECT_LIMIT, "jobs_per_account", member->open_jobs,
+               exchange->limits.jobs_per_account);
         return false;
     }
     if (exchange->subtask_count + submit->subtasks > exchange->limits.subtasks) {
-        reject(exchange, XREJECT_LIMIT, "subtasks", (int64_t)exchange->subtask_count, (int64_t)exchange->limits.subtasks);
+        reject(exchange, XREJECT_LIMIT, "subtasks", (int64_t)exchange->subtask_count,
+               (int64_t)exchange->limits.subtasks);
         return false;
     }
     if (table_find(&exchange->jobs, &exchange->command->id) != NULL) {
@@ -258,7 +264,8 @@ static bool job_bid(struct exchange *exchange, struct job *job, const struct req
 {
     enum book_status status = book_class(exchange->book, needs, &job->class_id);
     if (status != BOOK_OK) {
-        reject(exchange, XREJECT_LIMIT, "classes", exchange->limits.classes, exchange->limits.classes);
+        reject(exchange, XREJECT_LIMIT, "classes", exchange->limits.classes,
+               exchange->limits.classes);
         return false;
     }
     job->handle = handle_take(exchange, job);
@@ -276,7 +283,8 @@ static bool job_bid(struct exchange *exchange, struct job *job, const struct req
         .term_ns = job->term_ns,
         .sequence = job->sequence,
     };
-    (void)book_rest_bid(exchange->book, job->handle, &bid); /* the handle is within the book's limit */
+    (void)book_rest_bid(exchange->book, job->handle,
+                        &bid); /* the handle is within the book's limit */
     if (book_would_self_match(exchange->book, job->handle)) {
         book_remove(exchange->book, job->handle);
         handle_give(exchange, job->handle);
@@ -330,7 +338,8 @@ void apply_submit(struct exchange *exchange, const struct exchange_submit *submi
         return;
     }
     struct member *member = sender(exchange);
-    enum accounts_status held = hold_open(exchange->accounts, job->owner, submit->budget_micro, &job->hold);
+    enum accounts_status held =
+        hold_open(exchange->accounts, job->owner, submit->budget_micro, &job->hold);
     assert(held == ACCOUNTS_OK); /* funds were looked at before */
     if (held != ACCOUNTS_OK || !table_insert(&exchange->jobs, job)) {
         exchange->is_out_of_memory = true;
@@ -358,7 +367,8 @@ void job_wants(struct exchange *exchange, struct job *job)
     uint32_t useful = job->waiting + job->running;
     uint32_t lanes = useful < most ? useful : most;
     uint32_t wanted = job->waiting > 0 && lanes > job->lanes ? lanes - job->lanes : 0;
-    uint32_t slots = wanted > UINT32_MAX / job->width ? UINT32_MAX - UINT32_MAX % job->width : wanted * job->width;
+    uint32_t slots = wanted > UINT32_MAX / job->width ? UINT32_MAX - UINT32_MAX % job->width
+                                                      : wanted * job->width;
     book_set_slots(exchange->book, job->handle, slots);
     if (slots > 0 && list_empty(&job->wanting)) {
         list_append(&exchange->wanting_jobs, &job->wanting);
@@ -428,7 +438,8 @@ void job_settle(struct exchange *exchange, struct job *job)
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
         if (lease->state != LEASE_ENDED) {
-            lease_end(exchange, lease, job->ends_as == JOB_PHASE_CANCELLED ? XEND_CANCELLED : XEND_RETURNED, true);
+            lease_end(exchange, lease,
+                      job->ends_as == JOB_PHASE_CANCELLED ? XEND_CANCELLED : XEND_RETURNED, true);
         }
     }
     assert(job->reserved_micro == 0);

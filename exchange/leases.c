@@ -26,14 +26,17 @@ struct lease *lease_by_id(const struct exchange *exchange, uint64_t id)
 
 /* ---------------------------------------------------------------- telling the agent */
 
-void lease_effect(struct exchange *exchange, const struct lease *lease, enum exchange_effect_type type)
+void lease_effect(struct exchange *exchange, const struct lease *lease,
+                  enum exchange_effect_type type)
 {
     struct exchange_effect *effect = emit(exchange, type, lease->provider);
     int64_t left_ns = lease->term_end_ns - exchange->now_ns;
     left_ns = left_ns > 0 ? left_ns : 0;
     if (type != EFFECT_LEASE_GRANT) {
-        effect->lease = (struct exchange_lease_note){
-            .lease = lease->id, .term_ns = left_ns, .reason = lease->end_reason, .job = lease->job->id};
+        effect->lease = (struct exchange_lease_note){.lease = lease->id,
+                                                     .term_ns = left_ns,
+                                                     .reason = lease->end_reason,
+                                                     .job = lease->job->id};
         return;
     }
     effect->grant = (struct exchange_grant){
@@ -51,24 +54,31 @@ void lease_effect(struct exchange *exchange, const struct lease *lease, enum exc
     };
 }
 
-void work_effect(struct exchange *exchange, const struct lease *lease, const struct attempt *attempt,
-                 enum exchange_effect_type type)
+void work_effect(struct exchange *exchange, const struct lease *lease,
+                 const struct attempt *attempt, enum exchange_effect_type type)
 {
-    emit(exchange, type, lease->provider)->work = (struct exchange_work){
-        .lease = lease->id, .index = attempt->index, .attempt = attempt->attempt, .lane = attempt->lane};
+    emit(exchange, type, lease->provider)->work =
+        (struct exchange_work){.lease = lease->id,
+                               .index = attempt->index,
+                               .attempt = attempt->attempt,
+                               .lane = attempt->lane};
 }
 
 /* ---------------------------------------------------------------- granting */
 
-static bool arm_lease(struct exchange *exchange, const struct lease *lease)
+static int64_t lease_deadline(const struct lease *lease)
 {
     int64_t at_ns = lease->term_end_ns + LEASE_GRACE_NS;
-    if (lease->idle_since_ns != INT64_MAX && lease->idle_since_ns + LEASE_IDLE_NS < at_ns) {
-        at_ns = lease->idle_since_ns + LEASE_IDLE_NS;
-    }
+    bool is_idle = lease->idle_since_ns != INT64_MAX;
+    return is_idle && lease->idle_since_ns + LEASE_IDLE_NS < at_ns
+               ? lease->idle_since_ns + LEASE_IDLE_NS
+               : at_ns;
+}
+
+void lease_arm(struct exchange *exchange, const struct lease *lease)
+{
     struct id128 key = timer_key_of_lease(lease->id);
-    timer_arm(exchange, TIMER_LEASE, &key, at_ns);
-    return true;
+    timer_arm(exchange, TIMER_LEASE, &key, lease_deadline(lease));
 }
 
 static void refill_later(struct exchange *exchange, struct lease *lease)
@@ -78,11 +88,13 @@ static void refill_later(struct exchange *exchange, struct lease *lease)
     }
 }
 
-static void grant(struct exchange *exchange, struct job *job, struct ask *ask, uint32_t slots, int64_t price_micro)
+static void grant(struct exchange *exchange, struct job *job, struct ask *ask, uint32_t slots,
+                  int64_t price_micro)
 {
     struct device *device = ask->device;
     struct lease *lease = allocate(exchange, sizeof *lease);
-    struct lane *lanes = lease == NULL ? NULL : allocate(exchange, slots / job->width * sizeof *lanes);
+    struct lane *lanes =
+        lease == NULL ? NULL : allocate(exchange, slots / job->width * sizeof *lanes);
     if (lanes == NULL) {
         free(lease);
         return;
@@ -117,7 +129,7 @@ static void grant(struct exchange *exchange, struct job *job, struct ask *ask, u
     touch(exchange, &job->tracked);
     device->leased += slots;
     device_slots_changed(exchange, device);
-    (void)arm_lease(exchange, lease);
+    lease_arm(exchange, lease);
 
     struct ledger_record *record = emit_ledger(exchange, LEDGER_FILL);
     record->lease = lease->id;
@@ -180,7 +192,8 @@ static bool skip_bid(void *context, uint32_t handle)
     struct exchange *exchange = pair->exchange;
     const struct job *job = exchange->orders_by_handle[handle];
     int64_t price = book_price(exchange->book, pair->ask->handle, handle);
-    return job_avoids(exchange, job, pair->ask->device->key.provider) || affordable_lanes(job, price) == 0;
+    return job_avoids(exchange, job, pair->ask->device->key.provider) ||
+           affordable_lanes(job, price) == 0;
 }
 
 static void match_job(struct exchange *exchange, struct job *job)
@@ -207,7 +220,8 @@ static void match_ask(struct exchange *exchange, struct ask *ask)
     struct pair_context pair = {.exchange = exchange, .ask = ask};
     while (book_ask(exchange->book, ask->handle)->slots > 0) {
         uint32_t handle = book_best_bid(exchange->book, ask->handle, skip_bid, &pair);
-        if (handle == BOOK_NONE || !grant_between(exchange, exchange->orders_by_handle[handle], ask)) {
+        if (handle == BOOK_NONE ||
+            !grant_between(exchange, exchange->orders_by_handle[handle], ask)) {
             return;
         }
     }
@@ -241,7 +255,8 @@ void market_run(struct exchange *exchange)
 /* ---------------------------------------------------------------- handing out subtasks */
 
 /* Time from which a lane's use is not settled yet. */
-static int64_t unbilled_from(const struct exchange *exchange, const struct lease *lease, uint32_t number)
+static int64_t unbilled_from(const struct exchange *exchange, const struct lease *lease,
+                             uint32_t number)
 {
     const struct lane *lane = &lease->lanes[number];
     if (lane->in_flight == 0) {
@@ -250,7 +265,8 @@ static int64_t unbilled_from(const struct exchange *exchange, const struct lease
     for (const struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
         const struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
         if (attempt->lane == number && !attempt->is_fenced) {
-            return attempt->dispatched_ns > lane->seen_until_ns ? attempt->dispatched_ns : lane->seen_until_ns;
+            return attempt->dispatched_ns > lane->seen_until_ns ? attempt->dispatched_ns
+                                                                : lane->seen_until_ns;
         }
     }
     return exchange->now_ns;
@@ -333,7 +349,7 @@ static void become_idle(struct exchange *exchange, struct lease *lease)
     if (lease->live == 0 && lease->idle_since_ns == INT64_MAX) {
         lease->idle_since_ns = exchange->now_ns;
         touch(exchange, &lease->tracked);
-        (void)arm_lease(exchange, lease);
+        lease_arm(exchange, lease);
     }
 }
 
@@ -358,7 +374,8 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
     uint32_t depth = lane_depth(lease);
     for (uint32_t target = 1; target <= depth; target++) {
         for (uint32_t lane = 0; lane < lease->lane_count && job->waiting > 0; lane++) {
-            if (lease->lanes[lane].in_flight < target && exchange->attempt_count < exchange->limits.attempts) {
+            if (lease->lanes[lane].in_flight < target &&
+                exchange->attempt_count < exchange->limits.attempts) {
                 dispatch(exchange, lease, lane);
             }
         }
@@ -459,7 +476,8 @@ void withdraw_others(struct exchange *exchange, struct job *job, uint32_t index)
 {
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        for (struct list_link *link = lease->attempts.next; link != &lease->attempts; link = link->next) {
+        for (struct list_link *link = lease->attempts.next; link != &lease->attempts;
+             link = link->next) {
             struct attempt *attempt = LIST_ELEMENT(link, struct attempt, of_lease);
             if (attempt->index == index && !attempt->is_fenced && !attempt->is_withdrawn) {
                 attempt->is_withdrawn = true;
@@ -505,21 +523,18 @@ void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, b
     job_wants(exchange, job);
 }
 
-void lease_due(struct exchange *exchange, struct lease *lease)
+void lease_due(struct exchange *exchange, struct lease *lease, int64_t at_ns)
 {
     if (lease->state == LEASE_ENDED) {
         return;
     }
-    struct job *job = lease->job;
-    if (exchange->now_ns >= lease->term_end_ns + LEASE_GRACE_NS) {
-        lease_end(exchange, lease, XEND_TERM, true);
-        job_check(exchange, job);
-    } else if (lease->idle_since_ns != INT64_MAX && exchange->now_ns >= lease->idle_since_ns + LEASE_IDLE_NS) {
-        lease_end(exchange, lease, XEND_RETURNED, true);
-        job_check(exchange, job);
-    } else {
-        (void)arm_lease(exchange, lease);
+    if (lease_deadline(lease) > at_ns) {
+        lease_arm(exchange, lease);
+        return;
     }
+    bool is_over = at_ns >= lease->term_end_ns + LEASE_GRACE_NS;
+    lease_end(exchange, lease, is_over ? XEND_TERM : XEND_RETURNED, true);
+    job_check(exchange, lease->job);
 }
 
 void lease_forget(struct exchange *exchange, struct lease *lease)

@@ -7,7 +7,8 @@
 
 /* ---------------------------------------------------------------- opening accounts */
 
-static struct member *member_add(struct exchange *exchange, const struct key32 *key, uint32_t roles, const char *name)
+static struct member *member_add(struct exchange *exchange, const struct key32 *key, uint32_t roles,
+                                 const char *name)
 {
     if (exchange->member_count == exchange->member_capacity) {
         uint32_t capacity = exchange->member_capacity == 0 ? 64 : 2 * exchange->member_capacity;
@@ -35,12 +36,13 @@ static struct member *member_add(struct exchange *exchange, const struct key32 *
 static void account_effect(struct exchange *exchange, const struct member *member)
 {
     struct exchange_effect *effect = emit(exchange, EFFECT_ACCOUNT, member->number);
-    effect->opened =
-        (struct exchange_account_effect){.key = member->key, .roles = member->roles, .frozen = member->is_frozen};
+    effect->opened = (struct exchange_account_effect){
+        .key = member->key, .roles = member->roles, .frozen = member->is_frozen};
     copy_name(effect->opened.name, member->name);
 }
 
-static struct member *account_open(struct exchange *exchange, const struct key32 *key, uint32_t roles, const char *name)
+static struct member *account_open(struct exchange *exchange, const struct key32 *key,
+                                   uint32_t roles, const char *name)
 {
     uint32_t number;
     struct member *member = member_add(exchange, key, roles, name);
@@ -62,7 +64,8 @@ static struct member *account_open(struct exchange *exchange, const struct key32
 /* Issues credits to an account: the only way in. */
 static bool mint(struct exchange *exchange, struct member *member, int64_t amount_micro)
 {
-    if (accounts_transfer(exchange->accounts, ACCOUNT_MINT, member->number, amount_micro) != ACCOUNTS_OK) {
+    if (accounts_transfer(exchange->accounts, ACCOUNT_MINT, member->number, amount_micro) !=
+        ACCOUNTS_OK) {
         return false;
     }
     touch(exchange, &exchange->members[ACCOUNT_MINT]->tracked);
@@ -92,14 +95,17 @@ void apply_genesis(struct exchange *exchange, const struct exchange_genesis *gen
         if (table_find(&exchange->members_by_key, &account->key) != NULL) {
             continue; /* named twice: the first stands */
         }
-        struct member *member = account_open(exchange, &account->key, account->roles, account->name);
+        struct member *member =
+            account_open(exchange, &account->key, account->roles, account->name);
         if (member != NULL && account->credits_micro > 0) {
-            (void)mint(exchange, member, account->credits_micro); /* fails only past 2^63 micro-credits in all */
+            (void)mint(exchange, member,
+                       account->credits_micro); /* fails only past 2^63 micro-credits in all */
         }
     }
 }
 
-bool exchange_account_by_key(const struct exchange *exchange, const struct key32 *key, uint32_t *ret_number)
+bool exchange_account_by_key(const struct exchange *exchange, const struct key32 *key,
+                             uint32_t *ret_number)
 {
     const struct member *member = table_find(&exchange->members_by_key, key);
     if (member != NULL) {
@@ -123,7 +129,8 @@ static void invitation_drop(struct exchange *exchange, struct invitation *invita
 void invitations_expire(struct exchange *exchange)
 {
     while (!list_empty(&exchange->invitation_list)) {
-        struct invitation *first = LIST_ELEMENT(exchange->invitation_list.next, struct invitation, all);
+        struct invitation *first =
+            LIST_ELEMENT(exchange->invitation_list.next, struct invitation, all);
         if (first->expires_ns > exchange->now_ns) {
             return;
         }
@@ -158,11 +165,13 @@ void apply_invite(struct exchange *exchange, const struct exchange_invite *invit
         return;
     }
     if (invite->expires_ns <= exchange->now_ns) {
-        reject(exchange, XREJECT_INVITATION, "expires_ms", invite->expires_ns / NS_PER_MS, exchange->now_ns / NS_PER_MS);
+        reject(exchange, XREJECT_INVITATION, "expires_ms", invite->expires_ns / NS_PER_MS,
+               exchange->now_ns / NS_PER_MS);
         return;
     }
     if (exchange->invitation_count >= exchange->limits.invitations) {
-        reject(exchange, XREJECT_LIMIT, "invitations", exchange->invitation_count, exchange->limits.invitations);
+        reject(exchange, XREJECT_LIMIT, "invitations", exchange->invitation_count,
+               exchange->limits.invitations);
         return;
     }
     if (table_find(&exchange->invitations, &invite->token_hash) != NULL) {
@@ -200,7 +209,8 @@ void apply_join(struct exchange *exchange, const struct exchange_join *join)
         return;
     }
     if (exchange->member_count >= exchange->limits.accounts) {
-        reject(exchange, XREJECT_LIMIT, "accounts", exchange->member_count, exchange->limits.accounts);
+        reject(exchange, XREJECT_LIMIT, "accounts", exchange->member_count,
+               exchange->limits.accounts);
         return;
     }
     const char *name = join->name[0] != '\0' ? join->name : invitation->name;
@@ -233,7 +243,8 @@ void apply_mint(struct exchange *exchange, const struct exchange_mint *command)
     }
 }
 
-static void flag(struct exchange *exchange, uint32_t account, const struct key32 *key, const char *what)
+static void flag(struct exchange *exchange, uint32_t account, const struct key32 *key,
+                 const char *what)
 {
     struct ledger_record *record = emit_ledger(exchange, LEDGER_FLAG);
     record->debit = record->credit = account;
@@ -300,7 +311,8 @@ void apply_halt(struct exchange *exchange, const struct exchange_halt *halt)
     }
     if (exchange->is_halted != halt->halted) {
         exchange->is_halted = halt->halted;
-        flag(exchange, exchange->command->account, &sender(exchange)->key, halt->halted ? "halted" : "resumed");
+        flag(exchange, exchange->command->account, &sender(exchange)->key,
+             halt->halted ? "halted" : "resumed");
         if (!halt->halted) {
             all_want(exchange);
         }

@@ -88,7 +88,8 @@ struct ask *ask_restore(struct exchange *exchange, const struct ask *fields)
         .max_term_ns = ask->max_term_ns,
         .sequence = ask->sequence,
     };
-    (void)book_rest_ask(exchange->book, ask->handle, &resting); /* the handle is within the book's limit */
+    (void)book_rest_ask(exchange->book, ask->handle,
+                        &resting); /* the handle is within the book's limit */
     exchange->ask_count++;
     track(exchange, &ask->tracked, RECORD_ASK);
     return ask;
@@ -166,7 +167,8 @@ static struct provider *provider_of(struct exchange *exchange, struct member *me
     return provider;
 }
 
-static void device_set(struct exchange *exchange, struct provider *provider, const struct exchange_device *given)
+static void device_set(struct exchange *exchange, struct provider *provider,
+                       const struct exchange_device *given)
 {
     struct device_key key = {.device = given->device, .provider = provider->number};
     struct device *device = table_find(&exchange->devices, &key);
@@ -205,7 +207,8 @@ void apply_advertise(struct exchange *exchange, const struct exchange_advertise 
         return;
     }
     if (advertise->count > exchange->limits.devices_per_provider) {
-        reject(exchange, XREJECT_LIMIT, "devices", (int64_t)advertise->count, exchange->limits.devices_per_provider);
+        reject(exchange, XREJECT_LIMIT, "devices", (int64_t)advertise->count,
+               exchange->limits.devices_per_provider);
         return;
     }
     if (!devices_distinct(advertise)) {
@@ -220,7 +223,8 @@ void apply_advertise(struct exchange *exchange, const struct exchange_advertise 
     }
     /* Counted as if every cell were new, so that interning cannot fail half way. */
     if (book_cell_count(exchange->book) + advertise->count > exchange->limits.cells) {
-        reject(exchange, XREJECT_LIMIT, "cells", book_cell_count(exchange->book), exchange->limits.cells);
+        reject(exchange, XREJECT_LIMIT, "cells", book_cell_count(exchange->book),
+               exchange->limits.cells);
         return;
     }
     struct provider *provider = provider_of(exchange, member);
@@ -272,7 +276,8 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
         return;
     }
     if (given->price_micro < 0 || given->price_micro > exchange->price_band_micro) {
-        reject(exchange, XREJECT_PRICE, "price_micro", given->price_micro, exchange->price_band_micro);
+        reject(exchange, XREJECT_PRICE, "price_micro", given->price_micro,
+               exchange->price_band_micro);
         return;
     }
     if (given->max_term_ns < 0 || given->good_till_ns < 0 ||
@@ -466,7 +471,8 @@ static void tell_unknown(struct exchange *exchange, const struct held_list *held
     for (size_t i = 0; i < held->count; i++) {
         bool is_first = i == 0 || held->items[i].lease != held->items[i - 1].lease;
         const struct lease *lease = lease_by_id(exchange, held->items[i].lease);
-        if (is_first && (lease == NULL || lease->provider != number || lease->state == LEASE_ENDED)) {
+        if (is_first &&
+            (lease == NULL || lease->provider != number || lease->state == LEASE_ENDED)) {
             struct exchange_effect *effect = emit(exchange, EFFECT_LEASE_END, number);
             effect->lease.lease = held->items[i].lease;
             effect->lease.reason = XEND_UNKNOWN;

@@ -32,7 +32,8 @@ uint32_t exchange_account_count(const struct exchange *exchange)
     return exchange->member_count;
 }
 
-bool exchange_account(const struct exchange *exchange, uint32_t number, struct exchange_account_row *ret_row)
+bool exchange_account(const struct exchange *exchange, uint32_t number,
+                      struct exchange_account_row *ret_row)
 {
     const struct member *member = member_by_number(exchange, number);
     if (member == NULL) {
@@ -78,7 +79,8 @@ uint8_t job_reason_now(const struct exchange *exchange, const struct job *job)
     return why.free == 0 ? XREASON_BUSY : XREASON_BUDGET;
 }
 
-static void fill_job_row(const struct exchange *exchange, const struct job *job, struct exchange_job_row *row)
+static void fill_job_row(const struct exchange *exchange, const struct job *job,
+                         struct exchange_job_row *row)
 {
     *row = (struct exchange_job_row){
         .job = job->id,
@@ -104,7 +106,8 @@ static void fill_job_row(const struct exchange *exchange, const struct job *job,
     }
 }
 
-bool exchange_job(const struct exchange *exchange, const struct id128 *id, struct exchange_job_row *ret_row)
+bool exchange_job(const struct exchange *exchange, const struct id128 *id,
+                  struct exchange_job_row *ret_row)
 {
     const struct job *job = table_find(&exchange->jobs, id);
     if (job != NULL) {
@@ -113,11 +116,13 @@ bool exchange_job(const struct exchange *exchange, const struct id128 *id, struc
     return job != NULL;
 }
 
-size_t exchange_jobs(const struct exchange *exchange, uint32_t owner, struct exchange_job_row *ret_rows, size_t limit)
+size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
+                     struct exchange_job_row *ret_rows, size_t limit)
 {
     size_t count = 0;
     const struct list_link *head = &exchange->job_list;
-    for (const struct list_link *at = head->previous; at != head && count < limit; at = at->previous) {
+    for (const struct list_link *at = head->previous; at != head && count < limit;
+         at = at->previous) {
         const struct job *job = LIST_ELEMENT(at, struct job, all);
         if (job->owner == owner) {
             fill_job_row(exchange, job, &ret_rows[count++]);
@@ -126,15 +131,16 @@ size_t exchange_jobs(const struct exchange *exchange, uint32_t owner, struct exc
     return count;
 }
 
-size_t exchange_leases(const struct exchange *exchange, const struct id128 *id, struct exchange_lease_row *ret_rows,
-                       size_t limit)
+size_t exchange_leases(const struct exchange *exchange, const struct id128 *id,
+                       struct exchange_lease_row *ret_rows, size_t limit)
 {
     const struct job *job = table_find(&exchange->jobs, id);
     size_t count = 0;
     if (job == NULL) {
         return 0;
     }
-    for (const struct list_link *at = job->leases.next; at != &job->leases && count < limit; at = at->next) {
+    for (const struct list_link *at = job->leases.next; at != &job->leases && count < limit;
+         at = at->next) {
         const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
         struct exchange_lease_row *row = &ret_rows[count++];
         *row = (struct exchange_lease_row){
@@ -153,7 +159,8 @@ size_t exchange_leases(const struct exchange *exchange, const struct id128 *id, 
     return count;
 }
 
-bool exchange_provider_serves(const struct exchange *exchange, uint32_t provider, const struct id128 *id)
+bool exchange_provider_serves(const struct exchange *exchange, uint32_t provider,
+                              const struct id128 *id)
 {
     const struct job *job = table_find(&exchange->jobs, id);
     if (job == NULL) {
@@ -203,7 +210,8 @@ static bool quote_ask(void *context, uint32_t handle, const struct book_ask *ask
         return false;
     }
     uint32_t lanes = ask->slots / need->slots;
-    if (ask->owner == need->account || lanes == 0 || (ask->max_term_ns != 0 && ask->max_term_ns < need->term_ns)) {
+    if (ask->owner == need->account || lanes == 0 ||
+        (ask->max_term_ns != 0 && ask->max_term_ns < need->term_ns)) {
         return true;
     }
     struct exchange_quote *quote = quoting->quote;
@@ -249,14 +257,16 @@ static void quote_cost(const struct exchange_need *need, struct quoting *quoting
         uint32_t lanes = quote->levels[i].slots / need->slots;
         uint32_t used = lanes < left ? lanes : left;
         all_lanes = i == 0 ? 0 : all_lanes;
-        all_lanes += (int128)used * escrow_micro(quote->levels[i].price_micro, need->slots, need->term_ns);
+        all_lanes +=
+            (int128)used * escrow_micro(quote->levels[i].price_micro, need->slots, need->term_ns);
         left -= used;
     }
     quote->suggested_micro = clamp_micro(suggested > all_lanes ? suggested : all_lanes);
     quote->suggested_micro = quote->suggested_micro > 0 ? quote->suggested_micro : 1;
 }
 
-void exchange_quote(const struct exchange *exchange, const struct exchange_need *need, struct exchange_quote *ret_quote)
+void exchange_quote(const struct exchange *exchange, const struct exchange_need *need,
+                    struct exchange_quote *ret_quote)
 {
     memset(ret_quote, 0, sizeof *ret_quote);
     assert(need->slots > 0);
@@ -278,20 +288,21 @@ void exchange_quote(const struct exchange *exchange, const struct exchange_need 
 static void predicate_text(const struct requirement_node *node, char *ret_text, size_t size)
 {
     static const char *const signs[] = {
-        [REQUIREMENT_EQ] = "=", [REQUIREMENT_NE] = "!=", [REQUIREMENT_LT] = "<",
-        [REQUIREMENT_LE] = "<=", [REQUIREMENT_GT] = ">", [REQUIREMENT_GE] = ">=",
+        [REQUIREMENT_EQ] = "=",  [REQUIREMENT_NE] = "!=", [REQUIREMENT_LT] = "<",
+        [REQUIREMENT_LE] = "<=", [REQUIREMENT_GT] = ">",  [REQUIREMENT_GE] = ">=",
     };
     const struct attribute *value = &node->attribute;
     if (value->is_text) {
         (void)snprintf(ret_text, size, "%s %s \"%s\"", value->name, signs[node->op], value->text);
     } else {
-        (void)snprintf(ret_text, size, "%s %s %lld", value->name, signs[node->op], (long long)value->number);
+        (void)snprintf(ret_text, size, "%s %s %lld", value->name, signs[node->op],
+                       (long long)value->number);
     }
 }
 
 /* Best value of a numeric attribute on offer: the largest for > and >=, the smallest for < and <=. */
-static void keep_best(const struct requirement_node *node, const struct attribute *attributes, size_t count,
-                      bool *has_best, int64_t *best)
+static void keep_best(const struct requirement_node *node, const struct attribute *attributes,
+                      size_t count, bool *has_best, int64_t *best)
 {
     bool wants_more = node->op == REQUIREMENT_GT || node->op == REQUIREMENT_GE;
     for (size_t i = 0; i < count; i++) {
@@ -306,8 +317,8 @@ static void keep_best(const struct requirement_node *node, const struct attribut
     }
 }
 
-static void explain_predicates(const struct requirement *needs, const struct attribute *attributes, size_t count,
-                               struct exchange_explanation *why)
+static void explain_predicates(const struct requirement *needs, const struct attribute *attributes,
+                               size_t count, struct exchange_explanation *why)
 {
     uint32_t at = 0;
     for (uint32_t i = 0; i < needs->count; i++) {
@@ -323,24 +334,27 @@ static void explain_predicates(const struct requirement *needs, const struct att
             why->predicates[at].failing++;
         }
         if (!node->attribute.is_text && node->op != REQUIREMENT_EQ && node->op != REQUIREMENT_NE) {
-            keep_best(node, attributes, count, &why->predicates[at].has_best, &why->predicates[at].best);
+            keep_best(node, attributes, count, &why->predicates[at].has_best,
+                      &why->predicates[at].best);
         }
         at++;
     }
 }
 
-static void explain_device(const struct exchange *exchange, const struct exchange_need *need, const struct device *device,
-                           struct exchange_explanation *why)
+static void explain_device(const struct exchange *exchange, const struct exchange_need *need,
+                           const struct device *device, struct exchange_explanation *why)
 {
     size_t count;
     const struct attribute *attributes = book_cell_attributes(exchange->book, device->cell, &count);
     why->devices++;
     explain_predicates(need->needs, attributes, count, why);
-    if (!requirement_satisfied(need->needs, attributes, count) || device->key.provider == need->account) {
+    if (!requirement_satisfied(need->needs, attributes, count) ||
+        device->key.provider == need->account) {
         return;
     }
     why->fitting++;
-    const struct book_ask *ask = device->ask == NULL ? NULL : book_ask(exchange->book, device->ask->handle);
+    const struct book_ask *ask =
+        device->ask == NULL ? NULL : book_ask(exchange->book, device->ask->handle);
     if (ask == NULL || (ask->max_term_ns != 0 && ask->max_term_ns < need->term_ns)) {
         return;
     }
@@ -362,9 +376,11 @@ void exchange_explain(const struct exchange *exchange, const struct exchange_nee
     if (!requirement_well_formed(need->needs)) {
         return;
     }
-    for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list; at = at->next) {
+    for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
+         at = at->next) {
         const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
-        for (struct list_link *link = provider->devices.next; link != &provider->devices; link = link->next) {
+        for (struct list_link *link = provider->devices.next; link != &provider->devices;
+             link = link->next) {
             const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
             if (device->is_advertised) {
                 explain_device(exchange, need, device, ret_explanation);

@@ -29,14 +29,15 @@ static enum fault fault_of(uint8_t outcome)
 
 /* ---------------------------------------------------------------- money */
 
-static void pay(struct exchange *exchange, struct lease *lease, uint32_t credit, int64_t amount_micro, enum ledger_kind kind,
-                const struct attempt *attempt)
+static void pay(struct exchange *exchange, struct lease *lease, uint32_t credit,
+                int64_t amount_micro, enum ledger_kind kind, const struct attempt *attempt)
 {
     struct job *job = lease->job;
     if (amount_micro == 0) {
         return;
     }
-    enum accounts_status status = hold_capture(exchange->accounts, &job->hold, credit, amount_micro);
+    enum accounts_status status =
+        hold_capture(exchange->accounts, &job->hold, credit, amount_micro);
     assert(status == ACCOUNTS_OK); /* the lease's escrow covers it */
     (void)status;
     touch(exchange, &member_by_number(exchange, credit)->tracked);
@@ -51,11 +52,12 @@ static void pay(struct exchange *exchange, struct lease *lease, uint32_t credit,
 }
 
 /* Slot-time that this result is paid for: its claim, within what was seen of its lane and not paid yet. */
-static int64_t paid_time(const struct exchange *exchange, const struct lease *lease, struct lane *lane,
-                         const struct attempt *attempt, int64_t busy_ns)
+static int64_t paid_time(const struct exchange *exchange, const struct lease *lease,
+                         struct lane *lane, const struct attempt *attempt, int64_t busy_ns)
 {
     int64_t until = exchange->now_ns < lease->term_end_ns ? exchange->now_ns : lease->term_end_ns;
-    int64_t from = attempt->dispatched_ns > lane->seen_until_ns ? attempt->dispatched_ns : lane->seen_until_ns;
+    int64_t from =
+        attempt->dispatched_ns > lane->seen_until_ns ? attempt->dispatched_ns : lane->seen_until_ns;
     if (until > from) {
         lane->seen_ns += until - from;
         lane->seen_until_ns = until;
@@ -86,13 +88,15 @@ static int64_t charge(struct exchange *exchange, struct lease *lease, int64_t pa
     return charge_micro;
 }
 
-static void settle_attempt(struct exchange *exchange, struct lease *lease, const struct attempt *attempt,
-                           const struct exchange_result *result, uint8_t status, uint32_t position)
+static void settle_attempt(struct exchange *exchange, struct lease *lease,
+                           const struct attempt *attempt, const struct exchange_result *result,
+                           uint8_t status, uint32_t position)
 {
     int64_t paid_ns = 0;
     int64_t charge_micro = 0;
     if (status == XATTEMPT_ACCEPTED || status == XATTEMPT_FAILED_PAID) {
-        paid_ns = paid_time(exchange, lease, &lease->lanes[attempt->lane], attempt, result->busy_ns);
+        paid_ns =
+            paid_time(exchange, lease, &lease->lanes[attempt->lane], attempt, result->busy_ns);
         charge_micro = charge(exchange, lease, paid_ns);
     }
     struct ledger_record *record = emit_ledger(exchange, LEDGER_RESULT);
@@ -116,7 +120,8 @@ static void settle_attempt(struct exchange *exchange, struct lease *lease, const
     record->position = position;
 
     int64_t fee_micro = 0;
-    (void)checked_muldiv_floor(charge_micro, exchange->fee_ppm, 1000000, &fee_micro); /* fee_ppm <= 10^6: it fits */
+    (void)checked_muldiv_floor(charge_micro, exchange->fee_ppm, 1000000,
+                               &fee_micro); /* fee_ppm <= 10^6: it fits */
     pay(exchange, lease, lease->provider, charge_micro - fee_micro, LEDGER_CAPTURE, attempt);
     pay(exchange, lease, ACCOUNT_FEES, fee_micro, LEDGER_FEE, attempt);
     touch(exchange, &lease->job->tracked);
@@ -128,10 +133,12 @@ static void settle_attempt(struct exchange *exchange, struct lease *lease, const
 /* A subtask is decided when it ended, or when its job gave up what waits. */
 static bool is_decided(const struct job *job, const struct subtask *subtask)
 {
-    return subtask->state >= SUBTASK_ACCEPTED || (job->is_closing && subtask->state == SUBTASK_WAITING);
+    return subtask->state >= SUBTASK_ACCEPTED ||
+           (job->is_closing && subtask->state == SUBTASK_WAITING);
 }
 
-static uint8_t status_of(const struct job *job, const struct subtask *subtask, const struct attempt *attempt, uint8_t outcome)
+static uint8_t status_of(const struct job *job, const struct subtask *subtask,
+                         const struct attempt *attempt, uint8_t outcome)
 {
     enum fault fault = fault_of(outcome);
     if (attempt->is_fenced) {
@@ -140,7 +147,9 @@ static uint8_t status_of(const struct job *job, const struct subtask *subtask, c
     if (is_decided(job, subtask) && outcome != XOUTCOME_CANCELLED) {
         return XATTEMPT_LATE;
     }
-    return fault == FAULT_NONE ? XATTEMPT_ACCEPTED : fault == FAULT_PROVIDER ? XATTEMPT_FAILED_UNPAID : XATTEMPT_FAILED_PAID;
+    return fault == FAULT_NONE       ? XATTEMPT_ACCEPTED
+           : fault == FAULT_PROVIDER ? XATTEMPT_FAILED_UNPAID
+                                     : XATTEMPT_FAILED_PAID;
 }
 
 static void decide(struct exchange *exchange, struct lease *lease, uint32_t index, uint8_t outcome)
@@ -200,10 +209,12 @@ static struct attempt *find_attempt(struct lease *lease, uint32_t index, uint32_
 }
 
 /* A result of an attempt that is not there was decided before: a resend. It is dropped without a trace. */
-static void apply_result(struct exchange *exchange, const struct exchange_result *result, uint32_t position)
+static void apply_result(struct exchange *exchange, const struct exchange_result *result,
+                         uint32_t position)
 {
     struct lease *lease = lease_by_id(exchange, result->lease);
-    if (lease == NULL || lease->provider != exchange->command->account || !id128_equal(&lease->job->id, &result->job)) {
+    if (lease == NULL || lease->provider != exchange->command->account ||
+        !id128_equal(&lease->job->id, &result->job)) {
         return;
     }
     struct attempt *attempt = find_attempt(lease, result->index, result->attempt);
@@ -214,8 +225,10 @@ static void apply_result(struct exchange *exchange, const struct exchange_result
     /* A job that has ended keeps no subtasks: what still comes is late. */
     bool is_open = job->phase == JOB_PHASE_OPEN;
     struct subtask *subtask = is_open ? job_subtask(exchange, job, attempt->index) : NULL;
-    bool honest = hash32_equal(&result->manifest, &job->manifest) && id128_equal(&result->device, &lease->device_id);
-    uint8_t outcome = honest ? result->outcome : XOUTCOME_REFUSED; /* it ran something else: as if it refused */
+    bool honest = hash32_equal(&result->manifest, &job->manifest) &&
+                  id128_equal(&result->device, &lease->device_id);
+    uint8_t outcome =
+        honest ? result->outcome : XOUTCOME_REFUSED; /* it ran something else: as if it refused */
     uint8_t status = is_open ? status_of(job, subtask, attempt, outcome) : XATTEMPT_LATE;
     settle_attempt(exchange, lease, attempt, result, status, position);
 

@@ -51,7 +51,8 @@ static void put_market(struct writer *out, const struct exchange *exchange)
     writer_i64(out, exchange->now_ns);
 }
 
-static void put_member(struct writer *out, const struct exchange *exchange, const struct member *member)
+static void put_member(struct writer *out, const struct exchange *exchange,
+                       const struct member *member)
 {
     struct account_balance balance = accounts_balance(exchange->accounts, member->number);
     PUT_ID(out, member->key);
@@ -122,9 +123,10 @@ static void put_job(struct writer *out, const struct job *job)
     writer_u32(out, job->owner);
     writer_bytes(out, job->name, sizeof job->name);
     PUT_ID(out, job->manifest);
-    const uint32_t numbers[] = {job->subtasks, job->width,      job->at_most,    job->retries,  job->error_limit,
-                                job->class_id, job->fresh,      job->retry_head, job->retry_tail, job->waiting,
-                                job->running,  job->accepted,   job->failed,     job->cancelled};
+    const uint32_t numbers[] = {job->subtasks,    job->width,    job->at_most, job->retries,
+                                job->error_limit, job->class_id, job->fresh,   job->retry_head,
+                                job->retry_tail,  job->waiting,  job->running, job->accepted,
+                                job->failed,      job->cancelled};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         writer_u32(out, numbers[i]);
     }
@@ -235,7 +237,8 @@ static void put_class(struct writer *out, const struct exchange *exchange, uint3
 }
 
 /* `tracked` is the first member of its entity. */
-static void put_entity(struct writer *out, const struct exchange *exchange, const struct tracked *tracked)
+static void put_entity(struct writer *out, const struct exchange *exchange,
+                       const struct tracked *tracked)
 {
     const void *entity = tracked;
     switch ((enum record_type)tracked->type) {
@@ -278,7 +281,8 @@ static void put_entity(struct writer *out, const struct exchange *exchange, cons
 
 /* ---------------------------------------------------------------- walking all records */
 
-typedef void on_record(void *context, enum record_type type, const struct tracked *tracked, uint32_t number);
+typedef void on_record(void *context, enum record_type type, const struct tracked *tracked,
+                       uint32_t number);
 
 static void walk_members(const struct exchange *exchange, on_record *action, void *context)
 {
@@ -292,7 +296,8 @@ static void walk_members(const struct exchange *exchange, on_record *action, voi
     for (uint32_t i = 0; i < exchange->member_count; i++) {
         action(context, RECORD_MEMBER, &exchange->members[i]->tracked, 0);
     }
-    for (struct list_link *at = exchange->invitation_list.next; at != &exchange->invitation_list; at = at->next) {
+    for (struct list_link *at = exchange->invitation_list.next; at != &exchange->invitation_list;
+         at = at->next) {
         action(context, RECORD_INVITATION, &LIST_ELEMENT(at, struct invitation, all)->tracked, 0);
     }
     for (struct list_link *at = exchange->id_ages.next; at != &exchange->id_ages; at = at->next) {
@@ -302,10 +307,12 @@ static void walk_members(const struct exchange *exchange, on_record *action, voi
 
 static void walk_providers(const struct exchange *exchange, on_record *action, void *context)
 {
-    for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list; at = at->next) {
+    for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
+         at = at->next) {
         struct provider *provider = LIST_ELEMENT(at, struct provider, all);
         action(context, RECORD_PROVIDER, &provider->tracked, 0);
-        for (struct list_link *link = provider->devices.next; link != &provider->devices; link = link->next) {
+        for (struct list_link *link = provider->devices.next; link != &provider->devices;
+             link = link->next) {
             struct device *device = LIST_ELEMENT(link, struct device, of_provider);
             action(context, RECORD_DEVICE, &device->tracked, 0);
             if (device->ask != NULL) {
@@ -320,7 +327,8 @@ static void walk_jobs(const struct exchange *exchange, on_record *action, void *
     for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
         struct job *job = LIST_ELEMENT(at, struct job, all);
         action(context, RECORD_JOB, &job->tracked, 0);
-        uint32_t pages = job->pages == NULL ? 0 : (job->subtasks + PAGE_SUBTASKS - 1) / PAGE_SUBTASKS;
+        uint32_t pages =
+            job->pages == NULL ? 0 : (job->subtasks + PAGE_SUBTASKS - 1) / PAGE_SUBTASKS;
         for (uint32_t i = 0; i < pages; i++) {
             if (job->pages[i] != NULL) {
                 action(context, RECORD_PAGE, &job->pages[i]->tracked, 0);
@@ -389,8 +397,8 @@ void untrack(struct exchange *exchange, struct tracked *tracked)
 }
 
 /* Hash of one record, its type in front. Small ones fit the stack; a lease with much in flight does not. */
-static bool record_hash(const struct exchange *exchange, enum record_type type, const struct tracked *tracked,
-                        uint32_t number, struct hash32 *ret_hash)
+static bool record_hash(const struct exchange *exchange, enum record_type type,
+                        const struct tracked *tracked, uint32_t number, struct hash32 *ret_hash)
 {
     uint8_t small[4096];
     struct writer count = writer_counting();
@@ -418,7 +426,8 @@ static void count_fixed(struct exchange *exchange)
             total_change(exchange->total, &hash, true);
         }
     }
-    for (; exchange->hashed_classes < book_class_count(exchange->book); exchange->hashed_classes++) {
+    for (; exchange->hashed_classes < book_class_count(exchange->book);
+         exchange->hashed_classes++) {
         if (record_hash(exchange, RECORD_CLASS, NULL, exchange->hashed_classes, &hash)) {
             total_change(exchange->total, &hash, true);
         }
@@ -445,7 +454,8 @@ struct hash32 exchange_state_hash(struct exchange *exchange)
         if (tracked->is_counted) {
             total_change(exchange->total, &tracked->hash, false);
         }
-        tracked->is_counted = record_hash(exchange, (enum record_type)tracked->type, tracked, 0, &tracked->hash);
+        tracked->is_counted =
+            record_hash(exchange, (enum record_type)tracked->type, tracked, 0, &tracked->hash);
         if (tracked->is_counted) {
             total_change(exchange->total, &tracked->hash, true);
         } else {
@@ -460,7 +470,8 @@ struct walk_sum {
     uint64_t total[4];
 };
 
-static void add_record(void *context, enum record_type type, const struct tracked *tracked, uint32_t number)
+static void add_record(void *context, enum record_type type, const struct tracked *tracked,
+                       uint32_t number)
 {
     struct walk_sum *sum = context;
     struct hash32 hash;
@@ -484,7 +495,8 @@ struct saving {
     uint32_t count;
 };
 
-static void save_record(void *context, enum record_type type, const struct tracked *tracked, uint32_t number)
+static void save_record(void *context, enum record_type type, const struct tracked *tracked,
+                        uint32_t number)
 {
     struct saving *saving = context;
     struct writer size = writer_counting();

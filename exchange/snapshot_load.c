@@ -67,7 +67,8 @@ static bool get_cell(struct exchange *exchange, struct reader *in)
         get_attribute(in, &attributes[count++]);
     }
     uint32_t cell;
-    return reader_finished(in) && book_cell(exchange->book, attributes, count, &cell) == BOOK_OK && cell == number;
+    return reader_finished(in) && book_cell(exchange->book, attributes, count, &cell) == BOOK_OK &&
+           cell == number;
 }
 
 static bool get_class(struct exchange *exchange, struct reader *in)
@@ -87,7 +88,8 @@ static bool get_class(struct exchange *exchange, struct reader *in)
         }
     }
     uint32_t class_id;
-    bool good = reader_finished(in) && book_class(exchange->book, requirement, &class_id) == BOOK_OK && class_id == number;
+    bool good = reader_finished(in) &&
+                book_class(exchange->book, requirement, &class_id) == BOOK_OK && class_id == number;
     free(requirement);
     return good;
 }
@@ -110,7 +112,8 @@ static bool get_member(struct exchange *exchange, struct reader *in)
     bool good = reader_finished(in) && member->number == exchange->member_count;
     if (good && member->number >= ACCOUNT_FIRST_USER) {
         uint32_t number;
-        good = accounts_open(exchange->accounts, &number) == ACCOUNTS_OK && number == member->number &&
+        good = accounts_open(exchange->accounts, &number) == ACCOUNTS_OK &&
+               number == member->number &&
                table_find(&exchange->members_by_key, &member->key) == NULL &&
                table_insert(&exchange->members_by_key, member);
     }
@@ -146,7 +149,8 @@ static bool get_invitation(struct exchange *exchange, struct reader *in)
     invitation->expires_ns = reader_i64(in);
     invitation->issuer = reader_u32(in);
     get_name(in, invitation->name, sizeof invitation->name);
-    if (!reader_finished(in) || table_find(&exchange->invitations, &invitation->token_hash) != NULL ||
+    if (!reader_finished(in) ||
+        table_find(&exchange->invitations, &invitation->token_hash) != NULL ||
         !table_insert(&exchange->invitations, invitation)) {
         free(invitation);
         return false;
@@ -181,7 +185,8 @@ static bool get_provider(struct exchange *exchange, struct reader *in)
 {
     uint32_t number = reader_u32(in);
     struct member *member = member_by_number(exchange, number);
-    struct provider *provider = member == NULL || member->provider != NULL ? NULL : allocate(exchange, sizeof *provider);
+    struct provider *provider =
+        member == NULL || member->provider != NULL ? NULL : allocate(exchange, sizeof *provider);
     if (provider == NULL) {
         return false;
     }
@@ -211,7 +216,8 @@ static bool get_device(struct exchange *exchange, struct reader *in)
     get_name(in, device->label, sizeof device->label);
     const struct member *member = member_by_number(exchange, device->key.provider);
     if (!reader_finished(in) || member == NULL || member->provider == NULL ||
-        device->cell >= book_cell_count(exchange->book) || table_find(&exchange->devices, &device->key) != NULL ||
+        device->cell >= book_cell_count(exchange->book) ||
+        table_find(&exchange->devices, &device->key) != NULL ||
         !table_insert(&exchange->devices, device)) {
         free(device);
         return false;
@@ -234,8 +240,9 @@ static bool get_ask(struct exchange *exchange, struct reader *in)
     fields.max_term_ns = reader_i64(in);
     fields.sequence = reader_u64(in);
     fields.device = table_find(&exchange->devices, &key);
-    if (!reader_finished(in) || fields.device == NULL || fields.device->ask != NULL || fields.price_micro < 0 ||
-        table_find(&exchange->asks, &fields.order) != NULL || exchange->ask_count >= exchange->limits.asks) {
+    if (!reader_finished(in) || fields.device == NULL || fields.device->ask != NULL ||
+        fields.price_micro < 0 || table_find(&exchange->asks, &fields.order) != NULL ||
+        exchange->ask_count >= exchange->limits.asks) {
         return false;
     }
     const struct ask *ask = ask_restore(exchange, &fields);
@@ -252,9 +259,10 @@ static bool get_job_fields(struct reader *in, struct job *job)
     job->owner = reader_u32(in);
     get_name(in, job->name, sizeof job->name);
     GET_ID(in, job->manifest);
-    uint32_t *const numbers[] = {&job->subtasks, &job->width,    &job->at_most,    &job->retries,    &job->error_limit,
-                                 &job->class_id, &job->fresh,    &job->retry_head, &job->retry_tail, &job->waiting,
-                                 &job->running,  &job->accepted, &job->failed,     &job->cancelled};
+    uint32_t *const numbers[] = {&job->subtasks,    &job->width,    &job->at_most, &job->retries,
+                                 &job->error_limit, &job->class_id, &job->fresh,   &job->retry_head,
+                                 &job->retry_tail,  &job->waiting,  &job->running, &job->accepted,
+                                 &job->failed,      &job->cancelled};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         *numbers[i] = reader_u32(in);
     }
@@ -284,9 +292,11 @@ static bool get_job_fields(struct reader *in, struct job *job)
         job->avoided[i].until_ns = reader_i64(in);
     }
     bool queue_fits = (job->retry_head == NO_SUBTASK) == (job->retry_tail == NO_SUBTASK) &&
-                      (job->retry_head == NO_SUBTASK || (job->retry_head < job->subtasks && job->retry_tail < job->subtasks));
-    return reader_finished(in) && job->subtasks > 0 && job->width > 0 && job->fresh <= job->subtasks &&
-           job->term_ns > 0 && job->limit_ns > 0 && job->bid_micro >= 0 && queue_fits;
+                      (job->retry_head == NO_SUBTASK ||
+                       (job->retry_head < job->subtasks && job->retry_tail < job->subtasks));
+    return reader_finished(in) && job->subtasks > 0 && job->width > 0 &&
+           job->fresh <= job->subtasks && job->term_ns > 0 && job->limit_ns > 0 &&
+           job->bid_micro >= 0 && queue_fits;
 }
 
 static bool restore_bid(struct exchange *exchange, struct job *job)
@@ -317,7 +327,8 @@ static bool get_job(struct exchange *exchange, struct reader *in)
     list_init(&job->wanting);
     list_init(&job->report);
     bool good = get_job_fields(in, job) && job->owner < exchange->member_count &&
-                job->class_id < book_class_count(exchange->book) && job->subtasks <= exchange->limits.subtasks &&
+                job->class_id < book_class_count(exchange->book) &&
+                job->subtasks <= exchange->limits.subtasks &&
                 table_find(&exchange->jobs, &job->id) == NULL;
     if (good && job->phase == JOB_PHASE_OPEN) {
         uint32_t pages = (job->subtasks + PAGE_SUBTASKS - 1) / PAGE_SUBTASKS;
@@ -348,8 +359,8 @@ static bool get_page(struct exchange *exchange, struct reader *in)
     GET_ID(in, id);
     uint32_t number = reader_u32(in);
     struct job *job = table_find(&exchange->jobs, &id);
-    if (in->failed || job == NULL || job->pages == NULL || number > (job->subtasks - 1) / PAGE_SUBTASKS ||
-        job->pages[number] != NULL) {
+    if (in->failed || job == NULL || job->pages == NULL ||
+        number > (job->subtasks - 1) / PAGE_SUBTASKS || job->pages[number] != NULL) {
         return false;
     }
     if (job_subtask(exchange, job, number * PAGE_SUBTASKS) == NULL) {
@@ -364,7 +375,8 @@ static bool get_page(struct exchange *exchange, struct reader *in)
         subtask->attempts = reader_u16(in);
         subtask->queued = reader_u16(in);
         subtask->next = reader_u32(in);
-        if (subtask->queued > 1 || (subtask->queued == 1 && subtask->next != NO_SUBTASK && subtask->next >= job->subtasks)) {
+        if (subtask->queued > 1 || (subtask->queued == 1 && subtask->next != NO_SUBTASK &&
+                                    subtask->next >= job->subtasks)) {
             return false;
         }
     }
@@ -387,7 +399,8 @@ static bool get_attempts(struct exchange *exchange, struct reader *in, struct le
         attempt->is_withdrawn = get_bool(in);
         list_append(&lease->attempts, &attempt->of_lease);
         exchange->attempt_count++;
-        if (in->failed || attempt->index >= lease->job->subtasks || attempt->lane >= lease->lane_count) {
+        if (in->failed || attempt->index >= lease->job->subtasks ||
+            attempt->lane >= lease->lane_count) {
             return false;
         }
     }
@@ -421,8 +434,9 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
     lease->mean_ns = reader_i64(in);
     lease->job = table_find(&exchange->jobs, &job);
     enum { LANE_BYTES = 28 };
-    bool good = !in->failed && lease->job != NULL && lease->lane_count > 0 && lease->price_micro >= 0 &&
-                lease->provider < exchange->member_count && lease->lane_count <= reader_left(in) / LANE_BYTES &&
+    bool good = !in->failed && lease->job != NULL && lease->lane_count > 0 &&
+                lease->price_micro >= 0 && lease->provider < exchange->member_count &&
+                lease->lane_count <= reader_left(in) / LANE_BYTES &&
                 lease->slots == lease->lane_count * (uint64_t)lease->job->width;
     lease->lanes = good ? allocate(exchange, lease->lane_count * sizeof *lease->lanes) : NULL;
     for (uint32_t i = 0; lease->lanes != NULL && i < lease->lane_count; i++) {
@@ -445,8 +459,7 @@ static bool lease_link_device(struct exchange *exchange, struct lease *lease)
         return false;
     }
     lease->job->lanes += lease->state == LEASE_ACTIVE ? lease->lane_count : 0;
-    struct id128 timer = timer_key_of_lease(lease->id);
-    timer_arm(exchange, TIMER_LEASE, &timer, exchange->now_ns); /* early: it looks at itself and sets the next */
+    lease_arm(exchange, lease);
     return true;
 }
 
@@ -523,7 +536,8 @@ static bool load_records(struct exchange *exchange, struct reader *in)
     return reader_finished(in) && accounts_balanced(exchange->accounts);
 }
 
-struct exchange *exchange_load(const struct exchange_limits *limits, const uint8_t *bytes, size_t length)
+struct exchange *exchange_load(const struct exchange_limits *limits, const uint8_t *bytes,
+                               size_t length)
 {
     struct exchange *exchange = exchange_create(limits);
     if (exchange == NULL) {

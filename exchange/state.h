@@ -342,7 +342,8 @@ uint8_t job_reason_now(const struct exchange *exchange, const struct job *job);
 void market_run(struct exchange *exchange); /* matches all that wants, refills all that can take */
 void apply_results(struct exchange *exchange, const struct exchange_results *results);
 void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, bool tell);
-void lease_due(struct exchange *exchange, struct lease *lease);
+void lease_due(struct exchange *exchange, struct lease *lease, int64_t at_ns); /* its timer of that time */
+void lease_arm(struct exchange *exchange, const struct lease *lease);
 void lease_suspect(struct exchange *exchange, struct lease *lease);
 void lease_returned(struct exchange *exchange, struct lease *lease);
 void lease_withdraw_all(struct exchange *exchange, struct lease *lease);

@@ -39,7 +39,8 @@ static size_t position_of(const struct table *table, const uint8_t *key)
 {
     size_t mask = table->capacity - 1;
     size_t at = hash_key(table, key) & mask;
-    while (table->slots[at] != NULL && memcmp(key_of(table, table->slots[at]), key, table->key_size) != 0) {
+    while (table->slots[at] != NULL &&
+           memcmp(key_of(table, table->slots[at]), key, table->key_size) != 0) {
         at = (at + 1) & mask;
     }
     return at;

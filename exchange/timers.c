@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A binary heap ordered by (time, kind, key), so that timers due together fire in an order that does not
- * depend on when they were set. An entry may be early or stale: whoever it wakes looks at its own state,
- * and sets another if it is not due yet. So nothing is ever removed, and snapshots leave the heap out. */
+/* A binary heap ordered by (time, kind, key). An entry may be stale: whoever it wakes acts only when its
+ * own deadline is the entry's time, and sets another when it is later. So nothing is ever removed, deadlines
+ * that fall into one step are met in their true order whatever was set when, and snapshots leave the heap out. */
 
 static int compare(const struct timer *a, const struct timer *b)
 {
@@ -25,7 +25,8 @@ static void swap(struct timer *a, struct timer *b)
     *b = keep;
 }
 
-void timer_arm(struct exchange *exchange, enum timer_kind kind, const struct id128 *key, int64_t at_ns)
+void timer_arm(struct exchange *exchange, enum timer_kind kind, const struct id128 *key,
+               int64_t at_ns)
 {
     if (exchange->timer_count == exchange->timer_capacity) {
         size_t capacity = exchange->timer_capacity == 0 ? 64 : 2 * exchange->timer_capacity;
@@ -51,7 +52,8 @@ static struct timer pop(struct exchange *exchange)
     exchange->timers[0] = exchange->timers[--exchange->timer_count];
     for (size_t at = 0;;) {
         size_t least = at;
-        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < exchange->timer_count; child++) {
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < exchange->timer_count;
+             child++) {
             least = compare(&exchange->timers[child], &exchange->timers[least]) < 0 ? child : least;
         }
         if (least == at) {
@@ -80,15 +82,22 @@ static uint64_t lease_of_timer_key(const struct id128 *key)
     return lease;
 }
 
-static void fire_job(struct exchange *exchange, struct job *job)
+static void fire_job(struct exchange *exchange, struct job *job, int64_t at_ns)
 {
     if (job->phase != JOB_PHASE_OPEN) {
         return;
     }
-    if (job->is_closing && exchange->now_ns >= job->closing_ns) {
-        job_settle(exchange, job);
-    } else {
-        job_wants(exchange, job); /* a provider is no longer avoided */
+    if (job->is_closing) {
+        if (job->closing_ns == at_ns) {
+            job_settle(exchange, job);
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < job->avoided_count; i++) {
+        if (job->avoided[i].until_ns == at_ns) { /* that provider may serve it again */
+            job_wants(exchange, job);
+            return;
+        }
     }
 }
 
@@ -97,17 +106,17 @@ static void fire(struct exchange *exchange, const struct timer *timer)
     if (timer->kind == TIMER_LEASE) {
         struct lease *lease = lease_by_id(exchange, lease_of_timer_key(&timer->key));
         if (lease != NULL) {
-            lease_due(exchange, lease);
+            lease_due(exchange, lease, timer->at_ns);
         }
     } else if (timer->kind == TIMER_ASK) {
         struct ask *ask = table_find(&exchange->asks, &timer->key);
-        if (ask != NULL && ask->good_till_ns != 0 && exchange->now_ns >= ask->good_till_ns) {
+        if (ask != NULL && ask->good_till_ns == timer->at_ns) {
             ask_cancel(exchange, ask, CANCEL_EXPIRED);
         }
     } else {
         struct job *job = table_find(&exchange->jobs, &timer->key);
         if (job != NULL) {
-            fire_job(exchange, job);
+            fire_job(exchange, job, timer->at_ns);
         }
     }
 }

@@ -58,7 +58,8 @@ struct book *book_create(struct book_limits limits)
     book->cells = calloc(limits.cells, sizeof *book->cells);
     book->classes = calloc(limits.classes, sizeof *book->classes);
     book->cursors = calloc(limits.cells, sizeof *book->cursors);
-    if (book->orders == NULL || book->cells == NULL || book->classes == NULL || book->cursors == NULL) {
+    if (book->orders == NULL || book->cells == NULL || book->classes == NULL ||
+        book->cursors == NULL) {
         book_destroy(&book);
     }
     return book;
@@ -107,7 +108,8 @@ static int compare_attributes(const void *left, const void *right)
 static uint64_t mix(uint64_t state, const char *text)
 {
     for (; *text != '\0'; text++) {
-        state = (state ^ (uint8_t)*text) * UINT64_C(0x100000001b3); /* FNV-1a: a hint, equality decides */
+        state = (state ^ (uint8_t)*text) *
+                UINT64_C(0x100000001b3); /* FNV-1a: a hint, equality decides */
     }
     return state * UINT64_C(0x9e3779b97f4a7c15);
 }
@@ -117,13 +119,15 @@ static uint64_t fingerprint(const struct attribute *attributes, size_t count)
     uint64_t state = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < count; i++) {
         state = mix(state, attributes[i].name);
-        state = attributes[i].is_text ? mix(state, attributes[i].text)
-                                      : (state ^ (uint64_t)attributes[i].number) * UINT64_C(0x100000001b3);
+        state = attributes[i].is_text
+                    ? mix(state, attributes[i].text)
+                    : (state ^ (uint64_t)attributes[i].number) * UINT64_C(0x100000001b3);
     }
     return state;
 }
 
-static bool same_attributes(const struct cell *cell, const struct attribute *attributes, size_t count)
+static bool same_attributes(const struct cell *cell, const struct attribute *attributes,
+                            size_t count)
 {
     if (cell->count != count) {
         return false;
@@ -136,7 +140,8 @@ static bool same_attributes(const struct cell *cell, const struct attribute *att
     return true;
 }
 
-enum book_status book_cell(struct book *book, const struct attribute *attributes, size_t count, uint32_t *ret_cell)
+enum book_status book_cell(struct book *book, const struct attribute *attributes, size_t count,
+                           uint32_t *ret_cell)
 {
     struct attribute *sorted = calloc(count + 1, sizeof *sorted);
     if (sorted == NULL) {
@@ -148,7 +153,8 @@ enum book_status book_cell(struct book *book, const struct attribute *attributes
     }
     uint64_t print = fingerprint(sorted, count);
     for (uint32_t i = 0; i < book->cell_count; i++) {
-        if (book->cells[i].fingerprint == print && same_attributes(&book->cells[i], sorted, count)) {
+        if (book->cells[i].fingerprint == print &&
+            same_attributes(&book->cells[i], sorted, count)) {
             free(sorted);
             *ret_cell = i;
             return BOOK_OK;
@@ -162,7 +168,8 @@ enum book_status book_cell(struct book *book, const struct attribute *attributes
     book->cells[id] = (struct cell){
         .fingerprint = print, .count = count, .attributes = sorted, .asks = {BOOK_NONE, BOOK_NONE}};
     for (uint32_t i = 0; i < book->class_count; i++) {
-        book->classes[i].accepts[id] = requirement_satisfied(book->classes[i].requirement, sorted, count);
+        book->classes[i].accepts[id] =
+            requirement_satisfied(book->classes[i].requirement, sorted, count);
     }
     *ret_cell = id;
     return BOOK_OK;
@@ -181,14 +188,16 @@ static bool same_requirement(const struct requirement *a, const struct requireme
         }
         bool joins = left->op == REQUIREMENT_AND || left->op == REQUIREMENT_OR;
         if (joins ? left->arity != right->arity
-                  : left->op != REQUIREMENT_NOT && compare_attributes(&left->attribute, &right->attribute) != 0) {
+                  : left->op != REQUIREMENT_NOT &&
+                        compare_attributes(&left->attribute, &right->attribute) != 0) {
             return false;
         }
     }
     return true;
 }
 
-enum book_status book_class(struct book *book, const struct requirement *requirement, uint32_t *ret_class)
+enum book_status book_class(struct book *book, const struct requirement *requirement,
+                            uint32_t *ret_class)
 {
     if (!requirement_well_formed(requirement)) {
         return BOOK_BAD_REQUIREMENT;
@@ -212,7 +221,8 @@ enum book_status book_class(struct book *book, const struct requirement *require
     }
     *entry.requirement = *requirement;
     for (uint32_t i = 0; i < book->cell_count; i++) {
-        entry.accepts[i] = requirement_satisfied(requirement, book->cells[i].attributes, book->cells[i].count);
+        entry.accepts[i] =
+            requirement_satisfied(requirement, book->cells[i].attributes, book->cells[i].count);
     }
     *ret_class = book->class_count;
     book->classes[book->class_count++] = entry;
@@ -236,7 +246,8 @@ uint32_t book_class_count(const struct book *book)
     return book->class_count;
 }
 
-const struct attribute *book_cell_attributes(const struct book *book, uint32_t cell, size_t *ret_count)
+const struct attribute *book_cell_attributes(const struct book *book, uint32_t cell,
+                                             size_t *ret_count)
 {
     assert(cell < book->cell_count);
     *ret_count = book->cells[cell].count;
@@ -253,18 +264,21 @@ const struct requirement *book_class_requirement(const struct book *book, uint32
 
 static struct queue *queue_of(struct book *book, const struct order *order)
 {
-    return order->kind == ORDER_ASK ? &book->cells[order->ask.cell].asks : &book->classes[order->bid.class_id].bids;
+    return order->kind == ORDER_ASK ? &book->cells[order->ask.cell].asks
+                                    : &book->classes[order->bid.class_id].bids;
 }
 
 /* True when a comes before b; both of one side. */
 static bool ask_precedes(const struct book_ask *a, const struct book_ask *b)
 {
-    return a->price_micro != b->price_micro ? a->price_micro < b->price_micro : a->sequence < b->sequence;
+    return a->price_micro != b->price_micro ? a->price_micro < b->price_micro
+                                            : a->sequence < b->sequence;
 }
 
 static bool bid_precedes(const struct book_bid *a, const struct book_bid *b)
 {
-    return a->limit_micro != b->limit_micro ? a->limit_micro > b->limit_micro : a->sequence < b->sequence;
+    return a->limit_micro != b->limit_micro ? a->limit_micro > b->limit_micro
+                                            : a->sequence < b->sequence;
 }
 
 static bool precedes(const struct order *a, const struct order *b)
@@ -316,8 +330,10 @@ void book_remove(struct book *book, uint32_t handle)
     assert(book_rests(book, handle));
     struct order *order = &book->orders[handle];
     struct queue *queue = queue_of(book, order);
-    *(order->previous == BOOK_NONE ? &queue->head : &book->orders[order->previous].next) = order->next;
-    *(order->next == BOOK_NONE ? &queue->tail : &book->orders[order->next].previous) = order->previous;
+    *(order->previous == BOOK_NONE ? &queue->head : &book->orders[order->previous].next) =
+        order->next;
+    *(order->next == BOOK_NONE ? &queue->tail : &book->orders[order->next].previous) =
+        order->previous;
     order->kind = ORDER_NONE;
 }
 
@@ -328,12 +344,16 @@ bool book_rests(const struct book *book, uint32_t handle)
 
 const struct book_ask *book_ask(const struct book *book, uint32_t handle)
 {
-    return book_rests(book, handle) && book->orders[handle].kind == ORDER_ASK ? &book->orders[handle].ask : NULL;
+    return book_rests(book, handle) && book->orders[handle].kind == ORDER_ASK
+               ? &book->orders[handle].ask
+               : NULL;
 }
 
 const struct book_bid *book_bid(const struct book *book, uint32_t handle)
 {
-    return book_rests(book, handle) && book->orders[handle].kind == ORDER_BID ? &book->orders[handle].bid : NULL;
+    return book_rests(book, handle) && book->orders[handle].kind == ORDER_BID
+               ? &book->orders[handle].bid
+               : NULL;
 }
 
 void book_set_slots(struct book *book, uint32_t handle, uint32_t slots)
@@ -347,7 +367,8 @@ void book_set_slots(struct book *book, uint32_t handle, uint32_t slots)
 
 static bool crosses(const struct book *book, const struct book_ask *ask, const struct book_bid *bid)
 {
-    return ask->price_micro <= bid->limit_micro && book_class_accepts(book, bid->class_id, ask->cell) &&
+    return ask->price_micro <= bid->limit_micro &&
+           book_class_accepts(book, bid->class_id, ask->cell) &&
            (ask->max_term_ns == 0 || bid->term_ns <= ask->max_term_ns);
 }
 
@@ -385,9 +406,11 @@ uint32_t book_best_ask(const struct book *book, uint32_t bid_handle, book_skip *
         if (!book_class_accepts(book, bid->class_id, cell)) {
             continue;
         }
-        for (uint32_t at = book->cells[cell].asks.head; at != BOOK_NONE; at = book->orders[at].next) {
+        for (uint32_t at = book->cells[cell].asks.head; at != BOOK_NONE;
+             at = book->orders[at].next) {
             const struct book_ask *ask = &book->orders[at].ask;
-            if (ask->price_micro > bid->limit_micro || (best != BOOK_NONE && ask_precedes(&book->orders[best].ask, ask))) {
+            if (ask->price_micro > bid->limit_micro ||
+                (best != BOOK_NONE && ask_precedes(&book->orders[best].ask, ask))) {
                 break; /* this cell has nothing better */
             }
             if (book_fillable(book, at, bid_handle) > 0 && (skip == NULL || !skip(context, at))) {
@@ -408,9 +431,11 @@ uint32_t book_best_bid(const struct book *book, uint32_t ask_handle, book_skip *
         if (!book_class_accepts(book, class_id, ask->cell)) {
             continue;
         }
-        for (uint32_t at = book->classes[class_id].bids.head; at != BOOK_NONE; at = book->orders[at].next) {
+        for (uint32_t at = book->classes[class_id].bids.head; at != BOOK_NONE;
+             at = book->orders[at].next) {
             const struct book_bid *bid = &book->orders[at].bid;
-            if (bid->limit_micro < ask->price_micro || (best != BOOK_NONE && bid_precedes(&book->orders[best].bid, bid))) {
+            if (bid->limit_micro < ask->price_micro ||
+                (best != BOOK_NONE && bid_precedes(&book->orders[best].bid, bid))) {
                 break;
             }
             if (book_fillable(book, ask_handle, at) > 0 && (skip == NULL || !skip(context, at))) {
@@ -426,10 +451,12 @@ static bool bid_meets_itself(const struct book *book, const struct book_bid *bid
 {
     const struct book_ask *best = NULL;
     for (uint32_t cell = 0; cell < book->cell_count; cell++) {
-        uint32_t at = book_class_accepts(book, bid->class_id, cell) ? book->cells[cell].asks.head : BOOK_NONE;
+        uint32_t at =
+            book_class_accepts(book, bid->class_id, cell) ? book->cells[cell].asks.head : BOOK_NONE;
         for (; at != BOOK_NONE; at = book->orders[at].next) {
             const struct book_ask *ask = &book->orders[at].ask;
-            if (crosses(book, ask, bid) && common_slots(ask, bid) > 0 && (best == NULL || ask_precedes(ask, best))) {
+            if (crosses(book, ask, bid) && common_slots(ask, bid) > 0 &&
+                (best == NULL || ask_precedes(ask, best))) {
                 best = ask;
             }
         }
@@ -441,10 +468,13 @@ static bool ask_meets_itself(const struct book *book, const struct book_ask *ask
 {
     const struct book_bid *best = NULL;
     for (uint32_t class_id = 0; class_id < book->class_count; class_id++) {
-        uint32_t at = book_class_accepts(book, class_id, ask->cell) ? book->classes[class_id].bids.head : BOOK_NONE;
+        uint32_t at = book_class_accepts(book, class_id, ask->cell)
+                          ? book->classes[class_id].bids.head
+                          : BOOK_NONE;
         for (; at != BOOK_NONE; at = book->orders[at].next) {
             const struct book_bid *bid = &book->orders[at].bid;
-            if (crosses(book, ask, bid) && common_slots(ask, bid) > 0 && (best == NULL || bid_precedes(bid, best))) {
+            if (crosses(book, ask, bid) && common_slots(ask, bid) > 0 &&
+                (best == NULL || bid_precedes(bid, best))) {
                 best = bid;
             }
         }
@@ -455,10 +485,12 @@ static bool ask_meets_itself(const struct book *book, const struct book_ask *ask
 bool book_would_self_match(const struct book *book, uint32_t handle)
 {
     const struct book_bid *bid = book_bid(book, handle);
-    return bid != NULL ? bid_meets_itself(book, bid) : ask_meets_itself(book, book_ask(book, handle));
+    return bid != NULL ? bid_meets_itself(book, bid)
+                       : ask_meets_itself(book, book_ask(book, handle));
 }
 
-void book_walk_asks(const struct book *book, const struct requirement *requirement, book_visit *visit, void *context)
+void book_walk_asks(const struct book *book, const struct requirement *requirement,
+                    book_visit *visit, void *context)
 {
     for (uint32_t cell = 0; cell < book->cell_count; cell++) {
         const struct cell *entry = &book->cells[cell];
@@ -469,7 +501,8 @@ void book_walk_asks(const struct book *book, const struct requirement *requireme
         uint32_t best = BOOK_NONE;
         for (uint32_t cell = 0; cell < book->cell_count; cell++) {
             uint32_t at = book->cursors[cell];
-            if (at != BOOK_NONE && (best == BOOK_NONE || ask_precedes(&book->orders[at].ask, &book->orders[best].ask))) {
+            if (at != BOOK_NONE && (best == BOOK_NONE ||
+                                    ask_precedes(&book->orders[at].ask, &book->orders[best].ask))) {
                 best = at;
             }
         }

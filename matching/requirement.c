@@ -18,7 +18,8 @@ static int operands(const struct requirement_node *node)
         return 1;
     }
     bool joins = node->op == REQUIREMENT_AND || node->op == REQUIREMENT_OR;
-    return joins && node->arity >= 2 && node->arity <= REQUIREMENT_NODES_MAX ? (int)node->arity : -1;
+    return joins && node->arity >= 2 && node->arity <= REQUIREMENT_NODES_MAX ? (int)node->arity
+                                                                             : -1;
 }
 
 bool requirement_well_formed(const struct requirement *requirement)
@@ -66,7 +67,8 @@ static bool value_holds(const struct requirement_node *node, const struct attrib
     return false;
 }
 
-bool requirement_predicate_holds(const struct requirement_node *node, const struct attribute *attributes, size_t count)
+bool requirement_predicate_holds(const struct requirement_node *node,
+                                 const struct attribute *attributes, size_t count)
 {
     bool known = false;
     bool any = false;
@@ -79,7 +81,8 @@ bool requirement_predicate_holds(const struct requirement_node *node, const stru
     return node->op == REQUIREMENT_NE ? known && !any : any;
 }
 
-bool requirement_satisfied(const struct requirement *requirement, const struct attribute *attributes, size_t count)
+bool requirement_satisfied(const struct requirement *requirement,
+                           const struct attribute *attributes, size_t count)
 {
     bool stack[REQUIREMENT_NODES_MAX];
     uint32_t depth = 0;

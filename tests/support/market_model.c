@@ -1,0 +1,363 @@
+#include "tests/support/market_model.h"
+
+#include "base/checked.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FIRST_CONSUMER = 3,
+    FIRST_PROVIDER = FIRST_CONSUMER + MODEL_CONSUMERS,
+    OPERATOR = FIRST_PROVIDER + MODEL_PROVIDERS
+};
+
+struct id128 model_id(struct model *model)
+{
+    struct id128 id;
+    for (size_t i = 0; i < sizeof id.bytes; i++) {
+        id.bytes[i] = (uint8_t)random_u64(&model->random);
+    }
+    return id;
+}
+
+static uint32_t draw(struct model *model, uint64_t bound)
+{
+    return (uint32_t)random_below(&model->random, bound);
+}
+
+static struct key32 key_of(uint32_t account)
+{
+    struct key32 key = {{0}};
+    key.bytes[0] = (uint8_t)account;
+    key.bytes[31] = 1;
+    return key;
+}
+
+static struct exchange_command blank(struct model *model, enum exchange_command_type type,
+                                     uint32_t account)
+{
+    struct exchange_command command;
+    memset(&command, 0, sizeof command);
+    command.type = type;
+    command.index = model->index + 1;
+    command.log_time_ns = model->now_ns;
+    command.account = account;
+    command.id = model_id(model);
+    command.created_ms = model->now_ns / NS_PER_MS;
+    command.body.bytes[0] = (uint8_t)draw(model, 256);
+    return command;
+}
+
+void model_init(struct model *model, uint64_t seed)
+{
+    memset(model, 0, sizeof *model);
+    model->random = random_seeded(seed);
+    model->limits = exchange_limits_default();
+    model->limits.asks = 64;
+    model->limits.jobs = 256;
+    model->limits.cells = 64;
+    model->limits.classes = 64;
+    model->limits.ids_per_account = 4096;
+    model->exchange = exchange_create(&model->limits);
+    model->now_ns = INT64_C(1700000000) * NS_PER_S;
+    struct exchange_genesis_account accounts[MODEL_CONSUMERS + MODEL_PROVIDERS + 1];
+    memset(accounts, 0, sizeof accounts);
+    for (uint32_t i = 0; i < MODEL_CONSUMERS + MODEL_PROVIDERS + 1; i++) {
+        uint32_t account = FIRST_CONSUMER + i;
+        accounts[i].key = key_of(account);
+        accounts[i].roles = account < FIRST_PROVIDER ? 1 : account < OPERATOR ? 2 : 32;
+        accounts[i].credits_micro = account < FIRST_PROVIDER ? 100 * MICRO_PER_CREDIT : 0;
+        accounts[i].name[0] = (char)('a' + i);
+    }
+    model->command = blank(model, EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
+    model->command.genesis = (struct exchange_genesis){
+        .cluster = {{1}},
+        .fee_ppm = 30000,
+        .price_band_micro = 100 * MICRO_PER_CREDIT,
+        .accounts = accounts,
+        .account_count = sizeof accounts / sizeof accounts[0],
+    };
+    (void)model_apply(model);
+}
+
+void model_fini(struct model *model)
+{
+    exchange_destroy(&model->exchange);
+    exchange_effects_fini(&model->effects);
+}
+
+/* ---------------------------------------------------------------- commands */
+
+static struct id128 device_of(uint32_t provider)
+{
+    return (struct id128){{(uint8_t)provider, 9}};
+}
+
+static void set_text(struct attribute *attribute, const char *name, const char *text)
+{
+    memset(attribute, 0, sizeof *attribute);
+    strcpy(attribute->name, name);
+    attribute->is_text = true;
+    strcpy(attribute->text, text);
+}
+
+static void set_number(struct attribute *attribute, const char *name, int64_t number)
+{
+    memset(attribute, 0, sizeof *attribute);
+    strcpy(attribute->name, name);
+    attribute->number = number;
+}
+
+static void make_advertise(struct model *model)
+{
+    uint32_t provider = FIRST_PROVIDER + draw(model, MODEL_PROVIDERS);
+    model->command = blank(model, EXCHANGE_ADVERTISE, provider);
+    set_text(&model->attributes[0], "kind", provider % 2 == 0 ? "cpu" : "gpu");
+    set_number(&model->attributes[1], "memory", (int64_t)(1 + draw(model, 4)) << 30);
+    model->device = (struct exchange_device){
+        .device = device_of(provider),
+        .slots = 1 + draw(model, 6),
+        .attributes = model->attributes,
+        .attribute_count = 2,
+        .label = "device",
+    };
+    model->command.advertise = (struct exchange_advertise){.devices = &model->device, .count = 1};
+}
+
+static void make_ask(struct model *model)
+{
+    uint32_t provider = FIRST_PROVIDER + draw(model, MODEL_PROVIDERS);
+    model->command = blank(model, EXCHANGE_ASK, provider);
+    model->command.ask = (struct exchange_ask){
+        .device = device_of(provider),
+        .slots = 1 + draw(model, 6),
+        .price_micro = (int64_t)draw(model, 4) * 250000,
+        .good_till_ns = draw(model, 4) == 0 ? model->now_ns + 30 * NS_PER_S : 0,
+    };
+    model->asks[provider - FIRST_PROVIDER] = model->command.id;
+}
+
+static void make_needs(struct model *model)
+{
+    memset(&model->needs, 0, sizeof model->needs);
+    uint32_t dice = draw(model, 6);
+    if (dice < 4) {
+        model->needs.count = 1;
+        model->needs.nodes[0].op = REQUIREMENT_EQ;
+        set_text(&model->needs.nodes[0].attribute, "kind", dice < 2 ? "cpu" : "gpu");
+    } else if (dice == 4) {
+        model->needs.count = 1;
+        model->needs.nodes[0].op = REQUIREMENT_GE;
+        set_number(&model->needs.nodes[0].attribute, "memory", (int64_t)(1 + draw(model, 5)) << 30);
+    }
+}
+
+static void make_submit(struct model *model)
+{
+    model->command = blank(model, EXCHANGE_SUBMIT, FIRST_CONSUMER + draw(model, MODEL_CONSUMERS));
+    make_needs(model);
+    uint32_t width = 1 + draw(model, 2);
+    int64_t limit_ns = (int64_t)(1 + draw(model, 20)) * NS_PER_S;
+    model->command.submit = (struct exchange_submit){
+        .name = "job",
+        .manifest = {{(uint8_t)draw(model, 256)}},
+        .subtasks = 1 + draw(model, draw(model, 8) == 0 ? 700 : 20),
+        .budget_micro = 1 + (int64_t)draw(model, 200000),
+        .cap_micro = draw(model, 2) == 0 ? (int64_t)draw(model, 5) * 250000 : -1,
+        .needs = &model->needs,
+        .slots = width,
+        .at_most = draw(model, 2) == 0 ? 0 : width * (1 + draw(model, 4)),
+        .limit_ns = limit_ns,
+        .term_ns = limit_ns + (int64_t)draw(model, 40) * NS_PER_S,
+        .expect_ns = NS_PER_S,
+        .retries = draw(model, 3),
+        .error_limit = draw(model, 6),
+        .verify_none = true,
+    };
+}
+
+static uint8_t draw_outcome(struct model *model)
+{
+    static const uint8_t rare[] = {1, 1, 15, 14, 16, 3};
+    uint32_t dice = draw(model, 20);
+    return dice < 14 ? 0 : rare[dice - 14];
+}
+
+static void make_results(struct model *model)
+{
+    if (model->work_count == 0) {
+        model->command = blank(model, EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+        return;
+    }
+    uint32_t provider = model->work[draw(model, model->work_count)].provider;
+    size_t wanted = 1 + draw(model, 8);
+    size_t count = 0;
+    model->command = blank(model, EXCHANGE_RESULTS, provider);
+    for (size_t i = 0; i < model->work_count && count < wanted;) {
+        struct model_work work = model->work[i];
+        if (work.provider != provider) {
+            i++;
+            continue;
+        }
+        model->results[count++] = (struct exchange_result){
+            .job = work.job,
+            .index = work.index,
+            .attempt = work.attempt,
+            .lease = work.lease,
+            .device = work.device,
+            .manifest = work.manifest,
+            .outcome = draw_outcome(model),
+            .busy_ns = (int64_t)draw(model, 10) * NS_PER_S / 2,
+            .hash = {{(uint8_t)draw(model, 256), 7}},
+        };
+        /* Now and then the answer is lost and the same result comes again later. */
+        if (draw(model, 16) == 0) {
+            i++;
+        } else {
+            model->work[i] = model->work[--model->work_count];
+        }
+    }
+    model->command.results = (struct exchange_results){.results = model->results, .count = count};
+}
+
+static void make_statement(struct model *model)
+{
+    uint32_t provider = FIRST_PROVIDER + draw(model, MODEL_PROVIDERS);
+    size_t count = 0;
+    model->command = blank(model, EXCHANGE_STATEMENT, provider);
+    for (size_t i = 0; i < model->work_count;) {
+        const struct model_work *work = &model->work[i];
+        if (work->provider == provider && draw(model, 4) == 0) {
+            model->work[i] =
+                model->work[--model->work_count]; /* the agent forgot it: it had restarted */
+            continue;
+        }
+        if (work->provider == provider) {
+            model->held[count++] = (struct exchange_held){work->lease, work->index, work->attempt};
+        }
+        i++;
+    }
+    model->command.statement = (struct exchange_statement){.held = model->held, .count = count};
+}
+
+static void make_coming_and_going(struct model *model)
+{
+    uint32_t dice = draw(model, 10);
+    enum exchange_command_type type = dice < 5   ? EXCHANGE_SUSPECT
+                                      : dice < 9 ? EXCHANGE_RETURNED
+                                                 : EXCHANGE_GOODBYE;
+    model->command = blank(model, type, EXCHANGE_NO_ACCOUNT);
+    model->command.provider = FIRST_PROVIDER + draw(model, MODEL_PROVIDERS);
+}
+
+static void make_operator(struct model *model)
+{
+    uint32_t dice = draw(model, 4);
+    if (dice == 0) {
+        model->command = blank(model, EXCHANGE_HALT, OPERATOR);
+        model->command.halt.halted = draw(model, 3) == 0;
+    } else if (dice == 1) {
+        model->command = blank(model, EXCHANGE_FREEZE, OPERATOR);
+        model->command.freeze.account = key_of(FIRST_CONSUMER + draw(model, 7));
+        model->command.freeze.frozen = draw(model, 3) == 0;
+    } else {
+        model->command = blank(model, EXCHANGE_MINT, OPERATOR);
+        model->command.mint.account = key_of(FIRST_CONSUMER + draw(model, 8));
+        model->command.mint.amount_micro = (int64_t)draw(model, 1000000);
+    }
+}
+
+static void make_cancel(struct model *model)
+{
+    if (model->job_count == 0 || draw(model, 3) == 0) {
+        uint32_t provider = draw(model, MODEL_PROVIDERS);
+        model->command = blank(model, EXCHANGE_CANCEL_ORDER, FIRST_PROVIDER + provider);
+        model->command.cancel_order.order = model->asks[provider];
+        return;
+    }
+    size_t job = draw(model, model->job_count);
+    model->command = blank(model, EXCHANGE_CANCEL_JOB, model->job_owners[job]);
+    model->command.cancel_job.job = model->jobs[job];
+}
+
+void model_next(struct model *model)
+{
+    model->now_ns += (int64_t)draw(model, draw(model, 10) == 0 ? 40 : 2) * NS_PER_S;
+    model->now_ns += (int64_t)draw(model, (uint64_t)NS_PER_S);
+    uint32_t dice = draw(model, 100);
+    if (dice < 8) {
+        make_advertise(model);
+    } else if (dice < 20) {
+        make_ask(model);
+    } else if (dice < 35) {
+        make_submit(model);
+    } else if (dice < 78) {
+        make_results(model);
+    } else if (dice < 82) {
+        make_statement(model);
+    } else if (dice < 88) {
+        make_coming_and_going(model);
+    } else if (dice < 91) {
+        make_operator(model);
+    } else if (dice < 94) {
+        make_cancel(model);
+    } else {
+        model->command = blank(model, EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    }
+}
+
+/* ---------------------------------------------------------------- effects */
+
+static const struct model_work *lease_known(const struct model *model, uint64_t lease)
+{
+    for (size_t i = 0; i < model->lease_count; i++) {
+        if (model->leases[i].lease == lease) {
+            return &model->leases[i];
+        }
+    }
+    return NULL;
+}
+
+static void on_grant(struct model *model, const struct exchange_effect *effect)
+{
+    if (lease_known(model, effect->grant.lease) == NULL && model->lease_count < MODEL_WORK_MAX) {
+        model->leases[model->lease_count++] = (struct model_work){
+            .provider = effect->account,
+            .lease = effect->grant.lease,
+            .job = effect->grant.job,
+            .device = effect->grant.device,
+            .manifest = effect->grant.manifest,
+        };
+    }
+}
+
+static void on_dispatch(struct model *model, const struct exchange_effect *effect)
+{
+    const struct model_work *lease = lease_known(model, effect->work.lease);
+    if (lease != NULL && model->work_count < MODEL_WORK_MAX) {
+        struct model_work *work = &model->work[model->work_count++];
+        *work = *lease;
+        work->index = effect->work.index;
+        work->attempt = effect->work.attempt;
+    }
+}
+
+enum exchange_status model_apply(struct model *model)
+{
+    exchange_effects_clear(&model->effects);
+    enum exchange_status status = exchange_step(model->exchange, &model->command, &model->effects);
+    model->index = model->command.index;
+    for (size_t i = 0; i < model->effects.count; i++) {
+        const struct exchange_effect *effect = &model->effects.items[i];
+        if (effect->type == EFFECT_LEASE_GRANT) {
+            on_grant(model, effect);
+        } else if (effect->type == EFFECT_DISPATCH) {
+            on_dispatch(model, effect);
+        } else if (effect->type == EFFECT_ACCEPT && model->command.type == EXCHANGE_SUBMIT &&
+                   model->job_count < MODEL_JOBS_MAX) {
+            model->jobs[model->job_count] = model->command.id;
+            model->job_owners[model->job_count++] = model->command.account;
+        }
+    }
+    return status;
+}

@@ -1,0 +1,55 @@
+/* tests/support/market_model.h - drives an exchange with random but plausible commands from a seed.
+ *
+ * It keeps what a set of agents would hold (leases and work they were told of) by reading the effects, and
+ * makes the next command from that. Used by the property tests. */
+#ifndef BOURSE_TESTS_MARKET_MODEL_H
+#define BOURSE_TESTS_MARKET_MODEL_H
+
+#include "base/random.h"
+#include "exchange/exchange.h"
+
+enum { MODEL_CONSUMERS = 3, MODEL_PROVIDERS = 4, MODEL_WORK_MAX = 4096, MODEL_JOBS_MAX = 4096 };
+
+struct model_work {
+    uint32_t provider;
+    uint64_t lease;
+    struct id128 job, device;
+    struct hash32 manifest;
+    uint32_t index, attempt;
+};
+
+struct model {
+    struct random random;
+    struct exchange_limits limits;
+    struct exchange *exchange;
+    uint64_t index;
+    int64_t now_ns;
+    struct exchange_effects effects; /* of the last command */
+    struct exchange_command command; /* the last one */
+    struct model_work work[MODEL_WORK_MAX];
+    size_t work_count;
+    struct model_work leases[MODEL_WORK_MAX]; /* index and attempt unused */
+    size_t lease_count;
+    struct id128 jobs[MODEL_JOBS_MAX];
+    uint32_t job_owners[MODEL_JOBS_MAX];
+    size_t job_count;
+    struct id128 asks[MODEL_PROVIDERS];
+    /* storage that the last command points into */
+    struct requirement needs;
+    struct attribute attributes[4];
+    struct exchange_device device;
+    struct exchange_result results[8];
+    struct exchange_held held[MODEL_WORK_MAX];
+};
+
+/* Creates the exchange and applies genesis: accounts 3..5 consumers, 6..9 providers, 10 the operator. */
+void model_init(struct model *model, uint64_t seed);
+void model_fini(struct model *model);
+/* Makes the next random command in model->command without applying it. */
+void model_next(struct model *model);
+/* Applies model->command to the exchange and reads the effects. */
+enum exchange_status model_apply(struct model *model);
+
+struct id128 model_id(struct model *model);
+
+#endif

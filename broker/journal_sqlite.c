@@ -290,7 +290,7 @@ static enum journal_status engine_next(void *self, uint64_t index, struct journa
     struct journal_last base;
     struct journal_last before;
     uint64_t epoch;
-    (void)timeout_ms;                                  /* nobody else can append while the caller waits */
+    (void)timeout_ms; /* nobody else can append while the caller waits */
     (void)sqlite3_reset(engine->prepared[SELECT_ROW]); /* ends the loan of the entry before */
     enum journal_status status = read_base(engine, &base, &epoch);
     if (status == JOURNAL_OK && index <= base.index) {

@@ -20,9 +20,10 @@
  *     TRANSFER (mints only: debit is ACCOUNT_MINT) account key 32, i64 amount
  *
  * What belongs together, so that an auditor can follow it: a RESULT with a charge is followed by the CAPTURE of
- * that charge and, if there is a fee, by its FEE (debit: the provider's account), each with the result's job,
- * lease, index and attempt. A JOB is followed by its HOLD, a SETTLED by the RELEASE or EXPIRE of its job's hold
- * unless nothing was left. */
+ * the charge less its fee (to the provider) and the FEE (to ACCOUNT_FEES), both out of the job's hold, each with the
+ * result's job, lease, index and attempt; neither is written when it is 0. paid_ns is slot-time: lane time x width. A JOB is
+ * followed by its HOLD of the whole budget, and a SETTLED comes with the RELEASE or EXPIRE of what the hold has left. The bid of
+ * a job bears the job's id; `slots` UINT32_MAX means as many as it can use. */
 #ifndef BOURSE_LEDGER_RECORD_H
 #define BOURSE_LEDGER_RECORD_H
 
@@ -39,7 +40,7 @@ enum ledger_kind {
     LEDGER_CAPTURE = 4,
     LEDGER_RELEASE = 5,
     LEDGER_EXPIRE = 6,
-    LEDGER_FEE = 7,      /* out of a capture */
+    LEDGER_FEE = 7,      /* the operator's part of a capture */
     LEDGER_JOB = 8,
     LEDGER_ASK = 9,
     LEDGER_BID = 10,
@@ -54,7 +55,7 @@ struct ledger_record {
     enum ledger_kind kind;
     uint64_t log_index;
     int64_t log_time_ns;
-    /* Money: postings of this entry. TRANSFER, CAPTURE, FEE: debit and credit. HOLD, RELEASE, EXPIRE: debit == credit,
+    /* Money: postings of this entry. TRANSFER, CAPTURE, FEE: debit and credit (of the latter two, the debit is held money). HOLD, RELEASE, EXPIRE: debit == credit,
      * whose hold it is. ACCOUNT: debit == credit, its number. JOB: amount is the budget. SETTLED: amount is what was released. */
     uint32_t debit;
     uint32_t credit;

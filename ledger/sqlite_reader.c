@@ -1,0 +1,419 @@
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ledger/accounts.h"
+#include "ledger/receipt.h"
+#include "ledger/sqlite_tables.h"
+
+enum statement {
+    SELECT_STATEMENT,
+    SELECT_OUTCOMES,
+    SELECT_DECIDED,
+    SELECT_BATCH,
+    SELECT_CHECKPOINT,
+    STATEMENTS
+};
+
+#define MONEY "entry, log_index, log_time_ns, kind, debit, credit, amount, job, lease, idx"
+
+static const char *const statements[STATEMENTS] = {
+    /* Two ordered walks, each cut at the limit, merged: an OR would sort the account's whole history. */
+    [SELECT_STATEMENT] =
+        "SELECT * FROM (SELECT " MONEY " FROM transfers WHERE debit = ?1 AND entry < ?2"
+        "  ORDER BY entry DESC LIMIT ?3)"
+        " UNION ALL SELECT * FROM (SELECT " MONEY " FROM transfers WHERE credit = ?1"
+        "  AND credit <> debit AND entry < ?2 ORDER BY entry DESC LIMIT ?3)"
+        " ORDER BY entry DESC LIMIT ?3",
+    [SELECT_OUTCOMES] =
+        "SELECT r.idx, r.attempt, r.status, r.charge, r.paid_ns, r.log_index, r.bytes"
+        " FROM outcomes o JOIN results r ON r.entry = o.entry"
+        " WHERE o.job = ?1 AND o.idx >= ?2 ORDER BY o.idx LIMIT ?3",
+    [SELECT_DECIDED] = "SELECT r.* FROM outcomes o JOIN results r ON r.entry = o.entry WHERE o.job "
+                       "= ?1 AND o.idx = ?2",
+    [SELECT_BATCH] = "SELECT signature, leaves FROM batches WHERE log_index = ?1",
+    [SELECT_CHECKPOINT] = "SELECT tree_size, note FROM checkpoint",
+};
+
+enum { RESULT_LEAF_COLUMN = 3 };
+
+struct ledger_reader {
+    sqlite3 *database;
+    sqlite3_stmt *prepared[STATEMENTS];
+    struct tree_reader tree;
+};
+
+/* ---- opening */
+
+static enum ledger_store_status prepare(struct ledger_reader *reader)
+{
+    for (size_t i = 0; i < STATEMENTS; i++) {
+        int code = sqlite3_prepare_v3(reader->database, statements[i], -1,
+                                      SQLITE_PREPARE_PERSISTENT, &reader->prepared[i], NULL);
+        if (code != SQLITE_OK) {
+            return store_status_of(code);
+        }
+    }
+    return store_status_of(tree_reader_init(&reader->tree, reader->database));
+}
+
+enum ledger_store_status ledger_reader_open(const char *path, struct ledger_reader **ret_reader)
+{
+    struct ledger_reader *reader = calloc(1, sizeof *reader);
+    *ret_reader = NULL;
+    if (reader == NULL) {
+        return LEDGER_STORE_OUT_OF_MEMORY;
+    }
+    int code = sqlite3_open_v2(path, &reader->database, SQLITE_OPEN_READONLY, NULL);
+    enum ledger_store_status status = store_status_of(code);
+    if (status == LEDGER_STORE_OK) {
+        (void)sqlite3_busy_timeout(reader->database, 2000); /* cannot fail on an open handle */
+        status = prepare(reader);
+    }
+    if (status != LEDGER_STORE_OK) {
+        ledger_reader_close(&reader);
+        return status;
+    }
+    *ret_reader = reader;
+    return LEDGER_STORE_OK;
+}
+
+void ledger_reader_close(struct ledger_reader **self)
+{
+    struct ledger_reader *reader = *self;
+    if (reader == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < STATEMENTS; i++) {
+        (void)sqlite3_finalize(reader->prepared[i]); /* repeats the last step's code */
+    }
+    tree_reader_fini(&reader->tree);
+    (void)sqlite3_close_v2(reader->database); /* read only */
+    free(reader);
+    *self = NULL;
+}
+
+/* What a walk over rows ended with: its own failure, or the database's. */
+static enum ledger_store_status end_walk(sqlite3_stmt *statement, int code,
+                                         enum ledger_store_status status)
+{
+    (void)sqlite3_reset(statement); /* repeats the step's code */
+    return status == LEDGER_STORE_OK ? store_status_of(code) : status;
+}
+
+/* ---- statements of account */
+
+static void read_money(sqlite3_stmt *select, uint32_t account, struct ledger_statement_row *ret_row)
+{
+    struct ledger_record record = {
+        .kind = (enum ledger_kind)sqlite3_column_int(select, 3),
+        .debit = (uint32_t)sqlite3_column_int64(select, 4),
+        .credit = (uint32_t)sqlite3_column_int64(select, 5),
+        .amount_micro = sqlite3_column_int64(select, 6),
+    };
+    struct ledger_statement_row row = {
+        .entry = (uint64_t)sqlite3_column_int64(select, 0),
+        .log_index = (uint64_t)sqlite3_column_int64(select, 1),
+        .log_time_ns = sqlite3_column_int64(select, 2),
+        .kind = record.kind,
+        .index = (uint32_t)sqlite3_column_int64(select, 9),
+        .has_index =
+            sqlite3_column_int64(select, 8) != 0, /* only what a lease earned has a subtask */
+        .counterparty = UINT32_MAX,
+    };
+    (void)column_bytes(select, 7, row.job.bytes,
+                       sizeof row.job.bytes); /* zeros when damaged: audit's to find */
+    if (record.debit != record.credit) {
+        row.counterparty = record.debit == account ? record.credit : record.debit;
+    }
+    if (record.debit == account) {
+        struct ledger_effect effect = effect_on_debit(&record);
+        row.amount_micro += effect.available_micro;
+        row.held_micro += effect.held_micro;
+    }
+    if (record.credit == account) {
+        row.amount_micro += effect_on_credit(&record).available_micro;
+    }
+    *ret_row = row;
+}
+
+enum ledger_store_status ledger_reader_statement(struct ledger_reader *reader, uint32_t account,
+                                                 uint64_t before, size_t limit,
+                                                 struct ledger_statement_row *ret_rows,
+                                                 size_t *ret_count)
+{
+    sqlite3_stmt *select = reader->prepared[SELECT_STATEMENT];
+    bool from_end = before == 0 || before > INT64_MAX;
+    size_t count = 0;
+    int code = SQLITE_DONE;
+    (void)sqlite3_bind_int64(select, 1, account); /* a failed bind compares with NULL: no rows */
+    (void)sqlite3_bind_int64(select, 2, from_end ? INT64_MAX : (sqlite3_int64)before);
+    (void)sqlite3_bind_int64(select, 3, (sqlite3_int64)limit);
+    while (count < limit && (code = sqlite3_step(select)) == SQLITE_ROW) {
+        read_money(select, account, &ret_rows[count++]);
+    }
+    enum ledger_store_status status = end_walk(select, code, LEDGER_STORE_OK);
+    if (status == LEDGER_STORE_OK) {
+        *ret_count = count;
+    }
+    return status;
+}
+
+/* ---- outcomes */
+
+static bool copy_blob(sqlite3_stmt *select, int column, uint8_t **ret_bytes, size_t *ret_length)
+{
+    const void *bytes = sqlite3_column_blob(select, column);
+    size_t length = (size_t)sqlite3_column_bytes(select, column);
+    uint8_t *copy = malloc(length > 0 ? length : 1);
+    if (copy == NULL) {
+        return false;
+    }
+    if (length > 0) {
+        memcpy(copy, bytes, length);
+    }
+    *ret_bytes = copy;
+    *ret_length = length;
+    return true;
+}
+
+static bool read_outcome(sqlite3_stmt *select, struct ledger_outcome_row *ret_row)
+{
+    struct ledger_outcome_row row = {
+        .index = (uint32_t)sqlite3_column_int64(select, 0),
+        .attempt = (uint32_t)sqlite3_column_int64(select, 1),
+        .status = (uint8_t)sqlite3_column_int(select, 2),
+        .charge_micro = sqlite3_column_int64(select, 3),
+        .paid_ns = sqlite3_column_int64(select, 4),
+        .log_index = (uint64_t)sqlite3_column_int64(select, 5),
+    };
+    if (!copy_blob(select, 6, &row.result, &row.result_length)) {
+        return false;
+    }
+    *ret_row = row;
+    return true;
+}
+
+enum ledger_store_status ledger_reader_outcomes(struct ledger_reader *reader,
+                                                const struct id128 *job, uint32_t from,
+                                                size_t limit, size_t max_bytes,
+                                                struct ledger_outcome_row *ret_rows,
+                                                size_t *ret_count)
+{
+    sqlite3_stmt *select = reader->prepared[SELECT_OUTCOMES];
+    enum ledger_store_status status = LEDGER_STORE_OK;
+    size_t count = 0;
+    size_t bytes = 0;
+    int code = SQLITE_DONE;
+    (void)sqlite3_bind_blob(select, 1, job->bytes, sizeof job->bytes, SQLITE_STATIC); /* as above */
+    (void)sqlite3_bind_int64(select, 2, from);
+    (void)sqlite3_bind_int64(select, 3, (sqlite3_int64)limit);
+    while (count < limit && (code = sqlite3_step(select)) == SQLITE_ROW) {
+        size_t length = (size_t)sqlite3_column_bytes(select, 6);
+        if (length > max_bytes - bytes) {
+            break; /* the caller asks again from here */
+        }
+        if (!read_outcome(select, &ret_rows[count])) {
+            status = LEDGER_STORE_OUT_OF_MEMORY;
+            break;
+        }
+        bytes += length;
+        count++;
+    }
+    status = end_walk(select, code, status);
+    if (status != LEDGER_STORE_OK) {
+        for (size_t i = 0; i < count; i++) {
+            free(ret_rows[i].result);
+        }
+        return status;
+    }
+    *ret_count = count;
+    return LEDGER_STORE_OK;
+}
+
+/* ---- receipts */
+
+struct proof { /* a receipt and what it borrows */
+    struct receipt receipt;
+    uint8_t *result;
+    char note[CHECKPOINT_TEXT_SIZE];
+    uint64_t tree_size;
+};
+
+static enum ledger_store_status read_checkpoint(struct ledger_reader *reader,
+                                                char ret_text[CHECKPOINT_TEXT_SIZE],
+                                                uint64_t *ret_size)
+{
+    sqlite3_stmt *select = reader->prepared[SELECT_CHECKPOINT];
+    int code = sqlite3_step(select);
+    enum ledger_store_status status =
+        code == SQLITE_DONE ? LEDGER_STORE_NOT_FOUND : LEDGER_STORE_OK;
+    if (code == SQLITE_ROW) {
+        const char *note = (const char *)sqlite3_column_text(select, 1);
+        size_t length = (size_t)sqlite3_column_bytes(select, 1);
+        if (note == NULL || length >= CHECKPOINT_TEXT_SIZE) {
+            status = LEDGER_STORE_CORRUPT;
+        } else {
+            memcpy(ret_text, note, length);
+            ret_text[length] = '\0';
+            *ret_size = (uint64_t)sqlite3_column_int64(select, 0);
+        }
+    }
+    return end_walk(select, code, status);
+}
+
+static enum ledger_store_status read_decided(struct ledger_reader *reader, const struct id128 *job,
+                                             uint32_t index, struct proof *proof)
+{
+    sqlite3_stmt *select = reader->prepared[SELECT_DECIDED];
+    (void)sqlite3_bind_blob(select, 1, job->bytes, sizeof job->bytes, SQLITE_STATIC); /* as above */
+    (void)sqlite3_bind_int64(select, 2, index);
+    int code = sqlite3_step(select);
+    enum ledger_store_status status =
+        code == SQLITE_DONE ? LEDGER_STORE_NOT_FOUND : LEDGER_STORE_OK;
+    if (code == SQLITE_ROW) {
+        struct receipt *receipt = &proof->receipt;
+        receipt->leaf_index = (uint64_t)sqlite3_column_int64(select, RESULT_LEAF_COLUMN);
+        if (!tables_read(select, TABLE_RESULTS, &receipt->leaf)) {
+            status = LEDGER_STORE_CORRUPT;
+        } else if (!copy_blob(select, sqlite3_column_count(select) - 1, &proof->result,
+                              &receipt->result_length)) {
+            status = LEDGER_STORE_OUT_OF_MEMORY;
+        } else if (receipt->result_length > RECEIPT_RESULT_MAX) {
+            status = LEDGER_STORE_FULL;
+        }
+        receipt->result = proof->result;
+    }
+    return end_walk(select, code, status);
+}
+
+static bool read_batch_node(void *context, unsigned level, uint64_t index, struct hash32 *ret_hash)
+{
+    const struct hash32 *leaves = context;
+    struct merkle folded = {0};
+    for (uint64_t i = index << level; i < (index + 1) << level; i++) {
+        merkle_append(&folded, &leaves[i], NULL, NULL);
+    }
+    *ret_hash = merkle_root(&folded);
+    return true;
+}
+
+/* Bit i: the i-th hash of the path stands to the left. Found from the root down, so the first comes out on top. */
+static uint8_t sides_of(uint64_t count, uint64_t position)
+{
+    unsigned sides = 0;
+    while (count > 1) {
+        uint64_t split = 1;
+        while (split < count - split) {
+            split *= 2;
+        }
+        bool goes_right = position >= split;
+        sides = sides << 1 | (goes_right ? 1 : 0);
+        position -= goes_right ? split : 0;
+        count = goes_right ? count - split : split;
+    }
+    return (uint8_t)sides;
+}
+
+static enum ledger_store_status prove_in_batch(struct receipt *receipt, const struct hash32 *leaves,
+                                               size_t count)
+{
+    struct hash32 path[MERKLE_LEVELS_MAX];
+    struct hash32 leaf = merkle_leaf_hash(receipt->result, receipt->result_length);
+    size_t length;
+    uint32_t position = receipt->leaf.position;
+    if (count == 0 || count > LEDGER_BATCH_MAX || position >= count ||
+        !hash32_equal(&leaf, &leaves[position]) ||
+        !merkle_inclusion(count, position, read_batch_node, (void *)leaves, path, &length)) {
+        return LEDGER_STORE_CORRUPT;
+    }
+    assert(length <= RECEIPT_BATCH_PATH_MAX);
+    receipt->batch_path_length = (uint8_t)length;
+    receipt->batch_sides = sides_of(count, position);
+    memcpy(receipt->batch_path, path, length * sizeof path[0]);
+    return LEDGER_STORE_OK;
+}
+
+static enum ledger_store_status read_batch(struct ledger_reader *reader, struct receipt *receipt)
+{
+    sqlite3_stmt *select = reader->prepared[SELECT_BATCH];
+    struct hash32 leaves[LEDGER_BATCH_MAX];
+    (void)sqlite3_bind_int64(select, 1, (sqlite3_int64)receipt->leaf.log_index); /* as above */
+    int code = sqlite3_step(select);
+    enum ledger_store_status status = code == SQLITE_DONE ? LEDGER_STORE_CORRUPT : LEDGER_STORE_OK;
+    if (code == SQLITE_ROW) {
+        int length = sqlite3_column_bytes(select, 1);
+        bool fits =
+            length > 0 && (size_t)length <= sizeof leaves && length % (int)sizeof leaves[0] == 0;
+        if (!fits ||
+            !column_bytes(select, 0, receipt->signature.bytes, sizeof receipt->signature.bytes) ||
+            !column_bytes(select, 1, leaves, length)) {
+            status = LEDGER_STORE_CORRUPT;
+        } else {
+            status = prove_in_batch(receipt, leaves, (size_t)length / sizeof leaves[0]);
+        }
+    }
+    return end_walk(select, code, status);
+}
+
+static enum ledger_store_status prove_in_tree(struct ledger_reader *reader, struct proof *proof)
+{
+    struct receipt *receipt = &proof->receipt;
+    enum ledger_store_status status = read_checkpoint(reader, proof->note, &proof->tree_size);
+    if (status != LEDGER_STORE_OK) {
+        return status;
+    }
+    receipt->checkpoint = proof->note;
+    if (receipt->leaf_index >= proof->tree_size) {
+        return LEDGER_STORE_NOT_FOUND; /* not signed yet */
+    }
+    if (!merkle_inclusion(proof->tree_size, receipt->leaf_index, tree_read_node, &reader->tree,
+                          receipt->path, &receipt->path_length)) {
+        return store_status_of(reader->tree.error);
+    }
+    return LEDGER_STORE_OK;
+}
+
+static enum ledger_store_status prove(struct ledger_reader *reader, const struct id128 *job,
+                                      uint32_t index, struct proof *proof)
+{
+    enum ledger_store_status status = read_decided(reader, job, index, proof);
+    if (status == LEDGER_STORE_OK) {
+        status = read_batch(reader, &proof->receipt);
+    }
+    if (status == LEDGER_STORE_OK) {
+        status = prove_in_tree(reader, proof);
+    }
+    return status;
+}
+
+enum ledger_store_status ledger_reader_receipt(struct ledger_reader *reader,
+                                               const struct id128 *cluster, const struct id128 *job,
+                                               uint32_t index, char *ret_text, size_t capacity,
+                                               size_t *ret_length)
+{
+    struct proof proof = {.receipt = {.cluster = *cluster}};
+    /* One transaction, so that leaf, nodes and checkpoint are of one state. */
+    int code = sqlite3_exec(reader->database, "BEGIN", NULL, NULL, NULL);
+    if (code != SQLITE_OK) {
+        return store_status_of(code);
+    }
+    enum ledger_store_status status = prove(reader, job, index, &proof);
+    (void)sqlite3_exec(reader->database, "COMMIT", NULL, NULL, NULL); /* nothing was written */
+    if (status == LEDGER_STORE_OK) {
+        size_t length = receipt_write(&proof.receipt, ret_text, capacity);
+        status = length > 0 ? LEDGER_STORE_OK : LEDGER_STORE_FULL;
+        if (length > 0) {
+            *ret_length = length;
+        }
+    }
+    free(proof.result);
+    return status;
+}
+
+enum ledger_store_status ledger_reader_checkpoint(struct ledger_reader *reader,
+                                                  char ret_text[CHECKPOINT_TEXT_SIZE],
+                                                  uint64_t *ret_size)
+{
+    return read_checkpoint(reader, ret_text, ret_size);
+}

@@ -1,0 +1,495 @@
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "ledger/sqlite_tables.h"
+
+/* What enum attempt_status of the protocol says of a result that decides nothing, and of the one that decides best. */
+enum { STATUS_ACCEPTED = 0, STATUS_LATE = 3, RANK_FAILED = 1, RANK_ACCEPTED = 2 };
+
+enum statement {
+    MOVE_BALANCE,
+    OPEN_BALANCE,
+    PUT_NODE,
+    PUT_OUTCOME,
+    PUT_BATCH,
+    PUT_CHECKPOINT,
+    STATEMENTS
+};
+
+static const char *const statements[STATEMENTS] = {
+    /* Not an upsert: that would hold the difference itself, which may be negative, against the table's CHECK. */
+    [MOVE_BALANCE] =
+        "UPDATE balances SET available = available + ?2, held = held + ?3 WHERE account = ?1",
+    [OPEN_BALANCE] = "INSERT INTO balances VALUES(?1, ?2, ?3)",
+    [PUT_NODE] = "INSERT INTO tree VALUES(?1, ?2, ?3)",
+    [PUT_OUTCOME] = "INSERT INTO outcomes VALUES(?1, ?2, ?3, ?4) ON CONFLICT(job, idx) DO UPDATE"
+                    " SET entry = excluded.entry, rank = excluded.rank WHERE excluded.rank >= rank",
+    [PUT_BATCH] = "INSERT OR IGNORE INTO batches VALUES(?1, ?2, ?3)",
+    [PUT_CHECKPOINT] = "INSERT INTO checkpoint VALUES(1, ?1, ?2) ON CONFLICT(id) DO UPDATE"
+                       " SET tree_size = excluded.tree_size, note = excluded.note",
+};
+
+struct delta {
+    uint32_t account;
+    int64_t available_micro;
+    int64_t held_micro;
+};
+
+struct ledger_store {
+    sqlite3 *database;
+    int lock_fd;
+    sqlite3_stmt *prepared[STATEMENTS];
+    sqlite3_stmt *inserts[TABLE_COUNT];
+    struct merkle tree;
+    uint64_t next_entry;
+    int node_error; /* the first failure inside merkle_append */
+
+    bool in_group;
+    struct merkle tree_before;
+    uint64_t next_entry_before;
+    struct delta *deltas; /* netted per account until commit */
+    size_t delta_count;
+    size_t delta_capacity;
+
+    char error[256];
+};
+
+__attribute__((format(printf, 2, 3))) static void explain(struct ledger_store *store,
+                                                          const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(store->error, sizeof store->error, format, arguments); /* cut, never overrun */
+    va_end(arguments);
+}
+
+const char *ledger_store_error(const struct ledger_store *store)
+{
+    return store->error;
+}
+
+sqlite3 *ledger_store_database(struct ledger_store *store)
+{
+    return store->database;
+}
+
+const struct merkle *ledger_store_tree(const struct ledger_store *store)
+{
+    return &store->tree;
+}
+
+static enum ledger_store_status failure(struct ledger_store *store, const char *what, int code)
+{
+    explain(store, "%s: %s", what, sqlite3_errmsg(store->database));
+    return store_status_of(code);
+}
+
+/* ---- opening */
+
+/* POSIX locks on the database itself are SQLite's, and closing any other descriptor of it would drop them: the lock
+ * is a file of its own. */
+static enum ledger_store_status lock(struct ledger_store *store, const char *path)
+{
+    char name[PATH_MAX];
+    int length = snprintf(name, sizeof name, "%s-lock", path);
+    if (length < 0 || (size_t)length >= sizeof name) {
+        explain(store, "the path of the ledger is too long");
+        return LEDGER_STORE_FAILED;
+    }
+    store->lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (store->lock_fd < 0) {
+        explain(store, "%s: %s", name, strerror(errno));
+        return LEDGER_STORE_FAILED;
+    }
+    if (flock(store->lock_fd, LOCK_EX | LOCK_NB) != 0) {
+        explain(store, "%s is held by another broker", name);
+        return LEDGER_STORE_LOCKED;
+    }
+    /* SQLite gives -wal and -shm the mode of the database. */
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        explain(store, "%s: %s", path, strerror(errno));
+        return LEDGER_STORE_FAILED;
+    }
+    (void)close(fd); /* nothing was written */
+    return LEDGER_STORE_OK;
+}
+
+static int read_integer(sqlite3 *database, const char *sql, int64_t *ret_value)
+{
+    sqlite3_stmt *statement;
+    int code = sqlite3_prepare_v2(database, sql, -1, &statement, NULL);
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) {
+        *ret_value = sqlite3_column_int64(statement, 0);
+        code = SQLITE_OK;
+    }
+    (void)sqlite3_finalize(statement); /* repeats the step's code */
+    return code;
+}
+
+static enum ledger_store_status check_version(struct ledger_store *store)
+{
+    int64_t version = 0;
+    int code = read_integer(store->database, "PRAGMA user_version", &version);
+    if (code != SQLITE_OK) {
+        return failure(store, "the ledger cannot be read", code);
+    }
+    if (version > LEDGER_SCHEMA_VERSION) {
+        explain(store,
+                "the ledger has schema version %" PRId64
+                ", this program knows %d: use the newer program",
+                version, LEDGER_SCHEMA_VERSION);
+        return LEDGER_STORE_NEWER;
+    }
+    return LEDGER_STORE_OK;
+}
+
+static enum ledger_store_status create_tables(struct ledger_store *store)
+{
+    char version[64];
+    (void)snprintf(version, sizeof version, "PRAGMA user_version = %d",
+                   LEDGER_SCHEMA_VERSION); /* fits */
+    int code = sqlite3_exec(store->database,
+                            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE",
+                            NULL, NULL, NULL);
+    if (code == SQLITE_OK) {
+        code = tables_create(store->database);
+    }
+    if (code == SQLITE_OK) {
+        code = sqlite3_exec(store->database, version, NULL, NULL, NULL);
+    }
+    if (code == SQLITE_OK) {
+        code = sqlite3_exec(store->database, "COMMIT", NULL, NULL, NULL);
+    }
+    return code == SQLITE_OK ? LEDGER_STORE_OK
+                             : failure(store, "the ledger's tables cannot be made", code);
+}
+
+static enum ledger_store_status prepare(struct ledger_store *store)
+{
+    for (size_t i = 0; i < STATEMENTS; i++) {
+        int code = sqlite3_prepare_v3(store->database, statements[i], -1, SQLITE_PREPARE_PERSISTENT,
+                                      &store->prepared[i], NULL);
+        if (code != SQLITE_OK) {
+            return failure(store, "the ledger's tables are not ours", code);
+        }
+    }
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        int code = tables_prepare_insert(store->database, (enum ledger_table)i, &store->inserts[i]);
+        if (code != SQLITE_OK) {
+            return failure(store, "the ledger's tables are not ours", code);
+        }
+    }
+    return LEDGER_STORE_OK;
+}
+
+static enum ledger_store_status load_tree(struct ledger_store *store)
+{
+    int64_t size = 0;
+    struct tree_reader reader;
+    int code = read_integer(store->database,
+                            "SELECT ifnull(max(idx), -1) + 1 FROM tree WHERE level = 0", &size);
+    if (code == SQLITE_OK) {
+        code = tree_reader_init(&reader, store->database);
+    }
+    if (code != SQLITE_OK) {
+        return failure(store, "table tree", code);
+    }
+    bool loaded = tree_load(&reader, (uint64_t)size, &store->tree);
+    tree_reader_fini(&reader);
+    if (!loaded) {
+        explain(store,
+                "table tree: a node above its %" PRId64 " leaves is missing or has the wrong size",
+                size);
+        return store_status_of(reader.error);
+    }
+    return LEDGER_STORE_OK;
+}
+
+static enum ledger_store_status load_next_entry(struct ledger_store *store)
+{
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        char sql[96];
+        int64_t next = 0;
+        (void)snprintf(sql, sizeof sql, "SELECT ifnull(max(entry), 0) + 1 FROM %s",
+                       table_name((enum ledger_table)i)); /* fits */
+        int code = read_integer(store->database, sql, &next);
+        if (code != SQLITE_OK) {
+            return failure(store, table_name((enum ledger_table)i), code);
+        }
+        if ((uint64_t)next > store->next_entry) {
+            store->next_entry = (uint64_t)next;
+        }
+    }
+    return LEDGER_STORE_OK;
+}
+
+static enum ledger_store_status open_store(struct ledger_store *store, const char *path)
+{
+    enum ledger_store_status status = lock(store, path);
+    if (status != LEDGER_STORE_OK) {
+        return status;
+    }
+    int code = sqlite3_open_v2(path, &store->database, SQLITE_OPEN_READWRITE, NULL);
+    if (code != SQLITE_OK) {
+        return failure(store, "the ledger cannot be opened", code);
+    }
+    (void)sqlite3_extended_result_codes(store->database, 1); /* cannot fail on an open handle */
+    (void)sqlite3_busy_timeout(store->database, 2000);       /* readers may hold a checkpoint up */
+    enum ledger_store_status (*const steps[])(struct ledger_store *) = {
+        check_version, create_tables, prepare, load_tree, load_next_entry,
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == LEDGER_STORE_OK; i++) {
+        status = steps[i](store);
+    }
+    return status;
+}
+
+enum ledger_store_status ledger_store_open(const char *path, struct ledger_store **ret_store)
+{
+    struct ledger_store *store = calloc(1, sizeof *store);
+    *ret_store = store;
+    if (store == NULL) {
+        return LEDGER_STORE_OUT_OF_MEMORY;
+    }
+    store->lock_fd = -1;
+    store->next_entry = 1;
+    return open_store(store, path);
+}
+
+void ledger_store_close(struct ledger_store **self)
+{
+    struct ledger_store *store = *self;
+    if (store == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < STATEMENTS; i++) {
+        (void)sqlite3_finalize(store->prepared[i]); /* repeats the last step's code */
+    }
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        (void)sqlite3_finalize(store->inserts[i]); /* likewise */
+    }
+    /* An open transaction rolls back; statements of others (a journal's) keep the handle until they end. */
+    (void)sqlite3_close_v2(store->database);
+    if (store->lock_fd >= 0) {
+        (void)close(store->lock_fd); /* gives the lock back */
+    }
+    free(store->deltas);
+    free(store);
+    *self = NULL;
+}
+
+/* ---- groups */
+
+enum ledger_store_status ledger_store_begin(struct ledger_store *store)
+{
+    assert(!store->in_group);
+    int code = sqlite3_exec(store->database, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    if (code != SQLITE_OK) {
+        return failure(store, "a transaction cannot begin", code);
+    }
+    store->in_group = true;
+    store->tree_before = store->tree;
+    store->next_entry_before = store->next_entry;
+    store->delta_count = 0;
+    return LEDGER_STORE_OK;
+}
+
+void ledger_store_rollback(struct ledger_store *store)
+{
+    assert(store->in_group);
+    if (sqlite3_get_autocommit(store->database) == 0) {
+        /* If even this fails, the handle never commits again: the next begin says so. */
+        (void)sqlite3_exec(store->database, "ROLLBACK", NULL, NULL, NULL);
+    }
+    store->in_group = false;
+    store->tree = store->tree_before;
+    store->next_entry = store->next_entry_before;
+    store->delta_count = 0;
+}
+
+static enum ledger_store_status roll_back_for(struct ledger_store *store, const char *what,
+                                              int code)
+{
+    enum ledger_store_status status = failure(store, what, code);
+    ledger_store_rollback(store);
+    return status;
+}
+
+/* Steps a statement that returns no row, and readies it for the next use. */
+static int finish(sqlite3_stmt *statement)
+{
+    int code = sqlite3_step(statement);
+    (void)sqlite3_reset(statement); /* repeats the step's code */
+    return code == SQLITE_DONE || code == SQLITE_ROW ? SQLITE_OK : code;
+}
+
+static bool add_delta(struct ledger_store *store, uint32_t account, struct ledger_effect effect)
+{
+    size_t i = 0;
+    while (i < store->delta_count && store->deltas[i].account != account) {
+        i++;
+    }
+    if (i == store->delta_count) {
+        if (store->delta_count == store->delta_capacity) {
+            size_t capacity = store->delta_capacity == 0 ? 64 : 2 * store->delta_capacity;
+            struct delta *deltas = realloc(store->deltas, capacity * sizeof *deltas);
+            if (deltas == NULL) {
+                return false;
+            }
+            store->deltas = deltas;
+            store->delta_capacity = capacity;
+        }
+        store->deltas[store->delta_count++] = (struct delta){.account = account};
+    }
+    struct delta *delta = &store->deltas[i];
+    return !__builtin_add_overflow(delta->available_micro, effect.available_micro,
+                                   &delta->available_micro) &&
+           !__builtin_add_overflow(delta->held_micro, effect.held_micro, &delta->held_micro);
+}
+
+static void put_node(void *context, unsigned level, uint64_t index, const struct hash32 *hash)
+{
+    struct ledger_store *store = context;
+    if (level % TREE_LEVEL_STEP != 0 || store->node_error != SQLITE_OK) {
+        return;
+    }
+    sqlite3_stmt *put = store->prepared[PUT_NODE];
+    (void)sqlite3_bind_int64(put, 1,
+                             level); /* a failed bind leaves NULL, which the column refuses */
+    (void)sqlite3_bind_int64(put, 2, (sqlite3_int64)index);
+    (void)sqlite3_bind_blob(put, 3, hash->bytes, sizeof hash->bytes, SQLITE_STATIC);
+    store->node_error = finish(put);
+}
+
+static int put_leaf(struct ledger_store *store, const struct ledger_record *record)
+{
+    uint8_t bytes[RECORD_LEAF_MAX];
+    size_t length = record_leaf(record, bytes);
+    struct hash32 leaf = merkle_leaf_hash(bytes, length);
+    store->node_error = SQLITE_OK;
+    merkle_append(&store->tree, &leaf, put_node, store);
+    return store->node_error;
+}
+
+static int put_result(struct ledger_store *store, const struct ledger_record *record,
+                      const struct ledger_batch *batch)
+{
+    sqlite3_stmt *put = store->prepared[PUT_BATCH];
+    (void)sqlite3_bind_int64(put, 1, (sqlite3_int64)record->log_index); /* see put_node */
+    (void)sqlite3_bind_blob(put, 2, batch->signature.bytes, sizeof batch->signature.bytes,
+                            SQLITE_STATIC);
+    (void)sqlite3_bind_blob64(put, 3, batch->leaves, batch->count * sizeof batch->leaves[0],
+                              SQLITE_STATIC);
+    int code = finish(put);
+    if (code != SQLITE_OK || record->status >= STATUS_LATE) {
+        return code;
+    }
+    put = store->prepared[PUT_OUTCOME];
+    (void)sqlite3_bind_blob(put, 1, record->job.bytes, sizeof record->job.bytes, SQLITE_STATIC);
+    (void)sqlite3_bind_int64(put, 2, record->index);
+    (void)sqlite3_bind_int64(put, 3, (sqlite3_int64)store->next_entry);
+    (void)sqlite3_bind_int64(put, 4,
+                             record->status == STATUS_ACCEPTED ? RANK_ACCEPTED : RANK_FAILED);
+    return finish(put);
+}
+
+static int put_record(struct ledger_store *store, const struct ledger_record *record)
+{
+    uint64_t leaf = store->tree.size;
+    sqlite3_stmt *insert = store->inserts[table_of(record->kind)];
+    tables_bind(insert, record, store->next_entry, record_is_logged(record) ? &leaf : NULL);
+    return finish(insert);
+}
+
+enum ledger_store_status ledger_store_append(struct ledger_store *store,
+                                             const struct ledger_record *record,
+                                             const struct ledger_batch *batch)
+{
+    assert(store->in_group);
+    assert(record->kind != LEDGER_RESULT ||
+           (batch != NULL && batch->count > 0 && batch->count <= LEDGER_BATCH_MAX));
+    assert(record->amount_micro >= 0);
+    int code = put_record(store, record);
+    if (code == SQLITE_OK && record->kind == LEDGER_RESULT) {
+        code = put_result(store, record, batch);
+    }
+    if (code == SQLITE_OK && record_is_logged(record)) {
+        code = put_leaf(store, record);
+    }
+    if (code != SQLITE_OK) {
+        return roll_back_for(store, table_name(table_of(record->kind)), code);
+    }
+    if (kind_is_money(record->kind) &&
+        (!add_delta(store, record->debit, effect_on_debit(record)) ||
+         !add_delta(store, record->credit, effect_on_credit(record)))) {
+        explain(store, "the balances of one group do not fit");
+        ledger_store_rollback(store);
+        return LEDGER_STORE_OUT_OF_MEMORY;
+    }
+    store->next_entry++;
+    return LEDGER_STORE_OK;
+}
+
+enum ledger_store_status ledger_store_set_checkpoint(struct ledger_store *store, const char *note,
+                                                     size_t length, uint64_t tree_size)
+{
+    assert(store->in_group);
+    assert(tree_size <= store->tree.size);
+    sqlite3_stmt *put = store->prepared[PUT_CHECKPOINT];
+    (void)sqlite3_bind_int64(put, 1, (sqlite3_int64)tree_size); /* see put_node */
+    (void)sqlite3_bind_text64(put, 2, note, length, SQLITE_STATIC, SQLITE_UTF8);
+    int code = finish(put);
+    return code == SQLITE_OK ? LEDGER_STORE_OK : roll_back_for(store, "table checkpoint", code);
+}
+
+static int put_balance(sqlite3_stmt *put, const struct delta *delta)
+{
+    (void)sqlite3_bind_int64(put, 1, delta->account); /* see put_node */
+    (void)sqlite3_bind_int64(put, 2, delta->available_micro);
+    (void)sqlite3_bind_int64(put, 3, delta->held_micro);
+    return finish(put);
+}
+
+static int put_balances(struct ledger_store *store)
+{
+    for (size_t i = 0; i < store->delta_count; i++) {
+        int code = put_balance(store->prepared[MOVE_BALANCE], &store->deltas[i]);
+        if (code == SQLITE_OK && sqlite3_changes(store->database) == 0) {
+            code = put_balance(store->prepared[OPEN_BALANCE], &store->deltas[i]);
+        }
+        if (code != SQLITE_OK) {
+            return code;
+        }
+    }
+    return SQLITE_OK;
+}
+
+enum ledger_store_status ledger_store_commit(struct ledger_store *store)
+{
+    assert(store->in_group);
+    int code = put_balances(store);
+    if (code != SQLITE_OK) {
+        return roll_back_for(store, "table balances", code);
+    }
+    code = sqlite3_exec(store->database, "COMMIT", NULL, NULL, NULL);
+    if (code != SQLITE_OK) {
+        return roll_back_for(store, "the transaction cannot be committed", code);
+    }
+    store->in_group = false;
+    store->delta_count = 0;
+    return LEDGER_STORE_OK;
+}

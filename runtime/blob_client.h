@@ -6,7 +6,8 @@
  * The blob port has no Hello and no session: every request stands alone, with session 0 and a fresh id,
  * and is answered under that id (BlobMissing, BlobStored, BlobData, or Reject). The sender is the account
  * of the connection's key. A BlobPut that does not start where the stored bytes end is refused with
- * BLOB_OFFSET and the place to go on from in `value`. docs/protocol.md section 8. */
+ * BLOB_OFFSET and the place to go on from in `value` (all of it: the blob is there). The answers to the
+ * BlobGets of one blob come in the order asked. The blob of no bytes exists everywhere and is never sent. docs/protocol.md section 8. */
 #ifndef BOURSE_RUNTIME_BLOB_CLIENT_H
 #define BOURSE_RUNTIME_BLOB_CLIENT_H
 
@@ -33,7 +34,7 @@ struct blob_source {     /* what to store: a descriptor (read with pread) or mem
 };
 /* Stores `count` blobs, asking first which the broker lacks. `job` (NULL: own) names the job for whose owner a
  * provider stores. `progress` (may be NULL) is told of bytes done. False with the problem and, when the broker
- * refused, *ret_reject. Safe to repeat. */
+ * refused, *ret_reject (REJECT_NONE when it was something else). Safe to repeat. */
 typedef void blob_progress(void *context, uint64_t done_bytes, uint64_t total_bytes);
 bool blob_client_put(struct blob_client *client, const struct blob_source *sources, size_t count, const struct id128 *job,
                      blob_progress *progress, void *context, enum reject_code *ret_reject, struct problem *ret_problem);
@@ -45,7 +46,7 @@ bool blob_client_get(struct blob_client *client, const struct hash32 *hash, cons
 bool blob_client_get_bytes(struct blob_client *client, const struct hash32 *hash, const struct id128 *job, uint64_t cap,
                            uint8_t **ret_bytes, size_t *ret_length, enum reject_code *ret_reject,
                            struct problem *ret_problem);
-/* Another thread asks a blocking call to give up soon (it then fails). */
+/* Another thread asks a blocking call to give up soon; it then fails, and so does every later one. */
 void blob_client_interrupt(struct blob_client *client);
 
 #endif

@@ -1,0 +1,64 @@
+/* runtime/blob_flight.h - requests of the blob port on their way: what puts and gets have in common.
+ * Inner to the blob client. */
+#ifndef BOURSE_RUNTIME_BLOB_FLIGHT_H
+#define BOURSE_RUNTIME_BLOB_FLIGHT_H
+
+#include "runtime/blob_client.h"
+
+#include "protocol/codec.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    FLIGHT_MAX = 12,              /* requests without an answer */
+    FLIGHT_CHUNK_BYTES = 1 << 20, /* data in one of them */
+    FLIGHT_TRIES = 3,             /* new connections in a row that brought no answer */
+    FLIGHT_SILENCE_MS = 20000,    /* after which the connection is given up */
+    FLIGHT_BUSY_MS = 100,         /* wait before asking a busy broker again */
+    FLIGHT_BUSY_MAX = 300,        /* times in a row */
+};
+
+struct flight {
+    struct id128 id;
+    size_t source; /* puts: which of the sources */
+    uint64_t offset;
+    uint32_t length;
+    bool is_stale; /* its answer does not matter any more */
+};
+
+struct flights { /* in the order asked */
+    struct flight list[FLIGHT_MAX];
+    size_t count;
+};
+
+enum flight_status {
+    FLIGHT_ANSWERED,
+    FLIGHT_ROOM,  /* nothing was in flight; now something can be sent */
+    FLIGHT_LOST,  /* silence or a broken connection: a fresh one stands, nothing is in flight */
+    FLIGHT_ENDED, /* give up: interrupted, or tried too often; the problem says why */
+};
+
+struct flight_answer {
+    struct flight flight;
+    enum message_type type; /* the expected one, or MESSAGE_REJECT */
+    ProtobufCMessage *body; /* the caller frees with codec_free */
+};
+
+/* Sends a request and notes it as in flight (there is room). False when it cannot go out now. */
+bool flight_send(struct blob_client *client, struct flights *flights, const struct flight *what,
+                 enum message_type type, const ProtobufCMessage *body);
+/* Waits for the next answer to anything in flight, which is then no longer in flight; with nothing in
+ * flight, until the connection takes messages. Writes *ret_answer when ANSWERED. */
+enum flight_status flight_await(struct blob_client *client, struct flights *flights,
+                                enum message_type expected, struct flight_answer *ret_answer,
+                                struct problem *ret_problem);
+
+/* True when a refusal says "not now": waits a little and counts, so that the caller asks again. */
+bool flight_is_passing(struct blob_client *client, const Bourse__V1__Reject *reject);
+/* Reports a refusal for good. Always false. */
+bool flight_refused(const Bourse__V1__Reject *reject, enum reject_code *ret_reject,
+                    struct problem *ret_problem);
+
+#endif

@@ -1,0 +1,247 @@
+/* Gets: the first answer tells the size, then the rest is asked for in a window. The answers for one
+ * blob come in the order asked (docs/protocol.md section 8), so that the hash is made as they come. */
+#include "base/sha256.h"
+#include "protocol/limits.h"
+#include "runtime/blob_flight.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct sink { /* where the bytes go: a descriptor or memory */
+    int fd;   /* -1: memory */
+    uint8_t *bytes;
+};
+
+struct get {
+    struct blob_client *client;
+    const struct hash32 *hash;
+    const struct id128 *job;
+    uint64_t cap;
+    struct sink sink;
+    struct flights flights;
+    struct sha256 running;
+    bool is_sized;
+    uint64_t size;
+    uint64_t asked; /* up to here */
+    uint64_t done;  /* up to here, hashed and stored */
+};
+
+static void start_over(struct get *get)
+{
+    sha256_start(&get->running);
+    get->flights.count = 0;
+    get->asked = 0;
+    get->done = 0;
+}
+
+static bool sink_open(struct get *get, struct problem *ret_problem)
+{
+    if (get->sink.fd >= 0 || get->sink.bytes != NULL) {
+        return true;
+    }
+    get->sink.bytes = malloc((size_t)get->size + 1);
+    if (get->sink.bytes == NULL) {
+        problem_set(ret_problem, "out of memory for a blob of %llu bytes",
+                    (unsigned long long)get->size);
+        return false;
+    }
+    get->sink.bytes[get->size] = '\0';
+    return true;
+}
+
+static bool sink_put(struct sink *sink, uint64_t offset, const uint8_t *bytes, size_t length,
+                     struct problem *ret_problem)
+{
+    if (sink->fd < 0) {
+        if (length > 0) {
+            memcpy(sink->bytes + offset, bytes, length);
+        }
+        return true;
+    }
+    size_t done = 0;
+    while (done < length) {
+        ssize_t put = pwrite(sink->fd, bytes + done, length - done, (off_t)(offset + done));
+        if (put < 0 && errno == EINTR) {
+            continue;
+        }
+        if (put < 0) {
+            problem_set(ret_problem, "a fetched file cannot be written: %s", strerror(errno));
+            return false;
+        }
+        done += (size_t)put;
+    }
+    return true;
+}
+
+/* Asks for as much as fits into the window; until the size is known, for the first chunk only. */
+static void ask(struct get *get)
+{
+    Bourse__V1__BlobGet body = BOURSE__V1__BLOB_GET__INIT;
+    body.hash = (ProtobufCBinaryData){32, (uint8_t *)(uintptr_t)get->hash->bytes}; /* only read */
+    if (get->job != NULL) {
+        body.has_job = 1;
+        body.job = (ProtobufCBinaryData){16, (uint8_t *)(uintptr_t)get->job->bytes};
+    }
+    while (get->flights.count < FLIGHT_MAX) {
+        bool is_first = !get->is_sized && get->asked == 0;
+        if (!is_first && (!get->is_sized || get->asked >= get->size)) {
+            return;
+        }
+        uint64_t left = is_first ? FLIGHT_CHUNK_BYTES : get->size - get->asked;
+        struct flight flight = {
+            .offset = get->asked,
+            .length = (uint32_t)(left < FLIGHT_CHUNK_BYTES ? left : FLIGHT_CHUNK_BYTES)};
+        body.offset = flight.offset;
+        body.length = flight.length;
+        if (!flight_send(get->client, &get->flights, &flight, MESSAGE_BLOB_GET, &body.base)) {
+            return;
+        }
+        get->asked += flight.length;
+    }
+}
+
+/* The broker breaks the rules: it is told as a problem, and nothing it sent is kept. */
+static bool odd(struct problem *ret_problem)
+{
+    problem_set(ret_problem, "the broker answered with other bytes than asked for");
+    return false;
+}
+
+static bool take_size(struct get *get, uint64_t total, enum reject_code *ret_reject,
+                      struct problem *ret_problem)
+{
+    if (get->is_sized) {
+        return total == get->size || odd(ret_problem);
+    }
+    if (total > get->cap) {
+        problem_set(ret_problem, "a blob has %llu bytes; the limit here is %llu",
+                    (unsigned long long)total, (unsigned long long)get->cap);
+        *ret_reject = REJECT_TOO_LARGE;
+        return false;
+    }
+    get->is_sized = true;
+    get->size = total;
+    return sink_open(get, ret_problem);
+}
+
+static bool take_data(struct get *get, const struct flight *flight,
+                      const Bourse__V1__BlobData *data, enum reject_code *ret_reject,
+                      struct problem *ret_problem)
+{
+    if (!take_size(get, data->total, ret_reject, ret_problem)) {
+        return false;
+    }
+    uint64_t left = get->size - get->done;
+    uint64_t expected = left < flight->length ? left : flight->length;
+    if (flight->offset != get->done || data->offset != get->done || data->data.len != expected ||
+        memcmp(data->hash.data, get->hash->bytes, 32) != 0) {
+        return odd(ret_problem);
+    }
+    if (!sink_put(&get->sink, get->done, data->data.data, data->data.len, ret_problem)) {
+        return false;
+    }
+    sha256_add(&get->running, data->data.data, data->data.len);
+    get->done += data->data.len;
+    if (flight->offset == 0) {
+        get->asked = get->done; /* the first request may have asked for more than there is */
+    }
+    return true;
+}
+
+static bool take_answer(struct get *get, struct flight_answer *answer, enum reject_code *ret_reject,
+                        struct problem *ret_problem)
+{
+    bool good;
+    if (answer->type == MESSAGE_REJECT) {
+        const Bourse__V1__Reject *reject = (const Bourse__V1__Reject *)(const void *)answer->body;
+        good = flight_is_passing(get->client, reject);
+        if (good) {
+            start_over(get);
+        } else {
+            (void)flight_refused(reject, ret_reject, ret_problem);
+        }
+    } else {
+        const Bourse__V1__BlobData *data = (const Bourse__V1__BlobData *)(const void *)answer->body;
+        good = take_data(get, &answer->flight, data, ret_reject, ret_problem);
+    }
+    codec_free(&answer->body);
+    return good;
+}
+
+static bool run(struct get *get, enum reject_code *ret_reject, struct problem *ret_problem)
+{
+    start_over(get);
+    while (!get->is_sized || get->done < get->size) {
+        ask(get);
+        struct flight_answer answer;
+        switch (flight_await(get->client, &get->flights, MESSAGE_BLOB_DATA, &answer, ret_problem)) {
+        case FLIGHT_ANSWERED:
+            if (!take_answer(get, &answer, ret_reject, ret_problem)) {
+                return false;
+            }
+            break;
+        case FLIGHT_ROOM:
+            break;
+        case FLIGHT_LOST:
+            start_over(get);
+            break;
+        case FLIGHT_ENDED:
+            return false;
+        }
+    }
+    struct hash32 hash = sha256_end(&get->running);
+    if (!hash32_equal(&hash, get->hash)) {
+        problem_set(ret_problem, "the broker sent bytes that do not have the blob's hash");
+        *ret_reject = REJECT_BLOB_HASH;
+        return false;
+    }
+    return true;
+}
+
+/* The blob of no bytes is everywhere: nobody is asked. */
+static bool is_empty_blob(const struct hash32 *hash)
+{
+    struct hash32 nothing = sha256_of("", 0);
+    return hash32_equal(hash, &nothing);
+}
+
+static bool get_blob(struct get *get, enum reject_code *ret_reject, struct problem *ret_problem)
+{
+    *ret_reject = REJECT_NONE;
+    if (is_empty_blob(get->hash)) {
+        get->size = 0;
+        return sink_open(get, ret_problem);
+    }
+    return run(get, ret_reject, ret_problem);
+}
+
+bool blob_client_get(struct blob_client *client, const struct hash32 *hash, const struct id128 *job,
+                     uint64_t cap, int fd, uint64_t *ret_size, enum reject_code *ret_reject,
+                     struct problem *ret_problem)
+{
+    assert(fd >= 0);
+    struct get get = {.client = client, .hash = hash, .job = job, .cap = cap, .sink = {.fd = fd}};
+    if (!get_blob(&get, ret_reject, ret_problem)) {
+        return false;
+    }
+    *ret_size = get.size;
+    return true;
+}
+
+bool blob_client_get_bytes(struct blob_client *client, const struct hash32 *hash,
+                           const struct id128 *job, uint64_t cap, uint8_t **ret_bytes,
+                           size_t *ret_length, enum reject_code *ret_reject,
+                           struct problem *ret_problem)
+{
+    struct get get = {.client = client, .hash = hash, .job = job, .cap = cap, .sink = {.fd = -1}};
+    if (!get_blob(&get, ret_reject, ret_problem)) {
+        free(get.sink.bytes);
+        return false;
+    }
+    *ret_bytes = get.sink.bytes;
+    *ret_length = (size_t)get.size;
+    return true;
+}

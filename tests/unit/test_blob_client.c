@@ -1,0 +1,492 @@
+#include "runtime/blob_client.h"
+
+#include "base/sha256.h"
+#include "protocol/codec.h"
+#include "protocol/envelope.h"
+#include "protocol/limits.h"
+#include "runtime/process.h"
+#include "runtime/router.h"
+#include "runtime/zap.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zmq.h>
+
+enum { BLOBS_MAX = 64, BLOB_BYTES_MAX = 24 << 20, WAIT_MS = 20 };
+
+struct blob {
+    struct hash32 hash;
+    uint64_t size;
+    uint64_t stored;
+    uint8_t *bytes;
+};
+
+/* A blob port with a store in memory, in a thread of its own, that errs as told. */
+struct port {
+    void *context;
+    struct zap *zap;
+    struct router *router;
+    struct identity *server;
+    struct identity *client_key;
+    struct blob_client *client;
+    char endpoint[64];
+    pthread_t thread;
+    atomic_bool stopping;
+    atomic_int busy_answers; /* refuse so many requests with BUSY first */
+    atomic_int forget_after; /* after so many puts: the half-stored blobs lose a chunk; 0: never */
+    atomic_bool lies;        /* flips a bit of what it hands out */
+    atomic_bool refuses_quota;
+    atomic_int puts;
+    atomic_int gets;
+    struct blob blobs[BLOBS_MAX];
+    size_t blob_count;
+};
+
+static struct blob *find_blob(struct port *port, const uint8_t *hash)
+{
+    for (size_t i = 0; i < port->blob_count; i++) {
+        if (memcmp(port->blobs[i].hash.bytes, hash, 32) == 0) {
+            return &port->blobs[i];
+        }
+    }
+    return NULL;
+}
+
+static struct blob *add_blob(struct port *port, const uint8_t *hash, uint64_t size)
+{
+    ck_assert_uint_lt(port->blob_count, BLOBS_MAX);
+    struct blob *blob = &port->blobs[port->blob_count++];
+    memcpy(blob->hash.bytes, hash, 32);
+    blob->size = size;
+    blob->stored = 0;
+    blob->bytes = malloc(size + 1);
+    return blob;
+}
+
+static void answer(struct port *port, const struct router_message *message,
+                   const struct envelope *request, enum message_type type,
+                   const ProtobufCMessage *body)
+{
+    size_t length;
+    uint8_t *packed = codec_encode(body, &length);
+    struct envelope envelope = {.version = ENVELOPE_VERSION,
+                                .type = (uint16_t)type,
+                                .id = request->id,
+                                .body = packed,
+                                .body_length = (uint32_t)length};
+    size_t size = envelope_size(&envelope);
+    uint8_t *bytes = malloc(size);
+    envelope_write(&envelope, bytes, size);
+    (void)router_send(port->router, &message->route, bytes, size);
+    free(bytes);
+    free(packed);
+}
+
+static void refuse(struct port *port, const struct router_message *message,
+                   const struct envelope *request, enum reject_code code, int64_t value)
+{
+    Bourse__V1__Reject reject = BOURSE__V1__REJECT__INIT;
+    reject.code = (uint32_t)code;
+    reject.text = "no";
+    reject.has_value = 1;
+    reject.value = value;
+    answer(port, message, request, MESSAGE_REJECT, &reject.base);
+}
+
+static void on_have(struct port *port, const struct router_message *message,
+                    const struct envelope *request, const Bourse__V1__BlobHave *have)
+{
+    ProtobufCBinaryData lacking[BLOBS_MAX];
+    Bourse__V1__BlobMissing missing = BOURSE__V1__BLOB_MISSING__INIT;
+    missing.hashes = lacking;
+    for (size_t i = 0; i < have->n_hashes; i++) {
+        struct blob *blob = find_blob(port, have->hashes[i].data);
+        if (blob == NULL || blob->stored < blob->size) {
+            lacking[missing.n_hashes++] = have->hashes[i];
+        }
+    }
+    answer(port, message, request, MESSAGE_BLOB_MISSING, &missing.base);
+}
+
+static void on_put(struct port *port, const struct router_message *message,
+                   const struct envelope *request, const Bourse__V1__BlobPut *put)
+{
+    int puts = atomic_fetch_add(&port->puts, 1) + 1;
+    if (atomic_load(&port->refuses_quota)) {
+        refuse(port, message, request, REJECT_BLOB_QUOTA, 0);
+        return;
+    }
+    struct blob *blob = find_blob(port, put->hash.data);
+    if (blob == NULL) {
+        blob = add_blob(port, put->hash.data, put->size);
+    }
+    if (puts == atomic_load(&port->forget_after)) {
+        blob->stored /= 2; /* a crash took the newest chunks */
+    }
+    if (put->offset != blob->stored) {
+        refuse(port, message, request, REJECT_BLOB_OFFSET, (int64_t)blob->stored);
+        return;
+    }
+    memcpy(blob->bytes + put->offset, put->data.data, put->data.len);
+    blob->stored += put->data.len;
+    Bourse__V1__BlobStored stored = BOURSE__V1__BLOB_STORED__INIT;
+    stored.hash = put->hash;
+    stored.stored = blob->stored;
+    stored.complete = blob->stored == blob->size;
+    answer(port, message, request, MESSAGE_BLOB_STORED, &stored.base);
+}
+
+static void on_get(struct port *port, const struct router_message *message,
+                   const struct envelope *request, const Bourse__V1__BlobGet *get)
+{
+    (void)atomic_fetch_add(&port->gets, 1);
+    struct blob *blob = find_blob(port, get->hash.data);
+    if (blob == NULL) {
+        refuse(port, message, request, REJECT_NOT_FOUND, 0);
+        return;
+    }
+    uint64_t left = get->offset < blob->size ? blob->size - get->offset : 0;
+    Bourse__V1__BlobData data = BOURSE__V1__BLOB_DATA__INIT;
+    data.hash = get->hash;
+    data.offset = get->offset;
+    data.total = blob->size;
+    data.data.len = left < get->length ? left : get->length;
+    data.data.data = blob->bytes + get->offset;
+    blob->bytes[blob->size - 1] ^= atomic_load(&port->lies) ? 1 : 0;
+    answer(port, message, request, MESSAGE_BLOB_DATA, &data.base);
+    blob->bytes[blob->size - 1] ^= atomic_load(&port->lies) ? 1 : 0;
+}
+
+static void on_request(struct port *port, const struct router_message *message)
+{
+    struct envelope request;
+    ProtobufCMessage *body;
+    ck_assert_int_eq(
+        envelope_read(message->bytes, message->length, LIMIT_BLOB_MESSAGE_BYTES, &request),
+        ENVELOPE_OK);
+    ck_assert_uint_eq(request.session, 0);
+    ck_assert_int_eq(codec_decode((enum message_type)request.type, request.body,
+                                  request.body_length, &body, NULL),
+                     CODEC_OK);
+    if (atomic_fetch_sub(&port->busy_answers, 1) > 0) {
+        refuse(port, message, &request, REJECT_BUSY, 0);
+    } else if (request.type == MESSAGE_BLOB_HAVE) {
+        on_have(port, message, &request, (const Bourse__V1__BlobHave *)(const void *)body);
+    } else if (request.type == MESSAGE_BLOB_PUT) {
+        on_put(port, message, &request, (const Bourse__V1__BlobPut *)(const void *)body);
+    } else if (request.type == MESSAGE_BLOB_GET) {
+        on_get(port, message, &request, (const Bourse__V1__BlobGet *)(const void *)body);
+    }
+    codec_free(&body);
+}
+
+static void *serve(void *argument)
+{
+    struct port *port = argument;
+    while (!atomic_load(&port->stopping)) {
+        struct router_message message;
+        if (router_receive(port->router, WAIT_MS, &message) == 1) {
+            on_request(port, &message);
+        }
+    }
+    return NULL;
+}
+
+static struct port *setup(void)
+{
+    static const uint8_t server_seed[32] = {1};
+    static const uint8_t client_seed[32] = {2};
+    struct problem problem = {""};
+    struct port *port = calloc(1, sizeof *port);
+    ck_assert(process_start(&problem));
+    port->context = zmq_ctx_new();
+    port->server = identity_create(server_seed);
+    port->client_key = identity_create(client_seed);
+    ck_assert(zap_start(port->context, &port->zap, &problem));
+    struct router_config config = {.identity = port->server,
+                                   .max_message_bytes = LIMIT_BLOB_MESSAGE_BYTES};
+    ck_assert(router_open(port->context, &config, &port->router, &problem));
+    ck_assert(router_bind(port->router, "tcp://127.0.0.1:*", false, port->endpoint,
+                          sizeof port->endpoint, &problem));
+    ck_assert_int_eq(pthread_create(&port->thread, NULL, serve, port), 0);
+    ck_assert(blob_client_open(port->context, port->endpoint, identity_transport(port->server),
+                               port->client_key, &port->client, &problem));
+    return port;
+}
+
+static void teardown(struct port *port)
+{
+    blob_client_close(&port->client);
+    atomic_store(&port->stopping, true);
+    ck_assert_int_eq(pthread_join(port->thread, NULL), 0);
+    router_close(&port->router);
+    zap_stop(&port->zap);
+    ck_assert_int_eq(zmq_ctx_term(port->context), 0);
+    identity_destroy(&port->server);
+    identity_destroy(&port->client_key);
+    for (size_t i = 0; i < port->blob_count; i++) {
+        free(port->blobs[i].bytes);
+    }
+    free(port);
+}
+
+static uint8_t *pattern(size_t size, uint8_t salt)
+{
+    uint8_t *bytes = malloc(size + 1);
+    for (size_t i = 0; i < size; i++) {
+        bytes[i] = (uint8_t)(i * 31 + i / 4096 + salt);
+    }
+    return bytes;
+}
+
+static struct blob_source source_of(const uint8_t *bytes, size_t size)
+{
+    return (struct blob_source){
+        .hash = sha256_of(bytes, size), .size = size, .fd = -1, .bytes = bytes};
+}
+
+static bool put(struct port *port, const struct blob_source *sources, size_t count,
+                enum reject_code *ret_reject)
+{
+    struct problem problem = {""};
+    return blob_client_put(port->client, sources, count, NULL, NULL, NULL, ret_reject, &problem);
+}
+
+static void check_get(struct port *port, const struct blob_source *source)
+{
+    struct problem problem = {""};
+    enum reject_code reject;
+    uint8_t *bytes;
+    size_t length;
+    ck_assert_msg(blob_client_get_bytes(port->client, &source->hash, NULL, BLOB_BYTES_MAX, &bytes,
+                                        &length, &reject, &problem),
+                  "%s", problem.text);
+    ck_assert_uint_eq(length, source->size);
+    ck_assert_mem_eq(bytes, source->bytes, length);
+    ck_assert_uint_eq(bytes[length], 0);
+    free(bytes);
+}
+
+static const size_t sizes[] = {1, 1000, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5000000, 20 << 20};
+enum { SIZE_COUNT = sizeof sizes / sizeof sizes[0] };
+
+START_TEST(what_is_put_can_be_got)
+{
+    struct port *port = setup();
+    uint8_t *bytes = pattern(sizes[_i], 1);
+    struct blob_source source = source_of(bytes, sizes[_i]);
+    enum reject_code reject;
+    ck_assert(put(port, &source, 1, &reject));
+    check_get(port, &source);
+    free(bytes);
+    teardown(port);
+}
+END_TEST
+
+struct told {
+    uint64_t done;
+    uint64_t total;
+    unsigned calls;
+};
+
+static void tell(void *context, uint64_t done_bytes, uint64_t total_bytes)
+{
+    struct told *told = context;
+    ck_assert_uint_ge(done_bytes, told->done);
+    told->done = done_bytes;
+    told->total = total_bytes;
+    told->calls++;
+}
+
+START_TEST(many_go_at_once_and_what_is_there_is_not_sent)
+{
+    enum { COUNT = 40 };
+    struct port *port = setup();
+    struct blob_source sources[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        sources[i] = source_of(pattern(100 * i, (uint8_t)i), 100 * i);
+    }
+    free((void *)(uintptr_t)sources[7].bytes);
+    sources[7] = sources[6]; /* the same bytes twice */
+    enum reject_code reject;
+    ck_assert(put(port, sources, 20, &reject));
+    ck_assert_int_eq(atomic_load(&port->puts), 18); /* not the empty one, not the repeated one */
+
+    struct told told = {0};
+    struct problem problem = {""};
+    ck_assert(blob_client_put(port->client, sources, COUNT, NULL, tell, &told, &reject, &problem));
+    ck_assert_int_eq(atomic_load(&port->puts), 18 + 20);
+    ck_assert_uint_eq(told.calls, COUNT);
+    ck_assert_uint_eq(told.done, told.total);
+    for (size_t i = 0; i < COUNT; i++) {
+        check_get(port, &sources[i]);
+    }
+    ck_assert(put(port, sources, 0, &reject));
+    for (size_t i = 0; i < COUNT; i++) {
+        if (i != 7) {
+            free((void *)(uintptr_t)sources[i].bytes);
+        }
+    }
+    teardown(port);
+}
+END_TEST
+
+START_TEST(descriptors_serve_on_both_ends)
+{
+    struct port *port = setup();
+    size_t size = 3000000;
+    uint8_t *bytes = pattern(size, 3);
+    int from = memfd_create("from", MFD_CLOEXEC);
+    int to = memfd_create("to", MFD_CLOEXEC);
+    ck_assert_int_eq(write(from, bytes, size), (ssize_t)size);
+    struct blob_source source = {.hash = sha256_of(bytes, size), .size = size, .fd = from};
+    struct problem problem = {""};
+    enum reject_code reject;
+    ck_assert(put(port, &source, 1, &reject));
+    uint64_t got;
+    ck_assert(blob_client_get(port->client, &source.hash, NULL, size, to, &got, &reject, &problem));
+    ck_assert_uint_eq(got, size);
+    uint8_t *again = malloc(size);
+    ck_assert_int_eq(pread(to, again, size, 0), (ssize_t)size);
+    ck_assert_mem_eq(again, bytes, size);
+
+    uint8_t *other = pattern(size + 1, 9); /* of which the file has one byte less */
+    struct blob_source cut = {.hash = sha256_of(other, size + 1), .size = size + 1, .fd = from};
+    ck_assert(!blob_client_put(port->client, &cut, 1, NULL, NULL, NULL, &reject, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "shorter"));
+    free(other);
+    free(again);
+    free(bytes);
+    (void)close(from);
+    (void)close(to);
+    teardown(port);
+}
+END_TEST
+
+START_TEST(a_busy_broker_is_asked_again)
+{
+    struct port *port = setup();
+    uint8_t *bytes = pattern(3 << 20, 4);
+    struct blob_source source = source_of(bytes, 3 << 20);
+    enum reject_code reject;
+    atomic_store(&port->busy_answers, 3);
+    ck_assert(put(port, &source, 1, &reject));
+    atomic_store(&port->busy_answers, 2);
+    check_get(port, &source);
+    free(bytes);
+    teardown(port);
+}
+END_TEST
+
+START_TEST(a_blob_goes_on_where_the_broker_says)
+{
+    struct port *port = setup();
+    uint8_t *bytes = pattern(12 << 20, 5);
+    struct blob_source source = source_of(bytes, 12 << 20);
+    enum reject_code reject;
+    atomic_store(&port->forget_after, 6);
+    ck_assert(put(port, &source, 1, &reject));
+    ck_assert_mem_eq(port->blobs[0].bytes, bytes, 12 << 20);
+    free(bytes);
+    teardown(port);
+}
+END_TEST
+
+START_TEST(refusals_and_lies_are_told)
+{
+    struct port *port = setup();
+    uint8_t *bytes = pattern(2 << 20, 6);
+    struct blob_source source = source_of(bytes, 2 << 20);
+    struct problem problem = {""};
+    enum reject_code reject;
+    uint8_t *got;
+    size_t length;
+
+    ck_assert(!blob_client_get_bytes(port->client, &source.hash, NULL, 1 << 22, &got, &length,
+                                     &reject, &problem));
+    ck_assert_int_eq(reject, REJECT_NOT_FOUND);
+    atomic_store(&port->refuses_quota, true);
+    ck_assert(!put(port, &source, 1, &reject));
+    ck_assert_int_eq(reject, REJECT_BLOB_QUOTA);
+    atomic_store(&port->refuses_quota, false);
+    ck_assert(put(port, &source, 1, &reject));
+    ck_assert_int_eq(reject, REJECT_NONE);
+
+    ck_assert(!blob_client_get_bytes(port->client, &source.hash, NULL, (2 << 20) - 1, &got, &length,
+                                     &reject, &problem));
+    ck_assert_int_eq(reject, REJECT_TOO_LARGE);
+    atomic_store(&port->lies, true);
+    ck_assert(!blob_client_get_bytes(port->client, &source.hash, NULL, 2 << 20, &got, &length,
+                                     &reject, &problem));
+    ck_assert_int_eq(reject, REJECT_BLOB_HASH);
+    atomic_store(&port->lies, false);
+    check_get(port, &source);
+    free(bytes);
+    teardown(port);
+}
+END_TEST
+
+START_TEST(the_empty_blob_needs_nobody)
+{
+    struct port *port = setup();
+    struct blob_source source = source_of((const uint8_t *)"", 0);
+    enum reject_code reject;
+    ck_assert(put(port, &source, 1, &reject));
+    check_get(port, &source);
+    ck_assert_int_eq(atomic_load(&port->puts) + atomic_load(&port->gets), 0);
+    teardown(port);
+}
+END_TEST
+
+static void *interrupt(void *argument)
+{
+    blob_client_interrupt(argument);
+    return NULL;
+}
+
+START_TEST(an_interrupted_call_gives_up)
+{
+    struct port *port = setup();
+    struct blob_client *client; /* of a port where nobody listens */
+    struct problem problem = {""};
+    ck_assert(blob_client_open(port->context, "tcp://127.0.0.1:1", identity_transport(port->server),
+                               port->client_key, &client, &problem));
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, interrupt, client), 0);
+    struct blob_source source = source_of((const uint8_t *)"x", 1);
+    enum reject_code reject;
+    ck_assert(!blob_client_put(client, &source, 1, NULL, NULL, NULL, &reject, &problem));
+    ck_assert_str_eq(problem.text, "interrupted");
+    ck_assert_int_eq(reject, REJECT_NONE);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    blob_client_close(&client);
+    teardown(port);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("blob_client");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, what_is_put_can_be_got, 0, SIZE_COUNT);
+    tcase_add_test(tests, many_go_at_once_and_what_is_there_is_not_sent);
+    tcase_add_test(tests, descriptors_serve_on_both_ends);
+    tcase_add_test(tests, a_busy_broker_is_asked_again);
+    tcase_add_test(tests, a_blob_goes_on_where_the_broker_says);
+    tcase_add_test(tests, refusals_and_lies_are_told);
+    tcase_add_test(tests, the_empty_blob_needs_nobody);
+    tcase_add_test(tests, an_interrupted_call_gives_up);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -60,7 +60,7 @@ room(broker SOURCES ${broker_sources}
 room(audit SOURCES ${audit_sources} LINKS protocol base PkgConfig::SQLITE PkgConfig::JANSSON)
 
 file(GLOB provider_session_sources CONFIGURE_DEPENDS provider/session*.c)
-file(GLOB provider_sources CONFIGURE_DEPENDS provider/*.c provider/executors/*.c)
+file(GLOB provider_sources CONFIGURE_DEPENDS provider/*.c provider/executors/*.c provider/worker/packet.c)
 list(FILTER provider_sources EXCLUDE REGEX "/(main|session[^/]*)\\.c$")
 room(provider_session SOURCES ${provider_session_sources} LINKS protocol base)
 room(provider SOURCES ${provider_sources}

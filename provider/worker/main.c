@@ -1,0 +1,365 @@
+/* bourse-worker: process 1 of a jail. Answers the agent on descriptor 3 until it hangs up
+ * (wire.h).
+ *
+ * REPLY: u32 outcome, u32 exit code, u32 signal, u64 CPU ns, u64 peak memory, u32 flags, u64
+ * bytes of stdout, u64 of stderr, u32 count of outputs, for each u8 present and u64 size, then
+ * u32 length and the text of the detail; one descriptor for each present output. */
+#include "base/cursor.h"
+#include "provider/worker/packet.h"
+#include "provider/worker/wire.h"
+#include "provider/worker/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct writer message_over(uint8_t *bytes, size_t capacity, enum wire_kind kind,
+                                  uint32_t run)
+{
+    struct writer out = writer_over(bytes, capacity);
+    writer_u8(&out, (uint8_t)kind);
+    writer_u32(&out, run);
+    return out;
+}
+
+static void say(const struct worker *worker, const struct writer *out, const int *files,
+                size_t file_count)
+{
+    if (out->failed || !packet_send(worker->socket, out->bytes, out->position, files, file_count)) {
+        _exit(1); /* the agent is gone or we are wrong: either way the jail is over */
+    }
+}
+
+static void hello(const struct worker *worker)
+{
+    uint8_t bytes[256];
+    struct writer out = message_over(bytes, sizeof bytes, WIRE_HELLO, 0);
+    writer_u32(&out, WIRE_VERSION);
+    writer_u32(&out, confine_facts());
+    writer_u32(&out, worker->ruleset >= 0 ? (uint32_t)confine_abi() : 0);
+    for (size_t i = 0; i < WIRE_NAMESPACES; i++) {
+        char path[64];
+        struct stat status;
+        (void)snprintf(path, sizeof path, "/proc/self/ns/%s", wire_namespace_names[i]);
+        writer_u64(&out, stat(path, &status) == 0 ? (uint64_t)status.st_ino : 0);
+    }
+    say(worker, &out, NULL, 0);
+}
+
+static void reply(const struct worker *worker, uint32_t run, const struct outcome *outcome)
+{
+    uint8_t bytes[4096];
+    int files[LIMIT_OUTPUTS];
+    size_t file_count = 0;
+    struct writer out = message_over(bytes, sizeof bytes, WIRE_REPLY, run);
+    writer_u32(&out, (uint32_t)outcome->outcome);
+    writer_u32(&out, (uint32_t)outcome->exit_code);
+    writer_u32(&out, (uint32_t)outcome->signal);
+    writer_u64(&out, outcome->cpu_ns);
+    writer_u64(&out, outcome->peak_memory_bytes);
+    writer_u32(&out, (outcome->cut[0] ? WIRE_REPLY_STDOUT_CUT : 0U) |
+                         (outcome->cut[1] ? WIRE_REPLY_STDERR_CUT : 0U));
+    writer_u64(&out, outcome->captured[0]);
+    writer_u64(&out, outcome->captured[1]);
+    size_t count = outcome->outcome == OUTCOME_OK ? outcome->output_count : 0;
+    writer_u32(&out, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        writer_u8(&out, 1);
+        writer_u64(&out, outcome->output_sizes[i]);
+        files[file_count++] = outcome->output_files[i];
+    }
+    size_t length = strlen(outcome->detail);
+    writer_u32(&out, (uint32_t)length);
+    writer_bytes(&out, outcome->detail, length);
+    say(worker, &out, files, file_count);
+}
+
+/* A text of the body, in place: u32 length with its NUL, the bytes. */
+static char *read_text(struct reader *in)
+{
+    uint32_t length = reader_u32(in);
+    const uint8_t *bytes = reader_view(in, length);
+    if (bytes == NULL || length == 0 || memchr(bytes, '\0', length) != bytes + length - 1) {
+        in->failed = true;
+        return NULL;
+    }
+    return (char *)(uintptr_t)bytes; /* the body is ours to point into */
+}
+
+static char **read_texts(struct reader *in, size_t most)
+{
+    uint32_t count = reader_u32(in);
+    if (count > most) {
+        in->failed = true;
+        return NULL;
+    }
+    char **texts = calloc((size_t)count + 1, sizeof *texts);
+    for (uint32_t i = 0; texts != NULL && i < count; i++) {
+        texts[i] = read_text(in);
+    }
+    in->failed = in->failed || texts == NULL;
+    return texts;
+}
+
+static void read_inputs(struct reader *in, struct run *run)
+{
+    run->input_count = reader_u32(in);
+    if (run->input_count > LIMIT_INPUTS) {
+        in->failed = true;
+        run->input_count = 0;
+    }
+    run->inputs = calloc(run->input_count + 1, sizeof *run->inputs);
+    in->failed = in->failed || run->inputs == NULL;
+    for (size_t i = 0; i < run->input_count && !in->failed; i++) {
+        run->inputs[i].file = -1;
+        run->inputs[i].executable = reader_u8(in) != 0;
+        run->inputs[i].name = read_text(in);
+        in->failed = in->failed || !wire_name_valid(run->inputs[i].name);
+    }
+}
+
+static bool read_run(const uint8_t *body, size_t length, struct run *run)
+{
+    struct reader in = reader_over(body, length);
+    uint8_t flags = reader_u8(&in);
+    run->keep = (flags & WIRE_RUN_KEEP) != 0;
+    run->wants_stdin = (flags & WIRE_RUN_STDIN) != 0;
+    run->wall_ns = reader_u64(&in);
+    run->cpu_ns = reader_u64(&in);
+    run->memory_bytes = reader_u64(&in);
+    run->disk_bytes = reader_u64(&in);
+    run->output_bytes = reader_u64(&in);
+    run->capture_bytes = reader_u64(&in);
+    run->processes = reader_u32(&in);
+    run->argv = read_texts(&in, LIMIT_ARGUMENTS);
+    run->env = read_texts(&in, LIMIT_VARIABLES);
+    read_inputs(&in, run);
+    run->output_count = reader_u32(&in);
+    if (run->output_count > LIMIT_OUTPUTS) {
+        return false;
+    }
+    for (size_t i = 0; i < run->output_count && !in.failed; i++) {
+        run->outputs[i] = read_text(&in);
+        in.failed = in.failed || !wire_name_valid(run->outputs[i]);
+    }
+    return reader_finished(&in) && run->argv[0] != NULL;
+}
+
+/* The body of a RUN: behind the message, or in the memory file that came with it. */
+static uint8_t *take_body(struct reader *in, const int *file, size_t *ret_length)
+{
+    uint64_t length = reader_u64(in);
+    if (length > WIRE_BODY_BYTES || in->failed) {
+        return NULL;
+    }
+    uint8_t *body = malloc((size_t)length + 1);
+    bool taken = body != NULL;
+    if (taken && file != NULL) {
+        taken = pread(*file, body, (size_t)length, 0) == (ssize_t)length;
+    } else if (taken) {
+        reader_bytes(in, body, (size_t)length);
+        taken = reader_finished(in);
+    }
+    if (!taken) {
+        free(body);
+        return NULL;
+    }
+    *ret_length = (size_t)length;
+    return body;
+}
+
+static void send_places(const struct worker *worker, const struct run *run)
+{
+    int files[PACKET_FILES];
+    size_t count = 0;
+    size_t total = run->input_count + (run->wants_stdin ? 1 : 0);
+    for (size_t i = 0; i < total; i++) {
+        files[count++] = i < run->input_count ? run->inputs[i].file : run->stdin_file;
+        if (count == PACKET_FILES || i + 1 == total) {
+            uint8_t bytes[16];
+            struct writer out = message_over(bytes, sizeof bytes, WIRE_PLACES, run->number);
+            writer_u32(&out, (uint32_t)count);
+            say(worker, &out, files, count);
+            count = 0;
+        }
+    }
+}
+
+/* Until the agent has filled the places (true) or gives up (false). */
+static bool filled(const struct worker *worker, const struct run *run, struct outcome *outcome)
+{
+    for (;;) {
+        uint8_t bytes[64];
+        int files[1];
+        size_t file_count;
+        ssize_t length = packet_receive(worker->socket, bytes, sizeof bytes, files, 1, &file_count);
+        if (length <= 0) {
+            _exit(0);
+        }
+        packet_close_files(files, file_count);
+        struct reader in = reader_over(bytes, (size_t)length);
+        uint8_t kind = reader_u8(&in);
+        if (reader_u32(&in) != run->number || in.failed) {
+            continue; /* about an earlier run */
+        }
+        if (kind == WIRE_GO) {
+            return true;
+        }
+        if (kind == WIRE_CANCEL) {
+            outcome->outcome = OUTCOME_CANCELLED;
+            (void)snprintf(outcome->detail, sizeof outcome->detail, "cancelled before it ran");
+            return false;
+        }
+    }
+}
+
+static void stage_and_run(struct worker *worker, struct run *run, struct outcome *outcome)
+{
+    if (!stage_places(worker, run, outcome)) {
+        stage_seal(run);
+        return;
+    }
+    send_places(worker, run);
+    bool go = filled(worker, run, outcome);
+    stage_seal(run);
+    if (!go) {
+        return;
+    }
+    run_program(worker, run, outcome);
+    if (outcome->outcome == OUTCOME_OK) {
+        stage_outputs(worker, run, outcome);
+    }
+}
+
+static void handle_run(struct worker *worker, uint32_t number, struct reader *in, int *files,
+                       size_t file_count)
+{
+    struct run run = {.number = number, .stdin_file = -1};
+    struct outcome outcome = {.outcome = OUTCOME_JAIL_FAILED};
+    size_t length = 0;
+    size_t body_files = reader_u8(in) != 0 && file_count > 0 ? 1 : 0;
+    uint8_t *body = take_body(in, body_files != 0 ? files : NULL, &length);
+    packet_close_files(files, body_files);
+    if (file_count > body_files) {
+        run.stdin_file = files[body_files];
+    }
+    if (body != NULL && read_run(body, length, &run)) {
+        stage_and_run(worker, &run, &outcome);
+    } else {
+        (void)snprintf(outcome.detail, sizeof outcome.detail, "the request does not decode");
+    }
+    reply(worker, number, &outcome);
+
+    for (size_t i = 0; i < outcome.output_count; i++) {
+        if (outcome.output_files[i] >= 0) {
+            (void)close(outcome.output_files[i]);
+        }
+    }
+    if (run.stdin_file >= 0) {
+        (void)close(run.stdin_file);
+    }
+    bool keep = run.keep;
+    free(run.argv);
+    free(run.env);
+    free(run.inputs);
+    free(body);
+    if (!keep && !stage_empty(worker)) {
+        _exit(2); /* never hand one subtask's files to the next */
+    }
+}
+
+static void handle(struct worker *worker, struct reader *in, int *files, size_t file_count)
+{
+    struct outcome nothing = {.outcome = OUTCOME_OK};
+    uint8_t kind = reader_u8(in);
+    uint32_t number = reader_u32(in);
+    switch (in->failed ? 0 : kind) {
+    case WIRE_SETUP:
+        worker->watch_memory = reader_u8(in) != 0;
+        worker->count_processes = reader_u8(in) != 0;
+        if (file_count != 2 || !reader_finished(in) || worker->capture[0] >= 0) {
+            _exit(1);
+        }
+        worker->capture[0] = files[0];
+        worker->capture[1] = files[1];
+        return;
+    case WIRE_RUN:
+        if (worker->capture[0] < 0) {
+            _exit(1);
+        }
+        handle_run(worker, number, in, files, file_count);
+        return;
+    case WIRE_CLEAN:
+        nothing.outcome = stage_empty(worker) ? OUTCOME_OK : OUTCOME_JAIL_FAILED;
+        reply(worker, number, &nothing);
+        break;
+    case WIRE_NOOP:
+        reply(worker, number, &nothing);
+        break;
+    default:
+        break; /* a late CANCEL or GO */
+    }
+    packet_close_files(files, file_count);
+}
+
+static bool prepare(struct worker *worker)
+{
+    static const char *const folders[FOLDERS] = {"/work", "/tmp", "/dev/shm"};
+    sigset_t children;
+    (void)sigemptyset(&children);
+    (void)sigaddset(&children, SIGCHLD);
+    (void)umask(022);
+    worker->null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    worker->children = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+    worker->ruleset = confine_ruleset();
+    for (size_t i = 0; i < FOLDERS; i++) {
+        worker->folders[i] = open(folders[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (worker->folders[i] < 0) {
+            return false;
+        }
+    }
+    return worker->null >= 0 && worker->children >= 0 &&
+           sigprocmask(SIG_BLOCK, &children, NULL) == 0 && chdir("/work") == 0 &&
+           fcntl(worker->socket, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+/* Nothing of ours may be read or changed by what runs beside us. */
+static bool hide(const struct worker *worker)
+{
+    for (int i = 0; i < 3; i++) {
+        if (dup2(worker->null, i) < 0) {
+            return false;
+        }
+    }
+    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
+}
+
+int main(void)
+{
+    static uint8_t bytes[WIRE_MESSAGE_BYTES + 64];
+    struct worker worker = {.socket = WIRE_SOCKET, .capture = {-1, -1}};
+    if (!prepare(&worker)) {
+        (void)fprintf(stderr, "bourse-worker: cannot set up the jail: %s\n", strerror(errno));
+        return 1;
+    }
+    hello(&worker);
+    if (!hide(&worker)) {
+        return 1;
+    }
+    for (;;) {
+        int files[2];
+        size_t file_count;
+        ssize_t length = packet_receive(worker.socket, bytes, sizeof bytes, files, 2, &file_count);
+        if (length <= 0) {
+            return 0; /* the agent closed the jail */
+        }
+        struct reader in = reader_over(bytes, (size_t)length);
+        handle(&worker, &in, files, file_count);
+    }
+}

@@ -1,0 +1,433 @@
+/* One subtask: starts its program, keeps what it prints, watches its limits, and leaves nobody
+ * alive.
+ *
+ * The subtask ends when its first process does; whatever that one left behind is killed. As
+ * process 1 we inherit every orphan, so "no child left" means that the jail is empty. */
+#include "base/cursor.h"
+#include "provider/worker/packet.h"
+#include "provider/worker/wire.h"
+#include "provider/worker/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS UINT64_C(1000000000)
+#define WATCH_FIRST_NS UINT64_C(5000000)
+#define WATCH_LAST_NS UINT64_C(40000000)
+#define FILES_MOST                                                                                 \
+    UINT64_C(200000) /* entries in the memory file systems: each costs kernel memory */
+#define ADDRESS_SPARE_BYTES (UINT64_C(256) << 20)
+
+struct watch {
+    struct worker *worker;
+    const struct run *run;
+    struct outcome *outcome;
+    pid_t first;
+    bool ended; /* the first process has been reaped */
+    int status;
+    int pipes[2];
+    uint64_t started_ns, next_ns, interval_ns;
+    uint64_t cpu_before_ns;
+    bool processes_full, disk_full;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t reaped_cpu_ns(void)
+{
+    struct rusage usage;
+    (void)getrusage(RUSAGE_CHILDREN, &usage);
+    return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS +
+           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+}
+
+/* vfork: the new process borrows our memory until it executes, which is what makes a subtask
+ * cheap. It touches nothing of ours but its stack frame and *ret_error; descriptors, limits and
+ * credentials are its own. */
+__attribute__((noinline)) static pid_t start(const struct child *child, volatile int *ret_error)
+{
+    pid_t pid = vfork();
+    if (pid == 0) {
+        *ret_error = confine_execute(child);
+        _exit(127);
+    }
+    return pid;
+}
+
+static void verdict(struct outcome *outcome, enum result_outcome what, const char *detail)
+{
+    outcome->outcome = what;
+    (void)snprintf(outcome->detail, sizeof outcome->detail, "%s", detail);
+}
+
+static void not_started(struct outcome *outcome, const char *name, int error)
+{
+    switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+        outcome->outcome = OUTCOME_PROGRAM_MISSING;
+        (void)snprintf(outcome->detail, sizeof outcome->detail,
+                       "%.128s: no such program in the jail, or its interpreter is missing", name);
+        return;
+    case EACCES:
+    case EISDIR:
+    case ENOEXEC:
+        outcome->outcome = OUTCOME_PROGRAM_MISSING;
+        (void)snprintf(outcome->detail, sizeof outcome->detail,
+                       "%.128s: not a program that this machine can execute", name);
+        return;
+    case E2BIG:
+        verdict(outcome, OUTCOME_REFUSED,
+                "arguments and environment are larger than the system passes");
+        return;
+    case ENOMEM:
+        verdict(outcome, OUTCOME_MEMORY_LIMIT, "no memory to start the program");
+        return;
+    case EAGAIN:
+        verdict(outcome, OUTCOME_PROCESS_LIMIT, "no process left to start the program");
+        return;
+    default:
+        outcome->outcome = OUTCOME_JAIL_FAILED;
+        (void)snprintf(outcome->detail, sizeof outcome->detail, "cannot start %.128s: %s", name,
+                       strerror(error));
+        return;
+    }
+}
+
+/* Moves what is in one pipe to the agent's file, up to the cap. True at end of file. */
+static bool drain(struct watch *watch, size_t which)
+{
+    static char buffer[65536];
+    struct outcome *outcome = watch->outcome;
+    for (;;) {
+        ssize_t length = read(watch->pipes[which], buffer, sizeof buffer);
+        if (length < 0) {
+            return errno != EAGAIN && errno != EINTR;
+        }
+        if (length == 0) {
+            return true;
+        }
+        uint64_t room = watch->run->capture_bytes - outcome->captured[which];
+        size_t kept = (uint64_t)length < room ? (size_t)length : (size_t)room;
+        outcome->cut[which] = outcome->cut[which] || kept < (size_t)length;
+        if (kept > 0) {
+            ssize_t written = pwrite(watch->worker->capture[which], buffer, kept,
+                                     (off_t)outcome->captured[which]);
+            if (written < 0) {
+                written = 0;
+            }
+            outcome->cut[which] = outcome->cut[which] || (size_t)written < kept;
+            outcome->captured[which] += (uint64_t)written;
+        }
+    }
+}
+
+/* Takes the dead; true when no child is left at all. */
+static bool reap(struct watch *watch, int options)
+{
+    for (;;) {
+        int status;
+        struct rusage usage;
+        pid_t pid = wait4(-1, &status, __WALL | options, &usage);
+        if (pid < 0 && errno == EINTR) {
+            continue;
+        }
+        if (pid <= 0) {
+            return pid < 0;
+        }
+        uint64_t peak = (uint64_t)usage.ru_maxrss * 1024;
+        if (peak > watch->outcome->peak_memory_bytes) {
+            watch->outcome->peak_memory_bytes = peak;
+        }
+        if (pid == watch->first) {
+            watch->ended = true;
+            watch->status = status;
+        }
+    }
+}
+
+/* The dear checks, at growing intervals. True when a limit is passed. */
+static bool passed_limit(struct watch *watch)
+{
+    const struct run *run = watch->run;
+    struct usage usage = stage_usage(watch->worker, !run->keep);
+    watch->disk_full = watch->disk_full || usage.full;
+    if (usage.used_bytes > run->disk_bytes || usage.files > FILES_MOST) {
+        verdict(watch->outcome, OUTCOME_DISK_LIMIT, "files take more room than the disk limit");
+        return true;
+    }
+    if (!watch->worker->watch_memory && !watch->worker->count_processes && run->cpu_ns == 0) {
+        return false;
+    }
+    struct load load = watch_load();
+    if (run->cpu_ns != 0 && reaped_cpu_ns() - watch->cpu_before_ns + load.cpu_ns > run->cpu_ns) {
+        verdict(watch->outcome, OUTCOME_CPU_LIMIT, "more CPU time used than the limit");
+        return true;
+    }
+    if (watch->worker->watch_memory && load.resident_bytes > run->memory_bytes) {
+        watch->outcome->peak_memory_bytes = load.resident_bytes;
+        verdict(watch->outcome, OUTCOME_MEMORY_LIMIT, "more memory used than the limit");
+        return true;
+    }
+    watch->processes_full = watch->processes_full || load.processes >= run->processes;
+    return false;
+}
+
+/* The agent speaks while a program runs: only to cancel it, or by vanishing. */
+static bool cancelled(struct watch *watch)
+{
+    uint8_t bytes[64];
+    int files[1];
+    size_t file_count;
+    ssize_t length =
+        packet_receive(watch->worker->socket, bytes, sizeof bytes, files, 1, &file_count);
+    if (length <= 0) {
+        _exit(0); /* process 1 ends, and the kernel ends the rest */
+    }
+    packet_close_files(files, file_count);
+    struct reader in = reader_over(bytes, (size_t)length);
+    if (reader_u8(&in) != WIRE_CANCEL || reader_u32(&in) != watch->run->number || in.failed) {
+        return false;
+    }
+    verdict(watch->outcome, OUTCOME_CANCELLED, "cancelled while it ran");
+    return true;
+}
+
+static void clear_signals(int children)
+{
+    struct signalfd_siginfo information[8];
+    while (read(children, information, sizeof information) > 0) {
+        /* the news is in wait4, not here */
+    }
+}
+
+/* Until the first process ends (false) or a limit or the agent says stop (true). */
+static bool stopped(struct watch *watch)
+{
+    struct pollfd polls[4] = {{.fd = watch->worker->socket, .events = POLLIN},
+                              {.fd = watch->worker->children, .events = POLLIN},
+                              {.fd = watch->pipes[0], .events = POLLIN},
+                              {.fd = watch->pipes[1], .events = POLLIN}};
+    uint64_t end_ns = watch->started_ns + watch->run->wall_ns;
+    while (!watch->ended) {
+        uint64_t now = now_ns();
+        if (now >= end_ns) {
+            verdict(watch->outcome, OUTCOME_TIME_LIMIT, "more wall time used than the limit");
+            return true;
+        }
+        if (now >= watch->next_ns) {
+            if (passed_limit(watch)) {
+                return true;
+            }
+            watch->interval_ns *= watch->interval_ns < WATCH_LAST_NS ? 2 : 1;
+            watch->next_ns = now + watch->interval_ns;
+        }
+        uint64_t until = (watch->next_ns < end_ns ? watch->next_ns : end_ns) - now;
+        struct timespec timeout = {.tv_sec = (time_t)(until / NS), .tv_nsec = (long)(until % NS)};
+        if (ppoll(polls, 4, &timeout, NULL) <= 0) {
+            continue;
+        }
+        if (polls[0].revents != 0 && cancelled(watch)) {
+            return true;
+        }
+        for (size_t i = 0; i < 2; i++) {
+            if (polls[2 + i].revents != 0 && drain(watch, i)) {
+                polls[2 + i].fd = -1; /* closed by the program; nothing more comes */
+            }
+        }
+        if (polls[1].revents != 0) {
+            clear_signals(watch->worker->children);
+            (void)reap(watch, WNOHANG);
+        }
+    }
+    return false;
+}
+
+/* Text of the program's own complaint, at the end of what it printed to stderr. Only asked where
+ * no counter of the kernel can tell, and it moves the cause of a failure that is the program's
+ * either way. */
+static bool complains(const struct watch *watch, const char *const *texts)
+{
+    char tail[2049];
+    uint64_t end = watch->outcome->captured[1];
+    uint64_t from = end > sizeof tail - 1 ? end - (sizeof tail - 1) : 0;
+    ssize_t length = pread(watch->worker->capture[1], tail, (size_t)(end - from), (off_t)from);
+    if (length <= 0) {
+        return false;
+    }
+    for (; *texts != NULL; texts++) {
+        if (memmem(tail, (size_t)length, *texts, strlen(*texts)) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Why a program failed that no watch stopped. */
+static void blame(struct watch *watch)
+{
+    static const char *const memory[] = {"annot allocate memory", "MemoryError",     "bad_alloc",
+                                         "ut of memory",          "emory exhausted", NULL};
+    static const char *const disk[] = {"o space left on device", NULL};
+    static const char *const processes[] = {"annot fork", "fork failed", "temporarily unavailable",
+                                            NULL};
+    struct outcome *outcome = watch->outcome;
+    const struct worker *worker = watch->worker;
+    int signal = outcome->signal != 0 ? outcome->signal
+                 : outcome->exit_code > 128 && outcome->exit_code < 128 + SIGRTMIN
+                     ? outcome->exit_code - 128 /* as a shell reports it */
+                     : 0;
+    uint64_t peak = outcome->peak_memory_bytes;
+    if (signal == SIGXCPU ||
+        (signal == SIGKILL && watch->run->cpu_ns != 0 && outcome->cpu_ns >= watch->run->cpu_ns)) {
+        verdict(outcome, OUTCOME_CPU_LIMIT, "more CPU time used than the limit");
+    } else if (signal == SIGXFSZ || watch->disk_full || complains(watch, disk)) {
+        verdict(outcome, OUTCOME_DISK_LIMIT, "failed when its files reached the disk limit");
+    } else if (worker->watch_memory &&
+               (peak > watch->run->memory_bytes || complains(watch, memory))) {
+        verdict(outcome, OUTCOME_MEMORY_LIMIT, "failed when it reached the memory limit");
+    } else if (worker->count_processes && (watch->processes_full || complains(watch, processes))) {
+        verdict(outcome, OUTCOME_PROCESS_LIMIT, "failed when it reached the process limit");
+    }
+}
+
+static void conclude(struct watch *watch, bool was_stopped)
+{
+    struct outcome *outcome = watch->outcome;
+    if (was_stopped) {
+        bool limited =
+            outcome->outcome == OUTCOME_TIME_LIMIT || outcome->outcome == OUTCOME_CPU_LIMIT;
+        if (limited && watch->worker->count_processes && watch->processes_full) {
+            verdict(outcome, OUTCOME_PROCESS_LIMIT, "went on after it reached the process limit");
+        }
+        return;
+    }
+    if (WIFSIGNALED(watch->status)) {
+        outcome->signal = WTERMSIG(watch->status);
+        outcome->outcome = OUTCOME_SIGNALLED;
+        (void)snprintf(outcome->detail, sizeof outcome->detail, "ended by signal %d (%s)",
+                       outcome->signal, strsignal(outcome->signal));
+    } else {
+        outcome->exit_code = WEXITSTATUS(watch->status);
+        if (outcome->exit_code == 0) {
+            outcome->outcome = OUTCOME_OK;
+            return;
+        }
+        outcome->outcome = OUTCOME_PROGRAM_FAILED;
+        (void)snprintf(outcome->detail, sizeof outcome->detail, "exit code %d", outcome->exit_code);
+    }
+    blame(watch);
+}
+
+static void kill_all(struct watch *watch)
+{
+    if (reap(watch, WNOHANG)) {
+        return; /* already alone */
+    }
+    /* It reaches every process of the namespace but us, and no fork slips through: the kernel
+     * holds its list of tasks meanwhile. */
+    (void)kill(-1, SIGKILL);
+    (void)reap(watch, 0);
+}
+
+static const char *path_of(char *const *env)
+{
+    for (; *env != NULL; env++) {
+        if (strncmp(*env, "PATH=", 5) == 0) {
+            return *env + 5;
+        }
+    }
+    return "/usr/local/bin:/usr/bin:/bin";
+}
+
+static void watch_program(struct watch *watch)
+{
+    bool was_stopped = stopped(watch);
+    if (watch->worker->count_processes && !was_stopped) {
+        watch->processes_full =
+            watch->processes_full || watch_load().processes >= watch->run->processes;
+    }
+    kill_all(watch);
+    watch->outcome->cpu_ns = reaped_cpu_ns() - watch->cpu_before_ns;
+    for (size_t i = 0; i < 2; i++) {
+        (void)drain(watch, i); /* every writer is dead: this reads to the end */
+    }
+    if (!was_stopped && watch->status != 0) {
+        watch->disk_full = watch->disk_full || stage_usage(watch->worker, !watch->run->keep).full;
+    }
+    conclude(watch, was_stopped);
+}
+
+static bool open_pipes(int reads[2], int writes[2])
+{
+    for (size_t i = 0; i < 2; i++) {
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC) != 0) {
+            if (i == 1) {
+                (void)close(reads[0]);
+                (void)close(writes[0]);
+            }
+            return false;
+        }
+        reads[i] = ends[0];
+        writes[i] = ends[1];
+        (void)fcntl(reads[i], F_SETFL, O_NONBLOCK); /* of a pipe just made: cannot fail */
+    }
+    return true;
+}
+
+void run_program(struct worker *worker, struct run *run, struct outcome *ret_outcome)
+{
+    struct watch watch = {.worker = worker,
+                          .run = run,
+                          .outcome = ret_outcome,
+                          .interval_ns = WATCH_FIRST_NS,
+                          .cpu_before_ns = reaped_cpu_ns()};
+    int writes[2];
+    if (!open_pipes(watch.pipes, writes)) {
+        verdict(ret_outcome, OUTCOME_JAIL_FAILED, "the worker has no descriptor left");
+        return;
+    }
+    struct child child = {
+        .standard = {run->stdin_file >= 0 ? run->stdin_file : worker->null, writes[0], writes[1]},
+        .ruleset = worker->ruleset,
+        .address_bytes = worker->watch_memory ? 2 * run->memory_bytes + ADDRESS_SPARE_BYTES : 0,
+        .cpu_seconds = run->cpu_ns != 0 ? run->cpu_ns / NS + 1 : 0,
+        .file_bytes = run->disk_bytes,
+        .processes = worker->count_processes ? run->processes + 1 : 0, /* and the worker */
+        .argv = run->argv,
+        .env = run->env,
+        .path = path_of(run->env),
+    };
+    volatile int error = 0;
+    watch.started_ns = now_ns();
+    watch.next_ns = watch.started_ns + watch.interval_ns;
+    watch.first = start(&child, &error);
+    int fork_error = errno;
+    (void)close(writes[0]);
+    (void)close(writes[1]);
+    if (watch.first < 0) {
+        not_started(ret_outcome, run->argv[0], fork_error);
+    } else if (error != 0) {
+        kill_all(&watch);
+        not_started(ret_outcome, run->argv[0], error);
+    } else {
+        watch_program(&watch);
+    }
+    (void)close(watch.pipes[0]);
+    (void)close(watch.pipes[1]);
+}

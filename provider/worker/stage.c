@@ -1,0 +1,274 @@
+/* Files of a subtask: places for its inputs, its outputs, and the emptying afterwards. */
+#include "provider/worker/packet.h"
+#include "provider/worker/wire.h"
+#include "provider/worker/worker.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+static int open_place(int work, const char *name)
+{
+    char path[LIMIT_PATH_BYTES];
+    size_t length = strlen(name);
+    if (length >= sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(path, name, length + 1);
+    for (char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdirat(work, path, 0755) != 0 && errno != EEXIST) {
+            return -1;
+        }
+        *slash = '/';
+    }
+    return openat(work, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+static bool refuse(struct outcome *outcome, const char *name)
+{
+    outcome->outcome = errno == ENOSPC ? OUTCOME_DISK_LIMIT : OUTCOME_INPUT_MISSING;
+    (void)snprintf(outcome->detail, sizeof outcome->detail, "cannot place the input %.128s: %s",
+                   name, strerror(errno));
+    return false;
+}
+
+/* The inputs may be more than one message carries; stdin goes last. */
+bool stage_places(struct worker *worker, struct run *run, struct outcome *ret_outcome)
+{
+    int work = worker->folders[FOLDER_WORK];
+    for (size_t i = 0; i < run->input_count; i++) {
+        run->inputs[i].file = open_place(work, run->inputs[i].name);
+        if (run->inputs[i].file < 0) {
+            return refuse(ret_outcome, run->inputs[i].name);
+        }
+    }
+    if (run->wants_stdin) {
+        run->stdin_file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        if (run->stdin_file < 0) {
+            return refuse(ret_outcome, "stdin");
+        }
+    }
+    return true;
+}
+
+void stage_seal(struct run *run)
+{
+    for (size_t i = 0; i < run->input_count; i++) {
+        if (run->inputs[i].file >= 0) {
+            (void)fchmod(run->inputs[i].file, run->inputs[i].executable ? 0555 : 0444);
+            (void)close(run->inputs[i].file);
+            run->inputs[i].file = -1;
+        }
+    }
+    if (run->stdin_file >= 0) {
+        (void)lseek(run->stdin_file, 0, SEEK_SET); /* the agent's writing moved the shared offset */
+    }
+}
+
+/* A file of the job's that may be anything by now: no link is followed, nothing above /work is
+ * reached, and opening a pipe or a device has no effect. */
+static int open_output(int work, const char *name)
+{
+    struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+                           .resolve =
+                               RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    return (int)syscall(SYS_openat2, work, name, &how, sizeof how);
+}
+
+static const char *why_missing(int error)
+{
+    switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+        return "was not written";
+    case ELOOP:
+        return "is or passes a symbolic link";
+    case EXDEV:
+        return "leads out of the work folder";
+    case EACCES:
+        return "cannot be read";
+    default:
+        return strerror(error);
+    }
+}
+
+static bool collect(struct outcome *outcome, size_t i, int work, const char *name)
+{
+    struct stat status;
+    const char *why = NULL;
+    int file = open_output(work, name);
+    if (file < 0) {
+        why = why_missing(errno);
+    } else if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+        why = "is not a regular file";
+    }
+    if (why != NULL) {
+        if (file >= 0) {
+            (void)close(file);
+        }
+        outcome->outcome = OUTCOME_OUTPUT_MISSING;
+        (void)snprintf(outcome->detail, sizeof outcome->detail, "output %.128s %s", name, why);
+        return false;
+    }
+    outcome->output_files[i] = file;
+    outcome->output_sizes[i] = (uint64_t)status.st_size;
+    return true;
+}
+
+void stage_outputs(struct worker *worker, const struct run *run, struct outcome *outcome)
+{
+    uint64_t total = 0;
+    outcome->output_count = run->output_count;
+    for (size_t i = 0; i < run->output_count; i++) {
+        outcome->output_files[i] = -1;
+    }
+    for (size_t i = 0; i < run->output_count; i++) {
+        if (!collect(outcome, i, worker->folders[FOLDER_WORK], run->outputs[i])) {
+            return;
+        }
+        total += outcome->output_sizes[i];
+        if (total > run->output_bytes) {
+            outcome->outcome = OUTCOME_OUTPUT_LIMIT;
+            (void)snprintf(outcome->detail, sizeof outcome->detail,
+                           "the outputs are larger than the limit of %llu bytes",
+                           (unsigned long long)run->output_bytes);
+            return;
+        }
+    }
+}
+
+struct sweep {
+    int root;              /* of the tree being emptied */
+    unsigned long counter; /* for names of folders that were moved up */
+};
+
+/* Moves `name` of `folder` to the root of the tree: so depth costs neither descriptors nor
+ * stack. */
+static bool move_up(struct sweep *sweep, int folder, const char *name)
+{
+    for (int tries = 0; tries < 1000; tries++) {
+        char fresh[32];
+        (void)snprintf(fresh, sizeof fresh, ".sweep-%lu", sweep->counter++);
+        if (renameat(folder, name, sweep->root, fresh) == 0) {
+            return true;
+        }
+        if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR && errno != EISDIR) {
+            return false;
+        }
+    }
+    return false;
+}
+
+static DIR *list(int folder, const char *name)
+{
+    int file = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (file < 0) {
+        return NULL;
+    }
+    DIR *stream = fdopendir(file);
+    if (stream == NULL) {
+        (void)close(file);
+    }
+    return stream;
+}
+
+static bool special(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Empties one folder below the root: files go, folders move up to the root. */
+static bool empty_folder(struct sweep *sweep, const char *name)
+{
+    DIR *stream = list(sweep->root, name);
+    if (stream == NULL) {
+        return false;
+    }
+    bool done = true;
+    for (struct dirent *entry = readdir(stream); entry != NULL && done; entry = readdir(stream)) {
+        if (special(entry->d_name) || unlinkat(dirfd(stream), entry->d_name, 0) == 0) {
+            continue;
+        }
+        /* Moving a folder writes its "..": it must be writable for us. */
+        done = fchmodat(dirfd(stream), entry->d_name, 0700, 0) == 0 &&
+               (unlinkat(dirfd(stream), entry->d_name, AT_REMOVEDIR) == 0 ||
+                move_up(sweep, dirfd(stream), entry->d_name));
+    }
+    (void)closedir(stream);
+    return done;
+}
+
+/* One pass over the root. *ret_left: something is still there, so pass again. False: no
+ * progress. */
+static bool sweep_pass(struct sweep *sweep, bool *ret_left)
+{
+    DIR *stream = list(sweep->root, ".");
+    if (stream == NULL) {
+        return false;
+    }
+    bool done = true;
+    *ret_left = false;
+    for (struct dirent *entry = readdir(stream); entry != NULL && done; entry = readdir(stream)) {
+        const char *name = entry->d_name;
+        if (special(name) || unlinkat(sweep->root, name, 0) == 0) {
+            continue;
+        }
+        *ret_left = true; /* a folder: its own folders land here, behind or before where we read */
+        done = fchmodat(sweep->root, name, 0700, 0) == 0 &&
+               (unlinkat(sweep->root, name, AT_REMOVEDIR) == 0 || empty_folder(sweep, name)) &&
+               (unlinkat(sweep->root, name, AT_REMOVEDIR) == 0 || errno == ENOENT ||
+                errno == ENOTEMPTY);
+    }
+    (void)closedir(stream);
+    return done;
+}
+
+/* Attributes that the job may have left on the folder itself. */
+static void strip_attributes(int folder)
+{
+    char names[4096];
+    ssize_t length = flistxattr(folder, names, sizeof names);
+    for (ssize_t at = 0; at < length; at += (ssize_t)strlen(names + at) + 1) {
+        (void)fremovexattr(folder, names + at); /* what cannot be removed is not the job's */
+    }
+}
+
+bool stage_empty(struct worker *worker)
+{
+    for (size_t i = 0; i < FOLDERS; i++) {
+        struct sweep sweep = {.root = worker->folders[i], .counter = 0};
+        (void)fchmod(sweep.root, 0700);
+        bool left = true;
+        while (left) {
+            if (!sweep_pass(&sweep, &left)) {
+                return false;
+            }
+        }
+        strip_attributes(sweep.root);
+        (void)fchmod(sweep.root, 0755);
+    }
+    return true;
+}
+
+struct usage stage_usage(const struct worker *worker, bool work_too)
+{
+    struct usage usage = {0};
+    for (size_t i = work_too ? 0 : 1; i < FOLDERS; i++) {
+        struct statvfs status;
+        if (fstatvfs(worker->folders[i], &status) == 0) {
+            usage.used_bytes += (uint64_t)(status.f_blocks - status.f_bfree) * status.f_frsize;
+            usage.files += status.f_files - status.f_ffree;
+            usage.full = usage.full || status.f_bavail == 0 || status.f_favail == 0;
+        }
+    }
+    return usage;
+}

@@ -1,0 +1,90 @@
+/* provider/worker/wire.h - what the agent and the worker of a jail say to one another.
+ *
+ * Messages of a SOCK_SEQPACKET pair; both ends are of one build, so there is a version but no
+ * compatibility. Fields go through base/cursor.h. Every message: u8 kind, u32 run (a counter of
+ * the agent's: late messages about an earlier run are told apart by it).
+ *
+ *     agent                              worker
+ *       |  <------------------------ HELLO |  what it sees of its confinement
+ *       |  SETUP (2 descriptors) --------> |  where stdout and stderr are kept
+ *       |  RUN --------------------------> |
+ *       |  <----- PLACES (descriptors) ... |  new files for the inputs, then stdin, if any
+ *       |  GO ---------------------------> |  the agent has filled and closed them
+ *       |  CANCEL -----------------------> |  at any time of the run
+ *       |  <-- REPLY (descriptors) ------- |  outputs, opened for reading
+ *       |  NOOP, CLEAN ------------------> |
+ *       |  <------------------------ REPLY |
+ *
+ * The agent fills the inputs itself, so that nothing in the jail ever holds a descriptor of the
+ * agent's files: with one, a program of the same user could open the file again for writing. */
+#ifndef BOURSE_PROVIDER_WORKER_WIRE_H
+#define BOURSE_PROVIDER_WORKER_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+enum {
+    WIRE_VERSION = 1,
+    WIRE_SOCKET = 3,              /* the worker's descriptor at its start */
+    WIRE_MESSAGE_BYTES = 32768,   /* a longer RUN travels in a memory file */
+    WIRE_BODY_BYTES = 64 << 20,   /* of such a memory file */
+    WIRE_CAPTURE_BYTES = 64 << 20 /* size of the files that keep stdout and stderr */
+};
+
+enum wire_kind {
+    WIRE_HELLO =
+        1,       /* u32 version, u32 facts, u32 Landlock ABI, u64 x WIRE_NAMESPACES inode numbers */
+    WIRE_SETUP,  /* u8 watch memory, u8 count processes */
+    WIRE_RUN,    /* u8 whether the body is in the first descriptor, u64 its length, else the body
+                       itself; a further descriptor is stdin as it is */
+    WIRE_PLACES, /* u32 count of descriptors in this message */
+    WIRE_GO,
+    WIRE_CANCEL,
+    WIRE_NOOP,
+    WIRE_CLEAN,
+    WIRE_REPLY, /* see worker/main.c */
+};
+
+enum wire_fact {                      /* bits of HELLO: what level 1 demands */
+                 WIRE_FACT_FIRST = 1, /* it is process 1 */
+                 WIRE_FACT_NO_NEW_PRIVS = 2,
+                 WIRE_FACT_SECCOMP = 4, /* a filter is on */
+                 WIRE_FACT_NO_CAPABILITIES = 8,
+                 WIRE_FACT_USER = 16, /* user and group are 1000 */
+                 WIRE_FACTS = 31,
+};
+
+enum wire_namespace {
+    WIRE_USER,
+    WIRE_PID,
+    WIRE_NET,
+    WIRE_IPC,
+    WIRE_MNT,
+    WIRE_UTS,
+    WIRE_NAMESPACES
+};
+static const char *const wire_namespace_names[WIRE_NAMESPACES] = {"user", "pid", "net",
+                                                                  "ipc",  "mnt", "uts"};
+
+enum wire_run_flag { WIRE_RUN_KEEP = 1, WIRE_RUN_STDIN = 2 };
+enum wire_reply_flag { WIRE_REPLY_STDOUT_CUT = 1, WIRE_REPLY_STDERR_CUT = 2 };
+
+/* A name below /work: relative, no empty part, no "." or "..". */
+static inline bool wire_name_valid(const char *name)
+{
+    const char *part = name;
+    for (;;) {
+        size_t length = strcspn(part, "/");
+        if (length == 0 || length > 255 || (length == 1 && part[0] == '.') ||
+            (length == 2 && part[0] == '.' && part[1] == '.')) {
+            return false;
+        }
+        if (part[length] == '\0') {
+            return strlen(name) < 1024;
+        }
+        part += length + 1;
+    }
+}
+
+#endif

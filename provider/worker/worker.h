@@ -1,0 +1,96 @@
+/* provider/worker/worker.h - the parts of bourse-worker, PID 1 of every jail.
+ *
+ * Static, small, single-threaded; it runs where the job runs, so it parses nothing that the job
+ * writes: only the agent's requests and directory entries. Every process in the jail but itself is
+ * dead before it opens an output or empties a folder, so no path changes under it. */
+#ifndef BOURSE_PROVIDER_WORKER_WORKER_H
+#define BOURSE_PROVIDER_WORKER_WORKER_H
+
+#include "protocol/limits.h"
+#include "protocol/message.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FOLDERS = 3, FOLDER_WORK = 0 }; /* /work, /tmp, /dev/shm */
+
+struct worker {
+    int socket;
+    int children; /* signalfd of SIGCHLD */
+    int folders[FOLDERS];
+    int null;             /* /dev/null */
+    int ruleset;          /* Landlock; -1 without */
+    int capture[2];       /* the agent's files for stdout and stderr */
+    bool watch_memory;    /* there is no memory cgroup: RLIMIT_AS and a watch */
+    bool count_processes; /* there is no pids cgroup: RLIMIT_NPROC and a watch */
+};
+
+struct input {
+    const char *name;
+    bool executable;
+    int file; /* until it is filled */
+};
+
+struct run {
+    uint32_t number;
+    bool keep, wants_stdin;
+    int stdin_file; /* -1: /dev/null */
+    uint64_t wall_ns, cpu_ns, memory_bytes, disk_bytes, output_bytes, capture_bytes;
+    uint32_t processes;
+    char **argv, **env; /* NULL-terminated, into the request's body */
+    struct input *inputs;
+    size_t input_count;
+    const char *outputs[LIMIT_OUTPUTS];
+    size_t output_count;
+};
+
+struct outcome {
+    enum result_outcome outcome;
+    int exit_code, signal;
+    uint64_t cpu_ns, peak_memory_bytes;
+    uint64_t captured[2];
+    bool cut[2];
+    int output_files[LIMIT_OUTPUTS]; /* -1: not there */
+    uint64_t output_sizes[LIMIT_OUTPUTS];
+    size_t output_count;
+    char detail[256];
+};
+
+/* confine.c */
+int confine_abi(void);     /* of Landlock; 0 without */
+int confine_ruleset(void); /* read and execute anywhere, write in the folders; -1 without */
+uint32_t confine_facts(void);
+struct child { /* all that the new process needs, computed before it exists */
+    int standard[3];
+    int ruleset;
+    uint64_t address_bytes, cpu_seconds, file_bytes, processes; /* 0: no limit */
+    char *const *argv;
+    char *const *env;
+    const char *path; /* list of folders to search */
+};
+/* In the new process: confines it and executes the program. Returns only on failure, with errno. */
+int confine_execute(const struct child *child);
+
+/* stage.c */
+bool stage_places(struct worker *worker, struct run *run, struct outcome *ret_outcome);
+void stage_seal(struct run *run); /* inputs become read-only and are closed */
+void stage_outputs(struct worker *worker, const struct run *run, struct outcome *outcome);
+bool stage_empty(struct worker *worker); /* false: something cannot be removed */
+struct usage {
+    uint64_t used_bytes, files;
+    bool full;
+};
+struct usage stage_usage(const struct worker *worker, bool work_too);
+
+/* watch.c: what the processes of the jail use, from /proc. */
+struct load {
+    uint64_t cpu_ns, resident_bytes;
+    uint32_t processes; /* with threads, without the worker */
+};
+struct load watch_load(void);
+
+/* run.c: runs it and leaves nobody alive. */
+void run_program(struct worker *worker, struct run *run, struct outcome *ret_outcome);
+
+#endif

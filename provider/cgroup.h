@@ -1,8 +1,10 @@
-/* provider/cgroup.h - limits on a whole jail by control groups: one driver, version 2 and version 1 behind it.
+/* provider/cgroup.h - limits on a whole jail by control groups: one driver, version 2 and
+ * version 1 behind it.
  *
- * As root, cgroups_open makes /<own group>/bourse-<name> in each hierarchy and gives it to the service user;
- * later, as that user, each jail gets a group below it. An ordinary user gets a driver only where a version 2
- * subtree is delegated to him. Without one the agent runs on rlimits alone and says so. */
+ * As root, cgroups_open makes /<own group>/bourse-<name> in each hierarchy and gives it to the
+ * service user; later, as that user, each jail gets a group below it. An ordinary user gets a
+ * driver only where a version 2 subtree is delegated to him. Without one the agent runs on
+ * rlimits alone and says so. */
 #ifndef BOURSE_PROVIDER_CGROUP_H
 #define BOURSE_PROVIDER_CGROUP_H
 
@@ -18,17 +20,19 @@ struct cgroup;
 
 enum { CGROUP_HIERARCHIES = 4, CGROUP_PATH_BYTES = 512 };
 
-struct cgroup_place {          /* where to look; a test points it at a tree of its own */
-    const char *root;          /* NULL: /sys/fs/cgroup */
-    const char *self;          /* NULL: /proc/self/cgroup */
-    bool plain_files;          /* the tree is made of ordinary files, which the driver creates */
+struct cgroup_place { /* where to look; a test points it at a tree of its own */
+    const char *root; /* NULL: /sys/fs/cgroup */
+    const char *self; /* NULL: /proc/self/cgroup */
+    bool plain_files; /* the tree is made of ordinary files, which the driver creates */
 };
 
-/* Makes the subtree `name` and gives it to owner:group ((uid_t)-1: leaves it). False with the reason when no
- * hierarchy is usable. On version 2 this process moves into a leaf of the subtree. */
+/* Makes the subtree `name` and gives it to owner:group ((uid_t)-1: leaves it). False with the
+ * reason when no hierarchy is usable. On version 2 this process moves into a leaf of the
+ * subtree. With another owner than ourselves it forks a keeper, which removes the subtree when
+ * this process ends: call it before threads exist. */
 bool cgroups_open(const struct cgroup_place *place, const char *name, uid_t owner, gid_t group,
                   struct cgroups **ret_cgroups, struct problem *ret_problem);
-/* Removes the subtree as far as it is empty, and frees. */
+/* Removes the subtree and frees. */
 void cgroups_close(struct cgroups **self);
 
 /* Which limits it can enforce. */
@@ -37,7 +41,7 @@ bool cgroups_memory(const struct cgroups *cgroups);
 bool cgroups_processes(const struct cgroups *cgroups);
 bool cgroups_cpu(const struct cgroups *cgroups);
 
-struct cgroup_limits {         /* 0: no limit */
+struct cgroup_limits { /* 0: no limit */
     uint64_t memory_bytes;
     uint32_t processes;
     uint32_t cpu_milli;
@@ -45,12 +49,13 @@ struct cgroup_limits {         /* 0: no limit */
 
 bool cgroup_create(struct cgroups *cgroups, const char *name, const struct cgroup_limits *limits,
                    struct cgroup **ret_group, struct problem *ret_problem);
-/* Paths of the cgroup.procs files that a process writes "0" to in order to join; at most CGROUP_HIERARCHIES. */
+/* Paths of the cgroup.procs files that a process writes "0" to in order to join; at most
+ * CGROUP_HIERARCHIES. */
 size_t cgroup_procs(const struct cgroup *group, const char *ret_paths[CGROUP_HIERARCHIES]);
 
-struct cgroup_events {         /* counters since the group was made */
-    uint64_t out_of_memory;    /* processes killed at the memory limit */
-    uint64_t forks_refused;    /* at the process limit */
+struct cgroup_events {      /* counters since the group was made */
+    uint64_t out_of_memory; /* processes killed at the memory limit */
+    uint64_t forks_refused; /* at the process limit */
 };
 struct cgroup_events cgroup_events(const struct cgroup *group);
 

@@ -1,0 +1,173 @@
+/* bench/jail.c - what a subtask costs beyond its program: one jail, many runs. Prints one JSON
+ * object.
+ *
+ *     jail [BIN-FOLDER [SECONDS]]     BIN-FOLDER holds bourse-worker; as root it drops to nobody first */
+#include "provider/jail.h"
+#include "provider/cgroup.h"
+#include "provider/launcher.h"
+#include "provider/privilege.h"
+#include "runtime/clock.h"
+#include "runtime/process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct bench {
+    char folder[64], worker[96];
+    struct cgroups *cgroups;
+    struct launcher *launcher;
+    struct jail *jail;
+    double seconds;
+};
+
+static bool prepare(struct bench *bench, const char *source, struct problem *problem)
+{
+    (void)snprintf(bench->folder, sizeof bench->folder, "/tmp/bourse-bench-XXXXXX");
+    if (mkdtemp(bench->folder) == NULL) {
+        problem_set(problem, "no folder");
+        return false;
+    }
+    (void)snprintf(bench->worker, sizeof bench->worker, "%s/worker", bench->folder);
+    uid_t uid = getuid();
+    gid_t gid = getgid();
+    bool root = uid == 0;
+    if (root &&
+        !(privilege_user("nobody", &uid, &gid, problem) && chown(bench->folder, uid, gid) == 0 &&
+          cgroups_open(NULL, "bench", uid, gid, &bench->cgroups, problem))) {
+        return false;
+    }
+    return jail_install_worker(source, bench->worker, root ? uid : (uid_t)-1, problem) &&
+           (!root || privilege_drop(uid, gid, problem)) &&
+           launcher_start(&bench->launcher, problem);
+}
+
+static double noop_rate(struct bench *bench)
+{
+    int64_t start_ns = clock_monotonic_ns();
+    int64_t spent_ns = 0;
+    long count = 0;
+    while (spent_ns < (int64_t)(bench->seconds * 1e9) && jail_noop(bench->jail)) {
+        count++;
+        spent_ns = clock_monotonic_ns() - start_ns;
+    }
+    return (double)count * 1e9 / (double)spent_ns;
+}
+
+static double run_rate(struct bench *bench, const struct jail_request *request, double *ret_busy_us)
+{
+    int64_t start_ns = clock_monotonic_ns();
+    int64_t spent_ns = 0;
+    int64_t busy_ns = 0;
+    long count = 0;
+    while (spent_ns < (int64_t)(bench->seconds * 1e9)) {
+        struct jail_reply reply;
+        jail_run(bench->jail, request, &reply);
+        jail_reply_fini(&reply);
+        if (reply.outcome != OUTCOME_OK) {
+            (void)fprintf(stderr, "outcome %d: %s\n", reply.outcome, reply.detail);
+            return 0;
+        }
+        count++;
+        busy_ns += reply.busy_ns;
+        spent_ns = clock_monotonic_ns() - start_ns;
+    }
+    *ret_busy_us = (double)busy_ns / 1e3 / (double)count;
+    return (double)count * 1e9 / (double)spent_ns;
+}
+
+/* The same program started directly, for comparison. */
+static double direct_rate(double seconds)
+{
+    int64_t start_ns = clock_monotonic_ns();
+    int64_t spent_ns = 0;
+    long count = 0;
+    while (spent_ns < (int64_t)(seconds * 1e9)) {
+        pid_t pid = vfork();
+        if (pid == 0) {
+            (void)execl("/bin/true", "true", (char *)NULL);
+            _exit(127);
+        }
+        (void)waitpid(pid, NULL, 0);
+        count++;
+        spent_ns = clock_monotonic_ns() - start_ns;
+    }
+    return (double)count * 1e9 / (double)spent_ns;
+}
+
+static void measure(struct bench *bench, double open_ms)
+{
+    static const char *const argv[] = {"/bin/true", NULL};
+    static const char *const copy[] = {"/bin/cp", "in", "out", NULL};
+    static const char *const outputs[] = {"out"};
+    char path[] = "/tmp/bourse-bench-input-XXXXXX";
+    int input = mkstemp(path);
+    (void)unlink(path);
+    enum { INPUT_BYTES = 65536 };
+    if (input < 0 || ftruncate(input, INPUT_BYTES) != 0) {
+        perror("jail: input");
+        return;
+    }
+    struct jail_input place = {.name = "in", .fd = input, .size = INPUT_BYTES};
+    struct jail_request plain = {.argv = argv, .stdin_fd = -1};
+    struct jail_request files = {.argv = copy,
+                                 .stdin_fd = -1,
+                                 .inputs = &place,
+                                 .input_count = 1,
+                                 .outputs = outputs,
+                                 .output_count = 1};
+    double true_us = 0;
+    double copy_us = 0;
+    double noops = noop_rate(bench);
+    double trues = run_rate(bench, &plain, &true_us);
+    double copies = run_rate(bench, &files, &copy_us);
+    double direct = direct_rate(bench->seconds);
+    (void)printf(
+        "{\"noop_per_s\":%.0f,\"true_per_s\":%.0f,\"true_us\":%.1f,\"direct_true_us\":%.1f,"
+        "\"overhead_us\":%.1f,\"copy_64k_per_s\":%.0f,\"copy_64k_us\":%.1f,"
+        "\"open_ms\":%.1f,\"cgroups\":%d}\n",
+        noops, trues, true_us, 1e6 / direct, 1e6 / trues - 1e6 / direct, copies, copy_us, open_ms,
+        bench->cgroups != NULL ? cgroups_version(bench->cgroups) : 0);
+    (void)close(input);
+}
+
+int main(int argc, char **argv)
+{
+    struct problem problem = {{0}};
+    struct bench bench = {.seconds = argc > 2 ? strtod(argv[2], NULL) : 1.0};
+    char folder[512];
+    char source[600];
+    if (!process_start(&problem) || !process_folder(folder, sizeof folder)) {
+        (void)fprintf(stderr, "jail: %s\n", problem.text);
+        return 1;
+    }
+    if (argc > 1) {
+        (void)snprintf(source, sizeof source, "%s/bourse-worker", argv[1]);
+    } else {
+        (void)snprintf(source, sizeof source, "%s/../bin/bourse-worker", folder);
+    }
+    if (!prepare(&bench, source, &problem)) {
+        (void)fprintf(stderr, "jail: %s\n", problem.text);
+        return 1;
+    }
+    struct jail_spec spec = {.worker_path = bench.worker,
+                             .name = "lane",
+                             .cgroups = bench.cgroups,
+                             .limits = {.disk_bytes = UINT64_C(256) << 20}};
+    int64_t start_ns = clock_monotonic_ns();
+    bool opened = jail_open(bench.launcher, &spec, &bench.jail, &problem);
+    if (opened) {
+        measure(&bench, (double)(clock_monotonic_ns() - start_ns) / 1e6);
+    } else {
+        (void)fprintf(stderr, "jail: %s\n", problem.text);
+    }
+    jail_close(&bench.jail);
+    launcher_stop(&bench.launcher);
+    cgroups_close(&bench.cgroups);
+    (void)unlink(bench.worker);
+    (void)rmdir(bench.folder);
+    return opened ? 0 : 1;
+}

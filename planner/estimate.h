@@ -1,17 +1,17 @@
 /* planner/estimate.h - what a job of equal subtasks should cost and take, before money moves.
  *
- * The market offers levels: so many slots at a price. A lane is `width` slots of one level, and runs
- * one subtask at a time. The cheapest lanes are taken first, as many as the job may use; subtasks are
- * dealt out round by round, cheapest lane first, so lanes differ by one subtask at most:
+ * The market offers levels: so many slots at a price. A lane is `width` slots of one level, and
+ * runs one subtask at a time. The cheapest lanes are taken first, as many as the job may use;
+ * subtasks are dealt out round by round, cheapest lane first: lanes differ by one subtask at most.
  *
  *     level 0.02   lane 1 |####|####|####|        7 subtasks, 3 lanes: 3 rounds
  *     level 0.02   lane 2 |####|####|
  *     level 0.05   lane 3 |####|####|
  *
- * Rounding: lanes = floor(slots / width) per level; each level's cost is rounded up to 1 micro-credit,
- * so the sum is never below what the broker, who rounds down, charges for the same time. A level is
- * taken to be one device: where it is several, there may be fewer lanes than said here. Integers only.
- * Pure. */
+ * Rounding: lanes = floor(slots / width) per level; each level's cost is rounded up to 1
+ * micro-credit, so the sum is never below what the broker, who rounds down, charges for the same
+ * time. A level is taken to be one device: where it is several, there may be fewer lanes than said
+ * here. Integers only. Pure. */
 #ifndef BOURSE_PLANNER_ESTIMATE_H
 #define BOURSE_PLANNER_ESTIMATE_H
 

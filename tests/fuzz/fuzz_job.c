@@ -1,0 +1,44 @@
+/* Job files: whatever is taken obeys its own rules, and every template of it expands. */
+#include "formats/job.h"
+#include "formats/requirement.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_template(const char *text, const struct template_values *values)
+{
+    size_t needed = template_size(text, values);
+    assert(needed > 0);
+    char small[64];
+    enum template_status status = template_expand(text, values, small, sizeof small, NULL);
+    assert(status == (needed <= sizeof small ? TEMPLATE_OK : TEMPLATE_TOO_LONG));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct problem problem = {{0}};
+    struct job_file *job = job_file_parse((const char *)data, size, "job.yaml", &problem);
+    if (job == NULL) {
+        assert(strncmp(problem.text, "job.yaml:", 9) == 0);
+        return 0;
+    }
+    assert(job_file_check(job, &problem));
+    assert(job->name != NULL && job->run.count > 0);
+    assert(job->limit_ms > 0 && job->term_ms >= job->limit_ms);
+    const struct template_values values = {
+        .in = job->source == TEMPLATE_EACH ? "in" : NULL, .value = "value", .index = 3};
+    for (size_t i = 0; i < job->run.count; i++) {
+        check_template(job->run.items[i], &values);
+    }
+    for (size_t i = 0; i < job->outputs.count; i++) {
+        check_template(job->outputs.items[i], &values);
+    }
+    static char text[1 << 16];
+    assert(requirement_text(&job->needs, text, sizeof text));
+    job_file_destroy(&job);
+    return 0;
+}

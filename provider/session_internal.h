@@ -1,0 +1,134 @@
+/* provider/session_internal.h - what session.c (connection and offers), session_work.c (leases and
+ * lanes) and session_results.c (what is owed) share. Not for others. */
+#ifndef BOURSE_PROVIDER_SESSION_INTERNAL_H
+#define BOURSE_PROVIDER_SESSION_INTERNAL_H
+
+#include "base/list.h"
+#include "protocol/dialogue.h"
+#include "provider/session.h"
+
+enum work_state { WORK_QUEUED, WORK_RUNNING, WORK_LEFT, WORK_READY, WORK_SENT };
+
+struct lease;
+
+struct work {
+    struct list_link link;        /* in its lease, oldest first */
+    struct list_link result_link; /* in session->ready or session->sent */
+    struct lease *lease;
+    uint32_t index, attempt, lane;
+    enum work_state state;
+    bool prepared;   /* AGENT_PREPARE went out */
+    bool cancelling; /* AGENT_CANCEL went out */
+    uint32_t cancel_outcome;
+    bool alone;      /* its batch was refused: try it by itself */
+    uint8_t *result; /* encoded, from READY on */
+    size_t result_length;
+    struct id128 batch; /* id of the Results that carries it, when SENT */
+};
+
+struct remembered {
+    uint32_t index, attempt;
+};
+
+struct lease {
+    struct list_link link; /* in session->leases */
+    struct agent_grant grant;
+    int64_t term_end_ns;
+    bool refused;  /* a device that is not ours: its work is answered as refused */
+    bool over;     /* no more starts */
+    bool released; /* the broker ended it: it is not stated any more */
+    bool ended;    /* AGENT_LEASE_END went out */
+    uint32_t over_outcome;
+    struct list_link works;
+    uint32_t work_count;
+    struct remembered done[AGENT_REMEMBERED];
+    uint32_t done_count; /* ever */
+};
+
+struct offered_device {
+    struct agent_device facts; /* attributes point to the copy below */
+    struct attribute *attributes;
+};
+
+enum ask_state { ASK_ABSENT, ASK_SENT, ASK_STANDING };
+
+struct offered_ask {
+    struct agent_ask terms;
+    enum ask_state state;
+    struct id128 order; /* of the last AskPlace; zero: never placed */
+};
+
+struct agent_session {
+    struct agent_session_config config;
+    struct dialogue *dialogue;
+    uint64_t drawn; /* ids so far */
+
+    struct offered_device *devices;
+    size_t device_count;
+    struct offered_ask *asks;
+    size_t ask_count;
+    struct id128 advertise; /* id of the Advertise that is not answered yet; zero: none */
+    struct id128 statement; /* likewise, of the Statement; stale ones must not be sent again */
+    bool welcomed;          /* by the right market, on this connection */
+    bool advertised;        /* accepted on this connection */
+    int64_t offer_again_ns; /* after a refusal; INT64_MAX: no need */
+    uint32_t offer_refusals;
+    bool paused, draining, said_goodbye;
+
+    struct list_link leases;
+    struct list_link ready; /* works whose result waits for a batch */
+    struct list_link sent;  /* works whose batch waits for an answer */
+    size_t ready_count, batches;
+    int64_t ready_since_ns; /* when the first of `ready` came; INT64_MAX: none */
+    int64_t retry_ns;       /* results were refused for a passing reason: not before then */
+    uint32_t retries;
+    uint32_t work_total;
+
+    struct agent_action *actions; /* a ring */
+    size_t action_first, action_count, action_capacity;
+    struct agent_counts counts;
+};
+
+/* session.c */
+bool session_ready(const struct agent_session *session);
+struct id128 session_draw_id(struct agent_session *session);
+void session_act(struct agent_session *session, const struct agent_action *action);
+__attribute__((format(printf, 2, 3))) void session_note(struct agent_session *session,
+                                                        const char *format, ...);
+
+/* session_work.c */
+void work_granted(struct agent_session *session, int64_t now_ns,
+                  const Bourse__V1__LeaseGrant *grant);
+void work_renewed(struct agent_session *session, int64_t now_ns,
+                  const Bourse__V1__LeaseRenew *renew);
+void work_dispatched(struct agent_session *session, int64_t now_ns,
+                     const Bourse__V1__Dispatch *dispatch);
+void work_withdrawn(struct agent_session *session, int64_t now_ns,
+                    const Bourse__V1__Withdraw *withdraw);
+void work_lease_ended(struct agent_session *session, int64_t now_ns,
+                      const Bourse__V1__LeaseEnd *end);
+/* Ends the lease here: queued work is answered with `outcome`, running work is cancelled for it. */
+void work_lease_over(struct agent_session *session, int64_t now_ns, struct lease *lease,
+                     uint32_t outcome, bool cancel_running);
+/* Terms that ended, and leases with nothing left. */
+void work_tick(struct agent_session *session, int64_t now_ns);
+int64_t work_next_deadline_ns(const struct agent_session *session);
+void work_destroy(struct agent_session *session, struct work *work);
+/* Sends AGENT_LEASE_END when nothing runs, and frees the lease when nothing is owed. */
+void work_settle(struct agent_session *session, struct lease *lease);
+void work_lease_destroy(struct agent_session *session, struct lease *lease);
+
+/* session_results.c */
+/* Encodes and queues the result; the work becomes READY. */
+enum agent_status results_owe(struct agent_session *session, int64_t now_ns, struct work *work,
+                              const Bourse__V1__Result *facts);
+/* The same for work that never ran. */
+void results_owe_unstarted(struct agent_session *session, int64_t now_ns, struct work *work,
+                           uint32_t outcome, const char *detail);
+void results_flush(struct agent_session *session, int64_t now_ns);
+void results_accepted(struct agent_session *session, const struct id128 *batch);
+void results_rejected(struct agent_session *session, int64_t now_ns, const struct id128 *batch,
+                      enum reject_code code, const char *text);
+int64_t results_next_deadline_ns(const struct agent_session *session);
+
+#endif

@@ -1,0 +1,258 @@
+/* What the agent owes: encoded results, sent in groups under one signature, kept until accepted.
+ *
+ * A batch leaves when AGENT_BATCH_MAX results wait, or BATCH_WAIT after the first of them: a signature
+ * and a message cost as much as many results, yet a lone result should not wait for company. */
+#include "provider/session_internal.h"
+
+#include "base/checked.h"
+#include "protocol/results.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH_WAIT_NS (2 * NS_PER_MS)
+#define RETRY_FIRST_NS (100 * NS_PER_MS)
+#define RETRY_LONGEST_NS (5 * NS_PER_S)
+
+static ProtobufCBinaryData view(const void *bytes, size_t length)
+{
+    return (ProtobufCBinaryData){.len = length, .data = (uint8_t *)(uintptr_t)bytes};
+}
+
+static void become_ready(struct agent_session *session, int64_t now_ns, struct work *work)
+{
+    list_remove(&work->result_link);
+    list_append(&session->ready, &work->result_link);
+    work->state = WORK_READY;
+    if (session->ready_count++ == 0) {
+        session->ready_since_ns = now_ns;
+    }
+}
+
+enum agent_status results_owe(struct agent_session *session, int64_t now_ns, struct work *work,
+                              const Bourse__V1__Result *facts)
+{
+    const struct agent_grant *grant = &work->lease->grant;
+    const struct key32 *provider = identity_key(session->config.identity);
+    Bourse__V1__Result result = *facts;
+    result.cluster = view(session->config.cluster.bytes, sizeof session->config.cluster.bytes);
+    result.job = view(grant->job.bytes, sizeof grant->job.bytes);
+    result.index = work->index;
+    result.attempt = work->attempt;
+    result.lease = grant->lease;
+    result.provider = view(provider->bytes, sizeof provider->bytes);
+    result.device = view(grant->device.bytes, sizeof grant->device.bytes);
+    result.manifest = view(grant->manifest.bytes, sizeof grant->manifest.bytes);
+
+    size_t length = 0;
+    uint8_t *bytes = codec_encode(&result.base, &length);
+    if (bytes == NULL) {
+        session->counts.out_of_memory = true;
+        return AGENT_OUT_OF_MEMORY;
+    }
+    if (length > AGENT_RESULT_BYTES_MAX) {
+        free(bytes);
+        return AGENT_BAD;
+    }
+    work->result = bytes;
+    work->result_length = length;
+    become_ready(session, now_ns, work);
+    return AGENT_OK;
+}
+
+void results_owe_unstarted(struct agent_session *session, int64_t now_ns, struct work *work,
+                           uint32_t outcome, const char *detail)
+{
+    Bourse__V1__Result facts = BOURSE__V1__RESULT__INIT;
+    facts.outcome = outcome;
+    facts.started_ms = dialogue_log_time_ms(session->dialogue, now_ns);
+    facts.busy_ns = 0;
+    facts.detail = (char *)(uintptr_t)detail;
+    enum agent_status status = results_owe(session, now_ns, work, &facts);
+    assert(status != AGENT_BAD); /* a short text fits */
+    (void)status; /* out of memory is in the counts */
+}
+
+/* How many of the ready results go into the next batch: all `alone`, or none. */
+static size_t batch_size(const struct agent_session *session)
+{
+    size_t count = 0;
+    size_t bytes = 0;
+    for (const struct list_link *link = session->ready.next; link != &session->ready;
+         link = link->next) {
+        const struct work *work = LIST_ELEMENT(link, struct work, result_link);
+        bytes += work->result_length;
+        if (count == AGENT_BATCH_MAX || (count > 0 && (work->alone || bytes > AGENT_BATCH_BYTES))) {
+            break;
+        }
+        count++;
+        if (work->alone) {
+            break;
+        }
+    }
+    return count;
+}
+
+static bool send_batch(struct agent_session *session, int64_t now_ns, size_t count)
+{
+    ProtobufCBinaryData results[AGENT_BATCH_MAX];
+    struct hash32 leaves[AGENT_BATCH_MAX];
+    const struct list_link *link = session->ready.next;
+    for (size_t i = 0; i < count; i++, link = link->next) {
+        const struct work *work = LIST_ELEMENT(link, struct work, result_link);
+        results[i] = view(work->result, work->result_length);
+        leaves[i] = results_leaf(work->result, work->result_length);
+    }
+    struct hash32 root = results_root(leaves, count);
+    struct signature64 signature =
+        results_sign(session->config.identity, &session->config.cluster, &root);
+    Bourse__V1__Results body = BOURSE__V1__RESULTS__INIT;
+    body.signature = view(signature.bytes, sizeof signature.bytes);
+    body.n_results = count;
+    body.results = results;
+    struct id128 id = session_draw_id(session);
+    enum dialogue_status status =
+        dialogue_request(session->dialogue, now_ns, MESSAGE_RESULTS, &id, &body.base);
+    if (status != DIALOGUE_OK) {
+        session->counts.out_of_memory |= status == DIALOGUE_OUT_OF_MEMORY;
+        return false; /* full: they wait where they are */
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct work *work = LIST_ELEMENT(session->ready.next, struct work, result_link);
+        list_remove(&work->result_link);
+        list_append(&session->sent, &work->result_link);
+        work->state = WORK_SENT;
+        work->batch = id;
+    }
+    session->ready_count -= count;
+    session->batches++;
+    session->ready_since_ns = now_ns;
+    return true;
+}
+
+static bool batch_due(const struct agent_session *session, int64_t now_ns)
+{
+    return session->ready_count > 0 && session->batches < AGENT_BATCHES_IN_FLIGHT &&
+           now_ns >= session->retry_ns &&
+           (session->ready_count >= AGENT_BATCH_MAX || session->draining ||
+            now_ns - session->ready_since_ns >= BATCH_WAIT_NS);
+}
+
+void results_flush(struct agent_session *session, int64_t now_ns)
+{
+    if (!session_ready(session)) {
+        return;
+    }
+    while (batch_due(session, now_ns)) {
+        if (!send_batch(session, now_ns, batch_size(session))) {
+            session->retry_ns = now_ns + RETRY_FIRST_NS;
+        }
+    }
+}
+
+int64_t results_next_deadline_ns(const struct agent_session *session)
+{
+    if (session->ready_count == 0 || session->batches >= AGENT_BATCHES_IN_FLIGHT ||
+        !session_ready(session)) {
+        return INT64_MAX;
+    }
+    int64_t due_ns = session->ready_since_ns + BATCH_WAIT_NS;
+    return due_ns > session->retry_ns ? due_ns : session->retry_ns;
+}
+
+/* The next result in `sent` from `link` on that `batch` carries, or NULL. */
+static struct work *carried(struct agent_session *session, struct list_link *link,
+                            const struct id128 *batch)
+{
+    for (; link != &session->sent; link = link->next) {
+        struct work *work = LIST_ELEMENT(link, struct work, result_link);
+        if (id128_equal(&work->batch, batch)) {
+            return work;
+        }
+    }
+    return NULL;
+}
+
+/* Nothing more is owed for it. */
+static void done(struct agent_session *session, struct work *work)
+{
+    struct lease *lease = work->lease;
+    lease->done[lease->done_count++ % AGENT_REMEMBERED] =
+        (struct remembered){.index = work->index, .attempt = work->attempt};
+    work_destroy(session, work);
+    work_settle(session, lease);
+}
+
+void results_accepted(struct agent_session *session, const struct id128 *batch)
+{
+    struct list_link *link = session->sent.next;
+    struct work *work;
+    session->retries = 0;
+    if (carried(session, link, batch) != NULL) {
+        session->batches--;
+    }
+    while ((work = carried(session, link, batch)) != NULL) {
+        link = work->result_link.next;
+        session->counts.accepted++;
+        done(session, work);
+    }
+}
+
+static bool passing(enum reject_code code)
+{
+    switch ((int)code) {
+    case REJECT_ID_EXPIRED: /* a fresh id mends it */
+    case REJECT_ID_TABLE_FULL:
+    case REJECT_SESSION:
+    case REJECT_RATE:
+    case REJECT_BUSY:
+    case REJECT_UNAVAILABLE:
+    case REJECT_STORAGE_FULL:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void wait_before_retry(struct agent_session *session, int64_t now_ns)
+{
+    int64_t wait_ns = RETRY_FIRST_NS;
+    for (uint32_t i = 0; i < session->retries && wait_ns < RETRY_LONGEST_NS; i++) {
+        wait_ns *= 2;
+    }
+    session->retries++;
+    session->retry_ns = now_ns + (wait_ns < RETRY_LONGEST_NS ? wait_ns : RETRY_LONGEST_NS);
+}
+
+void results_rejected(struct agent_session *session, int64_t now_ns, const struct id128 *batch,
+                      enum reject_code code, const char *text)
+{
+    struct list_link *link = session->sent.next;
+    struct work *work = carried(session, link, batch);
+    if (work == NULL) {
+        return;
+    }
+    session->batches--;
+    bool many = carried(session, work->result_link.next, batch) != NULL;
+    if (passing(code)) {
+        wait_before_retry(session, now_ns);
+    } else if (many) {
+        session_note(session, "a group of results was refused, each is sent alone: %s", text);
+    } else {
+        session_note(session, "a result was refused: %s", text);
+    }
+    while ((work = carried(session, link, batch)) != NULL) {
+        link = work->result_link.next;
+        if (passing(code)) {
+            become_ready(session, now_ns, work);
+        } else if (many) {
+            work->alone = true; /* one bad result does not take its neighbours along */
+            become_ready(session, now_ns, work);
+        } else {
+            session->counts.refused++;
+            done(session, work);
+        }
+    }
+    results_flush(session, now_ns);
+}

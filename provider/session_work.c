@@ -1,0 +1,416 @@
+/* Leases and their lanes. One subtask runs in a lane at a time; the next is announced early, so that
+ * the shell fetches its inputs meanwhile. */
+#include "provider/session_internal.h"
+
+#include "base/checked.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TERM_LONGEST_MS INT64_C(31622400000) /* a year: what a wrong message may add to a clock */
+
+static struct lease *find_lease(const struct agent_session *session, uint64_t number)
+{
+    for (struct list_link *link = session->leases.next; link != &session->leases;
+         link = link->next) {
+        struct lease *lease = LIST_ELEMENT(link, struct lease, link);
+        if (lease->grant.lease == number) {
+            return lease;
+        }
+    }
+    return NULL;
+}
+
+static struct work *find_work(const struct lease *lease, uint32_t index, uint32_t attempt)
+{
+    for (struct list_link *link = lease->works.next; link != &lease->works; link = link->next) {
+        struct work *work = LIST_ELEMENT(link, struct work, link);
+        if (work->index == index && work->attempt == attempt) {
+            return work;
+        }
+    }
+    return NULL;
+}
+
+static bool was_done(const struct lease *lease, uint32_t index, uint32_t attempt)
+{
+    uint32_t known = lease->done_count < AGENT_REMEMBERED ? lease->done_count : AGENT_REMEMBERED;
+    for (uint32_t i = 0; i < known; i++) {
+        if (lease->done[i].index == index && lease->done[i].attempt == attempt) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct agent_work named(const struct work *work)
+{
+    return (struct agent_work){.lease = work->lease->grant.lease,
+                               .index = work->index,
+                               .attempt = work->attempt,
+                               .lane = work->lane};
+}
+
+static void act_on(struct agent_session *session, enum agent_action_type type,
+                   const struct work *work)
+{
+    session_act(session, &(struct agent_action){.type = type, .work = named(work)});
+}
+
+/* ---------------------------------------------------------------- lanes */
+
+static bool lane_runs(const struct lease *lease, uint32_t lane)
+{
+    for (const struct list_link *link = lease->works.next; link != &lease->works;
+         link = link->next) {
+        const struct work *work = LIST_ELEMENT(link, struct work, link);
+        if (work->lane == lane && work->state == WORK_RUNNING) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct work *first_queued(const struct lease *lease, uint32_t lane)
+{
+    for (struct list_link *link = lease->works.next; link != &lease->works; link = link->next) {
+        struct work *work = LIST_ELEMENT(link, struct work, link);
+        if (work->lane == lane && work->state == WORK_QUEUED) {
+            return work;
+        }
+    }
+    return NULL;
+}
+
+/* Starts what may start in the lane, and announces what comes after it. */
+static void advance_lane(struct agent_session *session, struct lease *lease, uint32_t lane)
+{
+    if (lease->over) {
+        return;
+    }
+    struct work *work = first_queued(lease, lane);
+    if (work != NULL && !lane_runs(lease, lane)) {
+        work->state = WORK_RUNNING;
+        act_on(session, AGENT_START, work);
+        work = first_queued(lease, lane);
+    }
+    if (work != NULL && !work->prepared) {
+        work->prepared = true;
+        act_on(session, AGENT_PREPARE, work);
+    }
+}
+
+static void cancel_running(struct agent_session *session, struct work *work, uint32_t outcome)
+{
+    if (!work->cancelling) {
+        work->cancelling = true;
+        work->cancel_outcome = outcome;
+        act_on(session, AGENT_CANCEL, work);
+    }
+}
+
+/* ---------------------------------------------------------------- leases */
+
+static bool ours(const struct agent_session *session, const struct id128 *device, uint32_t slots)
+{
+    for (size_t i = 0; i < session->device_count; i++) {
+        const struct agent_device *facts = &session->devices[i].facts;
+        if (id128_equal(&facts->device, device) && slots <= facts->slots) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int64_t term_end(int64_t now_ns, int64_t term_ms)
+{
+    int64_t bounded_ms = term_ms < 0 ? 0 : term_ms > TERM_LONGEST_MS ? TERM_LONGEST_MS : term_ms;
+    return now_ns + bounded_ms * NS_PER_MS;
+}
+
+static struct agent_grant grant_from_wire(const Bourse__V1__LeaseGrant *wire)
+{
+    uint32_t width = wire->slots_per_subtask;
+    return (struct agent_grant){
+        .lease = wire->lease,
+        .job = codec_id(wire->job),
+        .device = codec_id(wire->device),
+        .owner = codec_key(wire->owner),
+        .slots = wire->slots,
+        .slots_per_subtask = width,
+        .lanes = width == 0 ? 0 : wire->slots / width,
+        .price_micro = wire->price_micro,
+        .limit_ms = wire->limit_ms,
+        .manifest = codec_hash(wire->manifest),
+    };
+}
+
+void work_granted(struct agent_session *session, int64_t now_ns,
+                  const Bourse__V1__LeaseGrant *wire)
+{
+    if (find_lease(session, wire->lease) != NULL) {
+        session->counts.duplicates++;
+        return; /* the term runs from the first receipt; a renewal is what extends it */
+    }
+    struct agent_grant grant = grant_from_wire(wire);
+    if (session->counts.leases >= AGENT_LEASES_MAX || grant.lanes == 0) {
+        session->counts.ignored++;
+        session_note(session, "a lease was ignored: %s",
+                     grant.lanes == 0 ? "it has no lane" : "too many are held");
+        return;
+    }
+    struct lease *lease = calloc(1, sizeof *lease);
+    if (lease == NULL) {
+        session->counts.out_of_memory = true;
+        return;
+    }
+    lease->grant = grant;
+    lease->term_end_ns = term_end(now_ns, wire->term_ms);
+    lease->refused = !ours(session, &grant.device, grant.slots);
+    list_init(&lease->works);
+    list_append(&session->leases, &lease->link);
+    session->counts.leases++;
+    if (lease->refused) {
+        session_note(session, "a lease on a device that is not offered: its work is refused");
+        return;
+    }
+    session_act(session, &(struct agent_action){.type = AGENT_LEASE_BEGIN, .grant = grant});
+}
+
+void work_renewed(struct agent_session *session, int64_t now_ns,
+                  const Bourse__V1__LeaseRenew *renew)
+{
+    struct lease *lease = find_lease(session, renew->lease);
+    if (lease == NULL || lease->over) {
+        session->counts.ignored++;
+        return; /* too late: its work has been answered */
+    }
+    int64_t end_ns = term_end(now_ns, renew->term_ms);
+    if (end_ns > lease->term_end_ns) {
+        lease->term_end_ns = end_ns;
+    }
+}
+
+void work_lease_over(struct agent_session *session, int64_t now_ns, struct lease *lease,
+                     uint32_t outcome, bool cancel)
+{
+    lease->over = true;
+    lease->over_outcome = outcome;
+    for (struct list_link *link = lease->works.next; link != &lease->works;) {
+        struct work *work = LIST_ELEMENT(link, struct work, link);
+        link = link->next;
+        if (work->state == WORK_QUEUED) {
+            results_owe_unstarted(session, now_ns, work, outcome, "not started");
+        } else if (work->state == WORK_RUNNING && cancel) {
+            cancel_running(session, work, outcome);
+        }
+    }
+    work_settle(session, lease);
+}
+
+void work_lease_ended(struct agent_session *session, int64_t now_ns,
+                      const Bourse__V1__LeaseEnd *end)
+{
+    struct lease *lease = find_lease(session, end->lease);
+    if (lease == NULL) {
+        session->counts.ignored++;
+        return;
+    }
+    lease->released = true;
+    uint32_t outcome = end->reason == LEASE_END_TERM ? OUTCOME_TERM_OVER : OUTCOME_CANCELLED;
+    work_lease_over(session, now_ns, lease, outcome, true);
+}
+
+void work_lease_destroy(struct agent_session *session, struct lease *lease)
+{
+    while (!list_empty(&lease->works)) {
+        work_destroy(session, LIST_ELEMENT(lease->works.next, struct work, link));
+    }
+    list_remove(&lease->link);
+    session->counts.leases--;
+    free(lease);
+}
+
+void work_settle(struct agent_session *session, struct lease *lease)
+{
+    if (!lease->over) {
+        return;
+    }
+    bool runs = false;
+    for (const struct list_link *link = lease->works.next; link != &lease->works;
+         link = link->next) {
+        enum work_state state = LIST_ELEMENT(link, struct work, link)->state;
+        runs = runs || state == WORK_RUNNING || state == WORK_LEFT;
+    }
+    if (!runs && !lease->ended) {
+        lease->ended = true;
+        if (!lease->refused) {
+            struct agent_action action = {.type = AGENT_LEASE_END,
+                                          .work = {.lease = lease->grant.lease}};
+            session_act(session, &action);
+        }
+    }
+    if (list_empty(&lease->works)) {
+        work_lease_destroy(session, lease);
+    }
+}
+
+/* ---------------------------------------------------------------- dispatch and withdraw */
+
+static void queue_work(struct agent_session *session, int64_t now_ns, struct lease *lease,
+                       const Bourse__V1__Work *wire)
+{
+    struct work *work = calloc(1, sizeof *work);
+    if (work == NULL) {
+        session->counts.out_of_memory = true;
+        return;
+    }
+    *work = (struct work){.lease = lease,
+                          .index = wire->index,
+                          .attempt = wire->attempt,
+                          .lane = wire->lane,
+                          .state = WORK_QUEUED};
+    list_init(&work->result_link);
+    list_append(&lease->works, &work->link);
+    lease->work_count++;
+    session->work_total++;
+    if (lease->refused || wire->lane >= lease->grant.lanes) {
+        results_owe_unstarted(session, now_ns, work, OUTCOME_REFUSED,
+                              lease->refused ? "the device is not offered here"
+                                             : "the lease has no such lane");
+    } else if (lease->over) {
+        results_owe_unstarted(session, now_ns, work, lease->over_outcome, "the lease is over");
+    } else if (session->draining) {
+        results_owe_unstarted(session, now_ns, work, OUTCOME_CANCELLED, "the provider is leaving");
+    } else {
+        advance_lane(session, lease, work->lane);
+    }
+}
+
+void work_dispatched(struct agent_session *session, int64_t now_ns,
+                     const Bourse__V1__Dispatch *dispatch)
+{
+    struct lease *lease = find_lease(session, dispatch->lease);
+    if (lease == NULL || lease->released) {
+        session->counts.ignored++;
+        return;
+    }
+    for (size_t i = 0; i < dispatch->n_work; i++) {
+        const Bourse__V1__Work *wire = dispatch->work[i];
+        if (find_work(lease, wire->index, wire->attempt) != NULL ||
+            was_done(lease, wire->index, wire->attempt)) {
+            session->counts.duplicates++; /* its state answers: it runs, or its result is owed */
+        } else if (session->work_total >= AGENT_WORK_MAX) {
+            session->counts.ignored++;
+        } else {
+            queue_work(session, now_ns, lease, wire);
+        }
+    }
+    results_flush(session, now_ns);
+}
+
+void work_withdrawn(struct agent_session *session, int64_t now_ns,
+                    const Bourse__V1__Withdraw *withdraw)
+{
+    struct lease *lease = find_lease(session, withdraw->lease);
+    if (lease == NULL) {
+        session->counts.ignored++;
+        return;
+    }
+    for (size_t i = 0; i < withdraw->n_work; i++) {
+        struct work *work =
+            find_work(lease, withdraw->work[i]->index, withdraw->work[i]->attempt);
+        if (work == NULL) {
+            session->counts.ignored++;
+        } else if (work->state == WORK_QUEUED) {
+            results_owe_unstarted(session, now_ns, work, OUTCOME_CANCELLED, "not started");
+        } else if (work->state == WORK_RUNNING) {
+            cancel_running(session, work, OUTCOME_CANCELLED);
+        } /* LEFT and later: its result is on the way and is the answer */
+    }
+    results_flush(session, now_ns);
+}
+
+/* ---------------------------------------------------------------- the shell reports */
+
+static struct work *known(const struct agent_session *session, const struct agent_work *name)
+{
+    const struct lease *lease = find_lease(session, name->lease);
+    return lease == NULL ? NULL : find_work(lease, name->index, name->attempt);
+}
+
+enum agent_status agent_session_left(struct agent_session *session, int64_t now_ns,
+                                     const struct agent_work *name)
+{
+    (void)now_ns; /* every entry takes the time, so that callers need not know which need it */
+    struct work *work = known(session, name);
+    if (work == NULL || work->state != WORK_RUNNING) {
+        return AGENT_UNKNOWN;
+    }
+    work->state = WORK_LEFT;
+    advance_lane(session, work->lease, work->lane);
+    return AGENT_OK;
+}
+
+enum agent_status agent_session_finished(struct agent_session *session, int64_t now_ns,
+                                         const struct agent_work *name,
+                                         const Bourse__V1__Result *facts)
+{
+    struct work *work = known(session, name);
+    if (work == NULL || (work->state != WORK_RUNNING && work->state != WORK_LEFT)) {
+        return AGENT_UNKNOWN;
+    }
+    struct lease *lease = work->lease;
+    uint32_t lane = work->lane;
+    Bourse__V1__Result result = *facts;
+    if (result.outcome == OUTCOME_CANCELLED && work->cancelling) {
+        result.outcome = work->cancel_outcome;
+    }
+    enum agent_status status = results_owe(session, now_ns, work, &result);
+    if (status == AGENT_OK) {
+        advance_lane(session, lease, lane);
+        work_settle(session, lease);
+        results_flush(session, now_ns);
+    }
+    return status;
+}
+
+void work_destroy(struct agent_session *session, struct work *work)
+{
+    if (work->state == WORK_READY) {
+        session->ready_count--;
+    }
+    list_remove(&work->link);
+    list_remove(&work->result_link);
+    work->lease->work_count--;
+    session->work_total--;
+    free(work->result);
+    free(work);
+}
+
+/* ---------------------------------------------------------------- time */
+
+void work_tick(struct agent_session *session, int64_t now_ns)
+{
+    for (struct list_link *link = session->leases.next; link != &session->leases;) {
+        struct lease *lease = LIST_ELEMENT(link, struct lease, link);
+        link = link->next; /* the lease may be freed */
+        if (now_ns >= lease->term_end_ns && (!lease->over || !lease->ended)) {
+            work_lease_over(session, now_ns, lease, OUTCOME_TERM_OVER, true);
+        }
+    }
+}
+
+int64_t work_next_deadline_ns(const struct agent_session *session)
+{
+    int64_t deadline_ns = INT64_MAX;
+    for (const struct list_link *link = session->leases.next; link != &session->leases;
+         link = link->next) {
+        const struct lease *lease = LIST_ELEMENT(link, struct lease, link);
+        if (!lease->over && lease->term_end_ns < deadline_ns) {
+            deadline_ns = lease->term_end_ns;
+        }
+    }
+    return deadline_ns;
+}

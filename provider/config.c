@@ -1,0 +1,265 @@
+#include "provider/config.h"
+
+#include "base/cleanup.h"
+#include "formats/limits.h"
+#include "formats/yaml.h"
+#include "runtime/files.h"
+#include "runtime/market.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define GIB (INT64_C(1) << 30)
+#define MIB (INT64_C(1) << 20)
+#define PRICE_MOST INT64_C(1000000000000) /* a million credits per slot-hour */
+#define TERM_LEAST_MS INT64_C(60000)
+#define TERM_MOST_MS INT64_C(2592000000) /* 30 days */
+
+/* Offered when the owner names none: tools that read, write and compute, as far as the host has them.
+ * The jail is the wall; this list only says what jobs can count on. */
+static const char *const COMMON_PROGRAMS[] = {
+    "awk",    "base64",  "basename", "bash",    "bc",      "bunzip2", "bzip2",    "cat",
+    "cc",     "cksum",   "cmp",      "comm",    "convert", "cp",      "cut",      "date",
+    "dc",     "dd",      "diff",     "dirname", "echo",    "env",     "expand",   "expr",
+    "factor", "false",   "ffmpeg",   "find",    "flac",    "fmt",     "fold",     "gawk",
+    "gcc",    "grep",    "gunzip",   "gzip",    "head",    "join",    "jq",       "lame",
+    "ls",     "lz4",     "md5sum",   "mkdir",   "mv",      "nl",      "node",     "od",
+    "oggenc", "openssl", "optipng",  "paste",   "pdftotext", "perl",  "printf",   "pwd",
+    "python3", "rev",    "rm",       "ruby",    "sed",     "seq",     "sh",       "sha1sum",
+    "sha256sum", "sha512sum", "shuf", "sleep",  "sort",    "split",   "stat",     "tac",
+    "tail",   "tar",     "tee",      "test",    "touch",   "tr",      "true",     "tsort",
+    "unexpand", "uniq",  "unxz",     "wc",      "xargs",   "xz",      "xzcat",    "yes",
+    "zcat",   "zstd",
+};
+static_assert(sizeof COMMON_PROGRAMS / sizeof COMMON_PROGRAMS[0] <= CONFIG_PROGRAMS_MAX,
+              "every common program can be offered");
+
+/* ---------------------------------------------------------------- programs */
+
+static bool executable_file(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISREG(facts.st_mode) && access(path, X_OK) == 0;
+}
+
+/* The jail shows the host's /usr and nothing of /etc: a link that leads through /etc/alternatives is
+ * followed here. Others stay, for programs that look at the name they were called by. */
+static bool settle_path(const char *path, char *ret_path, size_t capacity)
+{
+    char target[PATH_MAX];
+    char real[PATH_MAX];
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    const char *settled = path;
+    if (length > 0) {
+        target[length] = '\0';
+        if (strncmp(target, "/etc/", 5) == 0) {
+            if (realpath(path, real) == NULL) {
+                return false;
+            }
+            settled = real;
+        }
+    }
+    const char *prefix = strncmp(settled, "/bin/", 5) == 0 ? "/usr" : "";
+    int written = snprintf(ret_path, capacity, "%s%s", prefix, settled);
+    return written > 0 && (size_t)written < capacity && strncmp(ret_path, "/usr/", 5) == 0 &&
+           executable_file(ret_path);
+}
+
+static bool look_up(const char *name, char *ret_path, size_t capacity)
+{
+    static const char *const folders[] = {"/usr/bin", "/bin"};
+    if (strchr(name, '/') != NULL || name[0] == '\0') {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        char path[PATH_MAX];
+        int written = snprintf(path, sizeof path, "%s/%s", folders[i], name);
+        if (written > 0 && (size_t)written < sizeof path && executable_file(path) &&
+            settle_path(path, ret_path, capacity)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_program(struct config *config, const char *name, const char *path)
+{
+    struct config_program *program = &config->programs[config->program_count++];
+    (void)snprintf(program->name, sizeof program->name, "%s", name);
+    (void)snprintf(program->path, sizeof program->path, "%s", path);
+}
+
+static void offer_common(struct config *config)
+{
+    for (size_t i = 0; i < sizeof COMMON_PROGRAMS / sizeof COMMON_PROGRAMS[0]; i++) {
+        char path[sizeof config->programs[0].path];
+        if (look_up(COMMON_PROGRAMS[i], path, sizeof path)) {
+            add_program(config, COMMON_PROGRAMS[i], path);
+        }
+    }
+}
+
+static void read_program_names(struct config *config, struct yaml_value list)
+{
+    if (!yaml_is_list(list, CONFIG_PROGRAMS_MAX)) {
+        return;
+    }
+    for (size_t i = 0; i < yaml_count(list); i++) {
+        struct yaml_value item = yaml_item(list, i);
+        char path[sizeof config->programs[0].path];
+        const char *name = yaml_text(item, ATTRIBUTE_TEXT_SIZE - 1, "");
+        if (look_up(name, path, sizeof path)) {
+            add_program(config, name, path);
+        } else {
+            yaml_refuse(item, "no program \"%s\" in /usr/bin or /bin; install it, or take it "
+                              "off the list", name);
+        }
+    }
+}
+
+static void read_program_paths(struct config *config, struct yaml_value map)
+{
+    if (!yaml_is_map(map, CONFIG_PROGRAMS_MAX)) {
+        return;
+    }
+    for (size_t i = 0; i < yaml_count(map); i++) {
+        struct yaml_value item = yaml_entry(map, i);
+        const char *name = yaml_entry_key(map, i);
+        const char *path = yaml_text(item, sizeof config->programs[0].path - 1, "");
+        char settled[sizeof config->programs[0].path];
+        if (strlen(name) >= ATTRIBUTE_TEXT_SIZE || name[0] == '\0' || strchr(name, '/') != NULL) {
+            yaml_refuse(item, "a program's name is 1 to %d bytes without a slash",
+                        ATTRIBUTE_TEXT_SIZE - 1);
+        } else if (settle_path(path, settled, sizeof settled)) {
+            add_program(config, name, settled);
+        } else {
+            yaml_refuse(item, "\"%s\" is no program below /usr, which is all that jobs can see", path);
+        }
+    }
+}
+
+static void read_programs(struct config *config, struct yaml_value value)
+{
+    if (!yaml_present(value)) {
+        offer_common(config);
+    } else if (yaml_kind(value) == YAML_KIND_MAP) {
+        read_program_paths(config, value);
+    } else {
+        read_program_names(config, value);
+    }
+}
+
+const struct config_program *config_program(const struct config *config, const char *name)
+{
+    for (size_t i = 0; i < config->program_count; i++) {
+        if (strcmp(config->programs[i].name, name) == 0 ||
+            strcmp(config->programs[i].path, name) == 0) {
+            return &config->programs[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- the file */
+
+/* `name` as seen from the folder; refused when it does not fit. */
+static void read_path(struct yaml_value value, const char *folder, const char *fallback,
+                      char *ret_path, size_t capacity)
+{
+    const char *name = yaml_text(value, capacity - 1, fallback);
+    int written = name[0] == '/' ? snprintf(ret_path, capacity, "%s", name)
+                                 : snprintf(ret_path, capacity, "%s/%s", folder, name);
+    if (written < 0 || (size_t)written >= capacity) {
+        yaml_refuse(value, "the path is longer than %zu bytes", capacity - 1);
+    }
+}
+
+static void market_in_folder(char *path, size_t capacity)
+{
+    struct stat facts;
+    size_t length = strlen(path);
+    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+        (void)snprintf(path + length, capacity - length, "/%s", MARKET_FILE); /* cut: not found */
+    }
+}
+
+static void read_keys(struct config *config, struct yaml_value root, const char *base)
+{
+    static const char *const keys[] = {"market",    "name", "region",   "price", "slots",
+                                       "memory",    "disk", "processes", "term", "programs",
+                                       "user",      "cache", "spool"};
+    char host[ATTRIBUTE_TEXT_SIZE] = "host";
+    (void)gethostname(host, sizeof host - 1); /* else the name above */
+
+    yaml_known_keys(root, keys, sizeof keys / sizeof keys[0]);
+    read_path(yaml_key(root, "market"), base, MARKET_FILE, config->market, sizeof config->market);
+    market_in_folder(config->market, sizeof config->market);
+    read_path(yaml_key(root, "spool"), base, "spool", config->spool, sizeof config->spool);
+    (void)snprintf(config->name, sizeof config->name, "%s",
+                   yaml_text(yaml_key(root, "name"), sizeof config->name - 1, host));
+    (void)snprintf(config->region, sizeof config->region, "%s",
+                   yaml_text(yaml_key(root, "region"), sizeof config->region - 1, ""));
+    (void)snprintf(config->user, sizeof config->user, "%s",
+                   yaml_text(yaml_key(root, "user"), sizeof config->user - 1, CONFIG_USER));
+    config->price_micro = yaml_money(yaml_key(root, "price"), 0, PRICE_MOST, CONFIG_PRICE_MICRO);
+    config->slots = (uint32_t)yaml_integer(yaml_key(root, "slots"), 1, FORMAT_SLOTS, 0);
+    config->memory_bytes = (uint64_t)yaml_bytes(yaml_key(root, "memory"), 16 * MIB, 4096 * GIB, 0);
+    config->disk_bytes = (uint64_t)yaml_bytes(yaml_key(root, "disk"), 1 * MIB, 4096 * GIB, 0);
+    config->processes =
+        (uint32_t)yaml_integer(yaml_key(root, "processes"), 4, FORMAT_PROCESSES, 256);
+    config->term_ms = yaml_duration_ms(yaml_key(root, "term"), TERM_LEAST_MS, TERM_MOST_MS, 0);
+    config->cache_bytes =
+        (uint64_t)yaml_bytes(yaml_key(root, "cache"), 64 * MIB, 1024 * 1024 * GIB, 4 * GIB);
+    read_programs(config, yaml_key(root, "programs"));
+}
+
+static void folder_of(const char *file, char *ret_folder, size_t capacity)
+{
+    const char *slash = strrchr(file, '/');
+    int length = slash == NULL ? 0 : (int)(slash - file);
+    if (slash == NULL) {
+        (void)snprintf(ret_folder, capacity, ".");
+    } else {
+        (void)snprintf(ret_folder, capacity, "%.*s", length == 0 ? 1 : length, file);
+    }
+}
+
+bool config_read(const char *folder, const char *file, struct config *ret_config,
+                 struct problem *ret_problem)
+{
+    struct config config = {.price_micro = 0};
+    char path[CONFIG_PATH_SIZE];
+    char base[CONFIG_PATH_SIZE];
+    int written = file != NULL ? snprintf(path, sizeof path, "%s", file)
+                               : snprintf(path, sizeof path, "%s/%s", folder, MARKET_PROVIDER_CONFIG);
+    if (written < 0 || (size_t)written >= sizeof path || strlen(folder) >= sizeof config.folder) {
+        problem_set(ret_problem, "the name of the config file is too long");
+        return false;
+    }
+    (void)snprintf(config.folder, sizeof config.folder, "%s", folder);
+    folder_of(path, base, sizeof base);
+
+    uint8_t *text = NULL;
+    size_t length = 0;
+    if (file != NULL || access(path, F_OK) == 0) {
+        if (!file_read(path, FORMAT_FILE_BYTES, &text, &length, ret_problem)) {
+            return false;
+        }
+    }
+    CLEANUP(yaml_close) struct yaml_file *yaml =
+        yaml_open(text == NULL ? "" : (const char *)text, length, path, ret_problem);
+    bool good = yaml != NULL;
+    if (good) {
+        read_keys(&config, yaml_root(yaml), base);
+        good = yaml_finished(yaml, ret_problem);
+    }
+    free(text);
+    if (good) {
+        *ret_config = config;
+    }
+    return good;
+}

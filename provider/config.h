@@ -1,0 +1,68 @@
+/* provider/config.h - provider.yaml: what its owner offers, at what price, within which limits.
+ *
+ *     market: market.yaml    the market's file, or a folder that holds one; default beside this file
+ *     name: attic            the label of the machine in lists; default the host's name
+ *     region: eu-west        a text that jobs may ask for
+ *     price: 0.10            credits per slot-hour; 0 is a donation
+ *     slots: 4               cores to offer; default all that this process may use
+ *     memory: 2GiB           of one slot, for a job's processes; default a share of three quarters
+ *     disk: 1GiB             of one slot, for a job's files, which live in memory; default a third of memory
+ *     processes: 256         of one slot
+ *     term: 1h               longest lease
+ *     programs: [xz, sh]     names looked up in /usr/bin and /bin; or {NAME: /usr/bin/PATH}
+ *     user: bourse           whom the agent becomes when root starts it
+ *     cache: 4GiB            of inputs, and as much again of unpacked images
+ *     spool: spool           folder for outputs on their way; default beside this file
+ *
+ * Unknown keys are refused with their line. Reading touches no device; what the machine has stands in
+ * provider/discover.h. */
+#ifndef BOURSE_PROVIDER_CONFIG_H
+#define BOURSE_PROVIDER_CONFIG_H
+
+#include "base/problem.h"
+#include "base/requirement.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    CONFIG_PROGRAMS_MAX = 96, /* with the other attributes below LIMIT_ATTRIBUTES */
+    CONFIG_PATH_SIZE = 1024,
+};
+
+#define CONFIG_PRICE_MICRO INT64_C(100000)
+#define CONFIG_USER "bourse"
+
+struct config_program {
+    char name[ATTRIBUTE_TEXT_SIZE];
+    char path[256]; /* absolute, below /usr */
+};
+
+struct config {
+    char folder[CONFIG_PATH_SIZE]; /* of the agent: key, cache, spool, profile */
+    char market[CONFIG_PATH_SIZE]; /* market.yaml */
+    char spool[CONFIG_PATH_SIZE];
+    char name[ATTRIBUTE_TEXT_SIZE];
+    char region[ATTRIBUTE_TEXT_SIZE];
+    char user[64];
+    int64_t price_micro;
+    uint32_t slots;           /* 0: all */
+    uint64_t memory_bytes;    /* per slot; 0: a share of the machine */
+    uint64_t disk_bytes;      /* per slot; 0: a third of memory */
+    uint32_t processes;       /* per slot */
+    int64_t term_ms;          /* 0: no bound */
+    uint64_t cache_bytes;
+    struct config_program programs[CONFIG_PROGRAMS_MAX];
+    size_t program_count;
+};
+
+/* Reads FOLDER/provider.yaml or `file` (NULL: that); a missing default file is an empty one. Names of
+ * files are relative to the config's folder. False with "FILE:LINE: what". */
+bool config_read(const char *folder, const char *file, struct config *ret_config,
+                 struct problem *ret_problem);
+/* The program offered as `name`, or as a path that is one of theirs; NULL: not offered. */
+const struct config_program *config_program(const struct config *config, const char *name);
+
+#endif

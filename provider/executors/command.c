@@ -1,0 +1,409 @@
+#include "provider/executors/command.h"
+
+#include "base/checked.h"
+#include "formats/template.h"
+#include "runtime/clock.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- inputs */
+
+static const Bourse__V1__ManifestSubtask *subtask_of(const Bourse__V1__Manifest *manifest,
+                                                     uint32_t index)
+{
+    return index < manifest->n_subtasks ? manifest->subtasks[index] : NULL;
+}
+
+size_t command_input_count(const Bourse__V1__Manifest *manifest, uint32_t index)
+{
+    const Bourse__V1__ManifestSubtask *subtask = subtask_of(manifest, index);
+    return manifest->n_shared + (subtask == NULL ? 0 : subtask->n_inputs);
+}
+
+const Bourse__V1__ManifestInput *command_input(const Bourse__V1__Manifest *manifest,
+                                               uint32_t index, size_t position)
+{
+    const Bourse__V1__ManifestSubtask *subtask = subtask_of(manifest, index);
+    size_t own = subtask == NULL ? 0 : subtask->n_inputs;
+    assert(position < own + manifest->n_shared);
+    return position < own ? subtask->inputs[position] : manifest->shared[position - own];
+}
+
+/* ---------------------------------------------------------------- the manifest as a whole */
+
+static bool variable_name(const char *name)
+{
+    if (!isalpha((unsigned char)name[0]) && name[0] != '_') {
+        return false;
+    }
+    for (const char *c = name; *c != '\0'; c++) {
+        if (!isalnum((unsigned char)*c) && *c != '_') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool templates_good(const Bourse__V1__Manifest *manifest, struct problem *problem)
+{
+    for (size_t i = 0; i < manifest->n_arguments; i++) {
+        if (!template_check(manifest->arguments[i], TEMPLATE_ANY, problem)) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < manifest->n_outputs; i++) {
+        if (!template_check(manifest->outputs[i], TEMPLATE_ANY, problem)) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < manifest->n_environment; i++) {
+        if (!variable_name(manifest->environment[i]->name)) {
+            problem_set(problem, "a variable's name is not letters, digits and underscores");
+            return false;
+        }
+        if (!template_check(manifest->environment[i]->value, TEMPLATE_ANY, problem)) {
+            return false;
+        }
+    }
+    return manifest->standard_input == NULL ||
+           template_check(manifest->standard_input, TEMPLATE_ANY, problem);
+}
+
+bool command_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem)
+{
+    if (manifest->version != 1 || strcmp(manifest->executor, "command") != 0) {
+        problem_set(ret_problem, "this agent runs manifests of version 1 for the executor \"command\"");
+        return false;
+    }
+    if (manifest->n_arguments == 0) {
+        problem_set(ret_problem, "the job names no program");
+        return false;
+    }
+    if (manifest->n_subtasks != 0 && manifest->n_subtasks != manifest->subtask_count) {
+        problem_set(ret_problem, "the manifest lists %zu subtasks and counts %u", manifest->n_subtasks,
+                    manifest->subtask_count);
+        return false;
+    }
+    return templates_good(manifest, ret_problem);
+}
+
+/* ---------------------------------------------------------------- one subtask */
+
+/* What a request points to; one place to free it all. */
+struct texts {
+    char **items; /* NULL-terminated */
+    size_t count;
+};
+
+static void texts_clear(struct texts *texts)
+{
+    for (size_t i = 0; i < texts->count; i++) {
+        free(texts->items[i]);
+    }
+    free(texts->items);
+    *texts = (struct texts){NULL, 0};
+}
+
+static bool texts_reserve(struct texts *texts, size_t count)
+{
+    texts->items = calloc(count + 1, sizeof *texts->items);
+    return texts->items != NULL;
+}
+
+static char *expand(const char *text, const struct template_values *values, size_t cap,
+                    size_t *ret_length)
+{
+    size_t size = template_size(text, values);
+    char *expanded = size == 0 || size > cap + 1 ? NULL : malloc(size);
+    if (expanded != NULL &&
+        template_expand(text, values, expanded, size, ret_length) != TEMPLATE_OK) {
+        free(expanded);
+        expanded = NULL;
+    }
+    return expanded;
+}
+
+struct run {
+    const struct command *command;
+    struct template_values values;
+    struct texts arguments, environment, outputs;
+    struct jail_input *inputs;
+    size_t input_count;
+    char *standard_input;
+    struct jail_request request;
+};
+
+static void run_clear(struct run *run)
+{
+    texts_clear(&run->arguments);
+    texts_clear(&run->environment);
+    texts_clear(&run->outputs);
+    free(run->inputs);
+    free(run->standard_input);
+}
+
+static bool refuse(struct outcome *outcome, const char *what)
+{
+    outcome_fail(outcome, OUTCOME_REFUSED, "%s", what);
+    return false;
+}
+
+static bool settle_program(struct run *run, struct outcome *outcome)
+{
+    char *name = run->arguments.items[0];
+    if (run->command->manifest->has_image) {
+        return true; /* any program of the image */
+    }
+    const struct config_program *program = config_program(run->command->config, name);
+    if (program == NULL) {
+        outcome_fail(outcome, OUTCOME_PROGRAM_MISSING, "this provider does not offer the program %.100s",
+                     name);
+        return false;
+    }
+    char *path = strdup(program->path);
+    if (path == NULL) {
+        return refuse(outcome, "out of memory");
+    }
+    free(name);
+    run->arguments.items[0] = path;
+    return true;
+}
+
+static bool expand_arguments(struct run *run, struct outcome *outcome)
+{
+    const Bourse__V1__Manifest *manifest = run->command->manifest;
+    if (!texts_reserve(&run->arguments, manifest->n_arguments)) {
+        return refuse(outcome, "out of memory");
+    }
+    for (size_t i = 0; i < manifest->n_arguments; i++) {
+        char *text = expand(manifest->arguments[i], &run->values, LIMIT_ARGUMENT_BYTES, NULL);
+        if (text == NULL) {
+            return refuse(outcome, "an argument cannot be expanded for this subtask, or is too long");
+        }
+        run->arguments.items[run->arguments.count++] = text;
+    }
+    return settle_program(run, outcome);
+}
+
+static bool expand_environment(struct run *run, struct outcome *outcome)
+{
+    const Bourse__V1__Manifest *manifest = run->command->manifest;
+    if (!texts_reserve(&run->environment, manifest->n_environment)) {
+        return refuse(outcome, "out of memory");
+    }
+    for (size_t i = 0; i < manifest->n_environment; i++) {
+        const Bourse__V1__ManifestVariable *variable = manifest->environment[i];
+        char *value = expand(variable->value, &run->values, LIMIT_ARGUMENT_BYTES, NULL);
+        size_t size = value == NULL ? 0 : strlen(variable->name) + strlen(value) + 2;
+        char *text = value == NULL ? NULL : malloc(size);
+        if (text != NULL) {
+            (void)snprintf(text, size, "%s=%s", variable->name, value);
+            run->environment.items[run->environment.count++] = text;
+        }
+        free(value);
+        if (text == NULL) {
+            return refuse(outcome, "a variable cannot be expanded for this subtask, or is too long");
+        }
+    }
+    return true;
+}
+
+static bool expand_outputs(struct run *run, struct outcome *outcome)
+{
+    const Bourse__V1__Manifest *manifest = run->command->manifest;
+    if (!texts_reserve(&run->outputs, manifest->n_outputs)) {
+        return refuse(outcome, "out of memory");
+    }
+    for (size_t i = 0; i < manifest->n_outputs; i++) {
+        char *text = expand(manifest->outputs[i], &run->values, LIMIT_PATH_BYTES, NULL);
+        if (text == NULL) {
+            return refuse(outcome, "an output's name cannot be expanded for this subtask");
+        }
+        run->outputs.items[run->outputs.count++] = text;
+        if (!template_path_safe(text)) {
+            return refuse(outcome, "an output's name leads out of the work folder");
+        }
+    }
+    return true;
+}
+
+/* True for the input that an image job runs as its program: "./tool" or "tool". */
+static bool is_program(const struct run *run, const char *name)
+{
+    const char *program = run->arguments.items[0];
+    if (strncmp(program, "./", 2) == 0) {
+        program += 2;
+    } else if (strncmp(program, "/work/", 6) == 0) {
+        program += 6;
+    }
+    return run->command->manifest->has_image && strcmp(program, name) == 0;
+}
+
+static bool gather_inputs(struct run *run, struct outcome *outcome)
+{
+    const struct command *command = run->command;
+    run->input_count = command_input_count(command->manifest, command->index);
+    run->inputs = calloc(run->input_count + 1, sizeof *run->inputs);
+    if (run->inputs == NULL) {
+        return refuse(outcome, "out of memory");
+    }
+    for (size_t i = 0; i < run->input_count; i++) {
+        const Bourse__V1__ManifestInput *input =
+            command_input(command->manifest, command->index, i);
+        if (!template_path_safe(input->name)) {
+            return refuse(outcome, "an input's name leads out of the work folder");
+        }
+        run->inputs[i] = (struct jail_input){
+            .name = input->name,
+            .fd = command->inputs[i].fd,
+            .size = command->inputs[i].size,
+            .executable = is_program(run, input->name),
+        };
+    }
+    return true;
+}
+
+static bool settle_standard_input(struct run *run, struct outcome *outcome)
+{
+    const char *text = run->command->manifest->standard_input;
+    run->request.stdin_fd = -1;
+    if (text == NULL || text[0] == '\0') {
+        return true;
+    }
+    if (strcmp(text, "{in}") == 0) { /* exactly this: the file's content */
+        if (run->values.in == NULL) {
+            return refuse(outcome, "standard input is {in}, and this subtask has no input");
+        }
+        run->request.stdin_fd = run->inputs[0].fd;
+        run->request.stdin_size = run->inputs[0].size;
+        return true;
+    }
+    size_t length = 0;
+    run->standard_input = expand(text, &run->values, LIMIT_ARGUMENT_BYTES, &length);
+    if (run->standard_input == NULL) {
+        return refuse(outcome, "the standard input cannot be expanded for this subtask");
+    }
+    run->request.stdin_bytes = run->standard_input;
+    run->request.stdin_size = length;
+    return true;
+}
+
+static uint64_t least_ns(int64_t a_ms, int64_t b_ms)
+{
+    int64_t least_ms = a_ms <= 0 ? b_ms : b_ms <= 0 ? a_ms : a_ms < b_ms ? a_ms : b_ms;
+    int64_t ns;
+    return least_ms > 0 && checked_mul(least_ms, NS_PER_MS, &ns) ? (uint64_t)ns : 0;
+}
+
+static uint64_t asked(protobuf_c_boolean has, int64_t value)
+{
+    return has && value > 0 ? (uint64_t)value : 0;
+}
+
+static void settle_limits(struct run *run)
+{
+    const Bourse__V1__ManifestLimits *limits = run->command->manifest->limits;
+    int64_t wall_ms = limits != NULL && limits->has_wall_ms ? limits->wall_ms : 0;
+    run->request.wall_ns = least_ns(wall_ms, run->command->limit_ms);
+    if (limits != NULL) {
+        run->request.cpu_ns = limits->has_cpu_ms ? least_ns(limits->cpu_ms, 0) : 0;
+        run->request.output_bytes = asked(limits->has_output_bytes, limits->output_bytes);
+    }
+}
+
+static bool prepare(struct run *run, struct outcome *outcome)
+{
+    const struct command *command = run->command;
+    const Bourse__V1__ManifestSubtask *subtask = subtask_of(command->manifest, command->index);
+    run->values = (struct template_values){.index = command->index};
+    if (subtask != NULL) {
+        run->values.value = subtask->value;
+        run->values.in = subtask->n_inputs > 0 ? subtask->inputs[0]->name : NULL;
+    }
+    if (!expand_arguments(run, outcome) || !expand_environment(run, outcome) ||
+        !expand_outputs(run, outcome) || !gather_inputs(run, outcome) ||
+        !settle_standard_input(run, outcome)) {
+        return false;
+    }
+    settle_limits(run);
+    run->request.argv = (const char *const *)run->arguments.items;
+    run->request.env = (const char *const *)run->environment.items;
+    run->request.inputs = run->inputs;
+    run->request.input_count = run->input_count;
+    run->request.outputs = (const char *const *)run->outputs.items;
+    run->request.output_count = run->outputs.count;
+    return true;
+}
+
+/* ---------------------------------------------------------------- what came of it */
+
+static bool keep(const struct run *run, const char *name, const struct jail_output *output,
+                 struct kept *ret_kept, struct problem *problem)
+{
+    return output->fd < 0 || outcome_keep(run->command->config->spool, name, output->fd,
+                                          output->size, ret_kept, problem);
+}
+
+static bool keep_all(const struct run *run, const struct jail_reply *reply,
+                     struct outcome *outcome, struct problem *problem)
+{
+    if (!keep(run, "stdout", &reply->standard_output, &outcome->standard_output, problem) ||
+        !keep(run, "stderr", &reply->standard_error, &outcome->standard_error, problem)) {
+        return false;
+    }
+    for (size_t i = 0; reply->outcome == OUTCOME_OK && i < reply->output_count; i++) {
+        outcome->output_count = i + 1;
+        if (!keep(run, run->outputs.items[i], &reply->outputs[i], &outcome->outputs[i], problem)) {
+            outcome->output_count = i;
+            return false;
+        }
+    }
+    return true;
+}
+
+static void note_cut(const struct jail_reply *reply, struct outcome *outcome)
+{
+    if (outcome->detail[0] == '\0' && (reply->stdout_cut || reply->stderr_cut)) {
+        (void)snprintf(outcome->detail, sizeof outcome->detail, "more was written to %s than is kept",
+                       reply->stdout_cut ? "standard output" : "standard error");
+    }
+}
+
+static void read_reply(const struct run *run, const struct jail_reply *reply,
+                       struct outcome *outcome)
+{
+    struct problem problem = {""};
+    outcome->result = reply->outcome;
+    outcome->ran = reply->outcome != OUTCOME_REFUSED && reply->outcome != OUTCOME_JAIL_FAILED &&
+                   reply->outcome != OUTCOME_PROGRAM_MISSING;
+    outcome->exit_code = reply->exit_code;
+    outcome->signal = reply->signal;
+    outcome->cpu_ns = reply->cpu_ns;
+    outcome->peak_memory_bytes = reply->peak_memory_bytes;
+    (void)snprintf(outcome->detail, sizeof outcome->detail, "%s", reply->detail);
+    if (!keep_all(run, reply, outcome, &problem)) {
+        outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem.text);
+    }
+    note_cut(reply, outcome);
+}
+
+void command_run(const struct command *command, struct outcome *outcome, bool *ret_jail_ended)
+{
+    struct run run = {.command = command};
+    *ret_jail_ended = false;
+    if (prepare(&run, outcome)) {
+        static _Thread_local struct jail_reply reply; /* large, and one per lane's thread */
+        memset(&reply, 0, sizeof reply);
+        int64_t before_ns = clock_monotonic_ns();
+        jail_run(command->jail, &run.request, &reply);
+        read_reply(&run, &reply, outcome);
+        *ret_jail_ended = reply.jail_ended;
+        jail_reply_fini(&reply); /* the next run needs the space */
+        outcome->busy_ns = clock_monotonic_ns() - before_ns;
+    }
+    run_clear(&run);
+}

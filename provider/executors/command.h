@@ -1,0 +1,39 @@
+/* provider/executors/command.h - runs one subtask of a command job in a jail.
+ *
+ * The manifest has passed the codec; what it asks for is checked here against what the owner allows.
+ * Templates are expanded per subtask by formats/template.h. Everything that can go wrong has a typed
+ * outcome: what the job asks wrongly is REFUSED, a program that is not offered PROGRAM_MISSING, and so on. */
+#ifndef BOURSE_PROVIDER_EXECUTORS_COMMAND_H
+#define BOURSE_PROVIDER_EXECUTORS_COMMAND_H
+
+#include "protocol/codec.h"
+#include "provider/config.h"
+#include "provider/jail.h"
+#include "provider/outcome.h"
+#include "provider/store.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct command {
+    const Bourse__V1__Manifest *manifest;
+    const struct config *config;
+    uint32_t index;             /* of the subtask */
+    const struct store_blob *inputs; /* command_inputs of them, in its order */
+    struct jail *jail;
+    int64_t limit_ms;           /* wall time that the lease allows */
+};
+
+/* Checks a decoded manifest once: the executor, the count, templates and paths that hold for every
+ * subtask. False: it is refused, with the reason. */
+bool command_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem);
+
+/* The inputs of a subtask: its own first, then the shared ones. `position` counts both. */
+size_t command_input_count(const Bourse__V1__Manifest *manifest, uint32_t index);
+const Bourse__V1__ManifestInput *command_input(const Bourse__V1__Manifest *manifest,
+                                               uint32_t index, size_t position);
+
+/* Runs it and fills the outcome, outputs included. `ret_jail_ended`: close the jail. */
+void command_run(const struct command *command, struct outcome *outcome, bool *ret_jail_ended);
+
+#endif

@@ -1,0 +1,485 @@
+#include "provider/lanes.h"
+
+#include "provider/executors/command.h"
+#include "provider/holding.h"
+#include "runtime/clock.h"
+#include "runtime/log.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct lane {
+    struct list_link link; /* in its tenancy */
+    struct lanes *lanes;
+    struct holding *holding;
+    uint32_t number;
+    uint32_t first_cpu, cpu_count; /* taken from lanes->cpu_taken; 0: none */
+    pthread_t thread;
+    atomic_bool ended; /* the thread is about to return */
+
+    pthread_mutex_t mutex;
+    pthread_cond_t woken;
+    bool stop, has_work;
+    struct agent_work work;  /* last given */
+    atomic_bool cancel;      /* `work` is to end */
+    struct jail *jail;       /* guarded: a cancel must not meet a close */
+};
+
+struct tenancy { /* a lease here */
+    struct list_link link;
+    struct holding *holding;
+    struct list_link lanes;
+    bool ending;
+};
+
+struct lanes {
+    struct lanes_config config;
+    struct list_link tenancies;
+    bool cpu_taken[DISCOVER_CPUS_MAX];
+    bool restless;
+};
+
+/* ---------------------------------------------------------------- CPUs */
+
+static void take_cpus(struct lanes *lanes, struct lane *lane, uint32_t width)
+{
+    uint32_t run = 0;
+    for (uint32_t i = 0; i < lanes->config.offer->device.slots && !lanes->config.cpu_enforced; i++) {
+        run = lanes->cpu_taken[i] ? 0 : run + 1;
+        if (run == width) {
+            lane->first_cpu = i + 1 - width;
+            lane->cpu_count = width;
+            memset(&lanes->cpu_taken[lane->first_cpu], true, width);
+            return;
+        }
+    }
+}
+
+static void give_cpus(struct lanes *lanes, struct lane *lane)
+{
+    memset(&lanes->cpu_taken[lane->first_cpu], false, lane->cpu_count);
+    lane->cpu_count = 0;
+}
+
+static bool cpu_set(const struct lane *lane, cpu_set_t *ret_set)
+{
+    CPU_ZERO(ret_set);
+    for (uint32_t i = 0; i < lane->cpu_count; i++) {
+        uint32_t cpu = lane->lanes->config.machine->cpus[lane->first_cpu + i];
+        if (cpu >= CPU_SETSIZE) {
+            return false;
+        }
+        CPU_SET(cpu, ret_set);
+    }
+    return lane->cpu_count > 0;
+}
+
+/* ---------------------------------------------------------------- on the lane's thread */
+
+static void end_jail(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->mutex);
+    struct jail *jail = lane->jail;
+    lane->jail = NULL;
+    pthread_mutex_unlock(&lane->mutex);
+    jail_close(&jail);
+}
+
+static bool begin_jail(struct lane *lane, struct problem *problem)
+{
+    if (lane->jail != NULL) {
+        return true;
+    }
+    const struct lanes_config *config = &lane->lanes->config;
+    const struct agent_grant *grant = holding_grant(lane->holding);
+    const Bourse__V1__ManifestLimits *asked = holding_manifest(lane->holding)->limits;
+    char name[48];
+    cpu_set_t cpus;
+    (void)snprintf(name, sizeof name, "l%llx-%u", (unsigned long long)grant->lease, lane->number);
+    struct jail_spec spec = {
+        .worker_path = config->worker_path,
+        .image_path = holding_image(lane->holding),
+        .name = name,
+        .limits = policy_jail(config->offer, grant->slots_per_subtask,
+                              asked != NULL ? asked->memory_bytes : 0,
+                              asked != NULL ? asked->disk_bytes : 0,
+                              asked != NULL ? asked->processes : 0, config->cpu_enforced),
+        .cpus = cpu_set(lane, &cpus) ? &cpus : NULL,
+        .cgroups = config->cgroups,
+    };
+    struct jail *jail = NULL;
+    if (!jail_open(config->launcher, &spec, &jail, problem)) {
+        return false;
+    }
+    pthread_mutex_lock(&lane->mutex);
+    lane->jail = jail;
+    pthread_mutex_unlock(&lane->mutex);
+    return true;
+}
+
+static void release_inputs(struct store *store, struct store_blob *inputs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        store_release(store, &inputs[i]);
+    }
+    free(inputs);
+}
+
+static void report_missing(struct outcome *outcome, enum store_status status,
+                           const struct problem *problem)
+{
+    if (status == STORE_GIVEN_UP) {
+        outcome_fail(outcome, OUTCOME_CANCELLED, "cancelled before it started");
+    } else if (status == STORE_FAILED) {
+        outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem->text);
+    } else {
+        outcome_fail(outcome, OUTCOME_INPUT_MISSING, "an input is missing: %s", problem->text);
+    }
+}
+
+/* Takes every input of the subtask; on failure the outcome says why, and nothing is held. */
+static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outcome,
+                        struct store_blob **ret_inputs, size_t *ret_count)
+{
+    const Bourse__V1__Manifest *manifest = holding_manifest(lane->holding);
+    struct store *store = lane->lanes->config.store;
+    size_t count = command_input_count(manifest, index);
+    struct store_blob *inputs = calloc(count + 1, sizeof *inputs);
+    if (inputs == NULL) {
+        outcome_fail(outcome, OUTCOME_JAIL_FAILED, "out of memory");
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct problem problem = {""};
+        struct hash32 hash = codec_hash(command_input(manifest, index, i)->hash);
+        enum store_status status =
+            store_take(store, &hash, &holding_grant(lane->holding)->job, UINT64_MAX, &lane->cancel,
+                       &inputs[i], &problem);
+        if (status != STORE_OK) {
+            report_missing(outcome, status, &problem);
+            release_inputs(store, inputs, i);
+            return false;
+        }
+    }
+    *ret_inputs = inputs;
+    *ret_count = count;
+    return true;
+}
+
+static void run_in_jail(struct lane *lane, const struct store_blob *inputs,
+                        struct outcome *outcome)
+{
+    struct problem problem = {""};
+    if (!begin_jail(lane, &problem)) {
+        outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem.text);
+        return;
+    }
+    if (atomic_load(&lane->cancel)) {
+        outcome_fail(outcome, OUTCOME_CANCELLED, "cancelled before it started");
+        return;
+    }
+    bool ended = false;
+    struct command command = {
+        .manifest = holding_manifest(lane->holding),
+        .config = lane->lanes->config.config,
+        .index = outcome->work.index,
+        .inputs = inputs,
+        .jail = lane->jail,
+        .limit_ms = holding_grant(lane->holding)->limit_ms,
+    };
+    command_run(&command, outcome, &ended);
+    if (ended) {
+        end_jail(lane);
+    }
+}
+
+static void run_work(struct lane *lane, struct outcome *outcome)
+{
+    struct problem problem = {""};
+    enum result_outcome failure = OUTCOME_OK;
+    struct store_blob *inputs = NULL;
+    size_t count = 0;
+    outcome->started_ms = clock_wall_ns() / 1000000;
+    if (!holding_load(lane->holding, &lane->cancel, &failure, &problem)) {
+        outcome_fail(outcome, failure, "%s", problem.text);
+        return;
+    }
+    if (outcome->work.index >= holding_manifest(lane->holding)->subtask_count) {
+        outcome_fail(outcome, OUTCOME_REFUSED, "the manifest has no subtask %u",
+                     outcome->work.index);
+        return;
+    }
+    if (!take_inputs(lane, outcome->work.index, outcome, &inputs, &count)) {
+        return;
+    }
+    outcome->started_ms = clock_wall_ns() / 1000000;
+    run_in_jail(lane, inputs, outcome);
+    release_inputs(lane->lanes->config.store, inputs, count);
+}
+
+static void *lane_loop(void *argument)
+{
+    struct lane *lane = argument;
+    const struct lanes_config *config = &lane->lanes->config;
+    for (;;) {
+        pthread_mutex_lock(&lane->mutex);
+        while (!lane->has_work && !lane->stop) {
+            pthread_cond_wait(&lane->woken, &lane->mutex);
+        }
+        bool has_work = lane->has_work;
+        struct agent_work work = lane->work;
+        lane->has_work = false;
+        pthread_mutex_unlock(&lane->mutex);
+        if (!has_work) {
+            break;
+        }
+        struct outcome *outcome =
+            outcome_create(&work, &holding_grant(lane->holding)->job);
+        if (outcome == NULL) {
+            log_error("out of memory: a subtask stays unanswered until its lease ends");
+            continue;
+        }
+        run_work(lane, outcome);
+        config->left(config->context, &work);
+        config->done(config->context, outcome);
+    }
+    end_jail(lane);
+    atomic_store(&lane->ended, true);
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- on the main thread */
+
+static struct tenancy *find_tenancy(const struct lanes *lanes, uint64_t lease)
+{
+    for (struct list_link *link = lanes->tenancies.next; link != &lanes->tenancies;
+         link = link->next) {
+        struct tenancy *tenancy = LIST_ELEMENT(link, struct tenancy, link);
+        if (holding_grant(tenancy->holding)->lease == lease && !tenancy->ending) {
+            return tenancy;
+        }
+    }
+    return NULL;
+}
+
+static struct lane *find_lane(const struct tenancy *tenancy, uint32_t number)
+{
+    for (struct list_link *link = tenancy->lanes.next; link != &tenancy->lanes;
+         link = link->next) {
+        struct lane *lane = LIST_ELEMENT(link, struct lane, link);
+        if (lane->number == number) {
+            return lane;
+        }
+    }
+    return NULL;
+}
+
+static struct lane *start_lane(struct lanes *lanes, struct tenancy *tenancy, uint32_t number)
+{
+    struct lane *lane = calloc(1, sizeof *lane);
+    if (lane == NULL) {
+        return NULL;
+    }
+    lane->lanes = lanes;
+    lane->holding = tenancy->holding;
+    lane->number = number;
+    pthread_mutex_init(&lane->mutex, NULL);
+    pthread_cond_init(&lane->woken, NULL);
+    take_cpus(lanes, lane, holding_grant(tenancy->holding)->slots_per_subtask);
+    if (pthread_create(&lane->thread, NULL, lane_loop, lane) != 0) {
+        give_cpus(lanes, lane);
+        pthread_cond_destroy(&lane->woken);
+        pthread_mutex_destroy(&lane->mutex);
+        free(lane);
+        return NULL;
+    }
+    list_append(&tenancy->lanes, &lane->link);
+    return lane;
+}
+
+static void collect_lane(struct lanes *lanes, struct lane *lane)
+{
+    pthread_join(lane->thread, NULL);
+    give_cpus(lanes, lane);
+    list_remove(&lane->link);
+    pthread_cond_destroy(&lane->woken);
+    pthread_mutex_destroy(&lane->mutex);
+    free(lane);
+}
+
+static void drop_tenancy(struct tenancy *tenancy)
+{
+    assert(list_empty(&tenancy->lanes));
+    holding_destroy(&tenancy->holding);
+    list_remove(&tenancy->link);
+    free(tenancy);
+}
+
+struct lanes *lanes_create(const struct lanes_config *config)
+{
+    struct lanes *lanes = calloc(1, sizeof *lanes);
+    if (lanes != NULL) {
+        lanes->config = *config;
+        list_init(&lanes->tenancies);
+    }
+    return lanes;
+}
+
+bool lanes_begin(struct lanes *lanes, const struct agent_grant *grant)
+{
+    struct tenancy *tenancy = calloc(1, sizeof *tenancy);
+    if (tenancy == NULL) {
+        return false;
+    }
+    list_init(&tenancy->lanes);
+    tenancy->holding = holding_create(grant, lanes->config.store, lanes->config.images);
+    if (tenancy->holding == NULL) {
+        free(tenancy);
+        return false;
+    }
+    list_append(&lanes->tenancies, &tenancy->link);
+    return true;
+}
+
+bool lanes_start(struct lanes *lanes, const struct agent_work *work)
+{
+    struct tenancy *tenancy = find_tenancy(lanes, work->lease);
+    if (tenancy == NULL) {
+        return false;
+    }
+    struct lane *lane = find_lane(tenancy, work->lane);
+    if (lane == NULL) {
+        lane = start_lane(lanes, tenancy, work->lane);
+    }
+    if (lane == NULL) {
+        return false;
+    }
+    pthread_mutex_lock(&lane->mutex);
+    assert(!lane->has_work); /* the session starts one at a time */
+    lane->work = *work;
+    lane->has_work = true;
+    atomic_store(&lane->cancel, false);
+    pthread_cond_signal(&lane->woken);
+    pthread_mutex_unlock(&lane->mutex);
+    return true;
+}
+
+void lanes_prepare(struct lanes *lanes, const struct agent_work *work)
+{
+    struct tenancy *tenancy = find_tenancy(lanes, work->lease);
+    if (tenancy != NULL) {
+        holding_prepare(tenancy->holding, work->index);
+    }
+}
+
+/* A cancel may arrive before the run has begun: it is repeated until the lane moves on. */
+static void press_cancel(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->mutex);
+    if (lane->jail != NULL) {
+        jail_cancel(lane->jail, OUTCOME_CANCELLED);
+    }
+    pthread_mutex_unlock(&lane->mutex);
+}
+
+void lanes_cancel(struct lanes *lanes, const struct agent_work *work)
+{
+    struct tenancy *tenancy = find_tenancy(lanes, work->lease);
+    struct lane *lane = tenancy == NULL ? NULL : find_lane(tenancy, work->lane);
+    if (lane == NULL || lane->work.index != work->index || lane->work.attempt != work->attempt) {
+        return; /* over already */
+    }
+    atomic_store(&lane->cancel, true);
+    lanes->restless = true;
+    press_cancel(lane);
+}
+
+static void stop_lane(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->mutex);
+    lane->stop = true;
+    pthread_cond_signal(&lane->woken);
+    pthread_mutex_unlock(&lane->mutex);
+}
+
+void lanes_end(struct lanes *lanes, uint64_t lease)
+{
+    struct tenancy *tenancy = find_tenancy(lanes, lease);
+    if (tenancy == NULL) {
+        return;
+    }
+    tenancy->ending = true;
+    lanes->restless = true;
+    for (struct list_link *link = tenancy->lanes.next; link != &tenancy->lanes;
+         link = link->next) {
+        stop_lane(LIST_ELEMENT(link, struct lane, link));
+    }
+    if (list_empty(&tenancy->lanes)) {
+        drop_tenancy(tenancy);
+    }
+}
+
+static bool tick_tenancy(struct lanes *lanes, struct tenancy *tenancy)
+{
+    bool restless = tenancy->ending;
+    for (struct list_link *link = tenancy->lanes.next; link != &tenancy->lanes;) {
+        struct lane *lane = LIST_ELEMENT(link, struct lane, link);
+        link = link->next;
+        if (atomic_load(&lane->ended)) {
+            collect_lane(lanes, lane);
+        } else if (atomic_load(&lane->cancel)) {
+            restless = true;
+            press_cancel(lane);
+        }
+    }
+    return restless;
+}
+
+void lanes_tick(struct lanes *lanes)
+{
+    bool restless = false;
+    for (struct list_link *link = lanes->tenancies.next; link != &lanes->tenancies;) {
+        struct tenancy *tenancy = LIST_ELEMENT(link, struct tenancy, link);
+        link = link->next;
+        restless = tick_tenancy(lanes, tenancy) || restless;
+        if (tenancy->ending && list_empty(&tenancy->lanes)) {
+            drop_tenancy(tenancy);
+        }
+    }
+    lanes->restless = restless;
+}
+
+bool lanes_restless(const struct lanes *lanes)
+{
+    return lanes->restless;
+}
+
+void lanes_destroy(struct lanes **self)
+{
+    struct lanes *lanes = *self;
+    if (lanes == NULL) {
+        return;
+    }
+    for (struct list_link *link = lanes->tenancies.next; link != &lanes->tenancies;
+         link = link->next) {
+        struct tenancy *tenancy = LIST_ELEMENT(link, struct tenancy, link);
+        tenancy->ending = true;
+        for (struct list_link *inner = tenancy->lanes.next; inner != &tenancy->lanes;
+             inner = inner->next) {
+            struct lane *lane = LIST_ELEMENT(inner, struct lane, link);
+            atomic_store(&lane->cancel, true);
+            stop_lane(lane);
+        }
+    }
+    while (!list_empty(&lanes->tenancies)) {
+        lanes_tick(lanes);
+        struct timespec pause = {.tv_nsec = 5000000};
+        (void)nanosleep(&pause, NULL); /* cut short is fine */
+    }
+    free(lanes);
+    *self = NULL;
+}

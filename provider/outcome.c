@@ -1,0 +1,156 @@
+#include "provider/outcome.h"
+
+#include "base/sha256.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { COPY_BYTES = 1 << 17 };
+
+static void kept_clear(struct kept *kept)
+{
+    if (kept->name != NULL && kept->fd >= 0) {
+        close(kept->fd);
+    }
+    free(kept->name);
+    free(kept->bytes);
+    *kept = (struct kept){.fd = -1};
+}
+
+struct outcome *outcome_create(const struct agent_work *work, const struct id128 *job)
+{
+    struct outcome *outcome = calloc(1, sizeof *outcome);
+    if (outcome != NULL) {
+        list_init(&outcome->link);
+        outcome->work = *work;
+        outcome->job = *job;
+    }
+    return outcome;
+}
+
+static void drop_kept(struct outcome *outcome)
+{
+    kept_clear(&outcome->standard_output);
+    kept_clear(&outcome->standard_error);
+    for (size_t i = 0; i < outcome->output_count; i++) {
+        kept_clear(&outcome->outputs[i]);
+    }
+    outcome->output_count = 0;
+}
+
+void outcome_destroy(struct outcome **self)
+{
+    if (*self != NULL) {
+        drop_kept(*self);
+        free(*self);
+        *self = NULL;
+    }
+}
+
+void outcome_fail(struct outcome *outcome, enum result_outcome result, const char *format, ...)
+{
+    char text[LIMIT_TEXT_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments); /* cut, never overrun */
+    va_end(arguments);
+    drop_kept(outcome);
+    outcome->result = result;
+    text_printable(text, strlen(text), outcome->detail, sizeof outcome->detail);
+}
+
+static bool read_some(int fd, uint8_t *bytes, size_t length, uint64_t offset, size_t *ret_got)
+{
+    ssize_t got;
+    do {
+        got = pread(fd, bytes, length, (off_t)offset);
+    } while (got < 0 && errno == EINTR);
+    if (got <= 0) { /* shorter than promised is an error too */
+        return false;
+    }
+    *ret_got = (size_t)got;
+    return true;
+}
+
+static bool write_all(int fd, const uint8_t *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t put = write(fd, bytes, length);
+        if (put < 0 && errno == EINTR) {
+            continue;
+        }
+        if (put < 0) {
+            return false;
+        }
+        bytes += put;
+        length -= (size_t)put;
+    }
+    return true;
+}
+
+static bool keep_in_memory(int fd, uint64_t size, struct kept *kept)
+{
+    kept->bytes = malloc((size_t)size);
+    if (kept->bytes == NULL) {
+        return false;
+    }
+    for (size_t done = 0; done < (size_t)size;) {
+        size_t got;
+        if (!read_some(fd, kept->bytes + done, (size_t)size - done, done, &got)) {
+            return false;
+        }
+        done += got;
+    }
+    kept->hash = sha256_of(kept->bytes, (size_t)size);
+    return true;
+}
+
+static bool keep_in_file(const char *spool, int fd, uint64_t size, struct kept *kept)
+{
+    kept->fd = open(spool, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    uint8_t *chunk = malloc(COPY_BYTES);
+    bool good = kept->fd >= 0 && chunk != NULL;
+    struct sha256 sum;
+    sha256_start(&sum);
+    for (uint64_t done = 0; good && done < size;) {
+        size_t got;
+        size_t ask = size - done < COPY_BYTES ? (size_t)(size - done) : COPY_BYTES;
+        good = read_some(fd, chunk, ask, done, &got) && write_all(kept->fd, chunk, got);
+        if (good) {
+            sha256_add(&sum, chunk, got);
+            done += got;
+        }
+    }
+    kept->hash = sha256_end(&sum);
+    free(chunk);
+    return good;
+}
+
+bool outcome_keep(const char *spool, const char *name, int fd, uint64_t size,
+                  struct kept *ret_kept, struct problem *ret_problem)
+{
+    struct kept kept = {.fd = -1, .size = size};
+    kept.name = strdup(name);
+    bool good = kept.name != NULL;
+    if (good && size == 0) {
+        kept.hash = sha256_of("", 0);
+    } else if (good && size <= OUTCOME_MEMORY_BYTES) {
+        good = keep_in_memory(fd, size, &kept);
+    } else if (good) {
+        good = keep_in_file(spool, fd, size, &kept);
+    }
+    if (!good) {
+        problem_set(ret_problem, "an output of %llu bytes could not be kept: %s",
+                    (unsigned long long)size, strerror(errno));
+        kept_clear(&kept);
+        return false;
+    }
+    *ret_kept = kept;
+    return true;
+}

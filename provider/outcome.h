@@ -1,0 +1,60 @@
+/* provider/outcome.h - what became of one subtask, with the bytes it left, until the broker has both.
+ *
+ * Outputs live in the jail's memory and must be out of it before its next run: each is copied once,
+ * hashed on the way, into memory when small, else into an unnamed file of the spool folder. */
+#ifndef BOURSE_PROVIDER_OUTCOME_H
+#define BOURSE_PROVIDER_OUTCOME_H
+
+#include "base/id.h"
+#include "base/list.h"
+#include "base/problem.h"
+#include "protocol/limits.h"
+#include "protocol/message.h"
+#include "provider/session.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { OUTCOME_MEMORY_BYTES = 256 << 10 }; /* larger outputs go to the spool folder */
+
+struct kept { /* one output; all zero when there is none */
+    char *name;
+    struct hash32 hash;
+    uint64_t size;
+    int fd;         /* -1: `bytes` */
+    uint8_t *bytes; /* NULL when the size is 0 */
+};
+
+struct outcome {
+    struct list_link link; /* in a queue */
+    struct agent_work work;
+    struct id128 job;
+    enum result_outcome result;
+    int64_t started_ms; /* wall clock */
+    int64_t busy_ns;
+    int64_t cpu_ns;
+    int64_t peak_memory_bytes;
+    bool ran;           /* exit_code and signal mean something */
+    int exit_code;
+    int signal;
+    char detail[LIMIT_TEXT_BYTES];
+    struct kept standard_output, standard_error;
+    struct kept outputs[LIMIT_OUTPUTS];
+    size_t output_count;
+};
+
+struct outcome *outcome_create(const struct agent_work *work, const struct id128 *job);
+void outcome_destroy(struct outcome **self);
+
+/* Ends as `result` with a line for people; what was kept is dropped. */
+__attribute__((format(printf, 3, 4))) void outcome_fail(struct outcome *outcome,
+                                                        enum result_outcome result,
+                                                        const char *format, ...);
+
+/* Copies `size` bytes of `fd` from offset 0 to `ret_kept`, which outcome_destroy frees. `name` is
+ * copied; `spool` is a folder of ours. False with the problem when they cannot be had. */
+bool outcome_keep(const char *spool, const char *name, int fd, uint64_t size,
+                  struct kept *ret_kept, struct problem *ret_problem);
+
+#endif

@@ -1,0 +1,72 @@
+/* provider/store.h - the agent's blobs: a content-addressed cache folder filled on demand.
+ *
+ * A blob is fetched once however many threads ask, and only bytes that hash to their name get in: by
+ * the fetcher when they arrive, by the store when it first opens a file of an earlier run. When the
+ * folder is over its cap, the files least recently used go, never one in use. Fetching happens on
+ * threads of the store, so that inputs of the next subtask arrive while one runs.
+ *
+ *     FOLDER/ab/abcdef...   64 hex digits; a name that ends in .part is being written
+ *
+ * Thread-safe. */
+#ifndef BOURSE_PROVIDER_STORE_H
+#define BOURSE_PROVIDER_STORE_H
+
+#include "base/id.h"
+#include "base/problem.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { STORE_THREADS_MAX = 8, STORE_WANTED_MAX = 65536 };
+
+enum store_status {
+    STORE_OK,
+    STORE_MISSING,   /* the broker does not have it, or not for us */
+    STORE_TOO_LARGE, /* above the caller's cap */
+    STORE_GIVEN_UP,  /* *give_up became true, or the store closes */
+    STORE_FAILED,    /* disk or connection: the problem says what */
+};
+
+/* Gets `hash` for `job` into `fd` (at most `cap` bytes) and verifies it. Called on the store's threads;
+ * `thread` is 0 .. threads - 1, so that each may keep a connection of its own. */
+typedef enum store_status store_fetch(void *context, size_t thread, const struct hash32 *hash,
+                                      const struct id128 *job, uint64_t cap, int fd,
+                                      uint64_t *ret_size, struct problem *ret_problem);
+
+struct store_config {
+    const char *folder;  /* private; made when absent */
+    uint64_t cap_bytes;  /* of files, those in use included: nothing is fetched over it */
+    size_t threads;      /* 1 .. STORE_THREADS_MAX */
+    store_fetch *fetch;
+    void *context;
+};
+
+struct store;
+bool store_open(const struct store_config *config, struct store **ret_store,
+                struct problem *ret_problem);
+/* Ends the threads after what they fetch now (the caller interrupts that); nothing may be taken. */
+void store_close(struct store **self);
+/* From now on every take and fetch that waits gives up. */
+void store_stop(struct store *store);
+
+/* A blob in use: it stays until store_release. */
+struct store_blob {
+    struct hash32 hash;
+    uint64_t size;
+    int fd; /* read-only, the taker's own */
+};
+/* Waits for the blob. `give_up` (may be NULL) ends the wait within a tenth of a second. Any status but
+ * OK leaves nothing to release. The hash of nothing is at hand without a fetch. */
+enum store_status store_take(struct store *store, const struct hash32 *hash,
+                             const struct id128 *job, uint64_t cap, const atomic_bool *give_up,
+                             struct store_blob *ret_blob, struct problem *ret_problem);
+void store_release(struct store *store, struct store_blob *blob);
+/* Asks for a blob without waiting; a hint, dropped when STORE_WANTED_MAX are wanted already. */
+void store_prefetch(struct store *store, const struct hash32 *hash, const struct id128 *job,
+                    uint64_t cap);
+/* Bytes of files at hand. */
+uint64_t store_size(struct store *store);
+
+#endif

@@ -1,0 +1,49 @@
+/* provider/transfer.h - blobs to and from the broker: fetching for the store, storing what subtasks left.
+ *
+ * An absent broker fails nothing: both sides try again until it is back, until the broker refuses, or
+ * until transfer_stop. Outcomes that wait are stored in groups, one call for all the small outputs of
+ * many subtasks of a job: a round trip and a sync cost more than the bytes. */
+#ifndef BOURSE_PROVIDER_TRANSFER_H
+#define BOURSE_PROVIDER_TRANSFER_H
+
+#include "base/id.h"
+#include "base/problem.h"
+#include "protocol/identity.h"
+#include "provider/outcome.h"
+#include "provider/store.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+    TRANSFER_FETCHERS = 2,
+    TRANSFER_STORERS = 2,
+    TRANSFER_GROUP = 32, /* outcomes stored in one call */
+};
+
+/* The outputs are durable at the broker, or the outcome says why not. Called on a storing thread;
+ * takes the outcome over. */
+typedef void transfer_done(void *context, struct outcome *outcome);
+
+struct transfer_config {
+    void *zmq;            /* a zmq context */
+    const char *endpoint; /* of the blob port; copied */
+    struct key32 server;
+    const struct identity *identity; /* borrowed */
+    transfer_done *done;
+    void *context;
+};
+
+struct transfer;
+bool transfer_open(const struct transfer_config *config, struct transfer **ret_transfer,
+                   struct problem *ret_problem);
+/* Interrupts what is under way; what waits is handed to `done` as it is. */
+void transfer_stop(struct transfer *transfer);
+void transfer_close(struct transfer **self);
+
+/* For store_config.fetch, with the transfer as its context and TRANSFER_FETCHERS threads. */
+store_fetch transfer_fetch;
+/* Stores what the outcome keeps, then calls `done`. Takes the outcome over. */
+void transfer_submit(struct transfer *transfer, struct outcome *outcome);
+
+#endif

@@ -6,6 +6,7 @@
 #include "runtime/files.h"
 #include "runtime/market.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -50,10 +50,7 @@ void holding_destroy(struct holding **self)
     if (holding == NULL) {
         return;
     }
-    if (holding->manifest != NULL) {
-        ProtobufCMessage *message = &holding->manifest->base;
-        codec_free(&message);
-    }
+    codec_manifest_free(&holding->manifest);
     images_release(holding->images, &holding->image);
     free(holding->prepares);
     pthread_cond_destroy(&holding->changed);

@@ -628,6 +628,8 @@ static void handle(struct agent_session *session, int64_t now_ns, struct dialogu
         break;
     case DIALOGUE_BROKEN:
         session_note(session, "the broker sent something wrong: %s", event->text);
+        session_act(session, &(struct agent_action){.type = AGENT_RECONNECT,
+                                                    .wait_ns = event->wait_ns});
         break;
     }
     codec_free(&event->body);
@@ -645,6 +647,11 @@ bool agent_session_outgoing(struct agent_session *session, const uint8_t **ret_m
                             size_t *ret_length)
 {
     return dialogue_outgoing(session->dialogue, ret_message, ret_length);
+}
+
+void agent_session_unsent(struct agent_session *session)
+{
+    dialogue_unsent(session->dialogue);
 }
 
 void agent_session_tick(struct agent_session *session, int64_t now_ns)

@@ -132,6 +132,8 @@ void agent_session_incoming(struct agent_session *session, int64_t now_ns, const
 /* The next message to send; borrowed until the next call. False: none. */
 bool agent_session_outgoing(struct agent_session *session, const uint8_t **ret_message,
                             size_t *ret_length);
+/* The connection could not take the last message: it comes again. */
+void agent_session_unsent(struct agent_session *session);
 /* Call at agent_session_next_deadline_ns or later. */
 void agent_session_tick(struct agent_session *session, int64_t now_ns);
 int64_t agent_session_next_deadline_ns(const struct agent_session *session);

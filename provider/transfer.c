@@ -323,6 +323,11 @@ void transfer_close(struct transfer **self)
         disconnect(&transfer->storers[i]);
         pthread_mutex_destroy(&transfer->storers[i].mutex);
     }
+    while (!list_empty(&transfer->queue)) { /* came after the threads had ended */
+        struct outcome *outcome = LIST_ELEMENT(transfer->queue.next, struct outcome, link);
+        list_remove(&outcome->link);
+        outcome_destroy(&outcome);
+    }
     pthread_cond_destroy(&transfer->arrived);
     pthread_mutex_destroy(&transfer->mutex);
     free(transfer);

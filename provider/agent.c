@@ -1,0 +1,533 @@
+#include "provider/agent.h"
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "provider/lanes.h"
+#include "provider/session.h"
+#include "provider/transfer.h"
+#include "runtime/clock.h"
+#include "runtime/link.h"
+#include "runtime/log.h"
+
+#include <zmq.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+enum { LOOP_MS_MOST = 1000, RESTLESS_MS = 100, MESSAGES_AT_ONCE = 64 };
+#define DRAIN_FINISH_NS (5 * NS_PER_S)  /* running work may end by itself */
+#define DRAIN_LEAVE_NS (9 * NS_PER_S)   /* then it is cancelled, and at this point we leave */
+#define DRAIN_ALONE_NS (2 * NS_PER_S)   /* no broker: nobody to deliver results to */
+
+struct reports { /* from other threads */
+    pthread_mutex_t mutex;
+    int event;
+    struct agent_work *left;
+    size_t left_count, left_capacity;
+    struct list_link done; /* outcomes */
+};
+
+struct agent {
+    const struct agent_setup *setup;
+    void *zmq;
+    struct link *link;
+    struct agent_session *session;
+    struct transfer *transfer;
+    struct store *store;
+    struct images *images;
+    struct lanes *lanes;
+    struct reports reports;
+    int64_t reconnect_ns;   /* INT64_MAX: connected, or trying */
+    int64_t drain_began_ns; /* 0: not draining */
+    bool cancelled_running;
+    bool blocked; /* a message waits until the connection takes it */
+    bool failed;
+    struct problem problem;
+};
+
+/* ---------------------------------------------------------------- reports of other threads */
+
+static void wake(struct reports *reports)
+{
+    uint64_t one = 1;
+    ssize_t written = write(reports->event, &one, sizeof one);
+    (void)written; /* a full counter wakes as well */
+}
+
+static void report_left(void *context, const struct agent_work *work)
+{
+    struct reports *reports = &((struct agent *)context)->reports;
+    pthread_mutex_lock(&reports->mutex);
+    if (reports->left_count == reports->left_capacity) {
+        size_t capacity = reports->left_capacity == 0 ? 64 : 2 * reports->left_capacity;
+        struct agent_work *grown = realloc(reports->left, capacity * sizeof *grown);
+        if (grown != NULL) {
+            reports->left = grown;
+            reports->left_capacity = capacity;
+        }
+    }
+    if (reports->left_count < reports->left_capacity) {
+        reports->left[reports->left_count++] = *work;
+    } /* else the outcome, soon after, frees the lane */
+    pthread_mutex_unlock(&reports->mutex);
+    wake(reports);
+}
+
+static void report_done(void *context, struct outcome *outcome)
+{
+    struct reports *reports = &((struct agent *)context)->reports;
+    pthread_mutex_lock(&reports->mutex);
+    list_append(&reports->done, &outcome->link);
+    pthread_mutex_unlock(&reports->mutex);
+    wake(reports);
+}
+
+static void report_ran(void *context, struct outcome *outcome)
+{
+    transfer_submit(((struct agent *)context)->transfer, outcome);
+}
+
+/* ---------------------------------------------------------------- outcomes as results */
+
+struct wire_outcome { /* what the Result points to */
+    Bourse__V1__Output standard_output, standard_error;
+    Bourse__V1__Output outputs[LIMIT_OUTPUTS];
+    Bourse__V1__Output *pointers[LIMIT_OUTPUTS];
+};
+
+static void output_to_wire(const struct kept *kept, Bourse__V1__Output *ret_output)
+{
+    bourse__v1__output__init(ret_output);
+    ret_output->name = kept->name;
+    ret_output->hash.len = sizeof kept->hash.bytes;
+    ret_output->hash.data = (uint8_t *)(uintptr_t)kept->hash.bytes;
+    ret_output->size = kept->size;
+}
+
+static void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *wire,
+                            Bourse__V1__Result *ret_result)
+{
+    bourse__v1__result__init(ret_result);
+    ret_result->outcome = outcome->result;
+    ret_result->started_ms = outcome->started_ms;
+    ret_result->busy_ns = outcome->busy_ns > 0 ? outcome->busy_ns : 0;
+    if (outcome->ran) {
+        ret_result->has_exit_code = outcome->signal == 0;
+        ret_result->exit_code = outcome->exit_code;
+        ret_result->has_signal = outcome->signal != 0;
+        ret_result->signal = outcome->signal;
+        ret_result->has_cpu_ns = outcome->cpu_ns > 0;
+        ret_result->cpu_ns = outcome->cpu_ns;
+        ret_result->has_peak_memory_bytes = outcome->peak_memory_bytes > 0;
+        ret_result->peak_memory_bytes = outcome->peak_memory_bytes;
+    }
+    if (outcome->standard_output.name != NULL && outcome->standard_output.size > 0) {
+        output_to_wire(&outcome->standard_output, &wire->standard_output);
+        ret_result->standard_output = &wire->standard_output;
+    }
+    if (outcome->standard_error.name != NULL && outcome->standard_error.size > 0) {
+        output_to_wire(&outcome->standard_error, &wire->standard_error);
+        ret_result->standard_error = &wire->standard_error;
+    }
+    for (size_t i = 0; i < outcome->output_count; i++) {
+        if (outcome->outputs[i].name != NULL) {
+            output_to_wire(&outcome->outputs[i], &wire->outputs[ret_result->n_outputs]);
+            wire->pointers[ret_result->n_outputs] = &wire->outputs[ret_result->n_outputs];
+            ret_result->n_outputs++;
+        }
+    }
+    ret_result->outputs = wire->pointers;
+    if (outcome->detail[0] != '\0') {
+        ret_result->detail = (char *)(uintptr_t)outcome->detail;
+    }
+}
+
+static void settle_outcome(struct agent *agent, int64_t now_ns, struct outcome *outcome)
+{
+    static struct wire_outcome wire; /* large, and only this thread settles */
+    Bourse__V1__Result facts;
+    outcome_to_wire(outcome, &wire, &facts);
+    enum agent_status status =
+        agent_session_finished(agent->session, now_ns, &outcome->work, &facts);
+    if (status == AGENT_BAD) { /* names of outputs can be long */
+        outcome_fail(outcome, OUTCOME_OUTPUT_LIMIT, "the result is too large to send");
+        outcome_to_wire(outcome, &wire, &facts);
+        status = agent_session_finished(agent->session, now_ns, &outcome->work, &facts);
+    }
+    log_debug("subtask %u, attempt %u: outcome %d%s%s", outcome->work.index, outcome->work.attempt,
+              (int)outcome->result, outcome->detail[0] == '\0' ? "" : ", ", outcome->detail);
+}
+
+static void take_reports(struct agent *agent, int64_t now_ns)
+{
+    struct reports *reports = &agent->reports;
+    uint64_t count;
+    ssize_t got = read(reports->event, &count, sizeof count);
+    (void)got; /* only to reset it */
+
+    pthread_mutex_lock(&reports->mutex);
+    for (size_t i = 0; i < reports->left_count; i++) {
+        (void)agent_session_left(agent->session, now_ns, &reports->left[i]); /* may be over */
+    }
+    reports->left_count = 0;
+    while (!list_empty(&reports->done)) {
+        struct outcome *outcome = LIST_ELEMENT(reports->done.next, struct outcome, link);
+        list_remove(&outcome->link);
+        pthread_mutex_unlock(&reports->mutex);
+        settle_outcome(agent, now_ns, outcome);
+        outcome_destroy(&outcome);
+        pthread_mutex_lock(&reports->mutex);
+    }
+    pthread_mutex_unlock(&reports->mutex);
+}
+
+/* ---------------------------------------------------------------- actions of the session */
+
+static void fail_start(struct agent *agent, int64_t now_ns, const struct agent_work *work)
+{
+    Bourse__V1__Result facts = BOURSE__V1__RESULT__INIT;
+    facts.outcome = OUTCOME_JAIL_FAILED;
+    facts.started_ms = clock_wall_ns() / NS_PER_MS;
+    facts.detail = (char *)(uintptr_t)"the provider is out of memory or threads";
+    (void)agent_session_finished(agent->session, now_ns, work, &facts);
+}
+
+static void note_lease(const struct agent_grant *grant)
+{
+    char job[9];
+    text_hex(grant->job.bytes, 4, job);
+    log_info("lease %llu: %u slots for job %s", (unsigned long long)grant->lease, grant->slots,
+             job);
+}
+
+static void act(struct agent *agent, int64_t now_ns, const struct agent_action *action)
+{
+    switch (action->type) {
+    case AGENT_LEASE_BEGIN:
+        note_lease(&action->grant);
+        if (!lanes_begin(agent->lanes, &action->grant)) {
+            log_error("out of memory: a lease cannot be served");
+        }
+        break;
+    case AGENT_LEASE_END:
+        log_info("lease %llu ended", (unsigned long long)action->work.lease);
+        lanes_end(agent->lanes, action->work.lease);
+        break;
+    case AGENT_PREPARE:
+        lanes_prepare(agent->lanes, &action->work);
+        break;
+    case AGENT_START:
+        if (!lanes_start(agent->lanes, &action->work)) {
+            fail_start(agent, now_ns, &action->work);
+        }
+        break;
+    case AGENT_CANCEL:
+        lanes_cancel(agent->lanes, &action->work);
+        break;
+    case AGENT_RECONNECT:
+        log_warning("the broker is silent; trying again");
+        agent->reconnect_ns = now_ns + action->wait_ns;
+        break;
+    case AGENT_READY:
+        log_info("connected; offering %u slots of %s", agent->setup->offer->device.slots,
+                 agent->setup->offer->device.instrument);
+        break;
+    case AGENT_NOTE:
+        log_warning("%s", action->text);
+        break;
+    }
+}
+
+static void stop_with(struct agent *agent, const char *what)
+{
+    agent->failed = true;
+    problem_set(&agent->problem, "%s", what);
+}
+
+static void carry_out(struct agent *agent, int64_t now_ns)
+{
+    struct agent_action action;
+    const uint8_t *message;
+    size_t length;
+    while (agent_session_action(agent->session, &action)) {
+        act(agent, now_ns, &action);
+    }
+    agent->blocked = false;
+    while (agent->reconnect_ns == INT64_MAX && !agent->blocked &&
+           agent_session_outgoing(agent->session, &message, &length)) {
+        if (!link_send(agent->link, message, length)) {
+            agent_session_unsent(agent->session);
+            agent->blocked = true; /* not connected, or full: the poll tells when to try again */
+        }
+    }
+    if (agent_session_counts(agent->session).out_of_memory) {
+        stop_with(agent, "out of memory");
+    }
+}
+
+/* ---------------------------------------------------------------- the loop */
+
+static void reconnect(struct agent *agent, int64_t now_ns)
+{
+    struct problem problem = {""};
+    agent->reconnect_ns = INT64_MAX;
+    if (link_reopen(agent->link, &problem)) {
+        agent_session_connected(agent->session, now_ns, entropy_u64());
+    } else {
+        log_error("%s", problem.text);
+        agent->reconnect_ns = now_ns + NS_PER_S;
+    }
+}
+
+static void hear_broker(struct agent *agent)
+{
+    for (int i = 0; i < MESSAGES_AT_ONCE && agent->reconnect_ns == INT64_MAX; i++) {
+        const uint8_t *message;
+        size_t length;
+        if (link_receive(agent->link, 0, &message, &length) != 1) {
+            return;
+        }
+        agent_session_incoming(agent->session, clock_monotonic_ns(), message, length);
+    }
+}
+
+static void hear_signal(struct agent *agent, int64_t now_ns)
+{
+    struct signalfd_siginfo signal;
+    if (read(agent->setup->signals, &signal, sizeof signal) != (ssize_t)sizeof signal) {
+        return;
+    }
+    if (signal.ssi_signo == SIGHUP) {
+        log_info("SIGHUP does nothing here: restart to read the config again");
+        return;
+    }
+    if (agent->drain_began_ns == 0) {
+        log_info("leaving: no new work, waiting for what runs");
+        agent->drain_began_ns = now_ns;
+        agent_session_drain(agent->session, now_ns, false);
+    } else if (!agent->cancelled_running) {
+        agent->cancelled_running = true;
+        agent_session_drain(agent->session, now_ns, true);
+    }
+}
+
+/* True when it is time to go. */
+static bool drain(struct agent *agent, int64_t now_ns)
+{
+    if (agent->drain_began_ns == 0) {
+        return false;
+    }
+    int64_t waited_ns = now_ns - agent->drain_began_ns;
+    struct agent_counts counts = agent_session_counts(agent->session);
+    if (!agent->cancelled_running && waited_ns >= DRAIN_FINISH_NS) {
+        agent->cancelled_running = true;
+        agent_session_drain(agent->session, now_ns, true);
+    }
+    bool alone = !counts.ready && counts.running == 0 && waited_ns >= DRAIN_ALONE_NS;
+    return agent_session_drained(agent->session) || alone || waited_ns >= DRAIN_LEAVE_NS;
+}
+
+static int wait_ms(const struct agent *agent, int64_t now_ns)
+{
+    int64_t until_ns = agent_session_next_deadline_ns(agent->session);
+    if (agent->reconnect_ns < until_ns) {
+        until_ns = agent->reconnect_ns;
+    }
+    int64_t ms = until_ns <= now_ns ? 0 : (until_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
+    int most = lanes_restless(agent->lanes) || agent->drain_began_ns != 0 ? RESTLESS_MS
+                                                                          : LOOP_MS_MOST;
+    return ms < most ? (int)ms : most;
+}
+
+static void loop(struct agent *agent)
+{
+    reconnect(agent, clock_monotonic_ns());
+    for (;;) {
+        int64_t now_ns = clock_monotonic_ns();
+        if (now_ns >= agent->reconnect_ns) {
+            reconnect(agent, now_ns);
+        }
+        if (now_ns >= agent_session_next_deadline_ns(agent->session) &&
+            agent->reconnect_ns == INT64_MAX) {
+            agent_session_tick(agent->session, now_ns);
+        }
+        carry_out(agent, now_ns);
+        if (agent->failed || drain(agent, now_ns)) {
+            return;
+        }
+        zmq_pollitem_t items[] = {
+            {.socket = link_socket(agent->link),
+             .events = (short)(agent->blocked ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN)},
+            {.fd = agent->reports.event, .events = ZMQ_POLLIN},
+            {.fd = agent->setup->signals, .events = ZMQ_POLLIN},
+        };
+        if (zmq_poll(items, 3, wait_ms(agent, now_ns)) < 0 && errno != EINTR) {
+            stop_with(agent, "the connection cannot be waited for");
+            return;
+        }
+        now_ns = clock_monotonic_ns();
+        hear_broker(agent);
+        if ((items[1].revents & ZMQ_POLLIN) != 0) {
+            take_reports(agent, now_ns);
+        }
+        if ((items[2].revents & ZMQ_POLLIN) != 0) {
+            hear_signal(agent, now_ns);
+        }
+        lanes_tick(agent->lanes);
+    }
+}
+
+/* ---------------------------------------------------------------- start and end */
+
+static bool open_session(struct agent *agent, struct problem *problem)
+{
+    const struct agent_setup *setup = agent->setup;
+    struct agent_session_config config = {
+        .identity = setup->identity,
+        .program = "bourse-provider " BOURSE_VERSION,
+        .cluster = setup->market->cluster,
+    };
+    entropy_bytes(config.dice.bytes, sizeof config.dice.bytes);
+    agent->session = agent_session_create(&config);
+    if (agent->session == NULL) {
+        problem_set(problem, "out of memory");
+        return false;
+    }
+    if (agent_session_offer(agent->session, clock_monotonic_ns(), &setup->offer->device, 1,
+                            &setup->offer->ask, 1) != AGENT_OK) {
+        problem_set(problem, "the offer does not fit a message");
+        return false;
+    }
+    return link_open(agent->zmq, setup->market->control, &setup->market->server, setup->identity,
+                     LIMIT_MESSAGE_BYTES, &agent->link, problem);
+}
+
+static bool open_blobs(struct agent *agent, struct problem *problem)
+{
+    const struct agent_setup *setup = agent->setup;
+    char cache[CONFIG_PATH_SIZE + 16];
+    char images[CONFIG_PATH_SIZE + 16];
+    (void)snprintf(cache, sizeof cache, "%s/cache", setup->config->folder);
+    (void)snprintf(images, sizeof images, "%s/images", setup->config->folder);
+    struct transfer_config transfer = {
+        .zmq = agent->zmq,
+        .endpoint = setup->market->blobs,
+        .server = setup->market->server,
+        .identity = setup->identity,
+        .done = report_done,
+        .context = agent,
+    };
+    if (!transfer_open(&transfer, &agent->transfer, problem)) {
+        return false;
+    }
+    struct store_config store = {
+        .folder = cache,
+        .cap_bytes = setup->config->cache_bytes,
+        .threads = TRANSFER_FETCHERS,
+        .fetch = transfer_fetch,
+        .context = agent->transfer,
+    };
+    struct images_config unpacked = {
+        .folder = images,
+        .cap_bytes = setup->config->cache_bytes,
+        .launcher = setup->launcher,
+        .worker_path = setup->worker_path,
+        .cgroups = setup->cgroups,
+    };
+    return store_open(&store, &agent->store, problem) &&
+           images_open(&unpacked, &agent->images, problem);
+}
+
+static bool open_lanes(struct agent *agent, struct problem *problem)
+{
+    const struct agent_setup *setup = agent->setup;
+    struct lanes_config lanes = {
+        .launcher = setup->launcher,
+        .cgroups = setup->cgroups,
+        .worker_path = setup->worker_path,
+        .config = setup->config,
+        .offer = setup->offer,
+        .machine = setup->machine,
+        .cpu_enforced = setup->isolation->cpu_enforced,
+        .store = agent->store,
+        .images = agent->images,
+        .left = report_left,
+        .done = report_ran,
+        .context = agent,
+    };
+    agent->lanes = lanes_create(&lanes);
+    if (agent->lanes == NULL) {
+        problem_set(problem, "out of memory");
+    }
+    return agent->lanes != NULL;
+}
+
+static void leave(struct agent *agent)
+{
+    if (agent->session != NULL && agent->link != NULL) {
+        agent_session_goodbye(agent->session, clock_monotonic_ns(), "the agent ends");
+        carry_out(agent, clock_monotonic_ns());
+    }
+}
+
+static void close_all(struct agent *agent)
+{
+    leave(agent);
+    if (agent->transfer != NULL) {
+        transfer_stop(agent->transfer);
+    }
+    if (agent->store != NULL) {
+        store_stop(agent->store);
+    }
+    lanes_destroy(&agent->lanes);
+    store_close(&agent->store);
+    images_close(&agent->images);
+    transfer_close(&agent->transfer);
+    link_close(&agent->link);
+    agent_session_destroy(&agent->session);
+    while (!list_empty(&agent->reports.done)) {
+        struct outcome *outcome = LIST_ELEMENT(agent->reports.done.next, struct outcome, link);
+        list_remove(&outcome->link);
+        outcome_destroy(&outcome);
+    }
+    free(agent->reports.left);
+    if (agent->reports.event >= 0) {
+        close(agent->reports.event);
+    }
+    pthread_mutex_destroy(&agent->reports.mutex);
+    if (agent->zmq != NULL) {
+        zmq_ctx_term(agent->zmq);
+    }
+}
+
+bool agent_run(const struct agent_setup *setup, struct problem *ret_problem)
+{
+    struct agent agent = {.setup = setup, .reconnect_ns = INT64_MAX};
+    list_init(&agent.reports.done);
+    pthread_mutex_init(&agent.reports.mutex, NULL);
+    agent.reports.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    agent.zmq = zmq_ctx_new();
+    bool good = agent.reports.event >= 0 && agent.zmq != NULL;
+    if (!good) {
+        problem_set(ret_problem, "cannot start: %s", strerror(errno));
+    }
+    good = good && open_session(&agent, ret_problem) && open_blobs(&agent, ret_problem) &&
+           open_lanes(&agent, ret_problem);
+    if (good) {
+        loop(&agent);
+        good = !agent.failed;
+        if (agent.failed) {
+            *ret_problem = agent.problem;
+        }
+    }
+    close_all(&agent);
+    return good;
+}

@@ -1,0 +1,36 @@
+/* provider/agent.h - the running agent: connects, offers, and carries out what its session decides.
+ *
+ * One loop on the caller's thread owns the session and the connection; lanes and transfers report to it
+ * through a queue and an eventfd. */
+#ifndef BOURSE_PROVIDER_AGENT_H
+#define BOURSE_PROVIDER_AGENT_H
+
+#include "provider/cgroup.h"
+#include "provider/config.h"
+#include "provider/discover.h"
+#include "provider/isolation.h"
+#include "provider/launcher.h"
+#include "provider/policy.h"
+#include "runtime/market.h"
+
+#include <stdbool.h>
+
+struct agent_setup { /* all borrowed */
+    const struct config *config;
+    const struct market *market;
+    const struct identity *identity;
+    const struct machine *machine;
+    const struct isolation *isolation;
+    const struct offer *offer;
+    struct launcher *launcher;
+    struct cgroups *cgroups; /* NULL: none */
+    const char *worker_path;
+    int signals;             /* of process_signals */
+};
+
+/* Runs until SIGINT or SIGTERM: then asks are cancelled, work may end for a few seconds, what is left is
+ * cancelled, results are delivered, and every jail is gone. False with the problem when it could not start
+ * or had to stop. */
+bool agent_run(const struct agent_setup *setup, struct problem *ret_problem);
+
+#endif

@@ -1,0 +1,218 @@
+#include "provider/join.h"
+
+#include "base/checked.h"
+#include "formats/yaml.h"
+#include "protocol/dialogue.h"
+#include "protocol/limits.h"
+#include "runtime/clock.h"
+#include "runtime/files.h"
+#include "runtime/link.h"
+#include "runtime/market.h"
+
+#include <zmq.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 4096, POLL_MS = 50, PENDING = 4, PENDING_BYTES = 65536 };
+#define ANSWER_WITHIN_NS (15 * NS_PER_S)
+
+static bool path_in(const char *folder, const char *name, char ret_path[PATH_BYTES],
+                    struct problem *problem)
+{
+    int written = snprintf(ret_path, PATH_BYTES, "%s/%s", folder, name);
+    if (written < 0 || written >= PATH_BYTES) {
+        problem_set(problem, "the name of the folder is too long");
+        return false;
+    }
+    return true;
+}
+
+static bool own_key(const char *folder, struct identity **ret_identity, struct problem *problem)
+{
+    char path[PATH_BYTES];
+    if (!private_folder(folder, true, problem) ||
+        !path_in(folder, MARKET_PROVIDER_KEY, path, problem)) {
+        return false;
+    }
+    return access(path, F_OK) == 0 ? keyfile_load(path, ret_identity, problem)
+                                   : keyfile_create(path, ret_identity, problem);
+}
+
+/* The config that a newcomer would write; never over one that stands. */
+static bool first_config(const char *folder, const char *name, struct problem *problem)
+{
+    char path[PATH_BYTES];
+    char quoted[512];
+    char line[600] = "# name: attic            # how lists call this machine\n";
+    char text[2048];
+    if (!path_in(folder, MARKET_PROVIDER_CONFIG, path, problem)) {
+        return false;
+    }
+    if (access(path, F_OK) == 0) {
+        return true;
+    }
+    if (name != NULL) {
+        if (!yaml_quote(name, quoted, sizeof quoted)) {
+            problem_set(problem, "the name is no text");
+            return false;
+        }
+        (void)snprintf(line, sizeof line, "name: %s\n", quoted);
+    }
+    int length = snprintf(text, sizeof text,
+                          "# What this machine offers; docs/provider.md explains every key.\n"
+                          "market: %s\n"
+                          "%s"
+                          "price: 0.10              # credits per slot-hour; 0 gives it away\n"
+                          "# slots: 4               # cores to offer; default all\n"
+                          "# programs: [xz, gzip]   # what jobs may run; default common tools\n",
+                          MARKET_FILE, line);
+    return file_write(path, text, (size_t)length, 0600, problem);
+}
+
+struct joining {
+    struct dialogue *dialogue;
+    struct link *link;
+    struct id128 request;
+    bool asked;
+    enum join_status status;
+    bool settled;
+};
+
+static void settle(struct joining *joining, enum join_status status)
+{
+    joining->status = status;
+    joining->settled = true;
+}
+
+static void ask(struct joining *joining, const struct invitation *invitation,
+                const struct identity *identity, const char *name)
+{
+    Bourse__V1__Join body = BOURSE__V1__JOIN__INIT;
+    struct key32 account = *identity_key(identity);
+    struct id128 token = invitation->token;
+    body.account.data = account.bytes;
+    body.account.len = sizeof account.bytes;
+    body.token.data = token.bytes;
+    body.token.len = sizeof token.bytes;
+    body.name = (char *)(uintptr_t)name;
+    joining->request = entropy_id();
+    joining->asked = dialogue_request(joining->dialogue, clock_monotonic_ns(), MESSAGE_JOIN,
+                                      &joining->request, &body.base) == DIALOGUE_OK;
+}
+
+static bool is_provider(const Bourse__V1__Welcome *welcome)
+{
+    return welcome->has_account && welcome->has_roles && (welcome->roles & ROLE_PROVIDER) != 0;
+}
+
+static void handle(struct joining *joining, const struct invitation *invitation,
+                   const struct identity *identity, const char *name,
+                   struct dialogue_event *event, struct problem *problem)
+{
+    if (event->type == DIALOGUE_READY && is_provider(event->welcome)) {
+        settle(joining, JOIN_OK); /* an earlier try had come through */
+    } else if (event->type == DIALOGUE_READY && !joining->asked) {
+        struct id128 cluster = codec_id(event->welcome->cluster);
+        if (!id128_equal(&cluster, &invitation->market.cluster)) {
+            problem_set(problem, "the broker there runs another market than the invitation's");
+            settle(joining, JOIN_REFUSED);
+        } else {
+            ask(joining, invitation, identity, name);
+        }
+    } else if (event->type == DIALOGUE_ACCEPTED && id128_equal(&event->id, &joining->request)) {
+        settle(joining, JOIN_OK);
+    } else if (event->type == DIALOGUE_REJECTED && id128_equal(&event->id, &joining->request)) {
+        problem_set(problem, "%s", event->text);
+        settle(joining, JOIN_REFUSED);
+    } else if (event->type == DIALOGUE_BROKEN) {
+        problem_set(problem, "the broker sent something wrong: %s", event->text);
+        settle(joining, JOIN_UNREACHABLE);
+    }
+    codec_free(&event->body);
+}
+
+static void converse(struct joining *joining, const struct invitation *invitation,
+                     const struct identity *identity, const char *name, struct problem *problem)
+{
+    int64_t until_ns = clock_monotonic_ns() + ANSWER_WITHIN_NS;
+    dialogue_connected(joining->dialogue, clock_monotonic_ns(), entropy_u64());
+    while (!joining->settled && clock_monotonic_ns() < until_ns) {
+        struct dialogue_event event = {.type = DIALOGUE_NOTHING};
+        const uint8_t *message;
+        size_t length;
+        while (dialogue_outgoing(joining->dialogue, &message, &length)) {
+            if (!link_send(joining->link, message, length)) {
+                dialogue_unsent(joining->dialogue);
+                break;
+            }
+        }
+        if (link_receive(joining->link, POLL_MS, &message, &length) == 1) {
+            dialogue_incoming(joining->dialogue, clock_monotonic_ns(), message, length, &event);
+            handle(joining, invitation, identity, name, &event, problem);
+        }
+    }
+    if (joining->settled) {
+        const uint8_t *message;
+        size_t length;
+        (void)dialogue_goodbye(joining->dialogue, clock_monotonic_ns(), "joined");
+        while (dialogue_outgoing(joining->dialogue, &message, &length) &&
+               link_send(joining->link, message, length)) {
+        }
+    }
+}
+
+static enum join_status redeem(const struct invitation *invitation,
+                               const struct identity *identity, const char *name,
+                               struct problem *problem)
+{
+    struct dialogue_config config = {.identity = identity,
+                                     .role = SESSION_PROVIDER,
+                                     .program = "bourse-provider " BOURSE_VERSION,
+                                     .pending_max = PENDING,
+                                     .pending_bytes_max = PENDING_BYTES};
+    struct joining joining = {.status = JOIN_UNREACHABLE};
+    void *zmq = zmq_ctx_new();
+    problem_set(problem, "no answer from %s within 15 s", invitation->market.control);
+    joining.dialogue = dialogue_create(&config);
+    if (zmq != NULL && joining.dialogue != NULL &&
+        link_open(zmq, invitation->market.control, &invitation->market.server, identity,
+                  LIMIT_MESSAGE_BYTES, &joining.link, problem)) {
+        converse(&joining, invitation, identity, name, problem);
+    }
+    link_close(&joining.link);
+    dialogue_destroy(&joining.dialogue);
+    if (zmq != NULL) {
+        zmq_ctx_term(zmq);
+    }
+    return joining.status;
+}
+
+enum join_status join_market(const char *text, const char *folder, const char *name,
+                             struct problem *ret_problem)
+{
+    struct invitation invitation;
+    struct identity *identity = NULL;
+    char path[PATH_BYTES];
+    if (!invitation_read(text, &invitation, ret_problem)) {
+        return JOIN_BAD_INVITATION;
+    }
+    if (invitation.expires_ms < clock_wall_ns() / NS_PER_MS) {
+        problem_set(ret_problem, "the invitation has expired; ask for a new one");
+        return JOIN_BAD_INVITATION;
+    }
+    if (!own_key(folder, &identity, ret_problem)) {
+        return JOIN_FILES;
+    }
+    enum join_status status = redeem(&invitation, identity, name, ret_problem);
+    if (status == JOIN_OK && (!path_in(folder, MARKET_FILE, path, ret_problem) ||
+                              !market_write(path, &invitation.market, ret_problem) ||
+                              !first_config(folder, name, ret_problem))) {
+        status = JOIN_FILES;
+    }
+    identity_destroy(&identity);
+    return status;
+}

@@ -1,0 +1,16 @@
+/* provider/join.h - `bourse-provider join INVITE`: a key, a seat in the market, and the files that `run`
+ * then reads. Safe to repeat: an account that stands is an answer, not a failure. */
+#ifndef BOURSE_PROVIDER_JOIN_H
+#define BOURSE_PROVIDER_JOIN_H
+
+#include "base/problem.h"
+
+#include <stdbool.h>
+
+enum join_status { JOIN_OK, JOIN_BAD_INVITATION, JOIN_FILES, JOIN_UNREACHABLE, JOIN_REFUSED };
+
+/* `folder` is absolute; made when absent. `name` may be NULL. */
+enum join_status join_market(const char *invitation, const char *folder, const char *name,
+                             struct problem *ret_problem);
+
+#endif

@@ -1,0 +1,172 @@
+#include "provider/report.h"
+
+#include "base/text.h"
+#include "formats/units.h"
+
+#include <jansson.h>
+
+#include <string.h>
+
+enum { REPORT_VERSION = 1 };
+
+/* ---------------------------------------------------------------- for people */
+
+static const char *yes(bool fact)
+{
+    return fact ? "yes" : "no";
+}
+
+static void print_size(FILE *out, const char *label, uint64_t bytes)
+{
+    char text[UNITS_TEXT_SIZE];
+    units_bytes_short((int64_t)bytes, text);
+    fprintf(out, "  %-12s %s\n", label, text);
+}
+
+static void print_programs(FILE *out, const struct config *config)
+{
+    size_t column = 0;
+    fprintf(out, "  %-12s", "programs");
+    for (size_t i = 0; i < config->program_count; i++) {
+        size_t width = strlen(config->programs[i].name) + 1;
+        if (column + width > 64) {
+            fprintf(out, "\n  %-12s", "");
+            column = 0;
+        }
+        fprintf(out, " %s", config->programs[i].name);
+        column += width;
+    }
+    fprintf(out, "%s\n", config->program_count == 0 ? " none; jobs with an image only" : "");
+}
+
+static void print_offer(FILE *out, const struct setup *setup, const struct offer *offer)
+{
+    char money[UNITS_TEXT_SIZE];
+    units_money_text(offer->ask.price_micro, money);
+    fprintf(out, "Would be offered\n");
+    fprintf(out, "  %-12s %s\n", "name", setup->config.name);
+    fprintf(out, "  %-12s %s\n", "instrument", offer->device.instrument);
+    fprintf(out, "  %-12s %s\n", "model", setup->machine.model);
+    fprintf(out, "  %-12s %u\n", "slots", offer->device.slots);
+    fprintf(out, "  %-12s %s credits per slot-hour%s\n", "price", money,
+            offer->ask.price_micro == 0 ? " (a donation)" : "");
+    print_size(out, "memory", offer->memory_bytes);
+    print_size(out, "disk", offer->disk_bytes);
+    fprintf(out, "  %-12s %lld Gflop/s measured on one core\n", "speed",
+            (long long)(setup->profile.mflops / 1000));
+    print_size(out, "bandwidth", (uint64_t)setup->profile.bandwidth_bytes);
+    print_programs(out, &setup->config);
+}
+
+static void print_machine(FILE *out, const struct machine *machine)
+{
+    fprintf(out, "Machine\n");
+    fprintf(out, "  %-12s %u cores, %u threads, %u packages, %u memory nodes\n", "found",
+            machine->cores, machine->threads, machine->packages, machine->numa_nodes);
+    print_size(out, "memory", machine->memory_bytes);
+    print_size(out, "cache", machine->cache_bytes);
+}
+
+static void print_isolation(FILE *out, const struct setup *setup)
+{
+    const struct isolation *isolation = &setup->isolation;
+    fprintf(out, "Isolation\n");
+    fprintf(out, "  %-12s %d%s\n", "level", isolation->level,
+            isolation->level == 0 ? " (no jobs are run)" : "");
+    fprintf(out, "  %-12s namespaces %s, seccomp %s, Landlock ABI %d\n", "walls",
+            yes(isolation->namespaces), yes(isolation->seccomp), isolation->landlock_abi);
+    fprintf(out, "  %-12s version %d; memory %s, processes %s, CPU %s\n", "cgroup",
+            isolation->cgroup_version, yes(isolation->memory_enforced),
+            yes(isolation->processes_enforced), yes(isolation->cpu_enforced));
+    if (setup->no_cgroups[0] != '\0') {
+        fprintf(out, "  %-12s no control groups: %s\n", "", setup->no_cgroups);
+    }
+    for (size_t i = 0; i < isolation->warning_count; i++) {
+        fprintf(out, "  %-12s %s\n", "warning", isolation->warnings[i]);
+    }
+}
+
+void report_text(FILE *out, const struct setup *setup, const struct offer *offer,
+                 const char *refusal)
+{
+    if (offer != NULL) {
+        print_offer(out, setup, offer);
+    } else {
+        fprintf(out, "Nothing would be offered\n  %s\n", refusal);
+    }
+    print_machine(out, &setup->machine);
+    print_isolation(out, setup);
+}
+
+/* ---------------------------------------------------------------- for programs */
+
+static json_t *attribute_json(const struct attribute *attribute)
+{
+    return attribute->is_text
+               ? json_pack("{s:s, s:s}", "name", attribute->name, "text", attribute->text)
+               : json_pack("{s:s, s:I}", "name", attribute->name, "number",
+                           (json_int_t)attribute->number);
+}
+
+static json_t *offer_json(const struct offer *offer)
+{
+    if (offer == NULL) {
+        return json_null();
+    }
+    char device[33];
+    text_hex(offer->device.device.bytes, sizeof offer->device.device.bytes, device);
+    json_t *attributes = json_array();
+    for (size_t i = 0; i < offer->device.attribute_count; i++) {
+        (void)json_array_append_new(attributes, attribute_json(&offer->attributes[i]));
+    }
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "device", device, "instrument",
+                     offer->device.instrument, "slots", (json_int_t)offer->device.slots,
+                     "price_micro", (json_int_t)offer->ask.price_micro, "memory_bytes",
+                     (json_int_t)offer->memory_bytes, "disk_bytes", (json_int_t)offer->disk_bytes,
+                     "processes", (json_int_t)offer->processes, "attributes", attributes);
+}
+
+static json_t *machine_json(const struct machine *machine)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "model", machine->model,
+                     "vendor", machine->vendor, "arch", machine->arch, "instrument",
+                     machine->instrument, "packages", (json_int_t)machine->packages, "cores",
+                     (json_int_t)machine->cores, "threads", (json_int_t)machine->threads,
+                     "numa_nodes", (json_int_t)machine->numa_nodes, "memory_bytes",
+                     (json_int_t)machine->memory_bytes, "cache_bytes",
+                     (json_int_t)machine->cache_bytes);
+}
+
+static json_t *isolation_json(const struct setup *setup)
+{
+    const struct isolation *isolation = &setup->isolation;
+    json_t *warnings = json_array();
+    for (size_t i = 0; i < isolation->warning_count; i++) {
+        (void)json_array_append_new(warnings, json_string(isolation->warnings[i]));
+    }
+    return json_pack("{s:i, s:s, s:b, s:b, s:i, s:i, s:b, s:b, s:b, s:s, s:o}", "level",
+                     isolation->level, "refusal", isolation->refusal, "namespaces",
+                     (int)isolation->namespaces, "seccomp", (int)isolation->seccomp, "landlock_abi",
+                     isolation->landlock_abi, "cgroup_version", isolation->cgroup_version,
+                     "memory_enforced", (int)isolation->memory_enforced, "processes_enforced",
+                     (int)isolation->processes_enforced, "cpu_enforced",
+                     (int)isolation->cpu_enforced, "no_cgroups", setup->no_cgroups, "warnings",
+                     warnings);
+}
+
+bool report_json(FILE *out, const struct setup *setup, const struct offer *offer,
+                 const char *refusal)
+{
+    json_t *root = json_pack(
+        "{s:i, s:s, s:o, s:s, s:o, s:o, s:{s:I, s:I}}", "version", REPORT_VERSION, "name",
+        setup->config.name, "offer", offer_json(offer), "refusal", offer == NULL ? refusal : "",
+        "machine", machine_json(&setup->machine), "isolation", isolation_json(setup), "profile",
+        "mflops", (json_int_t)setup->profile.mflops, "bandwidth_bytes",
+        (json_int_t)setup->profile.bandwidth_bytes);
+    bool good = root != NULL && json_dumpf(root, out, JSON_COMPACT) == 0;
+    if (good) {
+        fputc('\n', out);
+    }
+    json_decref(root);
+    return good;
+}

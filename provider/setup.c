@@ -1,0 +1,339 @@
+#include "provider/setup.h"
+
+#include "base/sha256.h"
+#include "base/text.h"
+#include "provider/jail.h"
+#include "provider/privilege.h"
+#include "provider/session.h"
+#include "runtime/files.h"
+#include "runtime/log.h"
+#include "runtime/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SYSTEM_FOLDER "/var/lib/bourse-provider"
+#define WORKER_PROGRAM "bourse-worker"
+
+/* ---------------------------------------------------------------- folders */
+
+bool setup_default_folder(char *ret_path, size_t capacity)
+{
+    const char *data = getenv("XDG_DATA_HOME");
+    const char *home = getenv("HOME");
+    int written;
+    if (geteuid() == 0) {
+        written = snprintf(ret_path, capacity, "%s", SYSTEM_FOLDER);
+    } else if (data != NULL && data[0] == '/') {
+        written = snprintf(ret_path, capacity, "%s/bourse-provider", data);
+    } else if (home != NULL && home[0] == '/') {
+        written = snprintf(ret_path, capacity, "%s/.local/share/bourse-provider", home);
+    } else {
+        written = snprintf(ret_path, capacity, "%s", SYSTEM_FOLDER); /* a service user */
+    }
+    return written > 0 && (size_t)written < capacity;
+}
+
+static bool absolute(const char *path, char *ret_path, size_t capacity, struct problem *problem)
+{
+    char here[PATH_MAX] = "";
+    if (path[0] != '/' && getcwd(here, sizeof here) == NULL) {
+        problem_set(problem, "the current folder has no name: %s", strerror(errno));
+        return false;
+    }
+    int written = path[0] == '/' ? snprintf(ret_path, capacity, "%s", path)
+                                 : snprintf(ret_path, capacity, "%s/%s", here, path);
+    if (written < 0 || (size_t)written >= capacity) {
+        problem_set(problem, "the path %.64s... is too long", path);
+        return false;
+    }
+    return true;
+}
+
+static bool choose_folder(const struct setup_options *options, char *ret_path, size_t capacity,
+                          struct problem *problem)
+{
+    char path[CONFIG_PATH_SIZE];
+    int written = 0;
+    if (options->folder != NULL) {
+        written = snprintf(path, sizeof path, "%s", options->folder);
+    } else if (options->market != NULL) {
+        written = snprintf(path, sizeof path, "%s/%s", options->market, MARKET_PROVIDER);
+    } else if (options->config_file != NULL) {
+        const char *slash = strrchr(options->config_file, '/');
+        int length = slash == NULL ? 1 : (int)(slash - options->config_file);
+        written = snprintf(path, sizeof path, "%.*s", length,
+                           slash == NULL ? "." : options->config_file);
+    } else if (!setup_default_folder(path, sizeof path)) {
+        written = -1;
+    }
+    if (written < 0 || (size_t)written >= sizeof path) {
+        problem_set(problem, "the name of the agent's folder is too long");
+        return false;
+    }
+    return absolute(path, ret_path, capacity, problem);
+}
+
+bool setup_config(const struct setup_options *options, struct config *ret_config,
+                  struct problem *ret_problem)
+{
+    char folder[CONFIG_PATH_SIZE];
+    char file[CONFIG_PATH_SIZE];
+    char market[CONFIG_PATH_SIZE];
+    if (!choose_folder(options, folder, sizeof folder, ret_problem) ||
+        (options->config_file != NULL &&
+         !absolute(options->config_file, file, sizeof file, ret_problem)) ||
+        (options->market != NULL &&
+         !absolute(options->market, market, sizeof market, ret_problem))) {
+        return false;
+    }
+    if (!config_read(folder, options->config_file == NULL ? NULL : file, ret_config,
+                     ret_problem)) {
+        return false;
+    }
+    if (options->market != NULL) { /* the command line is stronger than the file */
+        int written = snprintf(ret_config->market, sizeof ret_config->market, "%s/%s", market,
+                               MARKET_FILE);
+        if (written < 0 || (size_t)written >= sizeof ret_config->market) {
+            problem_set(ret_problem, "the name of the market's folder is too long");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- as root */
+
+static bool give(const char *path, uid_t uid, gid_t gid, bool must, struct problem *problem)
+{
+    if (lchown(path, uid, gid) != 0 && (must || errno != ENOENT)) {
+        problem_set(problem, "cannot give %s to the service user: %s", path, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+/* The agent's folder and what a root process may have put there belong to the service user. */
+static bool give_folder(const char *folder, uid_t uid, gid_t gid, struct problem *problem)
+{
+    static const char *const files[] = {MARKET_PROVIDER_CONFIG, MARKET_PROVIDER_KEY, MARKET_FILE};
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
+        problem_set(problem, "cannot make %s: %s", folder, strerror(errno));
+        return false;
+    }
+    if (!give(folder, uid, gid, true, problem)) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char path[CONFIG_PATH_SIZE + 32];
+        (void)snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        if (!give(path, uid, gid, false, problem)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool service_user(const struct config *config, uid_t *ret_uid, gid_t *ret_gid,
+                         struct problem *problem)
+{
+    struct problem why = {""};
+    if (privilege_user(config->user, ret_uid, ret_gid, &why)) {
+        return true;
+    }
+    problem_set(problem,
+                "started as root, the agent becomes the user \"%s\", who does not exist: %.200s. Make it: "
+                "useradd --system --home-dir %s --shell /usr/sbin/nologin %s; or name another user "
+                "under `user:` in %s",
+                config->user, why.text, SYSTEM_FOLDER, config->user, MARKET_PROVIDER_CONFIG);
+    return false;
+}
+
+/* One name per agent folder: a second start finds and reuses the first one's subtree. */
+static void cgroup_name(const struct config *config, char ret_name[32])
+{
+    struct hash32 hash = sha256_of(config->folder, strlen(config->folder));
+    char hex[9];
+    text_hex(hash.bytes, 4, hex);
+    (void)snprintf(ret_name, 32, "agent-%s", hex);
+}
+
+static void open_cgroups(struct setup *setup, uid_t uid, gid_t gid)
+{
+    char name[32];
+    struct problem problem = {""};
+    cgroup_name(&setup->config, name);
+    if (!cgroups_open(NULL, name, uid, gid, &setup->cgroups, &problem)) {
+        (void)snprintf(setup->no_cgroups, sizeof setup->no_cgroups, "%s", problem.text);
+    }
+}
+
+static bool worker_source(char *ret_path, size_t capacity, struct problem *problem)
+{
+    char folder[PATH_MAX];
+    if (!process_folder(folder, sizeof folder)) {
+        problem_set(problem, "the folder of this program cannot be found");
+        return false;
+    }
+    int written = snprintf(ret_path, capacity, "%s/%s", folder, WORKER_PROGRAM);
+    if (written < 0 || (size_t)written >= capacity || access(ret_path, R_OK) != 0) {
+        problem_set(problem, "%s is not beside this program; install it there", WORKER_PROGRAM);
+        return false;
+    }
+    return true;
+}
+
+static bool install_worker(struct setup *setup, uid_t owner, struct problem *problem)
+{
+    char source[PATH_MAX + 32];
+    (void)snprintf(setup->worker_path, sizeof setup->worker_path, "%s/worker",
+                   setup->config.folder);
+    return worker_source(source, sizeof source, problem) &&
+           jail_install_worker(source, setup->worker_path, owner, problem);
+}
+
+static bool prepare_as_root(struct setup *setup, struct problem *problem)
+{
+    uid_t uid;
+    gid_t gid;
+    if (!service_user(&setup->config, &uid, &gid, problem) ||
+        !give_folder(setup->config.folder, uid, gid, problem)) {
+        return false;
+    }
+    open_cgroups(setup, uid, gid);
+    return install_worker(setup, uid, problem) && privilege_drop(uid, gid, problem);
+}
+
+static bool prepare_as_user(struct setup *setup, struct problem *problem)
+{
+    if (!private_folder(setup->config.folder, true, problem)) {
+        return false;
+    }
+    open_cgroups(setup, (uid_t)-1, (gid_t)-1);
+    return install_worker(setup, (uid_t)-1, problem);
+}
+
+/* ---------------------------------------------------------------- as the service user */
+
+static bool reach_folder(const struct setup *setup, struct problem *problem)
+{
+    if (access(setup->config.folder, R_OK | W_OK | X_OK) != 0) {
+        problem_set(problem, "the user \"%s\" cannot reach %s: %s; every folder above it must be open "
+                             "to him (chmod o+x), or choose a folder below /var/lib",
+                    setup->config.user, setup->config.folder, strerror(errno));
+        return false;
+    }
+    return private_folder(setup->config.folder, false, problem);
+}
+
+static bool lock_folder(struct setup *setup, struct problem *problem)
+{
+    char path[CONFIG_PATH_SIZE + 16];
+    (void)snprintf(path, sizeof path, "%s/LOCK", setup->config.folder);
+    setup->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (setup->lock < 0 || flock(setup->lock, LOCK_EX | LOCK_NB) != 0) {
+        problem_set(problem, errno == EWOULDBLOCK ? "another agent runs in %s" : "cannot lock %s",
+                    setup->config.folder);
+        return false;
+    }
+    return true;
+}
+
+static bool load_key(struct setup *setup, bool must, struct problem *problem)
+{
+    char path[CONFIG_PATH_SIZE + 32];
+    (void)snprintf(path, sizeof path, "%s/%s", setup->config.folder, MARKET_PROVIDER_KEY);
+    if (access(path, F_OK) != 0) {
+        if (must) {
+            problem_set(problem, "no key in %s; `bourse-provider join INVITE` makes one",
+                        setup->config.folder);
+        }
+        return !must;
+    }
+    return keyfile_load(path, &setup->identity, problem);
+}
+
+static bool load_market(struct setup *setup, struct problem *problem)
+{
+    if (access(setup->config.market, F_OK) != 0) {
+        problem_set(problem, "no market in %s: %s; `bourse-provider join INVITE` joins one, and `bourse up` "
+                             "starts one here",
+                    setup->config.market, strerror(errno));
+        return false;
+    }
+    return market_read(setup->config.market, &setup->market, problem);
+}
+
+static bool make_spool(const struct setup *setup, struct problem *problem)
+{
+    return private_folder(setup->config.spool, true, problem);
+}
+
+static void learn_machine(struct setup *setup)
+{
+    char file[CONFIG_PATH_SIZE + 32];
+    (void)snprintf(file, sizeof file, "%s/profile.json", setup->config.folder);
+    probe_profile(file, setup->machine.model, &setup->profile);
+    isolation_probe(setup->launcher, setup->worker_path, setup->cgroups, &setup->isolation);
+}
+
+static bool start_as_user(struct setup *setup, const struct setup_options *options,
+                          struct problem *problem)
+{
+    if (!reach_folder(setup, problem) || !lock_folder(setup, problem) ||
+        !load_key(setup, options->needs_market, problem) ||
+        (options->needs_market && !load_market(setup, problem)) || !make_spool(setup, problem) ||
+        !launcher_start(&setup->launcher, problem)) {
+        return false;
+    }
+    setup->signals = process_signals();
+    if (setup->signals < 0) {
+        problem_set(problem, "signals cannot be received: %s", strerror(errno));
+        return false;
+    }
+    if (!discover_machine(NULL, &setup->machine, problem)) {
+        return false;
+    }
+    learn_machine(setup);
+    return true;
+}
+
+bool setup_begin(const struct setup_options *options, struct setup *ret_setup,
+                 struct problem *ret_problem)
+{
+    memset(ret_setup, 0, sizeof *ret_setup);
+    ret_setup->lock = -1;
+    ret_setup->signals = -1;
+    if (!setup_config(options, &ret_setup->config, ret_problem)) {
+        return false;
+    }
+    bool prepared = geteuid() == 0 ? prepare_as_root(ret_setup, ret_problem)
+                                   : prepare_as_user(ret_setup, ret_problem);
+    if (!prepared || !start_as_user(ret_setup, options, ret_problem)) {
+        setup_end(ret_setup);
+        return false;
+    }
+    return true;
+}
+
+void setup_end(struct setup *setup)
+{
+    launcher_stop(&setup->launcher);
+    cgroups_close(&setup->cgroups);
+    identity_destroy(&setup->identity);
+    if (setup->signals >= 0) {
+        close(setup->signals);
+        setup->signals = -1;
+    }
+    if (setup->lock >= 0) {
+        close(setup->lock);
+        setup->lock = -1;
+    }
+}

@@ -23,9 +23,9 @@
 #include <unistd.h>
 
 enum { LOOP_MS_MOST = 1000, RESTLESS_MS = 100, MESSAGES_AT_ONCE = 64 };
-#define DRAIN_FINISH_NS (5 * NS_PER_S)  /* running work may end by itself */
-#define DRAIN_LEAVE_NS (9 * NS_PER_S)   /* then it is cancelled, and at this point we leave */
-#define DRAIN_ALONE_NS (2 * NS_PER_S)   /* no broker: nobody to deliver results to */
+#define DRAIN_FINISH_NS (5 * NS_PER_S) /* running work may end by itself */
+#define DRAIN_LEAVE_NS (9 * NS_PER_S)  /* then it is cancelled, and at this point we leave */
+#define DRAIN_ALONE_NS (2 * NS_PER_S)  /* no broker: nobody to deliver results to */
 
 struct reports { /* from other threads */
     pthread_mutex_t mutex;
@@ -196,7 +196,7 @@ static void fail_start(struct agent *agent, int64_t now_ns, const struct agent_w
     Bourse__V1__Result facts = BOURSE__V1__RESULT__INIT;
     facts.outcome = OUTCOME_JAIL_FAILED;
     facts.started_ms = clock_wall_ns() / NS_PER_MS;
-    facts.detail = (char *)(uintptr_t)"the provider is out of memory or threads";
+    facts.detail = (char *)(uintptr_t) "the provider is out of memory or threads";
     (void)agent_session_finished(agent->session, now_ns, work, &facts);
 }
 
@@ -342,8 +342,8 @@ static int wait_ms(const struct agent *agent, int64_t now_ns)
         until_ns = agent->reconnect_ns;
     }
     int64_t ms = until_ns <= now_ns ? 0 : (until_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
-    int most = lanes_restless(agent->lanes) || agent->drain_began_ns != 0 ? RESTLESS_MS
-                                                                          : LOOP_MS_MOST;
+    int most =
+        lanes_restless(agent->lanes) || agent->drain_began_ns != 0 ? RESTLESS_MS : LOOP_MS_MOST;
     return ms < most ? (int)ms : most;
 }
 

@@ -23,18 +23,18 @@
 /* Offered when the owner names none: tools that read, write and compute, as far as the host has them.
  * The jail is the wall; this list only says what jobs can count on. */
 static const char *const COMMON_PROGRAMS[] = {
-    "awk",    "base64",  "basename", "bash",    "bc",      "bunzip2", "bzip2",    "cat",
-    "cc",     "cksum",   "cmp",      "comm",    "convert", "cp",      "cut",      "date",
-    "dc",     "dd",      "diff",     "dirname", "echo",    "env",     "expand",   "expr",
-    "factor", "false",   "ffmpeg",   "find",    "flac",    "fmt",     "fold",     "gawk",
-    "gcc",    "grep",    "gunzip",   "gzip",    "head",    "join",    "jq",       "lame",
-    "ls",     "lz4",     "md5sum",   "mkdir",   "mv",      "nl",      "node",     "od",
-    "oggenc", "openssl", "optipng",  "paste",   "pdftotext", "perl",  "printf",   "pwd",
-    "python3", "rev",    "rm",       "ruby",    "sed",     "seq",     "sh",       "sha1sum",
-    "sha256sum", "sha512sum", "shuf", "sleep",  "sort",    "split",   "stat",     "tac",
-    "tail",   "tar",     "tee",      "test",    "touch",   "tr",      "true",     "tsort",
-    "unexpand", "uniq",  "unxz",     "wc",      "xargs",   "xz",      "xzcat",    "yes",
-    "zcat",   "zstd",
+    "awk",       "base64",    "basename", "bash",    "bc",        "bunzip2", "bzip2",  "cat",
+    "cc",        "cksum",     "cmp",      "comm",    "convert",   "cp",      "cut",    "date",
+    "dc",        "dd",        "diff",     "dirname", "echo",      "env",     "expand", "expr",
+    "factor",    "false",     "ffmpeg",   "find",    "flac",      "fmt",     "fold",   "gawk",
+    "gcc",       "grep",      "gunzip",   "gzip",    "head",      "join",    "jq",     "lame",
+    "ls",        "lz4",       "md5sum",   "mkdir",   "mv",        "nl",      "node",   "od",
+    "oggenc",    "openssl",   "optipng",  "paste",   "pdftotext", "perl",    "printf", "pwd",
+    "python3",   "rev",       "rm",       "ruby",    "sed",       "seq",     "sh",     "sha1sum",
+    "sha256sum", "sha512sum", "shuf",     "sleep",   "sort",      "split",   "stat",   "tac",
+    "tail",      "tar",       "tee",      "test",    "touch",     "tr",      "true",   "tsort",
+    "unexpand",  "uniq",      "unxz",     "wc",      "xargs",     "xz",      "xzcat",  "yes",
+    "zcat",      "zstd",
 };
 static_assert(sizeof COMMON_PROGRAMS / sizeof COMMON_PROGRAMS[0] <= CONFIG_PROGRAMS_MAX,
               "every common program can be offered");
@@ -116,8 +116,10 @@ static void read_program_names(struct config *config, struct yaml_value list)
         if (look_up(name, path, sizeof path)) {
             add_program(config, name, path);
         } else {
-            yaml_refuse(item, "no program \"%s\" in /usr/bin or /bin; install it, or take it "
-                              "off the list", name);
+            yaml_refuse(item,
+                        "no program \"%s\" in /usr/bin or /bin; install it, or take it "
+                        "off the list",
+                        name);
         }
     }
 }
@@ -138,7 +140,8 @@ static void read_program_paths(struct config *config, struct yaml_value map)
         } else if (settle_path(path, settled, sizeof settled)) {
             add_program(config, name, settled);
         } else {
-            yaml_refuse(item, "\"%s\" is no program below /usr, which is all that jobs can see", path);
+            yaml_refuse(item, "\"%s\" is no program below /usr, which is all that jobs can see",
+                        path);
         }
     }
 }
@@ -190,9 +193,9 @@ static void market_in_folder(char *path, size_t capacity)
 
 static void read_keys(struct config *config, struct yaml_value root, const char *base)
 {
-    static const char *const keys[] = {"market",    "name", "region",   "price", "slots",
-                                       "memory",    "disk", "processes", "term", "programs",
-                                       "user",      "cache", "spool"};
+    static const char *const keys[] = {"market", "name",  "region",    "price", "slots",
+                                       "memory", "disk",  "processes", "term",  "programs",
+                                       "user",   "cache", "spool"};
     char host[ATTRIBUTE_TEXT_SIZE] = "host";
     (void)gethostname(host, sizeof host - 1); /* else the name above */
 
@@ -235,8 +238,9 @@ bool config_read(const char *folder, const char *file, struct config *ret_config
     struct config config = {.price_micro = 0};
     char path[CONFIG_PATH_SIZE];
     char base[CONFIG_PATH_SIZE];
-    int written = file != NULL ? snprintf(path, sizeof path, "%s", file)
-                               : snprintf(path, sizeof path, "%s/%s", folder, MARKET_PROVIDER_CONFIG);
+    int written = file != NULL
+                      ? snprintf(path, sizeof path, "%s", file)
+                      : snprintf(path, sizeof path, "%s/%s", folder, MARKET_PROVIDER_CONFIG);
     if (written < 0 || (size_t)written >= sizeof path || strlen(folder) >= sizeof config.folder) {
         problem_set(ret_problem, "the name of the config file is too long");
         return false;
@@ -251,7 +255,8 @@ bool config_read(const char *folder, const char *file, struct config *ret_config
             return false;
         }
     }
-    CLEANUP(yaml_close) struct yaml_file *yaml =
+    CLEANUP(yaml_close)
+    struct yaml_file *yaml =
         yaml_open(text == NULL ? "" : (const char *)text, length, path, ret_problem);
     bool good = yaml != NULL;
     if (good) {

@@ -48,11 +48,11 @@ struct config {
     char region[ATTRIBUTE_TEXT_SIZE];
     char user[64];
     int64_t price_micro;
-    uint32_t slots;           /* 0: all */
-    uint64_t memory_bytes;    /* per slot; 0: a share of the machine */
-    uint64_t disk_bytes;      /* per slot; 0: a third of memory */
-    uint32_t processes;       /* per slot */
-    int64_t term_ms;          /* 0: no bound */
+    uint32_t slots;        /* 0: all */
+    uint64_t memory_bytes; /* per slot; 0: a share of the machine */
+    uint64_t disk_bytes;   /* per slot; 0: a third of memory */
+    uint32_t processes;    /* per slot */
+    int64_t term_ms;       /* 0: no bound */
     uint64_t cache_bytes;
     struct config_program programs[CONFIG_PROGRAMS_MAX];
     size_t program_count;

@@ -82,8 +82,9 @@ static void read_cpuinfo(struct machine *machine)
     while (file != NULL && line != NULL && fgets(line, LINE_BYTES, file) != NULL) {
         if (machine->model[0] == '\0' && (value = value_of(line, "model name")) != NULL) {
             text_printable(value, strlen(value), machine->model, sizeof machine->model);
-        } else if (machine->vendor[0] == '\0' && ((value = value_of(line, "vendor_id")) != NULL ||
-                                                  (value = value_of(line, "CPU implementer")) != NULL)) {
+        } else if (machine->vendor[0] == '\0' &&
+                   ((value = value_of(line, "vendor_id")) != NULL ||
+                    (value = value_of(line, "CPU implementer")) != NULL)) {
             (void)snprintf(machine->vendor, sizeof machine->vendor, "%s", vendor_name(value));
         } else if (machine->level[0] == '\0' && ((value = value_of(line, "flags")) != NULL ||
                                                  (value = value_of(line, "Features")) != NULL)) {

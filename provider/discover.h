@@ -19,17 +19,17 @@ enum { DISCOVER_CPUS_MAX = 4096 };
 
 struct machine {
     uint32_t packages;
-    uint32_t cores;        /* that we may use: one processing unit of each */
-    uint32_t threads;      /* processing units that we may use */
+    uint32_t cores;   /* that we may use: one processing unit of each */
+    uint32_t threads; /* processing units that we may use */
     uint32_t numa_nodes;
-    uint64_t memory_bytes; /* of the machine, or of our control group when less */
-    uint64_t cache_bytes;  /* of the last level, once */
-    char model[ATTRIBUTE_TEXT_SIZE];  /* "AMD EPYC 9654" */
-    char vendor[ATTRIBUTE_TEXT_SIZE]; /* amd, intel, arm, ...; "" when unknown */
-    char arch[16];                    /* x86_64, aarch64, ... */
-    char level[16];                   /* avx512, avx2, sse2, neon, sve; "" when unknown */
+    uint64_t memory_bytes;                /* of the machine, or of our control group when less */
+    uint64_t cache_bytes;                 /* of the last level, once */
+    char model[ATTRIBUTE_TEXT_SIZE];      /* "AMD EPYC 9654" */
+    char vendor[ATTRIBUTE_TEXT_SIZE];     /* amd, intel, arm, ...; "" when unknown */
+    char arch[16];                        /* x86_64, aarch64, ... */
+    char level[16];                       /* avx512, avx2, sse2, neon, sve; "" when unknown */
     char instrument[ATTRIBUTE_TEXT_SIZE]; /* cpu.x86_64.avx512 */
-    uint32_t cpus[DISCOVER_CPUS_MAX]; /* one processing unit per core, `cores` of them */
+    uint32_t cpus[DISCOVER_CPUS_MAX];     /* one processing unit per core, `cores` of them */
 };
 
 /* `synthetic` (NULL: this machine) is an hwloc description such as "pack:2 core:4 pu:2"; the kernel's

@@ -96,8 +96,8 @@ static bool read_blob(const struct store_blob *blob, uint8_t **ret_bytes, struct
     return true;
 }
 
-static enum result_outcome decode(const struct store_blob *blob, Bourse__V1__Manifest **ret_manifest,
-                                  struct problem *problem)
+static enum result_outcome decode(const struct store_blob *blob,
+                                  Bourse__V1__Manifest **ret_manifest, struct problem *problem)
 {
     uint8_t *bytes = NULL;
     struct codec_error error = {.field = ""};
@@ -105,8 +105,7 @@ static enum result_outcome decode(const struct store_blob *blob, Bourse__V1__Man
         return OUTCOME_JAIL_FAILED;
     }
     Bourse__V1__Manifest *manifest = NULL;
-    enum codec_status status =
-        codec_decode_manifest(bytes, (size_t)blob->size, &manifest, &error);
+    enum codec_status status = codec_decode_manifest(bytes, (size_t)blob->size, &manifest, &error);
     free(bytes);
     if (status == CODEC_OUT_OF_MEMORY) {
         problem_set(problem, "out of memory");
@@ -164,8 +163,7 @@ static enum result_outcome load_image(struct holding *holding, const atomic_bool
     if (status != STORE_OK) {
         return outcome_of(status, OUTCOME_IMAGE_MISSING);
     }
-    bool good =
-        images_take(holding->images, &hash, blob.fd, blob.size, &holding->image, problem);
+    bool good = images_take(holding->images, &hash, blob.fd, blob.size, &holding->image, problem);
     store_release(holding->store, &blob);
     return good ? OUTCOME_OK : OUTCOME_IMAGE_MISSING;
 }

@@ -110,8 +110,8 @@ static bool is_provider(const Bourse__V1__Welcome *welcome)
 }
 
 static void handle(struct joining *joining, const struct invitation *invitation,
-                   const struct identity *identity, const char *name,
-                   struct dialogue_event *event, struct problem *problem)
+                   const struct identity *identity, const char *name, struct dialogue_event *event,
+                   struct problem *problem)
 {
     if (event->type == DIALOGUE_READY && is_provider(event->welcome)) {
         settle(joining, JOIN_OK); /* an earlier try had come through */
@@ -165,9 +165,8 @@ static void converse(struct joining *joining, const struct invitation *invitatio
     }
 }
 
-static enum join_status redeem(const struct invitation *invitation,
-                               const struct identity *identity, const char *name,
-                               struct problem *problem)
+static enum join_status redeem(const struct invitation *invitation, const struct identity *identity,
+                               const char *name, struct problem *problem)
 {
     struct dialogue_config config = {.identity = identity,
                                      .role = SESSION_PROVIDER,

@@ -25,9 +25,9 @@ struct lane {
     pthread_mutex_t mutex;
     pthread_cond_t woken;
     bool stop, has_work;
-    struct agent_work work;  /* last given */
-    atomic_bool cancel;      /* `work` is to end */
-    struct jail *jail;       /* guarded: a cancel must not meet a close */
+    struct agent_work work; /* last given */
+    atomic_bool cancel;     /* `work` is to end */
+    struct jail *jail;      /* guarded: a cancel must not meet a close */
 };
 
 struct tenancy { /* a lease here */
@@ -49,7 +49,8 @@ struct lanes {
 static void take_cpus(struct lanes *lanes, struct lane *lane, uint32_t width)
 {
     uint32_t run = 0;
-    for (uint32_t i = 0; i < lanes->config.offer->device.slots && !lanes->config.cpu_enforced; i++) {
+    for (uint32_t i = 0; i < lanes->config.offer->device.slots && !lanes->config.cpu_enforced;
+         i++) {
         run = lanes->cpu_taken[i] ? 0 : run + 1;
         if (run == width) {
             lane->first_cpu = i + 1 - width;
@@ -157,9 +158,8 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
     for (size_t i = 0; i < count; i++) {
         struct problem problem = {""};
         struct hash32 hash = codec_hash(command_input(manifest, index, i)->hash);
-        enum store_status status =
-            store_take(store, &hash, &holding_grant(lane->holding)->job, UINT64_MAX, &lane->cancel,
-                       &inputs[i], &problem);
+        enum store_status status = store_take(store, &hash, &holding_grant(lane->holding)->job,
+                                              UINT64_MAX, &lane->cancel, &inputs[i], &problem);
         if (status != STORE_OK) {
             report_missing(outcome, status, &problem);
             release_inputs(store, inputs, i);
@@ -171,8 +171,7 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
     return true;
 }
 
-static void run_in_jail(struct lane *lane, const struct store_blob *inputs,
-                        struct outcome *outcome)
+static void run_in_jail(struct lane *lane, const struct store_blob *inputs, struct outcome *outcome)
 {
     struct problem problem = {""};
     if (!begin_jail(lane, &problem)) {
@@ -238,8 +237,7 @@ static void *lane_loop(void *argument)
         if (!has_work) {
             break;
         }
-        struct outcome *outcome =
-            outcome_create(&work, &holding_grant(lane->holding)->job);
+        struct outcome *outcome = outcome_create(&work, &holding_grant(lane->holding)->job);
         if (outcome == NULL) {
             log_error("out of memory: a subtask stays unanswered until its lease ends");
             continue;
@@ -269,8 +267,7 @@ static struct tenancy *find_tenancy(const struct lanes *lanes, uint64_t lease)
 
 static struct lane *find_lane(const struct tenancy *tenancy, uint32_t number)
 {
-    for (struct list_link *link = tenancy->lanes.next; link != &tenancy->lanes;
-         link = link->next) {
+    for (struct list_link *link = tenancy->lanes.next; link != &tenancy->lanes; link = link->next) {
         struct lane *lane = LIST_ELEMENT(link, struct lane, link);
         if (lane->number == number) {
             return lane;
@@ -415,8 +412,7 @@ void lanes_end(struct lanes *lanes, uint64_t lease)
     }
     tenancy->ending = true;
     lanes->restless = true;
-    for (struct list_link *link = tenancy->lanes.next; link != &tenancy->lanes;
-         link = link->next) {
+    for (struct list_link *link = tenancy->lanes.next; link != &tenancy->lanes; link = link->next) {
         stop_lane(LIST_ELEMENT(link, struct lane, link));
     }
     if (list_empty(&tenancy->lanes)) {

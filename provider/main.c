@@ -13,7 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum exit_status { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_REFUSED = 4, EXIT_UNREACHABLE = 6 };
+enum exit_status {
+    EXIT_OK = 0,
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_REFUSED = 4,
+    EXIT_UNREACHABLE = 6
+};
 
 static const char HELP[] =
     "bourse-provider - offers this machine on a bourse market\n"
@@ -29,7 +35,8 @@ static const char HELP[] =
 static const char HELP_RUN[] =
     "bourse-provider run [--config FILE] [--market DIR] [--dir DIR] [--check-config]\n"
     "\n"
-    "Offers this machine's cores and runs the jobs that lease them, each in a jail, until SIGTERM.\n"
+    "Offers this machine's cores and runs the jobs that lease them, each in a jail, until "
+    "SIGTERM.\n"
     "Started as root, it becomes the user of the config first; jobs never run as root.\n"
     "\n"
     "  --config FILE    config; default provider.yaml in the agent's folder\n"
@@ -39,27 +46,32 @@ static const char HELP_RUN[] =
     "  --log LEVEL      error, warning, info or debug\n"
     "  --log-json       log one JSON object a line\n"
     "\n"
-    "Exit status: 0 ended when asked to, 1 failed, 2 usage or config, 4 this host cannot isolate jobs.\n";
+    "Exit status: 0 ended when asked to, 1 failed, 2 usage or config, 4 this host cannot isolate "
+    "jobs.\n";
 
 static const char HELP_PROBE[] =
     "bourse-provider probe [--json] [--config FILE] [--market DIR] [--dir DIR]\n"
     "\n"
-    "Shows what would be offered, what the machine has, and which walls its kernel can put around a job,\n"
+    "Shows what would be offered, what the machine has, and which walls its kernel can put around "
+    "a job,\n"
     "found out by a trial jail; with each gap what to do about it. Connects nowhere.\n"
     "\n"
-    "Exit status: 0 something would be offered, 1 failed, 2 usage or config, 4 nothing would be offered.\n";
+    "Exit status: 0 something would be offered, 1 failed, 2 usage or config, 4 nothing would be "
+    "offered.\n";
 
 static const char HELP_JOIN[] =
     "bourse-provider join INVITE [--name NAME] [--dir DIR]\n"
     "\n"
-    "Redeems an invitation: makes this agent's key, has it accepted by the broker, and writes market.yaml\n"
+    "Redeems an invitation: makes this agent's key, has it accepted by the broker, and writes "
+    "market.yaml\n"
     "and provider.yaml, which `bourse-provider run` reads. Repeating it is harmless.\n"
     "\n"
     "  --name NAME   how lists call this machine; default the host's name\n"
     "  --dir DIR     the agent's folder; default /var/lib/bourse-provider for root, else\n"
     "                ~/.local/share/bourse-provider\n"
     "\n"
-    "Exit status: 0 joined, 1 failed, 2 usage or a bad invitation, 4 refused, 6 broker unreachable.\n";
+    "Exit status: 0 joined, 1 failed, 2 usage or a bad invitation, 4 refused, 6 broker "
+    "unreachable.\n";
 
 struct options {
     struct setup_options setup;
@@ -201,8 +213,7 @@ static int probe(const struct options *options)
     if (!setup_begin(&options->setup, &setup, &problem)) {
         return fail(EXIT_FAILED, &problem);
     }
-    const struct key32 *account =
-        setup.identity == NULL ? &nobody : identity_key(setup.identity);
+    const struct key32 *account = setup.identity == NULL ? &nobody : identity_key(setup.identity);
     bool offered = policy_offer(&setup.config, &setup.machine, &setup.profile, &setup.isolation,
                                 account, &offer, &problem);
     int status = offered ? EXIT_OK : EXIT_REFUSED;
@@ -221,7 +232,8 @@ static int join(const struct options *options)
     char folder[PATH_MAX];
     char here[PATH_MAX];
     if (options->operand_count != 1) {
-        return complain("join needs exactly one invitation, the text that starts with bourse-invite-1.");
+        return complain(
+            "join needs exactly one invitation, the text that starts with bourse-invite-1.");
     }
     const char *wanted = options->setup.folder;
     if (wanted == NULL && !setup_default_folder(folder, sizeof folder)) {
@@ -292,7 +304,8 @@ int main(int argc, char **argv)
     if (strcmp(command, "help") == 0) {
         return say(HELP);
     }
-    fprintf(stderr, "bourse-provider: no command \"%.32s\"; there are run, probe, join and version\n",
+    fprintf(stderr,
+            "bourse-provider: no command \"%.32s\"; there are run, probe, join and version\n",
             command);
     return EXIT_USAGE;
 }

@@ -132,8 +132,8 @@ static bool keep_in_file(const char *spool, int fd, uint64_t size, struct kept *
     return good;
 }
 
-bool outcome_keep(const char *spool, const char *name, int fd, uint64_t size,
-                  struct kept *ret_kept, struct problem *ret_problem)
+bool outcome_keep(const char *spool, const char *name, int fd, uint64_t size, struct kept *ret_kept,
+                  struct problem *ret_problem)
 {
     struct kept kept = {.fd = -1, .size = size};
     kept.name = strdup(name);

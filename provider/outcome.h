@@ -35,7 +35,7 @@ struct outcome {
     int64_t busy_ns;
     int64_t cpu_ns;
     int64_t peak_memory_bytes;
-    bool ran;           /* exit_code and signal mean something */
+    bool ran; /* exit_code and signal mean something */
     int exit_code;
     int signal;
     char detail[LIMIT_TEXT_BYTES];
@@ -48,13 +48,12 @@ struct outcome *outcome_create(const struct agent_work *work, const struct id128
 void outcome_destroy(struct outcome **self);
 
 /* Ends as `result` with a line for people; what was kept is dropped. */
-__attribute__((format(printf, 3, 4))) void outcome_fail(struct outcome *outcome,
-                                                        enum result_outcome result,
-                                                        const char *format, ...);
+__attribute__((format(printf, 3, 4))) void
+outcome_fail(struct outcome *outcome, enum result_outcome result, const char *format, ...);
 
 /* Copies `size` bytes of `fd` from offset 0 to `ret_kept`, which outcome_destroy frees. `name` is
  * copied; `spool` is a folder of ours. False with the problem when they cannot be had. */
-bool outcome_keep(const char *spool, const char *name, int fd, uint64_t size,
-                  struct kept *ret_kept, struct problem *ret_problem);
+bool outcome_keep(const char *spool, const char *name, int fd, uint64_t size, struct kept *ret_kept,
+                  struct problem *ret_problem);
 
 #endif

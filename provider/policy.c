@@ -76,8 +76,9 @@ static bool share_memory(struct offer *offer, const struct config *config,
     offer->memory_bytes = memory / MIB * MIB;
     offer->disk_bytes = disk / MIB * MIB;
     if (offer->memory_bytes < MEMORY_LEAST) {
-        problem_set(problem, "%llu slots leave %llu MiB of memory each, and a slot needs %llu; offer "
-                             "fewer slots",
+        problem_set(problem,
+                    "%llu slots leave %llu MiB of memory each, and a slot needs %llu; offer "
+                    "fewer slots",
                     (unsigned long long)slots, (unsigned long long)(memory / MIB),
                     (unsigned long long)(MEMORY_LEAST / MIB));
         return false;
@@ -86,8 +87,9 @@ static bool share_memory(struct offer *offer, const struct config *config,
     if (machine->memory_bytes > 0 && each > machine->memory_bytes / slots) {
         char have[UNITS_TEXT_SIZE];
         units_bytes_short((int64_t)machine->memory_bytes, have);
-        problem_set(problem, "memory and disk of %llu slots are %llu MiB together, and this machine has "
-                             "%s; lower `memory`, `disk` or `slots`",
+        problem_set(problem,
+                    "memory and disk of %llu slots are %llu MiB together, and this machine has "
+                    "%s; lower `memory`, `disk` or `slots`",
                     (unsigned long long)slots, (unsigned long long)(each * slots / MIB), have);
         return false;
     }
@@ -96,8 +98,7 @@ static bool share_memory(struct offer *offer, const struct config *config,
 
 bool policy_offer(const struct config *config, const struct machine *machine,
                   const struct profile *profile, const struct isolation *isolation,
-                  const struct key32 *account, struct offer *ret_offer,
-                  struct problem *ret_problem)
+                  const struct key32 *account, struct offer *ret_offer, struct problem *ret_problem)
 {
     if (isolation->level < 1) {
         problem_set(ret_problem, "this host cannot isolate jobs, so nothing is offered: %s",

@@ -14,10 +14,10 @@
 enum {
     PROFILE_VERSION = 1,
     PROFILE_BYTES = 4096,
-    LANES = 32,              /* independent sums: enough to fill the pipelines of wide units */
-    STEPS = 20000,           /* per measurement */
-    ROUNDS = 12,             /* the best counts: others had company */
-    COPY_BYTES = 16 << 20,   /* more than the caches of one core */
+    LANES = 32,            /* independent sums: enough to fill the pipelines of wide units */
+    STEPS = 20000,         /* per measurement */
+    ROUNDS = 12,           /* the best counts: others had company */
+    COPY_BYTES = 16 << 20, /* more than the caches of one core */
 };
 
 static int64_t measure_mflops(void)

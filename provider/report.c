@@ -128,13 +128,12 @@ static json_t *offer_json(const struct offer *offer)
 
 static json_t *machine_json(const struct machine *machine)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "model", machine->model,
-                     "vendor", machine->vendor, "arch", machine->arch, "instrument",
-                     machine->instrument, "packages", (json_int_t)machine->packages, "cores",
-                     (json_int_t)machine->cores, "threads", (json_int_t)machine->threads,
-                     "numa_nodes", (json_int_t)machine->numa_nodes, "memory_bytes",
-                     (json_int_t)machine->memory_bytes, "cache_bytes",
-                     (json_int_t)machine->cache_bytes);
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "model", machine->model, "vendor",
+        machine->vendor, "arch", machine->arch, "instrument", machine->instrument, "packages",
+        (json_int_t)machine->packages, "cores", (json_int_t)machine->cores, "threads",
+        (json_int_t)machine->threads, "numa_nodes", (json_int_t)machine->numa_nodes, "memory_bytes",
+        (json_int_t)machine->memory_bytes, "cache_bytes", (json_int_t)machine->cache_bytes);
 }
 
 static json_t *isolation_json(const struct setup *setup)
@@ -144,25 +143,24 @@ static json_t *isolation_json(const struct setup *setup)
     for (size_t i = 0; i < isolation->warning_count; i++) {
         (void)json_array_append_new(warnings, json_string(isolation->warnings[i]));
     }
-    return json_pack("{s:i, s:s, s:b, s:b, s:i, s:i, s:b, s:b, s:b, s:s, s:o}", "level",
-                     isolation->level, "refusal", isolation->refusal, "namespaces",
-                     (int)isolation->namespaces, "seccomp", (int)isolation->seccomp, "landlock_abi",
-                     isolation->landlock_abi, "cgroup_version", isolation->cgroup_version,
-                     "memory_enforced", (int)isolation->memory_enforced, "processes_enforced",
-                     (int)isolation->processes_enforced, "cpu_enforced",
-                     (int)isolation->cpu_enforced, "no_cgroups", setup->no_cgroups, "warnings",
-                     warnings);
+    return json_pack(
+        "{s:i, s:s, s:b, s:b, s:i, s:i, s:b, s:b, s:b, s:s, s:o}", "level", isolation->level,
+        "refusal", isolation->refusal, "namespaces", (int)isolation->namespaces, "seccomp",
+        (int)isolation->seccomp, "landlock_abi", isolation->landlock_abi, "cgroup_version",
+        isolation->cgroup_version, "memory_enforced", (int)isolation->memory_enforced,
+        "processes_enforced", (int)isolation->processes_enforced, "cpu_enforced",
+        (int)isolation->cpu_enforced, "no_cgroups", setup->no_cgroups, "warnings", warnings);
 }
 
 bool report_json(FILE *out, const struct setup *setup, const struct offer *offer,
                  const char *refusal)
 {
-    json_t *root = json_pack(
-        "{s:i, s:s, s:o, s:s, s:o, s:o, s:{s:I, s:I}}", "version", REPORT_VERSION, "name",
-        setup->config.name, "offer", offer_json(offer), "refusal", offer == NULL ? refusal : "",
-        "machine", machine_json(&setup->machine), "isolation", isolation_json(setup), "profile",
-        "mflops", (json_int_t)setup->profile.mflops, "bandwidth_bytes",
-        (json_int_t)setup->profile.bandwidth_bytes);
+    json_t *root = json_pack("{s:i, s:s, s:o, s:s, s:o, s:o, s:{s:I, s:I}}", "version",
+                             REPORT_VERSION, "name", setup->config.name, "offer", offer_json(offer),
+                             "refusal", offer == NULL ? refusal : "", "machine",
+                             machine_json(&setup->machine), "isolation", isolation_json(setup),
+                             "profile", "mflops", (json_int_t)setup->profile.mflops,
+                             "bandwidth_bytes", (json_int_t)setup->profile.bandwidth_bytes);
     bool good = root != NULL && json_dumpf(root, out, JSON_COMPACT) == 0;
     if (good) {
         fputc('\n', out);

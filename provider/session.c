@@ -45,8 +45,7 @@ static bool grow_actions(struct agent_session *session)
         return false;
     }
     for (size_t i = 0; i < session->action_count; i++) {
-        actions[i] =
-            session->actions[(session->action_first + i) % session->action_capacity];
+        actions[i] = session->actions[(session->action_first + i) % session->action_capacity];
     }
     free(session->actions);
     session->actions = actions;
@@ -325,8 +324,7 @@ struct wire_statement {
     Bourse__V1__HeldWork **work_pointers;
 };
 
-static void fill_statement(const struct agent_session *session,
-                           const struct wire_statement *wire)
+static void fill_statement(const struct agent_session *session, const struct wire_statement *wire)
 {
     size_t lease_at = 0;
     size_t work_at = 0;
@@ -510,7 +508,8 @@ static void welcomed(struct agent_session *session, int64_t now_ns,
                      const Bourse__V1__Welcome *welcome)
 {
     if (!right_market(session, welcome)) {
-        session_note(session, "this broker runs another market than the one joined; nothing is offered");
+        session_note(session,
+                     "this broker runs another market than the one joined; nothing is offered");
         return;
     }
     session->welcomed = true;
@@ -623,13 +622,13 @@ static void handle(struct agent_session *session, int64_t now_ns, struct dialogu
         }
         break;
     case DIALOGUE_LOST:
-        session_act(session, &(struct agent_action){.type = AGENT_RECONNECT,
-                                                    .wait_ns = event->wait_ns});
+        session_act(session,
+                    &(struct agent_action){.type = AGENT_RECONNECT, .wait_ns = event->wait_ns});
         break;
     case DIALOGUE_BROKEN:
         session_note(session, "the broker sent something wrong: %s", event->text);
-        session_act(session, &(struct agent_action){.type = AGENT_RECONNECT,
-                                                    .wait_ns = event->wait_ns});
+        session_act(session,
+                    &(struct agent_action){.type = AGENT_RECONNECT, .wait_ns = event->wait_ns});
         break;
     }
     codec_free(&event->body);

@@ -35,7 +35,7 @@ enum {
     AGENT_BATCHES_IN_FLIGHT = 8,     /* Results messages without an answer */
     AGENT_BATCH_BYTES = LIMIT_MESSAGE_BYTES / 2, /* encoded results in one message */
     AGENT_RESULT_BYTES_MAX = LIMIT_MESSAGE_BYTES / 4,
-    AGENT_REMEMBERED = 256,          /* accepted attempts a lease remembers, against late duplicates */
+    AGENT_REMEMBERED = 256, /* accepted attempts a lease remembers, against late duplicates */
     AGENT_ASKS_MAX = LIMIT_DEVICES,
 };
 
@@ -164,15 +164,15 @@ void agent_session_goodbye(struct agent_session *session, int64_t now_ns, const 
 /* ---------------------------------------------------------------- what stands */
 
 struct agent_counts {
-    bool ready;             /* the broker is there */
-    bool out_of_memory;     /* an allocation failed: the shell stops */
-    uint32_t leases;        /* held */
+    bool ready;                     /* the broker is there */
+    bool out_of_memory;             /* an allocation failed: the shell stops */
+    uint32_t leases;                /* held */
     uint32_t queued, running, owed; /* work; owed: results not accepted yet */
     uint32_t asks_standing;
-    uint64_t accepted;      /* results, ever */
-    uint64_t refused;       /* results the broker would not have */
-    uint64_t ignored;       /* messages about unknown leases or work, and those over a cap */
-    uint64_t duplicates;    /* work dispatched again while held or done */
+    uint64_t accepted;   /* results, ever */
+    uint64_t refused;    /* results the broker would not have */
+    uint64_t ignored;    /* messages about unknown leases or work, and those over a cap */
+    uint64_t duplicates; /* work dispatched again while held or done */
     uint64_t welcomes;
 };
 struct agent_counts agent_session_counts(const struct agent_session *session);

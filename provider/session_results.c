@@ -71,7 +71,7 @@ void results_owe_unstarted(struct agent_session *session, int64_t now_ns, struct
     facts.detail = (char *)(uintptr_t)detail;
     enum agent_status status = results_owe(session, now_ns, work, &facts);
     assert(status != AGENT_BAD); /* a short text fits */
-    (void)status; /* out of memory is in the counts */
+    (void)status;                /* out of memory is in the counts */
 }
 
 /* How many of the ready results go into the next batch: all `alone`, or none. */

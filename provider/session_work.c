@@ -146,8 +146,7 @@ static struct agent_grant grant_from_wire(const Bourse__V1__LeaseGrant *wire)
     };
 }
 
-void work_granted(struct agent_session *session, int64_t now_ns,
-                  const Bourse__V1__LeaseGrant *wire)
+void work_granted(struct agent_session *session, int64_t now_ns, const Bourse__V1__LeaseGrant *wire)
 {
     if (find_lease(session, wire->lease) != NULL) {
         session->counts.duplicates++;
@@ -319,8 +318,7 @@ void work_withdrawn(struct agent_session *session, int64_t now_ns,
         return;
     }
     for (size_t i = 0; i < withdraw->n_work; i++) {
-        struct work *work =
-            find_work(lease, withdraw->work[i]->index, withdraw->work[i]->attempt);
+        struct work *work = find_work(lease, withdraw->work[i]->index, withdraw->work[i]->attempt);
         if (work == NULL) {
             session->counts.ignored++;
         } else if (work->state == WORK_QUEUED) {

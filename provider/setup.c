@@ -69,8 +69,8 @@ static bool choose_folder(const struct setup_options *options, char *ret_path, s
     } else if (options->config_file != NULL) {
         const char *slash = strrchr(options->config_file, '/');
         int length = slash == NULL ? 1 : (int)(slash - options->config_file);
-        written = snprintf(path, sizeof path, "%.*s", length,
-                           slash == NULL ? "." : options->config_file);
+        written =
+            snprintf(path, sizeof path, "%.*s", length, slash == NULL ? "." : options->config_file);
     } else if (!setup_default_folder(path, sizeof path)) {
         written = -1;
     }
@@ -94,13 +94,12 @@ bool setup_config(const struct setup_options *options, struct config *ret_config
          !absolute(options->market, market, sizeof market, ret_problem))) {
         return false;
     }
-    if (!config_read(folder, options->config_file == NULL ? NULL : file, ret_config,
-                     ret_problem)) {
+    if (!config_read(folder, options->config_file == NULL ? NULL : file, ret_config, ret_problem)) {
         return false;
     }
     if (options->market != NULL) { /* the command line is stronger than the file */
-        int written = snprintf(ret_config->market, sizeof ret_config->market, "%s/%s", market,
-                               MARKET_FILE);
+        int written =
+            snprintf(ret_config->market, sizeof ret_config->market, "%s/%s", market, MARKET_FILE);
         if (written < 0 || (size_t)written >= sizeof ret_config->market) {
             problem_set(ret_problem, "the name of the market's folder is too long");
             return false;
@@ -148,11 +147,12 @@ static bool service_user(const struct config *config, uid_t *ret_uid, gid_t *ret
     if (privilege_user(config->user, ret_uid, ret_gid, &why)) {
         return true;
     }
-    problem_set(problem,
-                "started as root, the agent becomes the user \"%s\", who does not exist: %.200s. Make it: "
-                "useradd --system --home-dir %s --shell /usr/sbin/nologin %s; or name another user "
-                "under `user:` in %s",
-                config->user, why.text, SYSTEM_FOLDER, config->user, MARKET_PROVIDER_CONFIG);
+    problem_set(
+        problem,
+        "started as root, the agent becomes the user \"%s\", who does not exist: %.200s. Make it: "
+        "useradd --system --home-dir %s --shell /usr/sbin/nologin %s; or name another user "
+        "under `user:` in %s",
+        config->user, why.text, SYSTEM_FOLDER, config->user, MARKET_PROVIDER_CONFIG);
     return false;
 }
 
@@ -225,8 +225,9 @@ static bool prepare_as_user(struct setup *setup, struct problem *problem)
 static bool reach_folder(const struct setup *setup, struct problem *problem)
 {
     if (access(setup->config.folder, R_OK | W_OK | X_OK) != 0) {
-        problem_set(problem, "the user \"%s\" cannot reach %s: %s; every folder above it must be open "
-                             "to him (chmod o+x), or choose a folder below /var/lib",
+        problem_set(problem,
+                    "the user \"%s\" cannot reach %s: %s; every folder above it must be open "
+                    "to him (chmod o+x), or choose a folder below /var/lib",
                     setup->config.user, setup->config.folder, strerror(errno));
         return false;
     }
@@ -263,8 +264,9 @@ static bool load_key(struct setup *setup, bool must, struct problem *problem)
 static bool load_market(struct setup *setup, struct problem *problem)
 {
     if (access(setup->config.market, F_OK) != 0) {
-        problem_set(problem, "no market in %s: %s; `bourse-provider join INVITE` joins one, and `bourse up` "
-                             "starts one here",
+        problem_set(problem,
+                    "no market in %s: %s; `bourse-provider join INVITE` joins one, and `bourse up` "
+                    "starts one here",
                     setup->config.market, strerror(errno));
         return false;
     }

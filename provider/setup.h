@@ -7,13 +7,13 @@
 #ifndef BOURSE_PROVIDER_SETUP_H
 #define BOURSE_PROVIDER_SETUP_H
 
+#include "protocol/identity.h"
 #include "provider/cgroup.h"
 #include "provider/config.h"
 #include "provider/discover.h"
 #include "provider/isolation.h"
 #include "provider/launcher.h"
 #include "provider/policy.h"
-#include "protocol/identity.h"
 #include "runtime/market.h"
 
 #include <stdbool.h>
@@ -32,10 +32,10 @@ struct setup {
     struct machine machine;
     struct isolation isolation;
     struct profile profile;
-    struct cgroups *cgroups;   /* NULL: none */
+    struct cgroups *cgroups; /* NULL: none */
     struct launcher *launcher;
     char worker_path[CONFIG_PATH_SIZE + 16];
-    char no_cgroups[512];      /* why there are none */
+    char no_cgroups[512]; /* why there are none */
     int lock;
     int signals;
 };

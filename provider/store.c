@@ -34,8 +34,8 @@ struct entry {
     struct id128 job;
     uint64_t cap;
     enum entry_state state;
-    bool verified;    /* its bytes were hashed by this process */
-    unsigned users;   /* takers that wait or hold it */
+    bool verified;  /* its bytes were hashed by this process */
+    unsigned users; /* takers that wait or hold it */
     uint64_t size;
     enum store_status status;
     struct problem problem;
@@ -61,9 +61,10 @@ struct store {
     } threads[STORE_THREADS_MAX];
 };
 
-static const struct hash32 HASH_OF_NOTHING = {
-    {0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24,
-     0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55}};
+static const struct hash32 HASH_OF_NOTHING = {{0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14,
+                                               0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24,
+                                               0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c,
+                                               0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55}};
 
 /* ---------------------------------------------------------------- files */
 
@@ -364,8 +365,7 @@ void store_close(struct store **self)
     }
     for (size_t i = 0; i < BUCKETS; i++) {
         while (!list_empty(&store->buckets[i])) {
-            struct entry *entry =
-                LIST_ELEMENT(store->buckets[i].next, struct entry, bucket);
+            struct entry *entry = LIST_ELEMENT(store->buckets[i].next, struct entry, bucket);
             list_remove(&entry->bucket); /* its file stays for the next run */
             free(entry);
         }
@@ -510,8 +510,7 @@ enum store_status store_take(struct store *store, const struct hash32 *hash,
         return STORE_FAILED;
     }
     entry->users++;
-    enum store_status status =
-        take_entry(store, entry, job, cap, give_up, ret_blob, ret_problem);
+    enum store_status status = take_entry(store, entry, job, cap, give_up, ret_blob, ret_problem);
     if (status != STORE_OK) {
         leave(store, entry);
     }

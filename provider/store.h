@@ -36,9 +36,9 @@ typedef enum store_status store_fetch(void *context, size_t thread, const struct
                                       uint64_t *ret_size, struct problem *ret_problem);
 
 struct store_config {
-    const char *folder;  /* private; made when absent */
-    uint64_t cap_bytes;  /* of files, those in use included: nothing is fetched over it */
-    size_t threads;      /* 1 .. STORE_THREADS_MAX */
+    const char *folder; /* private; made when absent */
+    uint64_t cap_bytes; /* of files, those in use included: nothing is fetched over it */
+    size_t threads;     /* 1 .. STORE_THREADS_MAX */
     store_fetch *fetch;
     void *context;
 };

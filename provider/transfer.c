@@ -11,9 +11,14 @@
 #include <string.h>
 #include <time.h>
 
-enum { RETRY_MS_FIRST = 100, RETRY_MS_LONGEST = 5000, STEP_MS = 50, SOURCES_PER_OUTCOME = LIMIT_OUTPUTS + 2 };
+enum {
+    RETRY_MS_FIRST = 100,
+    RETRY_MS_LONGEST = 5000,
+    STEP_MS = 50,
+    SOURCES_PER_OUTCOME = LIMIT_OUTPUTS + 2
+};
 
-struct connection { /* one thread's; opened when first needed */
+struct connection {        /* one thread's; opened when first needed */
     pthread_mutex_t mutex; /* guards `client` against interrupt */
     struct blob_client *client;
 };
@@ -195,9 +200,8 @@ static void store_group(struct transfer *transfer, struct connection *connection
     for (size_t i = 0; sources != NULL && i < count; i++) {
         source_count = sources_of(group[i], sources, source_count);
     }
-    bool whole = sources != NULL &&
-                 store_sources(transfer, connection, sources, source_count, &group[0]->job,
-                               &problem) == REJECT_NONE;
+    bool whole = sources != NULL && store_sources(transfer, connection, sources, source_count,
+                                                  &group[0]->job, &problem) == REJECT_NONE;
     free(sources);
     for (size_t i = 0; i < count; i++) {
         if (!whole) {
@@ -279,8 +283,8 @@ bool transfer_open(const struct transfer_config *config, struct transfer **ret_t
     for (size_t i = 0; i < TRANSFER_STORERS; i++) {
         transfer->threads[i] =
             (struct storer){.transfer = transfer, .connection = &transfer->storers[i]};
-        if (pthread_create(&transfer->threads[i].thread, NULL, store_loop,
-                           &transfer->threads[i]) != 0) {
+        if (pthread_create(&transfer->threads[i].thread, NULL, store_loop, &transfer->threads[i]) !=
+            0) {
             problem_set(ret_problem, "cannot start a thread");
             transfer_close(&transfer);
             return false;

@@ -24,8 +24,8 @@ size_t command_input_count(const Bourse__V1__Manifest *manifest, uint32_t index)
     return manifest->n_shared + (subtask == NULL ? 0 : subtask->n_inputs);
 }
 
-const Bourse__V1__ManifestInput *command_input(const Bourse__V1__Manifest *manifest,
-                                               uint32_t index, size_t position)
+const Bourse__V1__ManifestInput *command_input(const Bourse__V1__Manifest *manifest, uint32_t index,
+                                               size_t position)
 {
     const Bourse__V1__ManifestSubtask *subtask = subtask_of(manifest, index);
     size_t own = subtask == NULL ? 0 : subtask->n_inputs;
@@ -76,7 +76,8 @@ static bool templates_good(const Bourse__V1__Manifest *manifest, struct problem 
 bool command_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem)
 {
     if (manifest->version != 1 || strcmp(manifest->executor, "command") != 0) {
-        problem_set(ret_problem, "this agent runs manifests of version 1 for the executor \"command\"");
+        problem_set(ret_problem,
+                    "this agent runs manifests of version 1 for the executor \"command\"");
         return false;
     }
     if (manifest->n_arguments == 0) {
@@ -84,8 +85,8 @@ bool command_check(const Bourse__V1__Manifest *manifest, struct problem *ret_pro
         return false;
     }
     if (manifest->n_subtasks != 0 && manifest->n_subtasks != manifest->subtask_count) {
-        problem_set(ret_problem, "the manifest lists %zu subtasks and counts %u", manifest->n_subtasks,
-                    manifest->subtask_count);
+        problem_set(ret_problem, "the manifest lists %zu subtasks and counts %u",
+                    manifest->n_subtasks, manifest->subtask_count);
         return false;
     }
     return templates_good(manifest, ret_problem);
@@ -160,8 +161,8 @@ static bool settle_program(struct run *run, struct outcome *outcome)
     }
     const struct config_program *program = config_program(run->command->config, name);
     if (program == NULL) {
-        outcome_fail(outcome, OUTCOME_PROGRAM_MISSING, "this provider does not offer the program %.100s",
-                     name);
+        outcome_fail(outcome, OUTCOME_PROGRAM_MISSING,
+                     "this provider does not offer the program %.100s", name);
         return false;
     }
     char *path = strdup(program->path);
@@ -182,7 +183,8 @@ static bool expand_arguments(struct run *run, struct outcome *outcome)
     for (size_t i = 0; i < manifest->n_arguments; i++) {
         char *text = expand(manifest->arguments[i], &run->values, LIMIT_ARGUMENT_BYTES, NULL);
         if (text == NULL) {
-            return refuse(outcome, "an argument cannot be expanded for this subtask, or is too long");
+            return refuse(outcome,
+                          "an argument cannot be expanded for this subtask, or is too long");
         }
         run->arguments.items[run->arguments.count++] = text;
     }
@@ -206,7 +208,8 @@ static bool expand_environment(struct run *run, struct outcome *outcome)
         }
         free(value);
         if (text == NULL) {
-            return refuse(outcome, "a variable cannot be expanded for this subtask, or is too long");
+            return refuse(outcome,
+                          "a variable cannot be expanded for this subtask, or is too long");
         }
     }
     return true;
@@ -348,8 +351,8 @@ static bool keep(const struct run *run, const char *name, const struct jail_outp
                                           output->size, ret_kept, problem);
 }
 
-static bool keep_all(const struct run *run, const struct jail_reply *reply,
-                     struct outcome *outcome, struct problem *problem)
+static bool keep_all(const struct run *run, const struct jail_reply *reply, struct outcome *outcome,
+                     struct problem *problem)
 {
     if (!keep(run, "stdout", &reply->standard_output, &outcome->standard_output, problem) ||
         !keep(run, "stderr", &reply->standard_error, &outcome->standard_error, problem)) {
@@ -368,7 +371,8 @@ static bool keep_all(const struct run *run, const struct jail_reply *reply,
 static void note_cut(const struct jail_reply *reply, struct outcome *outcome)
 {
     if (outcome->detail[0] == '\0' && (reply->stdout_cut || reply->stderr_cut)) {
-        (void)snprintf(outcome->detail, sizeof outcome->detail, "more was written to %s than is kept",
+        (void)snprintf(outcome->detail, sizeof outcome->detail,
+                       "more was written to %s than is kept",
                        reply->stdout_cut ? "standard output" : "standard error");
     }
 }

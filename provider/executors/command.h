@@ -18,10 +18,10 @@
 struct command {
     const Bourse__V1__Manifest *manifest;
     const struct config *config;
-    uint32_t index;             /* of the subtask */
+    uint32_t index;                  /* of the subtask */
     const struct store_blob *inputs; /* command_inputs of them, in its order */
     struct jail *jail;
-    int64_t limit_ms;           /* wall time that the lease allows */
+    int64_t limit_ms; /* wall time that the lease allows */
 };
 
 /* Checks a decoded manifest once: the executor, the count, templates and paths that hold for every
@@ -30,8 +30,8 @@ bool command_check(const Bourse__V1__Manifest *manifest, struct problem *ret_pro
 
 /* The inputs of a subtask: its own first, then the shared ones. `position` counts both. */
 size_t command_input_count(const Bourse__V1__Manifest *manifest, uint32_t index);
-const Bourse__V1__ManifestInput *command_input(const Bourse__V1__Manifest *manifest,
-                                               uint32_t index, size_t position);
+const Bourse__V1__ManifestInput *command_input(const Bourse__V1__Manifest *manifest, uint32_t index,
+                                               size_t position);
 
 /* Runs it and fills the outcome, outputs included. `ret_jail_ended`: close the jail. */
 void command_run(const struct command *command, struct outcome *outcome, bool *ret_jail_ended);

@@ -132,14 +132,14 @@ bool job_file_add_variable(struct job_file *job, const char *name, const char *v
     return true;
 }
 
-/* The program without its folders, cut to what a name may be. */
+/* The program without its folders, cut to what a name may be; "job" where it is an input. */
 static bool name_from_program(struct job_file *job)
 {
     const char *slash = strrchr(job->run.items[0], '/');
     const char *base = slash != NULL ? slash + 1 : job->run.items[0];
     char name[FORMAT_NAME_BYTES + 1];
     text_printable(base, strlen(base), name, sizeof name);
-    return job_file_set(&job->name, name[0] != '\0' ? name : "job");
+    return job_file_set(&job->name, name[0] != '\0' && strchr(name, '{') == NULL ? name : "job");
 }
 
 bool job_complete(struct job_file *job)

@@ -66,8 +66,10 @@ static bool check_program(const struct job_file *job, struct job_fault *fault)
         return FAULT(fault, "run", 0, "%zu arguments; at most %d are taken", run->count,
                      FORMAT_ARGUMENTS);
     }
-    if (run->items[0][0] == '\0' || strpbrk(run->items[0], "{}") != NULL) {
-        return FAULT(fault, "run", 0, "the program itself must be a plain name");
+    if (run->items[0][0] == '\0' || (job->image == NULL && strpbrk(run->items[0], "{}") != NULL)) {
+        return FAULT(fault, "run", 0,
+                     "a host program must be a plain name; an input runs as the "
+                     "program only inside an image");
     }
     for (size_t i = 0; i < run->count; i++) {
         if (!template_fits(job, "run", i, run->items[i], fault)) {

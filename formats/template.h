@@ -8,6 +8,8 @@
  *                the value where that is a plain file name, else the subtask's index from 0
  *     {{  }}     one brace
  *
+ * The agent makes the folders of every output, "out" too, before the program starts.
+ *
  * A single brace that begins none of these is refused, and so is a placeholder of another source.
  * The consumer checks templates when it reads the job; the agent expands them, subtask by subtask,
  * by these same functions. Pure. */

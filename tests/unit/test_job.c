@@ -107,6 +107,15 @@ START_TEST(a_job_needs_no_more_than_a_program)
 }
 END_TEST
 
+START_TEST(an_input_is_a_program_inside_an_image)
+{
+    CLEANUP(job_file_destroy)
+    struct job_file *job = parse("image: root.tar\neach: tests/*\nrun: [\"./{in}\"]\n", NULL);
+    ck_assert_ptr_nonnull(job);
+    ck_assert_str_eq(job->name, "job");
+}
+END_TEST
+
 START_TEST(arrays_and_lines_make_subtasks_too)
 {
     CLEANUP(job_file_destroy)
@@ -162,8 +171,10 @@ START_TEST(wrong_shapes_say_what_to_write)
         "reads it (for one, write [sh, -c, \"...\"])");
     check_refused("run: []\n",
                   "job.yaml:1: run: the program is missing, as in run: [xz, -9, \"{in}\"]");
-    check_refused("run: [\"{in}\"]\neach: a\n",
-                  "job.yaml:1: run: the program itself must be a plain name");
+    check_refused(
+        "run: [\"{in}\"]\neach: a\n",
+        "job.yaml:1: run: a host program must be a plain name; an input runs as the program "
+        "only inside an image");
     check_refused("run: [a, ~]\n",
                   "job.yaml:1: run: the value is missing (an empty text is written \"\")");
     check_refused("run: [a]\nenv: [A=1]\n",
@@ -301,6 +312,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, a_whole_job_is_read);
     tcase_add_test(tests, a_job_needs_no_more_than_a_program);
+    tcase_add_test(tests, an_input_is_a_program_inside_an_image);
     tcase_add_test(tests, arrays_and_lines_make_subtasks_too);
     tcase_add_test(tests, mistyped_keys_and_units_name_line_and_nearest);
     tcase_add_test(tests, wrong_shapes_say_what_to_write);

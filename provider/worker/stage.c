@@ -14,23 +14,32 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-static int open_place(int work, const char *name)
+/* Makes the folders that the file `name` is in. */
+static bool make_folders(int work, const char *name)
 {
     char path[LIMIT_PATH_BYTES];
     size_t length = strlen(name);
     if (length >= sizeof path) {
         errno = ENAMETOOLONG;
-        return -1;
+        return false;
     }
     memcpy(path, name, length + 1);
     for (char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdirat(work, path, 0755) != 0 && errno != EEXIST) {
-            return -1;
+            return false;
         }
         *slash = '/';
     }
-    return openat(work, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return true;
+}
+
+static int open_place(int work, const char *name)
+{
+    if (!make_folders(work, name)) {
+        return -1;
+    }
+    return openat(work, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
 static bool refuse(struct outcome *outcome, const char *name)
@@ -50,6 +59,9 @@ bool stage_places(struct worker *worker, struct run *run, struct outcome *ret_ou
         if (run->inputs[i].file < 0) {
             return refuse(ret_outcome, run->inputs[i].name);
         }
+    }
+    for (size_t i = 0; i < run->output_count; i++) {
+        (void)make_folders(work, run->outputs[i]); /* where it fails, the output will be missing */
     }
     if (run->wants_stdin) {
         run->stdin_file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);

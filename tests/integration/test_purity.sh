@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# The pure rooms call nothing but memory, strings, arithmetic and their libraries' pure functions: a plain
+# build of each has no undefined symbol outside the list below. No clock, socket, file, randomness, locale.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+bin=$1
+generated=$(dirname "$bin")/generated
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+allowed='^(mem(cpy|move|set|cmp|chr|mem|rchr)|bcmp|str(len|nlen|cmp|ncmp|chr|rchr|str|cpy|ncpy|spn|cspn|pbrk)|strdup|strndup'
+allowed+='|malloc|calloc|realloc|free|qsort|bsearch|abs|__assert_fail|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_'
+allowed+='|v?snprintf|__udivti3|__umodti3|__divti3|__modti3|__muloti4|isoc_'
+allowed+='|SHA256_(Init|Update|Final)'                                      # base
+allowed+='|yaml_[a-z_]+'                                                    # formats
+allowed+='|protobuf_c_[a-z_]+|bourse__v1__[a-z0-9_]+'                       # protocol: the schema
+allowed+='|crypto_(sign|scalarmult|core_ed25519|hash|verify|generichash|box|onetimeauth)[a-z0-9_]*'
+allowed+='|sodium_(memcmp|memzero|malloc|free|mprotect_[a-z]+|is_zero|base642bin|bin2base64|bin2hex|hex2bin))$'
+
+# name: files
+rooms="
+base:base/*.c
+formats:formats/*.c
+protocol:protocol/*.c
+matching:matching/*.c
+ledger:$(find ledger -name '*.c' ! -name 'sqlite*' | sort | tr '\n' ' ')
+planner:planner/*.c
+exchange:exchange/*.c
+provider_session:provider/session*.c
+consumer_session:consumer/session*.c
+"
+status=0
+checked=0
+: >"$work/defined"
+while IFS=: read -r room files; do
+    [ -n "$room" ] || continue
+    for file in $files; do
+        [ -e "$file" ] || continue
+        object="$work/$room-$(basename "$file" .c).o"
+        gcc -std=c17 -D_GNU_SOURCE -O1 -w -I. -I"$generated" -c "$file" -o "$object"
+        checked=$((checked + 1))
+    done
+done <<<"$rooms"
+nm --defined-only -f posix "$work"/*.o | awk 'NF > 1 {print $1}' | sort -u >"$work/defined"
+for object in "$work"/*.o; do
+    nm -u -f posix "$object" | awk '{print $1}' | sort -u | comm -23 - "$work/defined" | grep -vE "$allowed" >"$work/bad" || true
+    if [ -s "$work/bad" ]; then
+        echo "$(basename "$object"): not pure: $(tr '\n' ' ' <"$work/bad")"
+        status=1
+    fi
+done
+[ "$checked" -gt 20 ] || { echo "only $checked files looked at"; status=1; }
+echo "$checked objects checked"
+exit "$status"

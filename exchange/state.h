@@ -7,6 +7,7 @@
 #ifndef BOURSE_EXCHANGE_STATE_H
 #define BOURSE_EXCHANGE_STATE_H
 
+#include "base/checked.h"
 #include "base/list.h"
 #include "exchange/exchange.h"
 #include "exchange/lifecycle.h"

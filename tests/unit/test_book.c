@@ -1,0 +1,300 @@
+#include "base/cleanup.h"
+#include "matching/book.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct attribute text(const char *name, const char *value)
+{
+    struct attribute attribute = {.is_text = true};
+    strcpy(attribute.name, name);
+    strcpy(attribute.text, value);
+    return attribute;
+}
+
+static struct attribute number(const char *name, int64_t value)
+{
+    struct attribute attribute = {.number = value};
+    strcpy(attribute.name, name);
+    return attribute;
+}
+
+static struct requirement predicate(enum requirement_op op, struct attribute attribute)
+{
+    struct requirement requirement = {.count = 1};
+    requirement.nodes[0] = (struct requirement_node){.op = op, .attribute = attribute};
+    return requirement;
+}
+
+static struct book *book_of(void)
+{
+    return book_create((struct book_limits){.orders = 16, .cells = 4, .classes = 4});
+}
+
+static uint32_t cell_of(struct book *book, const char *kind, int64_t memory)
+{
+    const struct attribute attributes[] = {text("kind", kind), number("memory", memory)};
+    uint32_t cell = 99;
+    ck_assert_int_eq(book_cell(book, attributes, 2, &cell), BOOK_OK);
+    return cell;
+}
+
+static uint32_t class_any(struct book *book)
+{
+    const struct requirement anything = {0};
+    uint32_t class_id = 99;
+    ck_assert_int_eq(book_class(book, &anything, &class_id), BOOK_OK);
+    return class_id;
+}
+
+static void rest_ask(struct book *book, uint32_t handle, uint32_t cell, int64_t price,
+                     uint64_t sequence)
+{
+    const struct book_ask ask = {.owner = 100 + handle,
+                                 .cell = cell,
+                                 .slots = 4,
+                                 .price_micro = price,
+                                 .sequence = sequence};
+    ck_assert_int_eq(book_rest_ask(book, handle, &ask), BOOK_OK);
+}
+
+static void rest_bid(struct book *book, uint32_t handle, uint32_t class_id, int64_t limit,
+                     uint64_t sequence)
+{
+    const struct book_bid bid = {.owner = 1,
+                                 .class_id = class_id,
+                                 .slots = 4,
+                                 .width = 1,
+                                 .limit_micro = limit,
+                                 .term_ns = 10,
+                                 .sequence = sequence};
+    ck_assert_int_eq(book_rest_bid(book, handle, &bid), BOOK_OK);
+}
+
+START_TEST(the_lowest_ask_comes_first_and_the_older_of_two_equal)
+{
+    CLEANUP(book_destroy) struct book *book = book_of();
+    uint32_t small = cell_of(book, "cpu", 1);
+    uint32_t large = cell_of(book, "cpu", 2);
+    rest_ask(book, 0, small, 30, 1);
+    rest_ask(book, 1, large, 20, 3);
+    rest_ask(book, 2, small, 20, 2);
+    rest_bid(book, 9, class_any(book), 25, 4);
+
+    ck_assert_uint_eq(book_best_ask(book, 9, NULL, NULL),
+                      2); /* in another cell than 1, and older */
+    book_remove(book, 2);
+    ck_assert_uint_eq(book_best_ask(book, 9, NULL, NULL), 1);
+    book_remove(book, 1);
+    ck_assert_uint_eq(book_best_ask(book, 9, NULL, NULL), BOOK_NONE); /* 30 is above the limit */
+}
+END_TEST
+
+START_TEST(the_highest_bid_comes_first_across_classes)
+{
+    CLEANUP(book_destroy) struct book *book = book_of();
+    uint32_t cell = cell_of(book, "cpu", 8);
+    struct requirement needs = predicate(REQUIREMENT_GE, number("memory", 8));
+    uint32_t picky;
+    ck_assert_int_eq(book_class(book, &needs, &picky), BOOK_OK);
+    rest_bid(book, 0, class_any(book), 20, 1);
+    rest_bid(book, 1, picky, 21, 2);
+    rest_bid(book, 2, picky, 21, 3);
+    rest_ask(book, 9, cell, 15, 4);
+
+    ck_assert_uint_eq(book_best_bid(book, 9, NULL, NULL), 1);
+    ck_assert_int_eq(book_price(book, 9, 1), 21); /* the bid is the maker */
+    book_remove(book, 1);
+    ck_assert_uint_eq(book_best_bid(book, 9, NULL, NULL), 2);
+}
+END_TEST
+
+START_TEST(an_ask_that_does_not_fit_the_requirement_is_never_met)
+{
+    CLEANUP(book_destroy) struct book *book = book_of();
+    struct requirement needs = predicate(REQUIREMENT_EQ, text("kind", "gpu"));
+    uint32_t gpus;
+    ck_assert_int_eq(book_class(book, &needs, &gpus), BOOK_OK);
+    rest_ask(book, 0, cell_of(book, "cpu", 1), 1, 1);
+    rest_bid(book, 1, gpus, 100, 2);
+    ck_assert_uint_eq(book_best_ask(book, 1, NULL, NULL), BOOK_NONE);
+
+    rest_ask(book, 2, cell_of(book, "gpu", 1), 90, 3); /* a cell made after the class */
+    ck_assert_uint_eq(book_best_ask(book, 1, NULL, NULL), 2);
+    ck_assert_uint_eq(book_best_bid(book, 2, NULL, NULL), 1);
+}
+END_TEST
+
+START_TEST(a_donation_fills_at_nothing_whoever_came_first)
+{
+    CLEANUP(book_destroy) struct book *book = book_of();
+    uint32_t cell = cell_of(book, "cpu", 1);
+    rest_bid(book, 0, class_any(book), 50, 1);
+    rest_ask(book, 1, cell, 0, 2);
+    rest_ask(book, 2, cell, 40, 3);
+    ck_assert_int_eq(book_price(book, 1, 0), 0);
+    ck_assert_int_eq(book_price(book, 2, 0), 50);
+}
+END_TEST
+
+START_TEST(a_fill_is_a_multiple_of_the_width)
+{
+    CLEANUP(book_destroy) struct book *book = book_of();
+    rest_ask(book, 0, cell_of(book, "cpu", 1), 1, 1);
+    const struct book_bid wide = {.owner = 1,
+                                  .class_id = class_any(book),
+                                  .slots = 9,
+                                  .width = 3,
+                                  .limit_micro = 5,
+                                  .sequence = 2};
+    ck_assert_int_eq(book_rest_bid(book, 1, &wide), BOOK_OK);
+    ck_assert_uint_eq(book_fillable(book, 0, 1), 3);
+    book_set_slots(book, 0, 2);
+    ck_assert_uint_eq(book_fillable(book, 0, 1), 0);
+    ck_assert_uint_eq(book_best_ask(book, 1, NULL, NULL), BOOK_NONE);
+}
+END_TEST
+
+START_TEST(a_term_longer_than_the_ask_allows_does_not_fill)
+{
+    CLEANUP(book_destroy) struct book *book = book_of();
+    const struct book_ask brief = {.owner = 5,
+                                   .cell = cell_of(book, "cpu", 1),
+                                   .slots = 1,
+                                   .price_micro = 1,
+                                   .max_term_ns = 9,
+                                   .sequence = 1};
+    ck_assert_int_eq(book_rest_ask(book, 0, &brief), BOOK_OK);
+    rest_bid(book, 1, class_any(book), 5, 2); /* term 10 */
+    ck_assert_uint_eq(book_best_ask(book, 1, NULL, NULL), BOOK_NONE);
+}
+END_TEST
+
+START_TEST(one_owner_never_trades_with_oneself)
+{
+    CLEANUP(book_destroy) struct book *book = book_of();
+    uint32_t cell = cell_of(book, "cpu", 1);
+    const struct book_ask own = {
+        .owner = 1, .cell = cell, .slots = 1, .price_micro = 1, .sequence = 1};
+    ck_assert_int_eq(book_rest_ask(book, 0, &own), BOOK_OK);
+    rest_ask(book, 1, cell, 2, 2);
+    rest_bid(book, 2, class_any(book), 5, 3);
+
+    ck_assert(book_would_self_match(book, 2));
+    ck_assert_uint_eq(book_best_ask(book, 2, NULL, NULL), 1);
+    book_remove(book, 0);
+    ck_assert(!book_would_self_match(book, 2));
+}
+END_TEST
+
+START_TEST(the_same_attributes_in_another_order_are_the_same_cell)
+{
+    CLEANUP(book_destroy) struct book *book = book_of();
+    const struct attribute forward[] = {text("kind", "cpu"), text("program", "xz"),
+                                        text("program", "sh")};
+    const struct attribute backward[] = {text("program", "sh"), text("program", "xz"),
+                                         text("kind", "cpu")};
+    uint32_t a, b;
+    ck_assert_int_eq(book_cell(book, forward, 3, &a), BOOK_OK);
+    ck_assert_int_eq(book_cell(book, backward, 3, &b), BOOK_OK);
+    ck_assert_uint_eq(a, b);
+    ck_assert_uint_eq(book_cell_count(book), 1);
+}
+END_TEST
+
+START_TEST(caps_are_answers)
+{
+    CLEANUP(book_destroy) struct book *book = book_of();
+    for (int64_t i = 0; i < 4; i++) {
+        (void)cell_of(book, "cpu", i);
+        struct requirement needs = predicate(REQUIREMENT_GE, number("memory", i));
+        uint32_t class_id;
+        ck_assert_int_eq(book_class(book, &needs, &class_id), BOOK_OK);
+    }
+    const struct attribute another = text("kind", "dsp");
+    struct requirement needs = predicate(REQUIREMENT_EQ, another);
+    uint32_t ignored;
+    ck_assert_int_eq(book_cell(book, &another, 1, &ignored), BOOK_FULL_CELLS);
+    ck_assert_int_eq(book_class(book, &needs, &ignored), BOOK_FULL_CLASSES);
+    const struct book_ask ask = {.slots = 1, .sequence = 1};
+    ck_assert_int_eq(book_rest_ask(book, 16, &ask), BOOK_FULL_ORDERS);
+}
+END_TEST
+
+START_TEST(requirements_mean_what_base_says)
+{
+    const struct attribute device[] = {text("program", "xz"), text("program", "sh"),
+                                       number("memory", 4)};
+    const struct {
+        struct requirement requirement;
+        bool holds;
+    } cases[] = {
+        {predicate(REQUIREMENT_EQ, text("program", "sh")), true},
+        {predicate(REQUIREMENT_NE, text("program", "sh")), false},
+        {predicate(REQUIREMENT_NE, text("program", "vi")), true},
+        {predicate(REQUIREMENT_NE, text("region", "eu")), false}, /* unknown is not "different" */
+        {predicate(REQUIREMENT_GE, number("memory", 4)), true},
+        {predicate(REQUIREMENT_GT, number("memory", 4)), false},
+        {predicate(REQUIREMENT_LT, number("memory", 5)), true},
+        {predicate(REQUIREMENT_LE, number("memory", 3)), false},
+        {predicate(REQUIREMENT_EQ, number("program", 4)), false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ck_assert(requirement_well_formed(&cases[i].requirement));
+        ck_assert_msg(requirement_satisfied(&cases[i].requirement, device, 3) == cases[i].holds,
+                      "case %zu", i);
+    }
+    struct requirement both = predicate(REQUIREMENT_EQ, text("program", "vi"));
+    both.nodes[1] = (struct requirement_node){.op = REQUIREMENT_NOT};
+    both.nodes[2] =
+        (struct requirement_node){.op = REQUIREMENT_GE, .attribute = number("memory", 1)};
+    both.nodes[3] = (struct requirement_node){.op = REQUIREMENT_AND, .arity = 2};
+    both.count = 4;
+    ck_assert(requirement_well_formed(&both));
+    ck_assert(requirement_satisfied(&both, device, 3));
+}
+END_TEST
+
+START_TEST(a_tree_that_is_not_one_is_refused)
+{
+    struct requirement broken = {.count = 1};
+    broken.nodes[0] = (struct requirement_node){.op = REQUIREMENT_AND, .arity = 2};
+    ck_assert(!requirement_well_formed(&broken));
+    broken.nodes[0] = (struct requirement_node){.op = REQUIREMENT_NOT};
+    ck_assert(!requirement_well_formed(&broken));
+    broken = predicate(REQUIREMENT_LT, text("kind", "cpu")); /* text has no order */
+    ck_assert(!requirement_well_formed(&broken));
+    broken = predicate(REQUIREMENT_EQ, text("kind", "cpu"));
+    broken.nodes[1] = broken.nodes[0];
+    broken.count = 2; /* two roots */
+    ck_assert(!requirement_well_formed(&broken));
+    broken.count = REQUIREMENT_NODES_MAX + 1;
+    ck_assert(!requirement_well_formed(&broken));
+    broken = predicate((enum requirement_op)77, text("kind", "cpu"));
+    ck_assert(!requirement_well_formed(&broken));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("book");
+    TCase *tests = tcase_create("book");
+    tcase_add_test(tests, the_lowest_ask_comes_first_and_the_older_of_two_equal);
+    tcase_add_test(tests, the_highest_bid_comes_first_across_classes);
+    tcase_add_test(tests, an_ask_that_does_not_fit_the_requirement_is_never_met);
+    tcase_add_test(tests, a_donation_fills_at_nothing_whoever_came_first);
+    tcase_add_test(tests, a_fill_is_a_multiple_of_the_width);
+    tcase_add_test(tests, a_term_longer_than_the_ask_allows_does_not_fill);
+    tcase_add_test(tests, one_owner_never_trades_with_oneself);
+    tcase_add_test(tests, the_same_attributes_in_another_order_are_the_same_cell);
+    tcase_add_test(tests, caps_are_answers);
+    tcase_add_test(tests, requirements_mean_what_base_says);
+    tcase_add_test(tests, a_tree_that_is_not_one_is_refused);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,682 @@
+/* The exchange as its users meet it: one market, one provider, one consumer, by hand. */
+#include "exchange/exchange.h"
+
+#include "base/checked.h"
+#include "ledger/accounts.h"
+#include "protocol/message.h"
+#include "protocol/reject.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONSUMER = 3, PROVIDER = 4, OTHER_PROVIDER = 5, OPERATOR = 6 };
+
+static const int64_t start_ns = INT64_C(1700000000) * NS_PER_S;
+static const int64_t price = 3600 * MICRO_PER_CREDIT; /* one credit a second: easy sums */
+
+struct market {
+    struct exchange *exchange;
+    struct exchange_effects effects;
+    int64_t now_ns;
+    uint64_t index;
+    uint8_t next_id;
+};
+
+static struct market market;
+
+static struct exchange_command command(enum exchange_command_type type, uint32_t account)
+{
+    struct exchange_command made;
+    memset(&made, 0, sizeof made);
+    made.type = type;
+    made.index = market.index + 1;
+    made.log_time_ns = market.now_ns;
+    made.account = account;
+    made.id.bytes[0] = ++market.next_id;
+    made.created_ms = market.now_ns / NS_PER_MS;
+    return made;
+}
+
+static void apply(const struct exchange_command *given)
+{
+    exchange_effects_clear(&market.effects);
+    ck_assert_int_eq(exchange_step(market.exchange, given, &market.effects), EXCHANGE_OK);
+    market.index = given->index;
+}
+
+static size_t count_of(enum exchange_effect_type type)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < market.effects.count; i++) {
+        count += market.effects.items[i].type == type;
+    }
+    return count;
+}
+
+static const struct exchange_effect *nth(enum exchange_effect_type type, size_t n)
+{
+    for (size_t i = 0; i < market.effects.count; i++) {
+        if (market.effects.items[i].type == type && n-- == 0) {
+            return &market.effects.items[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct ledger_record *record_of(enum ledger_kind kind)
+{
+    for (size_t i = 0; i < market.effects.count; i++) {
+        const struct exchange_effect *effect = &market.effects.items[i];
+        if (effect->type == EFFECT_LEDGER && effect->ledger.kind == kind) {
+            return &effect->ledger;
+        }
+    }
+    return NULL;
+}
+
+static void check_rejected(enum reject_code code)
+{
+    const struct exchange_effect *effect = nth(EFFECT_REJECT, 0);
+    ck_assert_msg(effect != NULL, "nothing was refused");
+    ck_assert_str_eq(reject_name((enum reject_code)effect->reject.code), reject_name(code));
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 0);
+    ck_assert_uint_eq(count_of(EFFECT_LEDGER), 0);
+}
+
+static struct account_balance balance(uint32_t account)
+{
+    struct exchange_account_row row;
+    ck_assert(exchange_account(market.exchange, account, &row));
+    return (struct account_balance){row.available_micro, row.held_micro};
+}
+
+static struct exchange_job_row job_row(struct id128 job)
+{
+    struct exchange_job_row row;
+    ck_assert(exchange_job(market.exchange, &job, &row));
+    return row;
+}
+
+static void set_up(void)
+{
+    memset(&market, 0, sizeof market);
+    struct exchange_limits limits = exchange_limits_default();
+    limits.asks = limits.jobs = 64;
+    market.exchange = exchange_create(&limits);
+    market.now_ns = start_ns;
+    struct exchange_genesis_account accounts[] = {
+        {.key = {{1}},
+         .roles = ROLE_CONSUMER,
+         .credits_micro = 1000 * MICRO_PER_CREDIT,
+         .name = "consumer"},
+        {.key = {{2}}, .roles = ROLE_PROVIDER, .name = "provider"},
+        {.key = {{3}}, .roles = ROLE_PROVIDER, .name = "other"},
+        {.key = {{4}}, .roles = ROLE_OPERATOR, .name = "operator"},
+    };
+    struct exchange_command genesis = command(EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
+    genesis.genesis = (struct exchange_genesis){.cluster = {{7}},
+                                                .fee_ppm = 0,
+                                                .price_band_micro = 10 * price,
+                                                .accounts = accounts,
+                                                .account_count = 4};
+    apply(&genesis);
+}
+
+static void tear_down(void)
+{
+    exchange_destroy(&market.exchange);
+    exchange_effects_fini(&market.effects);
+}
+
+static void offer(uint32_t provider, uint32_t slots, int64_t at_price)
+{
+    static struct attribute kind = {.name = "kind", .is_text = true, .text = "cpu"};
+    struct exchange_device device = {.device = {{(uint8_t)provider}},
+                                     .slots = slots,
+                                     .attributes = &kind,
+                                     .attribute_count = 1,
+                                     .label = "a cpu"};
+    struct exchange_command advertise = command(EXCHANGE_ADVERTISE, provider);
+    advertise.advertise = (struct exchange_advertise){&device, 1};
+    apply(&advertise);
+    struct exchange_command ask = command(EXCHANGE_ASK, provider);
+    ask.ask =
+        (struct exchange_ask){.device = device.device, .slots = slots, .price_micro = at_price};
+    apply(&ask);
+}
+
+static struct requirement anything;
+
+static struct exchange_command submit_of(uint32_t subtasks, int64_t budget_credits)
+{
+    struct exchange_command made = command(EXCHANGE_SUBMIT, CONSUMER);
+    made.submit = (struct exchange_submit){
+        .name = "job",
+        .manifest = {{9}},
+        .subtasks = subtasks,
+        .budget_micro = budget_credits * MICRO_PER_CREDIT,
+        .cap_micro = price,
+        .needs = &anything,
+        .slots = 1,
+        .limit_ns = 10 * NS_PER_S,
+        .term_ns = 20 * NS_PER_S,
+        .error_limit = 10,
+        .verify_none = true,
+    };
+    return made;
+}
+
+static struct id128 submit(uint32_t subtasks, int64_t budget_credits)
+{
+    struct exchange_command made = submit_of(subtasks, budget_credits);
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    return made.id;
+}
+
+static void result(uint32_t provider, struct id128 job, struct exchange_work work, uint8_t outcome,
+                   int64_t busy_ns)
+{
+    struct exchange_result one = {
+        .job = job,
+        .index = work.index,
+        .attempt = work.attempt,
+        .lease = work.lease,
+        .device = {{(uint8_t)provider}},
+        .manifest = {{9}},
+        .outcome = outcome,
+        .busy_ns = busy_ns,
+    };
+    struct exchange_command results = command(EXCHANGE_RESULTS, provider);
+    results.results = (struct exchange_results){&one, 1};
+    apply(&results);
+}
+
+START_TEST(a_job_is_run_paid_and_settled)
+{
+    offer(PROVIDER, 1, price / 2);
+    struct id128 job = submit(1, 100);
+    ck_assert_int_eq(balance(CONSUMER).held_micro, 100 * MICRO_PER_CREDIT);
+    const struct exchange_effect *grant = nth(EFFECT_LEASE_GRANT, 0);
+    ck_assert_ptr_nonnull(grant);
+    ck_assert_uint_eq(grant->account, PROVIDER);
+    ck_assert_int_eq(grant->grant.price_micro, price / 2); /* the maker's */
+    struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+
+    market.now_ns += 4 * NS_PER_S;
+    result(PROVIDER, job, work, OUTCOME_OK, 3 * NS_PER_S);
+    ck_assert_int_eq(record_of(LEDGER_RESULT)->paid_ns,
+                     3 * NS_PER_S); /* claimed less than was seen */
+    ck_assert_int_eq(record_of(LEDGER_CAPTURE)->amount_micro, 3 * MICRO_PER_CREDIT / 2);
+    ck_assert_int_eq(record_of(LEDGER_RELEASE)->amount_micro,
+                     100 * MICRO_PER_CREDIT - 3 * MICRO_PER_CREDIT / 2);
+    ck_assert_uint_eq(job_row(job).state, JOB_DONE);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_END), 1);
+    ck_assert_int_eq(balance(PROVIDER).available_micro, 3 * MICRO_PER_CREDIT / 2);
+    ck_assert_int_eq(balance(CONSUMER).held_micro, 0);
+}
+END_TEST
+
+START_TEST(a_claim_above_what_was_seen_is_cut)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(1, 100);
+    struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    market.now_ns += 2 * NS_PER_S;
+    result(PROVIDER, job, work, OUTCOME_OK, 3600 * NS_PER_S);
+    ck_assert_int_eq(record_of(LEDGER_CAPTURE)->amount_micro, 2 * MICRO_PER_CREDIT);
+}
+END_TEST
+
+START_TEST(two_in_flight_are_not_billed_twice)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(9, 100);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 2);
+    struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
+    struct exchange_work second = nth(EFFECT_DISPATCH, 1)->work;
+    market.now_ns += 3 * NS_PER_S;
+    result(PROVIDER, job, first, OUTCOME_OK, 3 * NS_PER_S);
+    market.now_ns += 3 * NS_PER_S;
+    result(PROVIDER, job, second, OUTCOME_OK, 6 * NS_PER_S); /* claims its wait in the queue too */
+    ck_assert_int_eq(job_row(job).charged_micro, 6 * MICRO_PER_CREDIT);
+}
+END_TEST
+
+START_TEST(the_same_result_twice_is_paid_once)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(3, 100);
+    struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    market.now_ns += NS_PER_S;
+    result(PROVIDER, job, work, OUTCOME_OK, NS_PER_S);
+    int64_t paid = balance(PROVIDER).available_micro;
+    result(PROVIDER, job, work, OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(count_of(EFFECT_LEDGER), 0);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1); /* so that the agent stops sending it */
+    ck_assert_int_eq(balance(PROVIDER).available_micro, paid);
+}
+END_TEST
+
+START_TEST(another_providers_result_is_worth_nothing)
+{
+    offer(PROVIDER, 1, price);
+    offer(OTHER_PROVIDER, 1, 2 * price);
+    struct id128 job = submit(1, 100);
+    struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    result(OTHER_PROVIDER, job, work, OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(count_of(EFFECT_LEDGER), 0);
+    ck_assert_uint_eq(job_row(job).accepted, 0);
+}
+END_TEST
+
+START_TEST(a_program_that_fails_is_paid_and_its_subtask_ends)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(1, 100);
+    struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    market.now_ns += NS_PER_S;
+    result(PROVIDER, job, work, OUTCOME_PROGRAM_FAILED, NS_PER_S);
+    ck_assert_uint_eq(record_of(LEDGER_RESULT)->status, ATTEMPT_FAILED_PAID);
+    ck_assert_uint_eq(job_row(job).state, JOB_FAILED);
+    ck_assert_int_eq(balance(PROVIDER).available_micro, MICRO_PER_CREDIT);
+}
+END_TEST
+
+START_TEST(a_provider_that_fails_is_not_paid_and_the_work_goes_elsewhere)
+{
+    offer(PROVIDER, 1, price / 2);
+    struct id128 job = submit(1, 100);
+    struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    offer(OTHER_PROVIDER, 1, price / 2);
+    for (int i = 0; i < 3; i++) { /* three in a row end the lease */
+        market.now_ns += NS_PER_S;
+        result(PROVIDER, job, work, OUTCOME_JAIL_FAILED, NS_PER_S);
+        work = nth(EFFECT_DISPATCH, 0)->work;
+    }
+    ck_assert_int_eq(balance(PROVIDER).available_micro, 0);
+    ck_assert_uint_eq(nth(EFFECT_DISPATCH, 0)->account, OTHER_PROVIDER);
+    result(OTHER_PROVIDER, job, work, OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(job_row(job).state, JOB_DONE);
+}
+END_TEST
+
+START_TEST(a_suspect_providers_work_starts_elsewhere_and_the_first_result_wins)
+{
+    offer(PROVIDER, 1, price / 2);
+    struct id128 job = submit(1, 100);
+    struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
+    offer(OTHER_PROVIDER, 1, price / 2);
+    struct exchange_command suspect = command(EXCHANGE_SUSPECT, EXCHANGE_NO_ACCOUNT);
+    suspect.provider = PROVIDER;
+    market.now_ns += NS_PER_S;
+    suspect.log_time_ns = market.now_ns;
+    apply(&suspect);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 1);
+    struct exchange_work second = nth(EFFECT_DISPATCH, 0)->work;
+    ck_assert_uint_eq(second.attempt, first.attempt + 1);
+
+    market.now_ns += NS_PER_S;
+    result(PROVIDER, job, first, OUTCOME_OK, NS_PER_S); /* it was only cut off */
+    ck_assert_uint_eq(record_of(LEDGER_RESULT)->status, ATTEMPT_ACCEPTED);
+    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 1);
+    int64_t charged = job_row(job).charged_micro;
+    result(OTHER_PROVIDER, job, second, OUTCOME_OK, NS_PER_S);
+    ck_assert_int_eq(job_row(job).charged_micro, charged);
+}
+END_TEST
+
+START_TEST(a_lease_ends_with_its_term_even_if_every_message_is_lost)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(1, 100);
+    struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    market.now_ns = exchange_next_deadline_ns(market.exchange);
+    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    apply(&tick);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_END), 1);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT),
+                      1); /* the ask still stands: a new lease, a new attempt */
+    ck_assert_uint_eq(nth(EFFECT_DISPATCH, 0)->work.attempt, work.attempt + 1);
+    result(PROVIDER, job, work, OUTCOME_OK, NS_PER_S); /* past the fence */
+    ck_assert_uint_eq(record_of(LEDGER_RESULT)->status, ATTEMPT_LATE);
+    ck_assert_ptr_null(record_of(LEDGER_CAPTURE));
+}
+END_TEST
+
+START_TEST(a_lease_is_renewed_while_there_is_work_and_budget)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(40, 100);
+    struct exchange_work queue[2] = {nth(EFFECT_DISPATCH, 0)->work, nth(EFFECT_DISPATCH, 1)->work};
+    size_t renewals = 0;
+    for (int i = 0; i < 10; i++) {
+        market.now_ns += 8 * NS_PER_S;
+        result(PROVIDER, job, queue[0], OUTCOME_OK, 8 * NS_PER_S);
+        renewals += count_of(EFFECT_LEASE_RENEW);
+        queue[0] = queue[1];
+        if (count_of(EFFECT_DISPATCH) == 0) {
+            break; /* the budget covers no further term */
+        }
+        queue[1] = nth(EFFECT_DISPATCH, 0)->work;
+    }
+    ck_assert_uint_ge(renewals, 2);
+    struct exchange_job_row row = job_row(job);
+    ck_assert_int_le(row.charged_micro + row.reserved_micro, row.budget_micro);
+}
+END_TEST
+
+START_TEST(a_job_whose_budget_is_used_up_ends_and_says_so)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(100, 25); /* a term is 20 credits */
+    struct exchange_work queue[2] = {nth(EFFECT_DISPATCH, 0)->work, nth(EFFECT_DISPATCH, 1)->work};
+    for (int i = 0; i < 50 && job_row(job).state == JOB_OPEN; i++) {
+        market.now_ns += 4 * NS_PER_S;
+        result(PROVIDER, job, queue[0], OUTCOME_OK, 4 * NS_PER_S);
+        queue[0] = queue[1];
+        if (count_of(EFFECT_DISPATCH) > 0) {
+            queue[1] = nth(EFFECT_DISPATCH, count_of(EFFECT_DISPATCH) - 1)->work;
+        }
+    }
+    struct exchange_job_row row = job_row(job);
+    ck_assert_uint_eq(row.state, JOB_FAILED);
+    ck_assert_uint_eq(row.reason, JOB_REASON_BUDGET);
+    ck_assert_uint_gt(row.accepted, 0);
+    ck_assert_int_le(row.charged_micro, row.budget_micro);
+    ck_assert_int_eq(balance(CONSUMER).held_micro, 0);
+}
+END_TEST
+
+START_TEST(cancelling_pays_the_time_used_and_gives_back_the_rest)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(5, 100);
+    struct exchange_work running = nth(EFFECT_DISPATCH, 0)->work;
+    struct exchange_work queued = nth(EFFECT_DISPATCH, 1)->work;
+    market.now_ns += 2 * NS_PER_S;
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
+    cancel.cancel_job.job = job;
+    apply(&cancel);
+    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 2);
+    ck_assert_uint_eq(job_row(job).state, JOB_OPEN); /* until its attempts are back */
+    result(PROVIDER, job, queued, OUTCOME_CANCELLED, 0);
+    result(PROVIDER, job, running, OUTCOME_CANCELLED, 2 * NS_PER_S);
+    ck_assert_uint_eq(job_row(job).state, JOB_CANCELLED);
+    ck_assert_uint_eq(job_row(job).cancelled, 5);
+    ck_assert_int_eq(balance(PROVIDER).available_micro, 2 * MICRO_PER_CREDIT);
+    ck_assert_int_eq(balance(CONSUMER).available_micro, 998 * MICRO_PER_CREDIT);
+}
+END_TEST
+
+START_TEST(a_refusal_names_what_is_wrong_and_changes_nothing)
+{
+    offer(PROVIDER, 1, price);
+    struct exchange_command wrong = submit_of(1, 100000);
+    apply(&wrong);
+    check_rejected(REJECT_FUNDS);
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.value, 100000 * MICRO_PER_CREDIT);
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.limit, 1000 * MICRO_PER_CREDIT);
+
+    struct {
+        enum reject_code code;
+        struct exchange_command command;
+    } cases[9];
+    size_t count = 0;
+#define CASE(reject, change)                                                                       \
+    cases[count].code = (reject);                                                                  \
+    cases[count].command = submit_of(1, 1);                                                        \
+    cases[count].command.submit.change;                                                            \
+    count++
+    CASE(REJECT_QUANTITY, subtasks = 0);
+    CASE(REJECT_QUANTITY, slots = 0);
+    CASE(REJECT_QUANTITY, term_ns = NS_PER_S); /* shorter than the limit of one subtask */
+    CASE(REJECT_PRICE, cap_micro = 11 * price);
+    CASE(REJECT_PRICE, cap_micro = -2);
+    CASE(REJECT_BUDGET, budget_micro = 0);
+    CASE(REJECT_BUDGET, budget_micro = INT64_MIN);
+    CASE(REJECT_VERIFY, verify_none = false);
+    CASE(REJECT_QUANTITY, retries = 101);
+#undef CASE
+    for (size_t i = 0; i < count; i++) {
+        cases[i].command.index = market.index + 1;
+        apply(&cases[i].command);
+        check_rejected(cases[i].code);
+        ck_assert_int_eq(balance(CONSUMER).held_micro, 0);
+    }
+}
+END_TEST
+
+START_TEST(who_may_not_is_told_so)
+{
+    struct exchange_command by_provider = submit_of(1, 1);
+    by_provider.account = PROVIDER;
+    apply(&by_provider);
+    check_rejected(REJECT_ROLE);
+
+    struct exchange_command by_consumer = command(EXCHANGE_MINT, CONSUMER);
+    by_consumer.mint = (struct exchange_mint){.account = {{1}}, .amount_micro = 1};
+    apply(&by_consumer);
+    check_rejected(REJECT_ROLE);
+
+    struct exchange_command by_nobody = submit_of(1, 1);
+    by_nobody.account = EXCHANGE_NO_ACCOUNT;
+    apply(&by_nobody);
+    check_rejected(REJECT_ROLE);
+
+    struct exchange_command by_the_mint = submit_of(1, 1);
+    by_the_mint.account = ACCOUNT_MINT;
+    apply(&by_the_mint);
+    check_rejected(REJECT_ROLE);
+}
+END_TEST
+
+START_TEST(someone_elses_job_is_not_found)
+{
+    struct id128 job = submit(1, 1);
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, PROVIDER);
+    cancel.cancel_job.job = job;
+    apply(&cancel);
+    check_rejected(REJECT_NOT_FOUND);
+}
+END_TEST
+
+START_TEST(the_same_id_is_answered_again_and_another_body_is_refused)
+{
+    struct exchange_command first = submit_of(1, 1);
+    apply(&first);
+    uint64_t index = nth(EFFECT_ACCEPT, 0)->index;
+    struct exchange_command again = first;
+    again.index = market.index + 1;
+    apply(&again);
+    ck_assert_uint_eq(nth(EFFECT_ACCEPT, 0)->index, index);
+    ck_assert(nth(EFFECT_ACCEPT, 0)->repeated);
+    ck_assert_int_eq(balance(CONSUMER).held_micro, MICRO_PER_CREDIT);
+
+    again.index = market.index + 1;
+    again.body.bytes[0] ^= 1;
+    apply(&again);
+    check_rejected(REJECT_ID_REUSED);
+}
+END_TEST
+
+START_TEST(an_id_from_yesterday_or_from_tomorrow_has_expired)
+{
+    struct exchange_command old = submit_of(1, 1);
+    old.created_ms -= 24 * 3600 * 1000 + 1;
+    apply(&old);
+    check_rejected(REJECT_ID_EXPIRED);
+    struct exchange_command early = submit_of(1, 1);
+    early.created_ms += 10 * 60 * 1000 + 1;
+    apply(&early);
+    check_rejected(REJECT_ID_EXPIRED);
+    struct exchange_command overflowing = submit_of(1, 1);
+    overflowing.created_ms = INT64_MAX;
+    apply(&overflowing);
+    check_rejected(REJECT_ID_EXPIRED);
+}
+END_TEST
+
+START_TEST(an_invitation_is_good_once)
+{
+    struct exchange_command invite = command(EXCHANGE_INVITE, OPERATOR);
+    invite.invite = (struct exchange_invite){.token_hash = {{5}},
+                                             .roles = ROLE_CONSUMER,
+                                             .credits_micro = 7,
+                                             .expires_ns = start_ns + NS_PER_HOUR};
+    apply(&invite);
+    struct exchange_command join = command(EXCHANGE_JOIN, EXCHANGE_NO_ACCOUNT);
+    join.join = (struct exchange_join){.account = {{50}}, .token_hash = {{5}}, .name = "new"};
+    apply(&join);
+    uint32_t number;
+    ck_assert(exchange_account_by_key(market.exchange, &join.join.account, &number));
+    ck_assert_int_eq(balance(number).available_micro, 7);
+
+    struct exchange_command second = command(EXCHANGE_JOIN, EXCHANGE_NO_ACCOUNT);
+    second.join = (struct exchange_join){.account = {{51}}, .token_hash = {{5}}};
+    apply(&second);
+    check_rejected(REJECT_INVITATION);
+}
+END_TEST
+
+START_TEST(halted_means_no_new_fills_and_resuming_makes_them)
+{
+    struct exchange_command halt = command(EXCHANGE_HALT, OPERATOR);
+    halt.halt.halted = true;
+    offer(PROVIDER, 1, price);
+    halt.index = market.index + 1;
+    apply(&halt);
+    struct exchange_command refused = submit_of(1, 1);
+    apply(&refused);
+    check_rejected(REJECT_HALTED);
+    struct exchange_command resume = command(EXCHANGE_HALT, OPERATOR);
+    apply(&resume);
+    (void)submit(1, 30);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 1);
+}
+END_TEST
+
+START_TEST(a_statement_is_answered_with_what_differs)
+{
+    offer(PROVIDER, 1, price);
+    (void)submit(5, 100);
+    struct exchange_work held = nth(EFFECT_DISPATCH, 0)->work;
+    struct exchange_held list[] = {{held.lease, held.index, held.attempt}, {999, 0, 0}};
+    struct exchange_command statement = command(EXCHANGE_STATEMENT, PROVIDER);
+    statement.statement = (struct exchange_statement){list, 2};
+    apply(&statement);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 1); /* the one it does not hold */
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_END), 1);
+    ck_assert_uint_eq(nth(EFFECT_LEASE_END, 0)->lease.lease, 999);
+
+    struct exchange_command empty = command(EXCHANGE_STATEMENT, PROVIDER); /* it restarted */
+    apply(&empty);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 1);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 2);
+}
+END_TEST
+
+START_TEST(a_quote_tells_price_time_and_what_must_be_held)
+{
+    offer(PROVIDER, 2, price);
+    offer(OTHER_PROVIDER, 2, 2 * price);
+    const struct exchange_need need = {
+        .needs = &anything,
+        .account = CONSUMER,
+        .subtasks = 30,
+        .slots = 1,
+        .at_most = 3,
+        .cap_micro = -1,
+        .limit_ns = 10 * NS_PER_S,
+        .term_ns = 20 * NS_PER_S,
+        .expect_ns = NS_PER_S,
+    };
+    struct exchange_quote quote;
+    exchange_quote(market.exchange, &need, &quote);
+    ck_assert_uint_eq(quote.slots_now, 4);
+    ck_assert_int_eq(quote.price_low_micro, price);
+    ck_assert_int_eq(quote.price_high_micro, 2 * price);
+    ck_assert_int_eq(quote.expected_micro, 40 * MICRO_PER_CREDIT); /* 20 at one credit, 10 at two */
+    ck_assert_int_eq(quote.makespan_ns, 10 * NS_PER_S);
+    ck_assert_int_eq(quote.minimum_micro, 20 * MICRO_PER_CREDIT);
+    ck_assert_int_eq(quote.suggested_micro,
+                     80 * MICRO_PER_CREDIT); /* three lanes' terms: 20 + 20 + 40 */
+    ck_assert_uint_eq(quote.level_count, 2);
+}
+END_TEST
+
+START_TEST(explain_counts_who_fails_at_what)
+{
+    offer(PROVIDER, 1, 2 * price);
+    struct requirement gpu = {.count = 1};
+    gpu.nodes[0].op = REQUIREMENT_EQ;
+    gpu.nodes[0].attribute = (struct attribute){.name = "kind", .is_text = true, .text = "gpu"};
+    struct exchange_need need = {
+        .needs = &gpu, .account = CONSUMER, .slots = 1, .cap_micro = price};
+    struct exchange_explanation why;
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.devices, 1);
+    ck_assert_uint_eq(why.fitting, 0);
+    ck_assert_uint_eq(why.predicate_count, 1);
+    ck_assert_uint_eq(why.predicates[0].failing, 1);
+    ck_assert_str_eq(why.predicates[0].text, "kind = \"gpu\"");
+
+    need.needs = &anything;
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.fitting, 1);
+    ck_assert_uint_eq(why.asking, 1);
+    ck_assert_uint_eq(why.affordable, 0);
+    ck_assert_int_eq(why.fills_at_micro, 2 * price);
+}
+END_TEST
+
+START_TEST(commands_out_of_order_are_not_applied)
+{
+    struct exchange_command skip = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    skip.index += 1;
+    exchange_effects_clear(&market.effects);
+    ck_assert_int_eq(exchange_step(market.exchange, &skip, &market.effects), EXCHANGE_OUT_OF_ORDER);
+    struct exchange_command back = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    back.log_time_ns -= 1;
+    ck_assert_int_eq(exchange_step(market.exchange, &back, &market.effects), EXCHANGE_OUT_OF_ORDER);
+    ck_assert_uint_eq(exchange_index(market.exchange), market.index);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("exchange");
+    TCase *tests = tcase_create("exchange");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, a_job_is_run_paid_and_settled);
+    tcase_add_test(tests, a_claim_above_what_was_seen_is_cut);
+    tcase_add_test(tests, two_in_flight_are_not_billed_twice);
+    tcase_add_test(tests, the_same_result_twice_is_paid_once);
+    tcase_add_test(tests, another_providers_result_is_worth_nothing);
+    tcase_add_test(tests, a_program_that_fails_is_paid_and_its_subtask_ends);
+    tcase_add_test(tests, a_provider_that_fails_is_not_paid_and_the_work_goes_elsewhere);
+    tcase_add_test(tests, a_suspect_providers_work_starts_elsewhere_and_the_first_result_wins);
+    tcase_add_test(tests, a_lease_ends_with_its_term_even_if_every_message_is_lost);
+    tcase_add_test(tests, a_lease_is_renewed_while_there_is_work_and_budget);
+    tcase_add_test(tests, a_job_whose_budget_is_used_up_ends_and_says_so);
+    tcase_add_test(tests, cancelling_pays_the_time_used_and_gives_back_the_rest);
+    tcase_add_test(tests, a_refusal_names_what_is_wrong_and_changes_nothing);
+    tcase_add_test(tests, who_may_not_is_told_so);
+    tcase_add_test(tests, someone_elses_job_is_not_found);
+    tcase_add_test(tests, the_same_id_is_answered_again_and_another_body_is_refused);
+    tcase_add_test(tests, an_id_from_yesterday_or_from_tomorrow_has_expired);
+    tcase_add_test(tests, an_invitation_is_good_once);
+    tcase_add_test(tests, halted_means_no_new_fills_and_resuming_makes_them);
+    tcase_add_test(tests, a_statement_is_answered_with_what_differs);
+    tcase_add_test(tests, a_quote_tells_price_time_and_what_must_be_held);
+    tcase_add_test(tests, explain_counts_who_fails_at_what);
+    tcase_add_test(tests, commands_out_of_order_are_not_applied);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

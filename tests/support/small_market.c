@@ -1,0 +1,575 @@
+#include "tests/support/small_market.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/sha256.h"
+#include "broker/entry.h"
+#include "broker/journal_sqlite.h"
+#include "ledger/accounts.h"
+#include "ledger/checkpoint.h"
+#include "protocol/codec.h"
+#include "protocol/genesis.h"
+#include "protocol/results.h"
+
+#define ORIGIN "bourse.test/small"
+
+enum { COMMANDS_MAX = 4, RECORDS_MAX = 16, BATCH_MAX = 4, FEE_PPM = 10000 };
+
+static const int64_t price_micro = 3600000000; /* a micro-credit per microsecond */
+static const int64_t start_ns = 1700000000000000000;
+
+/* What is written together: one journal entry and the records of its commands. */
+struct group {
+    uint32_t command_count;
+    struct entry_command commands[COMMANDS_MAX];
+    uint8_t *owned[COMMANDS_MAX];
+    uint32_t record_count;
+    struct ledger_record records[RECORDS_MAX];
+};
+
+struct batch {
+    size_t count;
+    uint8_t *bytes[BATCH_MAX];
+    size_t lengths[BATCH_MAX];
+    struct hash32 leaves[BATCH_MAX];
+    struct signature64 signature;
+};
+
+struct writer_state {
+    struct small_market *market;
+    struct ledger_store *store;
+    struct journal *journal;
+    struct head_file *head;
+    uint64_t epoch;
+    struct journal_last last;
+    struct group group;
+    struct batch batch;
+    int64_t now_ns;
+    uint64_t ids;
+    uint64_t record_number;
+    int64_t lease_paid_ns, lease_charged_micro;
+    struct id128 ask, device;
+    struct hash32 manifest;
+    small_market_bend *bend;
+    void *context;
+};
+
+/* ---- commands */
+
+static void add_command(struct writer_state *state, enum entry_command_kind kind, uint32_t account,
+                        uint8_t *payload, size_t length)
+{
+    struct group *group = &state->group;
+    ck_assert_uint_lt(group->command_count, COMMANDS_MAX);
+    state->now_ns += 1000000;
+    group->owned[group->command_count] = payload;
+    group->commands[group->command_count++] = (struct entry_command){
+        .log_time_ns = state->now_ns,
+        .account = account,
+        .kind = kind,
+        .verdict = kind == ENTRY_MESSAGE ? 1 : 0,
+        .payload = payload,
+        .payload_length = (uint32_t)length,
+    };
+}
+
+static struct id128 add_message(struct writer_state *state, enum message_type type,
+                                const struct identity *signer, uint32_t account,
+                                const ProtobufCMessage *body)
+{
+    size_t body_length;
+    uint8_t *body_bytes = codec_encode(body, &body_length);
+    ck_assert_ptr_nonnull(body_bytes);
+    struct envelope envelope = {
+        .version = ENVELOPE_VERSION,
+        .type = (uint16_t)type,
+        .session = 1,
+        .sequence = ++state->ids,
+        .created_ms = state->now_ns / 1000000,
+        .body = body_bytes,
+        .body_length = (uint32_t)body_length,
+    };
+    memset(envelope.id.bytes, 0x1d, sizeof envelope.id.bytes);
+    envelope.id.bytes[0] = (uint8_t)state->ids;
+    if (signer != NULL) {
+        identity_sign_envelope(signer, &state->market->cluster, &envelope);
+    }
+    size_t length = envelope_size(&envelope);
+    uint8_t *message = malloc(length);
+    envelope_write(&envelope, message, length);
+    free(body_bytes);
+    add_command(state, ENTRY_MESSAGE, account, message, length);
+    return envelope.id;
+}
+
+static ProtobufCBinaryData data_of(const void *bytes, size_t length)
+{
+    return (ProtobufCBinaryData){.data = (uint8_t *)(uintptr_t)bytes, .len = length};
+}
+
+/* ---- records, each of the newest command */
+
+static struct ledger_record *add_record(struct writer_state *state, enum ledger_kind kind)
+{
+    struct group *group = &state->group;
+    ck_assert_uint_lt(group->record_count, RECORDS_MAX);
+    struct ledger_record *record = &group->records[group->record_count++];
+    *record = (struct ledger_record){
+        .kind = kind,
+        .log_index = state->last.next_command + group->command_count - 1,
+        .log_time_ns = state->now_ns,
+    };
+    return record;
+}
+
+static void add_account(struct writer_state *state, uint32_t number,
+                        const struct identity *identity, uint32_t roles, const char *name)
+{
+    struct ledger_record *record = add_record(state, LEDGER_ACCOUNT);
+    record->owner = *identity_key(identity);
+    record->debit = record->credit = number;
+    record->roles = roles;
+    snprintf(record->name, sizeof record->name, "%s", name);
+}
+
+static void add_mint(struct writer_state *state, uint32_t number, const struct identity *identity,
+                     int64_t amount)
+{
+    struct ledger_record *record = add_record(state, LEDGER_TRANSFER);
+    record->owner = *identity_key(identity);
+    record->debit = ACCOUNT_MINT;
+    record->credit = number;
+    record->amount_micro = amount;
+}
+
+static void add_hold_record(struct writer_state *state, enum ledger_kind kind, int64_t amount)
+{
+    struct ledger_record *record = add_record(state, kind);
+    record->job = state->market->job;
+    record->debit = record->credit = SMALL_MARKET_OWNER;
+    record->amount_micro = amount;
+}
+
+/* ---- groups */
+
+static struct signature64 sign_note(void *context, const void *text, size_t length)
+{
+    return identity_sign(context, text, length);
+}
+
+static void append_entry(struct writer_state *state, struct head *ret_head)
+{
+    struct group *group = &state->group;
+    struct entry_head head = {
+        .count = group->command_count,
+        .index = state->last.index + 1,
+        .epoch = state->epoch,
+        .previous = state->last.chain,
+        .first_command = state->last.next_command,
+    };
+    static uint8_t bytes[1 << 16];
+    size_t length = entry_write(&head, group->commands, bytes, sizeof bytes);
+    ck_assert_uint_gt(length, 0);
+    struct journal_entry entry = {.index = head.index, .bytes = bytes, .length = length};
+    ck_assert_int_eq(journal_append(state->journal, state->epoch, &entry, 1), JOURNAL_OK);
+    state->last = (struct journal_last){.index = head.index,
+                                        .chain = sha256_of(bytes, length),
+                                        .next_command = head.first_command + head.count};
+    *ret_head = (struct head){.index = head.index, .chain = state->last.chain};
+}
+
+static void append_records(struct writer_state *state)
+{
+    struct ledger_batch batch = {.signature = state->batch.signature,
+                                 .leaves = state->batch.leaves,
+                                 .count = (uint32_t)state->batch.count};
+    for (uint32_t i = 0; i < state->group.record_count; i++) {
+        struct ledger_record *record = &state->group.records[i];
+        state->record_number++;
+        if (state->bend != NULL && !state->bend(state->context, state->record_number, record)) {
+            continue;
+        }
+        bool in_batch = record->kind == LEDGER_RESULT;
+        ck_assert_msg(ledger_store_append(state->store, record, in_batch ? &batch : NULL) ==
+                          LEDGER_STORE_OK,
+                      "%s", ledger_store_error(state->store));
+    }
+}
+
+static void commit(struct writer_state *state)
+{
+    struct head head;
+    ck_assert_int_eq(ledger_store_begin(state->store), LEDGER_STORE_OK);
+    append_entry(state, &head);
+    append_records(state);
+    const struct merkle *tree = ledger_store_tree(state->store);
+    struct checkpoint checkpoint = {
+        .origin = ORIGIN, .size = tree->size, .root = merkle_root(tree)};
+    char note[CHECKPOINT_TEXT_SIZE];
+    size_t length = checkpoint_write(&checkpoint, identity_key(state->market->log), sign_note,
+                                     state->market->log, note);
+    ck_assert_int_eq(ledger_store_set_checkpoint(state->store, note, length, tree->size),
+                     LEDGER_STORE_OK);
+    ck_assert_int_eq(ledger_store_commit(state->store), LEDGER_STORE_OK);
+    head.tree_size = tree->size;
+    ck_assert_int_eq(head_write(state->head, &head), HEAD_OK);
+    for (uint32_t i = 0; i < state->group.command_count; i++) {
+        free(state->group.owned[i]);
+    }
+    for (size_t i = 0; i < state->batch.count; i++) {
+        free(state->batch.bytes[i]);
+    }
+    state->group = (struct group){0};
+    state->batch = (struct batch){0};
+}
+
+/* ---- the story */
+
+static void found(struct writer_state *state)
+{
+    struct small_market *market = state->market;
+    struct genesis genesis = {
+        .cluster = market->cluster,
+        .origin = ORIGIN,
+        .log_key = *identity_key(market->log),
+        .transport_key = *identity_transport(market->log),
+        .fee_ppm = FEE_PPM,
+        .price_band_micro = 10 * price_micro,
+        .account_count = 1,
+    };
+    genesis.accounts[0] = (struct genesis_account){
+        .key = *identity_key(market->owner),
+        .roles = ROLE_CONSUMER | ROLE_OPERATOR,
+        .credits_micro = 1000 * 1000000,
+        .name = "owner",
+    };
+    uint8_t *payload = malloc(GENESIS_BYTES_MAX);
+    size_t length = genesis_write(&genesis, payload, GENESIS_BYTES_MAX);
+    ck_assert_uint_gt(length, 0);
+    add_command(state, ENTRY_GENESIS, UINT32_MAX, payload, length);
+    add_account(state, SMALL_MARKET_OWNER, market->owner, ROLE_CONSUMER | ROLE_OPERATOR, "owner");
+    add_mint(state, SMALL_MARKET_OWNER, market->owner, genesis.accounts[0].credits_micro);
+    commit(state);
+}
+
+static void invite(struct writer_state *state)
+{
+    struct small_market *market = state->market;
+    const struct key32 *owner = identity_key(market->owner);
+    Bourse__V1__Mint mint = BOURSE__V1__MINT__INIT;
+    mint.account = data_of(owner->bytes, 32);
+    mint.amount_micro = 5000000;
+    add_message(state, MESSAGE_MINT, market->owner, SMALL_MARKET_OWNER, &mint.base);
+    add_mint(state, SMALL_MARKET_OWNER, market->owner, mint.amount_micro);
+
+    static const uint8_t token[16] = {7, 7, 7};
+    struct hash32 token_hash = sha256_of(token, sizeof token);
+    Bourse__V1__InviteCreate create = BOURSE__V1__INVITE_CREATE__INIT;
+    create.token_hash = data_of(token_hash.bytes, 32);
+    create.roles = ROLE_PROVIDER;
+    create.credits_micro = 7000000;
+    create.expires_ms = state->now_ns / 1000000 + 3600000;
+    add_message(state, MESSAGE_INVITE_CREATE, market->owner, SMALL_MARKET_OWNER, &create.base);
+
+    Bourse__V1__Join join = BOURSE__V1__JOIN__INIT;
+    join.account = data_of(identity_key(market->provider)->bytes, 32);
+    join.token = data_of(token, sizeof token);
+    add_message(state, MESSAGE_JOIN, market->provider, UINT32_MAX, &join.base);
+    add_account(state, SMALL_MARKET_PROVIDER, market->provider, ROLE_PROVIDER, "");
+    add_mint(state, SMALL_MARKET_PROVIDER, market->provider, create.credits_micro);
+    commit(state);
+}
+
+static void offer(struct writer_state *state)
+{
+    struct small_market *market = state->market;
+    Bourse__V1__Device device = BOURSE__V1__DEVICE__INIT;
+    Bourse__V1__Device *devices[] = {&device};
+    device.device = data_of(state->device.bytes, 16);
+    device.instrument = "cpu.x86_64.avx2";
+    device.slots = 2;
+    Bourse__V1__Advertise advertise = BOURSE__V1__ADVERTISE__INIT;
+    advertise.n_devices = 1;
+    advertise.devices = devices;
+    add_message(state, MESSAGE_ADVERTISE, market->provider, SMALL_MARKET_PROVIDER, &advertise.base);
+
+    Bourse__V1__AskPlace place = BOURSE__V1__ASK_PLACE__INIT;
+    place.device = device.device;
+    place.slots = 2;
+    place.price_micro = price_micro;
+    state->ask =
+        add_message(state, MESSAGE_ASK_PLACE, market->provider, SMALL_MARKET_PROVIDER, &place.base);
+    struct ledger_record *record = add_record(state, LEDGER_ASK);
+    record->order = state->ask;
+    record->owner = *identity_key(market->provider);
+    record->device = state->device;
+    record->slots = 2;
+    record->price_micro = price_micro;
+    commit(state);
+}
+
+static void add_job_records(struct writer_state *state, const Bourse__V1__SubmitJob *submit)
+{
+    struct small_market *market = state->market;
+    struct ledger_record *record = add_record(state, LEDGER_JOB);
+    record->job = market->job;
+    record->owner = *identity_key(market->owner);
+    record->hash = state->manifest;
+    record->subtasks = submit->subtasks;
+    record->amount_micro = submit->budget_micro;
+    record->price_micro = -1;
+    record->width = 1;
+    record->debit = record->credit = SMALL_MARKET_OWNER;
+    add_hold_record(state, LEDGER_HOLD, submit->budget_micro);
+    record = add_record(state, LEDGER_BID);
+    record->order = market->job;
+    record->job = market->job;
+    record->owner = *identity_key(market->owner);
+    record->slots = UINT32_MAX;
+    record->width = 1;
+    record->price_micro = 2 * price_micro;
+    record = add_record(state, LEDGER_FILL);
+    record->lease = 1;
+    record->order = state->ask;
+    record->bid = market->job;
+    record->job = market->job;
+    record->provider = *identity_key(market->provider);
+    record->owner = *identity_key(market->owner);
+    record->device = state->device;
+    record->slots = 2;
+    record->price_micro = price_micro;
+    record->term_ns = INT64_C(60000000000);
+}
+
+static void submit(struct writer_state *state)
+{
+    struct small_market *market = state->market;
+    Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
+    Bourse__V1__SubmitJob body = BOURSE__V1__SUBMIT_JOB__INIT;
+    body.name = "three files";
+    body.manifest = data_of(state->manifest.bytes, 32);
+    body.subtasks = 3;
+    body.budget_micro = 200 * 1000000;
+    body.needs = &needs;
+    body.slots = 1;
+    body.limit_ms = 10000;
+    body.term_ms = 60000;
+    body.verify = "none";
+    market->job =
+        add_message(state, MESSAGE_SUBMIT_JOB, market->owner, SMALL_MARKET_OWNER, &body.base);
+    add_job_records(state, &body);
+    commit(state);
+    /* Time passes without a record. */
+    add_command(state, ENTRY_TICK, UINT32_MAX, NULL, 0);
+    commit(state);
+}
+
+static void add_result(struct writer_state *state, uint32_t index, uint32_t attempt,
+                       uint32_t outcome, int64_t busy_ns)
+{
+    struct small_market *market = state->market;
+    struct batch *batch = &state->batch;
+    Bourse__V1__Result result = BOURSE__V1__RESULT__INIT;
+    result.cluster = data_of(market->cluster.bytes, 16);
+    result.job = data_of(market->job.bytes, 16);
+    result.index = index;
+    result.attempt = attempt;
+    result.lease = 1;
+    result.provider = data_of(identity_key(market->provider)->bytes, 32);
+    result.device = data_of(state->device.bytes, 16);
+    result.manifest = data_of(state->manifest.bytes, 32);
+    result.outcome = outcome;
+    result.started_ms = 1700000000000;
+    result.busy_ns = busy_ns;
+    batch->bytes[batch->count] = codec_encode(&result.base, &batch->lengths[batch->count]);
+    batch->leaves[batch->count] =
+        results_leaf(batch->bytes[batch->count], batch->lengths[batch->count]);
+    batch->count++;
+}
+
+static void send_results(struct writer_state *state)
+{
+    struct small_market *market = state->market;
+    struct batch *batch = &state->batch;
+    struct hash32 root = results_root(batch->leaves, batch->count);
+    batch->signature = results_sign(market->provider, &market->cluster, &root);
+    ProtobufCBinaryData encoded[BATCH_MAX];
+    for (size_t i = 0; i < batch->count; i++) {
+        encoded[i] = data_of(batch->bytes[i], batch->lengths[i]);
+    }
+    Bourse__V1__Results body = BOURSE__V1__RESULTS__INIT;
+    body.signature = data_of(batch->signature.bytes, 64);
+    body.n_results = batch->count;
+    body.results = encoded;
+    add_message(state, MESSAGE_RESULTS, NULL, SMALL_MARKET_PROVIDER, &body.base);
+}
+
+static void add_payment(struct writer_state *state, const struct ledger_record *result,
+                        enum ledger_kind kind, uint32_t credit, int64_t amount)
+{
+    if (amount > 0) {
+        struct ledger_record *record = add_record(state, kind);
+        record->job = state->market->job;
+        record->lease = 1;
+        record->index = result->index;
+        record->attempt = result->attempt;
+        record->debit = SMALL_MARKET_OWNER;
+        record->credit = credit;
+        record->amount_micro = amount;
+    }
+}
+
+static void settle_result(struct writer_state *state, uint32_t position, uint32_t index,
+                          uint32_t attempt, uint8_t outcome, uint8_t status, int64_t paid_ns)
+{
+    struct small_market *market = state->market;
+    state->lease_paid_ns += paid_ns;
+    int64_t total = (int64_t)((int128)price_micro * state->lease_paid_ns / NS_PER_HOUR);
+    int64_t charge = total - state->lease_charged_micro;
+    int64_t fee = charge * FEE_PPM / 1000000;
+    state->lease_charged_micro = total;
+    struct ledger_record *record = add_record(state, LEDGER_RESULT);
+    record->job = market->job;
+    record->index = index;
+    record->attempt = attempt;
+    record->lease = 1;
+    record->provider = *identity_key(market->provider);
+    record->owner = *identity_key(market->owner);
+    record->device = state->device;
+    record->hash = sha256_of(state->batch.bytes[position], state->batch.lengths[position]);
+    record->outcome = outcome;
+    record->status = status;
+    record->price_micro = price_micro;
+    record->paid_ns = paid_ns;
+    record->charge_micro = charge;
+    record->result = state->batch.bytes[position];
+    record->result_length = (uint32_t)state->batch.lengths[position];
+    record->position = position;
+    struct ledger_record result = *record;
+    add_payment(state, &result, LEDGER_CAPTURE, SMALL_MARKET_PROVIDER, charge - fee);
+    add_payment(state, &result, LEDGER_FEE, ACCOUNT_FEES, fee);
+}
+
+static void work(struct writer_state *state)
+{
+    struct small_market *market = state->market;
+    add_result(state, 0, 1, OUTCOME_OK, 333333333);
+    add_result(state, 1, 1, OUTCOME_PROGRAM_FAILED, 100000001);
+    market->results[0] = sha256_of(state->batch.bytes[0], state->batch.lengths[0]);
+    market->results[1] = sha256_of(state->batch.bytes[1], state->batch.lengths[1]);
+    send_results(state);
+    settle_result(state, 0, 0, 1, OUTCOME_OK, ATTEMPT_ACCEPTED, 333333333);
+    settle_result(state, 1, 1, 1, OUTCOME_PROGRAM_FAILED, ATTEMPT_FAILED_PAID, 100000001);
+    commit(state);
+
+    /* The second batch repeats a result that was decided: it leaves no record, but stands in the batch. */
+    add_result(state, 0, 1, OUTCOME_OK, 333333333);
+    add_result(state, 1, 2, OUTCOME_OK, 700000000);
+    add_result(state, 2, 1, OUTCOME_OK, 900000000);
+    market->results[2] = sha256_of(state->batch.bytes[1], state->batch.lengths[1]);
+    market->results[3] = sha256_of(state->batch.bytes[2], state->batch.lengths[2]);
+    send_results(state);
+    settle_result(state, 1, 1, 2, OUTCOME_OK, ATTEMPT_ACCEPTED, 666666667);
+    settle_result(state, 2, 2, 1, OUTCOME_OK, ATTEMPT_ACCEPTED, 888888889);
+    struct ledger_record *record = add_record(state, LEDGER_CANCEL);
+    record->order = market->job;
+    record->status = 5;
+    int64_t left = 200 * 1000000 - state->lease_charged_micro;
+    add_hold_record(state, LEDGER_RELEASE, left);
+    record = add_record(state, LEDGER_SETTLED);
+    record->job = market->job;
+    record->debit = record->credit = SMALL_MARKET_OWNER;
+    record->status = JOB_DONE;
+    record->accepted = 3;
+    record->charge_micro = state->lease_charged_micro;
+    record->amount_micro = left;
+    commit(state);
+}
+
+/* ---- life and end */
+
+static struct identity *identity_of(uint8_t seed_byte)
+{
+    uint8_t seed[32];
+    memset(seed, seed_byte, sizeof seed);
+    struct identity *identity = identity_create(seed);
+    ck_assert_ptr_nonnull(identity);
+    return identity;
+}
+
+static void open_files(struct writer_state *state)
+{
+    struct small_market *market = state->market;
+    struct problem problem;
+    struct head head = {0};
+    ck_assert_int_eq(ledger_store_open(market->database, &state->store), LEDGER_STORE_OK);
+    ck_assert_int_eq(head_create(market->head, &head, &state->head, &problem), HEAD_OK);
+    struct journal_sqlite_start start = {.head = &head};
+    ck_assert_msg(journal_sqlite_open(ledger_store_database(state->store), &start, &state->journal,
+                                      &state->last, &problem) == JOURNAL_OK,
+                  "%s", problem.text);
+    struct journal_leader me = {.broker = "small"};
+    ck_assert_int_eq(journal_lead(state->journal, 0, &me, &state->epoch), JOURNAL_OK);
+}
+
+void small_market_create(struct small_market *self, small_market_bend *bend, void *context)
+{
+    memset(self, 0, sizeof *self);
+    snprintf(self->folder, sizeof self->folder, "/tmp/bourse-market-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(self->folder));
+    snprintf(self->database, sizeof self->database, "%s/ledger.db", self->folder);
+    snprintf(self->head, sizeof self->head, "%s/HEAD", self->folder);
+    self->log = identity_of(1);
+    self->owner = identity_of(2);
+    self->provider = identity_of(3);
+    memset(self->cluster.bytes, 0xc1, sizeof self->cluster.bytes);
+    struct writer_state *state = calloc(1, sizeof *state);
+    state->market = self;
+    state->bend = bend;
+    state->context = context;
+    state->now_ns = start_ns;
+    memset(state->device.bytes, 0xde, sizeof state->device.bytes);
+    state->manifest = sha256_of("manifest", 8);
+    open_files(state);
+    found(state);
+    invite(state);
+    offer(state);
+    submit(state);
+    work(state);
+    ck_assert_uint_eq(state->last.index, SMALL_MARKET_ENTRIES);
+    journal_destroy(&state->journal);
+    ledger_store_close(&state->store);
+    head_close(&state->head);
+    free(state);
+}
+
+void small_market_destroy(struct small_market *self)
+{
+    static const char *const names[] = {"ledger.db", "ledger.db-wal", "ledger.db-shm",
+                                        "ledger.db-lock", "HEAD"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s/%s", self->folder, names[i]);
+        (void)unlink(path);
+    }
+    ck_assert_int_eq(rmdir(self->folder), 0);
+    identity_destroy(&self->log);
+    identity_destroy(&self->owner);
+    identity_destroy(&self->provider);
+}
+
+void small_market_sql(const struct small_market *self, const char *sql)
+{
+    sqlite3 *database;
+    char *text = NULL;
+    ck_assert_int_eq(sqlite3_open_v2(self->database, &database, SQLITE_OPEN_READWRITE, NULL),
+                     SQLITE_OK);
+    int code = sqlite3_exec(database, sql, NULL, NULL, &text);
+    ck_assert_msg(code == SQLITE_OK, "%s", text);
+    sqlite3_close(database);
+}

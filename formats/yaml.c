@@ -295,6 +295,10 @@ struct yaml_file *yaml_open(const char *text, size_t length, const char *file_na
         return NULL;
     }
     file->name = file_name;
+    if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+        text += 3; /* the byte order mark that some editors leave */
+        length -= 3;
+    }
     if (length > FORMAT_FILE_BYTES) {
         char what[80];
         (void)snprintf(what, sizeof what, "the file has %zu bytes; at most %d are read", length,

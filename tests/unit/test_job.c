@@ -107,6 +107,16 @@ START_TEST(a_job_needs_no_more_than_a_program)
 }
 END_TEST
 
+START_TEST(a_byte_order_mark_and_tabs_do_no_harm)
+{
+    struct problem problem;
+    CLEANUP(job_file_destroy)
+    struct job_file *job = parse("\xef\xbb\xbfrun: [a]\t# tab\r\nslots:\t2\r\n", &problem);
+    ck_assert_msg(job != NULL, "%s", problem.text);
+    ck_assert_uint_eq(job->slots, 2);
+}
+END_TEST
+
 START_TEST(an_input_is_a_program_inside_an_image)
 {
     CLEANUP(job_file_destroy)
@@ -312,6 +322,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, a_whole_job_is_read);
     tcase_add_test(tests, a_job_needs_no_more_than_a_program);
+    tcase_add_test(tests, a_byte_order_mark_and_tabs_do_no_harm);
     tcase_add_test(tests, an_input_is_a_program_inside_an_image);
     tcase_add_test(tests, arrays_and_lines_make_subtasks_too);
     tcase_add_test(tests, mistyped_keys_and_units_name_line_and_nearest);

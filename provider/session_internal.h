@@ -1,5 +1,5 @@
-/* provider/session_internal.h - what session.c (connection and offers), session_work.c (leases and
- * lanes) and session_results.c (what is owed) share. Not for others. */
+/* provider/session_internal.h - what session.c (connection), session_offer.c,
+ * session_work.c (leases and lanes) and session_results.c (what is owed) share. Not for others. */
 #ifndef BOURSE_PROVIDER_SESSION_INTERNAL_H
 #define BOURSE_PROVIDER_SESSION_INTERNAL_H
 
@@ -95,6 +95,19 @@ struct id128 session_draw_id(struct agent_session *session);
 void session_act(struct agent_session *session, const struct agent_action *action);
 __attribute__((format(printf, 2, 3))) void session_note(struct agent_session *session,
                                                         const char *format, ...);
+
+/* session_offer.c */
+void offers_place(struct agent_session *session, int64_t now_ns); /* what does not stand yet */
+void offers_cancel(struct agent_session *session, int64_t now_ns);
+void offers_state(struct agent_session *session,
+                  int64_t now_ns); /* the statement of what is held */
+/* Requests of a former connection are not sent again. */
+void offers_forget(struct agent_session *session);
+void offers_drop(struct agent_session *session);
+void offers_accepted(struct agent_session *session, int64_t now_ns, enum message_type type,
+                     const struct id128 *id);
+void offers_rejected(struct agent_session *session, int64_t now_ns, enum message_type type,
+                     const struct id128 *id, const char *text);
 
 /* session_work.c */
 void work_granted(struct agent_session *session, int64_t now_ns,

@@ -131,20 +131,24 @@ static bool send_batch(struct agent_session *session, int64_t now_ns, size_t cou
     return true;
 }
 
-static bool batch_due(const struct agent_session *session, int64_t now_ns)
+static bool may_send(const struct agent_session *session, int64_t now_ns)
 {
     return session->ready_count > 0 && session->batches < AGENT_BATCHES_IN_FLIGHT &&
-           now_ns >= session->retry_ns &&
-           (session->ready_count >= AGENT_BATCH_MAX || session->draining ||
-            now_ns - session->ready_since_ns >= BATCH_WAIT_NS);
+           now_ns >= session->retry_ns;
+}
+
+static bool due(const struct agent_session *session, int64_t now_ns)
+{
+    return session->ready_count >= AGENT_BATCH_MAX || session->draining ||
+           now_ns - session->ready_since_ns >= BATCH_WAIT_NS;
 }
 
 void results_flush(struct agent_session *session, int64_t now_ns)
 {
-    if (!session_ready(session)) {
+    if (!session_ready(session) || !due(session, now_ns)) {
         return;
     }
-    while (batch_due(session, now_ns)) {
+    while (may_send(session, now_ns)) {
         if (!send_batch(session, now_ns, batch_size(session))) {
             session->retry_ns = now_ns + RETRY_FIRST_NS;
         }

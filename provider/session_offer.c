@@ -1,0 +1,409 @@
+/* What is offered: devices advertised, asks placed, and the statement of what is held.
+ *
+ * Every Welcome starts these anew; a refusal is tried again later, for a halted market opens again. */
+#include "provider/session_internal.h"
+
+#include "base/checked.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define OFFER_AGAIN_FIRST_NS (2 * NS_PER_S)
+#define OFFER_AGAIN_LONGEST_NS (60 * NS_PER_S)
+
+void offers_drop(struct agent_session *session)
+{
+    for (size_t i = 0; i < session->device_count; i++) {
+        free(session->devices[i].attributes);
+    }
+    free(session->devices);
+    session->devices = NULL;
+    session->device_count = 0;
+    free(session->asks);
+    session->asks = NULL;
+    session->ask_count = 0;
+}
+
+static void forget(struct agent_session *session, struct id128 *request)
+{
+    dialogue_forget(session->dialogue, request);
+    memset(request, 0, sizeof *request);
+}
+
+static bool send_request(struct agent_session *session, int64_t now_ns, enum message_type type,
+                         const struct id128 *id, const ProtobufCMessage *body)
+{
+    enum dialogue_status status = dialogue_request(session->dialogue, now_ns, type, id, body);
+    if (status == DIALOGUE_OUT_OF_MEMORY) {
+        session->counts.out_of_memory = true;
+    }
+    return status == DIALOGUE_OK;
+}
+
+static ProtobufCBinaryData view(const void *bytes, size_t length)
+{
+    /* The encoder only reads; the generated struct just has no const. */
+    return (ProtobufCBinaryData){.len = length, .data = (uint8_t *)(uintptr_t)bytes};
+}
+
+static void cancel_order(struct agent_session *session, int64_t now_ns, struct offered_ask *ask)
+{
+    if (id128_is_zero(&ask->order)) {
+        return;
+    }
+    dialogue_forget(session->dialogue, &ask->order);
+    Bourse__V1__OrderCancel body = BOURSE__V1__ORDER_CANCEL__INIT;
+    body.order = view(ask->order.bytes, sizeof ask->order.bytes);
+    struct id128 id = session_draw_id(session);
+    if (send_request(session, now_ns, MESSAGE_ORDER_CANCEL, &id, &body.base)) {
+        ask->state = ASK_ABSENT;
+        memset(&ask->order, 0, sizeof ask->order);
+    }
+}
+
+void offers_cancel(struct agent_session *session, int64_t now_ns)
+{
+    for (size_t i = 0; i < session->ask_count; i++) {
+        cancel_order(session, now_ns, &session->asks[i]);
+    }
+}
+
+static void offer_later(struct agent_session *session, int64_t now_ns)
+{
+    int64_t wait_ns = OFFER_AGAIN_FIRST_NS;
+    for (uint32_t i = 0; i < session->offer_refusals && wait_ns < OFFER_AGAIN_LONGEST_NS; i++) {
+        wait_ns *= 2;
+    }
+    if (wait_ns > OFFER_AGAIN_LONGEST_NS) {
+        wait_ns = OFFER_AGAIN_LONGEST_NS;
+    }
+    session->offer_refusals++;
+    session->offer_again_ns = now_ns + wait_ns;
+}
+
+static void place_asks(struct agent_session *session, int64_t now_ns)
+{
+    if (!session->advertised || session->paused || session->draining) {
+        return;
+    }
+    for (size_t i = 0; i < session->ask_count; i++) {
+        struct offered_ask *ask = &session->asks[i];
+        if (ask->state != ASK_ABSENT) {
+            continue;
+        }
+        Bourse__V1__AskPlace body = BOURSE__V1__ASK_PLACE__INIT;
+        body.device = view(ask->terms.device.bytes, sizeof ask->terms.device.bytes);
+        body.slots = ask->terms.slots;
+        body.price_micro = ask->terms.price_micro;
+        body.has_max_term_ms = ask->terms.max_term_ms > 0;
+        body.max_term_ms = ask->terms.max_term_ms;
+        struct id128 id = session_draw_id(session);
+        if (!send_request(session, now_ns, MESSAGE_ASK_PLACE, &id, &body.base)) {
+            offer_later(session, now_ns);
+            return;
+        }
+        ask->order = id;
+        ask->state = ASK_SENT;
+    }
+}
+
+struct wire_device {
+    Bourse__V1__Device message;
+    Bourse__V1__Attribute *attributes;
+    Bourse__V1__Attribute **pointers;
+};
+
+static void attribute_to_wire(const struct attribute *attribute, Bourse__V1__Attribute *ret_wire)
+{
+    bourse__v1__attribute__init(ret_wire);
+    ret_wire->name = (char *)(uintptr_t)attribute->name;
+    if (attribute->is_text) {
+        ret_wire->text = (char *)(uintptr_t)attribute->text;
+    } else {
+        ret_wire->has_number = 1;
+        ret_wire->number = attribute->number;
+    }
+}
+
+static bool device_to_wire(const struct offered_device *device, struct wire_device *ret_wire)
+{
+    size_t count = device->facts.attribute_count;
+    ret_wire->attributes = calloc(count + 1, sizeof *ret_wire->attributes);
+    ret_wire->pointers = calloc(count + 1, sizeof(Bourse__V1__Attribute *));
+    if (ret_wire->attributes == NULL || ret_wire->pointers == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        attribute_to_wire(&device->attributes[i], &ret_wire->attributes[i]);
+        ret_wire->pointers[i] = &ret_wire->attributes[i];
+    }
+    Bourse__V1__Device *message = &ret_wire->message;
+    bourse__v1__device__init(message);
+    message->device = view(device->facts.device.bytes, sizeof device->facts.device.bytes);
+    message->instrument = (char *)(uintptr_t)device->facts.instrument;
+    message->slots = device->facts.slots;
+    message->n_attributes = count;
+    message->attributes = ret_wire->pointers;
+    if (device->facts.label[0] != '\0') {
+        message->label = (char *)(uintptr_t)device->facts.label;
+    }
+    return true;
+}
+
+static void advertise(struct agent_session *session, int64_t now_ns)
+{
+    size_t count = session->device_count;
+    struct wire_device *wires = calloc(count + 1, sizeof *wires);
+    Bourse__V1__Device **pointers = calloc(count + 1, sizeof(Bourse__V1__Device *));
+    bool whole = wires != NULL && pointers != NULL;
+    for (size_t i = 0; whole && i < count; i++) {
+        whole = device_to_wire(&session->devices[i], &wires[i]);
+        pointers[i] = &wires[i].message;
+    }
+    if (whole) {
+        Bourse__V1__Advertise body = BOURSE__V1__ADVERTISE__INIT;
+        body.n_devices = count;
+        body.devices = pointers;
+        struct id128 id = session_draw_id(session);
+        if (send_request(session, now_ns, MESSAGE_ADVERTISE, &id, &body.base)) {
+            session->advertise = id;
+        } else {
+            offer_later(session, now_ns);
+        }
+    } else {
+        session->counts.out_of_memory = true;
+    }
+    for (size_t i = 0; wires != NULL && i < count; i++) {
+        free(wires[i].attributes);
+        free(wires[i].pointers);
+    }
+    free(wires);
+    free(pointers);
+}
+
+static size_t stated_leases(const struct agent_session *session)
+{
+    size_t count = 0;
+    for (const struct list_link *link = session->leases.next; link != &session->leases;
+         link = link->next) {
+        count += !LIST_ELEMENT(link, struct lease, link)->released;
+    }
+    return count;
+}
+
+struct wire_statement {
+    Bourse__V1__HeldLease *leases;
+    Bourse__V1__HeldLease **lease_pointers;
+    Bourse__V1__HeldWork *works;
+    Bourse__V1__HeldWork **work_pointers;
+};
+
+static void fill_statement(const struct agent_session *session, const struct wire_statement *wire)
+{
+    size_t lease_at = 0;
+    size_t work_at = 0;
+    for (const struct list_link *link = session->leases.next; link != &session->leases;
+         link = link->next) {
+        const struct lease *lease = LIST_ELEMENT(link, struct lease, link);
+        if (lease->released) {
+            continue;
+        }
+        Bourse__V1__HeldLease *held = &wire->leases[lease_at];
+        bourse__v1__held_lease__init(held);
+        held->lease = lease->grant.lease;
+        held->n_work = lease->work_count;
+        held->work = &wire->work_pointers[work_at];
+        wire->lease_pointers[lease_at++] = held;
+        for (const struct list_link *inner = lease->works.next; inner != &lease->works;
+             inner = inner->next) {
+            const struct work *work = LIST_ELEMENT(inner, struct work, link);
+            bourse__v1__held_work__init(&wire->works[work_at]);
+            wire->works[work_at].index = work->index;
+            wire->works[work_at].attempt = work->attempt;
+            wire->work_pointers[work_at] = &wire->works[work_at];
+            work_at++;
+        }
+    }
+}
+
+void offers_state(struct agent_session *session, int64_t now_ns)
+{
+    size_t count = stated_leases(session);
+    size_t works = session->work_total;
+    struct wire_statement wire = {
+        .leases = calloc(count + 1, sizeof(Bourse__V1__HeldLease)),
+        .lease_pointers = calloc(count + 1, sizeof(Bourse__V1__HeldLease *)),
+        .works = calloc(works + 1, sizeof(Bourse__V1__HeldWork)),
+        .work_pointers = calloc(works + 1, sizeof(Bourse__V1__HeldWork *)),
+    };
+    if (wire.leases != NULL && wire.lease_pointers != NULL && wire.works != NULL &&
+        wire.work_pointers != NULL) {
+        fill_statement(session, &wire);
+        Bourse__V1__Statement body = BOURSE__V1__STATEMENT__INIT;
+        body.n_leases = count;
+        body.leases = wire.lease_pointers;
+        struct id128 id = session_draw_id(session);
+        if (send_request(session, now_ns, MESSAGE_STATEMENT_HELD, &id, &body.base)) {
+            session->statement = id;
+        } else {
+            session_note(session, "the statement of held work could not be queued");
+        }
+    } else {
+        session->counts.out_of_memory = true;
+    }
+    free(wire.leases);
+    free(wire.lease_pointers);
+    free(wire.works);
+    free(wire.work_pointers);
+}
+
+void offers_place(struct agent_session *session, int64_t now_ns)
+{
+    session->offer_again_ns = INT64_MAX;
+    if (session->draining) {
+        return;
+    }
+    if (!session->advertised) {
+        if (id128_is_zero(&session->advertise)) {
+            advertise(session, now_ns);
+        }
+        return;
+    }
+    place_asks(session, now_ns);
+}
+
+/* ---------------------------------------------------------------- offers */
+
+static bool copy_devices(struct offered_device *copies, const struct agent_device *devices,
+                         size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        copies[i].facts = devices[i];
+        size_t attributes = devices[i].attribute_count;
+        copies[i].attributes = calloc(attributes + 1, sizeof(struct attribute));
+        if (copies[i].attributes == NULL) {
+            return false;
+        }
+        memcpy(copies[i].attributes, devices[i].attributes, attributes * sizeof(struct attribute));
+        copies[i].facts.attributes = copies[i].attributes;
+    }
+    return true;
+}
+
+static bool offer_fits(const struct agent_device *devices, size_t device_count, size_t ask_count)
+{
+    bool fits = device_count <= LIMIT_DEVICES && ask_count <= AGENT_ASKS_MAX;
+    for (size_t i = 0; fits && i < device_count; i++) {
+        fits = devices[i].attribute_count <= LIMIT_ATTRIBUTES && devices[i].slots >= 1 &&
+               devices[i].slots <= LIMIT_SLOTS;
+    }
+    return fits;
+}
+
+enum agent_status agent_session_offer(struct agent_session *session, int64_t now_ns,
+                                      const struct agent_device *devices, size_t device_count,
+                                      const struct agent_ask *asks, size_t ask_count)
+{
+    if (!offer_fits(devices, device_count, ask_count)) {
+        return AGENT_BAD;
+    }
+    struct offered_device *device_copies = calloc(device_count + 1, sizeof *device_copies);
+    struct offered_ask *ask_copies = calloc(ask_count + 1, sizeof *ask_copies);
+    if (device_copies == NULL || ask_copies == NULL ||
+        !copy_devices(device_copies, devices, device_count)) {
+        for (size_t i = 0; device_copies != NULL && i < device_count; i++) {
+            free(device_copies[i].attributes);
+        }
+        free(device_copies);
+        free(ask_copies);
+        return AGENT_OUT_OF_MEMORY;
+    }
+    for (size_t i = 0; i < ask_count; i++) {
+        ask_copies[i].terms = asks[i];
+    }
+    offers_cancel(session, now_ns);
+    offers_drop(session);
+    session->devices = device_copies;
+    session->device_count = device_count;
+    session->asks = ask_copies;
+    session->ask_count = ask_count;
+    session->advertised = false;
+    session->offer_refusals = 0;
+    forget(session, &session->advertise);
+    if (session_ready(session)) {
+        offers_place(session, now_ns);
+    }
+    return AGENT_OK;
+}
+
+void agent_session_pause(struct agent_session *session, int64_t now_ns, bool paused)
+{
+    if (session->paused == paused) {
+        return;
+    }
+    session->paused = paused;
+    if (!session_ready(session)) {
+        return; /* the next Welcome brings it in order */
+    }
+    if (paused) {
+        offers_cancel(session, now_ns);
+    } else {
+        offers_place(session, now_ns);
+    }
+}
+
+/* ---------------------------------------------------------------- answers */
+
+static struct offered_ask *ask_of(struct agent_session *session, const struct id128 *order)
+{
+    for (size_t i = 0; i < session->ask_count; i++) {
+        if (id128_equal(&session->asks[i].order, order)) {
+            return &session->asks[i];
+        }
+    }
+    return NULL;
+}
+
+void offers_accepted(struct agent_session *session, int64_t now_ns, enum message_type type,
+                     const struct id128 *id)
+{
+    struct offered_ask *ask = type == MESSAGE_ASK_PLACE ? ask_of(session, id) : NULL;
+    if (type == MESSAGE_ADVERTISE && id128_equal(id, &session->advertise)) {
+        memset(&session->advertise, 0, sizeof session->advertise);
+        session->advertised = true;
+        place_asks(session, now_ns);
+    } else if (ask != NULL) {
+        ask->state = ASK_STANDING;
+        session->offer_refusals = 0;
+    }
+}
+
+void offers_rejected(struct agent_session *session, int64_t now_ns, enum message_type type,
+                     const struct id128 *id, const char *text)
+{
+    struct offered_ask *ask = type == MESSAGE_ASK_PLACE ? ask_of(session, id) : NULL;
+    if (type == MESSAGE_ADVERTISE && id128_equal(id, &session->advertise)) {
+        memset(&session->advertise, 0, sizeof session->advertise);
+        session_note(session, "the broker refused the devices: %s", text);
+        offer_later(session, now_ns);
+    } else if (ask != NULL) {
+        ask->state = ASK_ABSENT;
+        memset(&ask->order, 0, sizeof ask->order);
+        session_note(session, "the broker refused the ask: %s", text);
+        offer_later(session, now_ns);
+    } else if (type == MESSAGE_STATEMENT_HELD) {
+        session_note(session, "the broker refused the statement of held work: %s", text);
+    }
+    /* A cancel that found nothing is what it wanted. */
+}
+
+void offers_forget(struct agent_session *session)
+{
+    forget(session, &session->advertise);
+    forget(session, &session->statement);
+    for (size_t i = 0; i < session->ask_count; i++) {
+        dialogue_forget(session->dialogue, &session->asks[i].order);
+    }
+    session->advertised = false;
+    session->offer_again_ns = INT64_MAX;
+}

@@ -1,0 +1,844 @@
+#include "provider/session.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/sha256.h"
+#include "protocol/envelope.h"
+#include "protocol/reject.h"
+#include "protocol/results.h"
+
+#include <check.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A broker played by hand around the real session: real envelopes both ways, time as the test says. */
+enum { HEARTBEAT_MS = 1000, SEEN_MAX = 256 };
+
+static const struct id128 cluster = {{0xc1}};
+static const struct id128 device = {{0xd1}};
+static const struct id128 job = {{0x10}};
+static const struct hash32 manifest = {{0x3a}};
+
+struct seen { /* a message of the agent's */
+    struct id128 id;
+    enum message_type type;
+    bool is_signed;
+    struct hash32 body;
+    ProtobufCMessage *message;
+};
+
+struct play {
+    struct identity *identity;
+    struct agent_session *session;
+    int64_t now_ns;
+    uint64_t number;   /* of the connection */
+    uint64_t sequence; /* the broker's */
+    struct seen seen[SEEN_MAX];
+    size_t seen_count;
+};
+
+static ProtobufCBinaryData view(const void *bytes, size_t length)
+{
+    return (ProtobufCBinaryData){length, (uint8_t *)(uintptr_t)bytes};
+}
+
+static void play_start(struct play *play)
+{
+    static const uint8_t seed[32] = {5};
+    ck_assert_int_ge(sodium_init(), 0);
+    *play = (struct play){.identity = identity_create(seed), .now_ns = NS_PER_S};
+    struct agent_session_config config = {
+        .identity = play->identity, .program = "test 1", .cluster = cluster, .dice = {{9}}};
+    play->session = agent_session_create(&config);
+    static const struct attribute attributes[] = {{.name = "kind", .is_text = true, .text = "cpu"},
+                                                  {.name = "memory", .number = 1 << 30}};
+    struct agent_device offered = {.device = device,
+                                   .instrument = "cpu.x86_64.avx2",
+                                   .slots = 4,
+                                   .attributes = attributes,
+                                   .attribute_count = 2};
+    struct agent_ask ask = {.device = device, .slots = 4, .price_micro = 100000};
+    ck_assert_int_eq(agent_session_offer(play->session, play->now_ns, &offered, 1, &ask, 1),
+                     AGENT_OK);
+}
+
+static void forget_seen(struct play *play)
+{
+    for (size_t i = 0; i < play->seen_count; i++) {
+        codec_free(&play->seen[i].message);
+    }
+    play->seen_count = 0;
+}
+
+static void play_end(struct play *play)
+{
+    forget_seen(play);
+    agent_session_destroy(&play->session);
+    identity_destroy(&play->identity);
+}
+
+/* Collects what the agent sends; every body decodes, every command is signed by it. */
+static void listen(struct play *play)
+{
+    const uint8_t *bytes;
+    size_t length;
+    while (agent_session_outgoing(play->session, &bytes, &length)) {
+        struct envelope envelope;
+        ck_assert_int_eq(envelope_read(bytes, length, LIMIT_MESSAGE_BYTES, &envelope), ENVELOPE_OK);
+        if (message_must_be_signed((enum message_type)envelope.type)) {
+            ck_assert(identity_verify_envelope(identity_key(play->identity), &cluster, &envelope));
+        }
+        ck_assert_uint_lt(play->seen_count, SEEN_MAX);
+        struct seen *seen = &play->seen[play->seen_count++];
+        *seen = (struct seen){.id = envelope.id,
+                              .type = (enum message_type)envelope.type,
+                              .is_signed = envelope.is_signed,
+                              .body = sha256_of(envelope.body, envelope.body_length)};
+        ck_assert_int_eq(
+            codec_decode(seen->type, envelope.body, envelope.body_length, &seen->message, NULL),
+            CODEC_OK);
+    }
+}
+
+static const struct seen *find_seen(struct play *play, enum message_type type)
+{
+    listen(play);
+    for (size_t i = 0; i < play->seen_count; i++) {
+        if (play->seen[i].type == type) {
+            return &play->seen[i];
+        }
+    }
+    return NULL;
+}
+
+static size_t count_seen(struct play *play, enum message_type type)
+{
+    size_t count = 0;
+    listen(play);
+    for (size_t i = 0; i < play->seen_count; i++) {
+        count += play->seen[i].type == type;
+    }
+    return count;
+}
+
+static void say(struct play *play, enum message_type type, const struct id128 *id,
+                const ProtobufCMessage *body)
+{
+    size_t body_length;
+    uint8_t *encoded = codec_encode(body, &body_length);
+    struct envelope envelope = {.version = ENVELOPE_VERSION,
+                                .type = (uint16_t)type,
+                                .session = play->number,
+                                .sequence = ++play->sequence,
+                                .id = *id,
+                                .body = encoded,
+                                .body_length = (uint32_t)body_length};
+    size_t length = envelope_size(&envelope);
+    uint8_t *message = malloc(length);
+    envelope_write(&envelope, message, length);
+    agent_session_incoming(play->session, play->now_ns, message, length);
+    free(message);
+    free(encoded);
+}
+
+static void accept(struct play *play, const struct seen *seen)
+{
+    struct id128 id = seen->id;
+    Bourse__V1__Accepted body = BOURSE__V1__ACCEPTED__INIT;
+    body.index = 1;
+    say(play, MESSAGE_ACCEPTED, &id, &body.base);
+}
+
+static void reject(struct play *play, const struct seen *seen, enum reject_code code)
+{
+    struct id128 id = seen->id;
+    Bourse__V1__Reject body = BOURSE__V1__REJECT__INIT;
+    body.code = code;
+    body.text = (char *)(uintptr_t) "no";
+    say(play, MESSAGE_REJECT, &id, &body.base);
+}
+
+static void welcome(struct play *play, const struct id128 *market)
+{
+    static const uint8_t log_key[32];
+    agent_session_connected(play->session, play->now_ns, 7);
+    forget_seen(play);
+    const struct seen *hello = find_seen(play, MESSAGE_HELLO);
+    ck_assert_ptr_nonnull(hello);
+    play->number++;
+    play->sequence = 0;
+    Bourse__V1__Welcome body = BOURSE__V1__WELCOME__INIT;
+    body.version = 1;
+    body.cluster = view(market->bytes, 16);
+    body.session = play->number;
+    body.heartbeat_ms = HEARTBEAT_MS;
+    body.log_time_ms = 5000000;
+    body.log_origin = (char *)(uintptr_t) "example.test/log";
+    body.log_key = view(log_key, 32);
+    body.max_message_bytes = LIMIT_MESSAGE_BYTES;
+    struct id128 id = hello->id;
+    say(play, MESSAGE_WELCOME, &id, &body.base);
+}
+
+/* Connected, advertised, the ask standing, nothing left to read. */
+static void settle(struct play *play)
+{
+    welcome(play, &cluster);
+    accept(play, find_seen(play, MESSAGE_STATEMENT_HELD));
+    accept(play, find_seen(play, MESSAGE_ADVERTISE));
+    accept(play, find_seen(play, MESSAGE_ASK_PLACE));
+    forget_seen(play);
+}
+
+static void grant(struct play *play, uint64_t lease, uint32_t slots, int64_t term_ms)
+{
+    static const uint8_t owner[32] = {1};
+    static const struct id128 none;
+    Bourse__V1__LeaseGrant body = BOURSE__V1__LEASE_GRANT__INIT;
+    body.lease = lease;
+    body.job = view(job.bytes, 16);
+    body.owner = view(owner, 32);
+    body.device = view(device.bytes, 16);
+    body.slots = slots;
+    body.slots_per_subtask = 1;
+    body.price_micro = 100000;
+    body.term_ms = term_ms;
+    body.manifest = view(manifest.bytes, 32);
+    body.limit_ms = 60000;
+    say(play, MESSAGE_LEASE_GRANT, &none, &body.base);
+}
+
+static void dispatch_as(struct play *play, enum message_type type, uint64_t lease, uint32_t index,
+                        uint32_t attempt, uint32_t lane)
+{
+    static const struct id128 none;
+    Bourse__V1__Work work = BOURSE__V1__WORK__INIT;
+    Bourse__V1__Work *works[] = {&work};
+    work.index = index;
+    work.attempt = attempt;
+    work.lane = lane;
+    if (type == MESSAGE_DISPATCH) {
+        Bourse__V1__Dispatch body = BOURSE__V1__DISPATCH__INIT;
+        body.lease = lease;
+        body.n_work = 1;
+        body.work = works;
+        say(play, type, &none, &body.base);
+    } else {
+        Bourse__V1__Withdraw body = BOURSE__V1__WITHDRAW__INIT;
+        body.lease = lease;
+        body.n_work = 1;
+        body.work = works;
+        say(play, type, &none, &body.base);
+    }
+}
+
+static void dispatch(struct play *play, uint64_t lease, uint32_t index, uint32_t lane)
+{
+    dispatch_as(play, MESSAGE_DISPATCH, lease, index, 1, lane);
+}
+
+static void withdraw(struct play *play, uint64_t lease, uint32_t index)
+{
+    dispatch_as(play, MESSAGE_WITHDRAW, lease, index, 1, 0);
+}
+
+static void end_lease(struct play *play, uint64_t lease, enum lease_end_reason reason)
+{
+    static const struct id128 none;
+    Bourse__V1__LeaseEnd body = BOURSE__V1__LEASE_END__INIT;
+    body.lease = lease;
+    body.reason = reason;
+    say(play, MESSAGE_LEASE_END, &none, &body.base);
+}
+
+static enum agent_status finish(struct play *play, uint64_t lease, uint32_t index,
+                                enum result_outcome outcome)
+{
+    struct agent_work work = {.lease = lease, .index = index, .attempt = 1};
+    Bourse__V1__Result facts = BOURSE__V1__RESULT__INIT;
+    facts.outcome = outcome;
+    facts.started_ms = 1;
+    facts.busy_ns = 1000;
+    return agent_session_finished(play->session, play->now_ns, &work, &facts);
+}
+
+/* The actions that wait, as a line: "begin 1, start 1/0, prepare 1/1". Leases and work by number. */
+static const char *actions(struct play *play)
+{
+    static char line[1024];
+    struct agent_action action;
+    line[0] = '\0';
+    while (agent_session_action(play->session, &action)) {
+        size_t at = strlen(line);
+        const char *comma = at == 0 ? "" : ", ";
+        unsigned long long lease = action.work.lease;
+        static const char *const names[] = {
+            [AGENT_PREPARE] = "prepare", [AGENT_START] = "start", [AGENT_CANCEL] = "cancel"};
+        switch (action.type) {
+        case AGENT_LEASE_BEGIN:
+            (void)snprintf(line + at, sizeof line - at, "%sbegin %llu", comma,
+                           (unsigned long long)action.grant.lease);
+            break;
+        case AGENT_LEASE_END:
+            (void)snprintf(line + at, sizeof line - at, "%send %llu", comma, lease);
+            break;
+        case AGENT_PREPARE:
+        case AGENT_START:
+        case AGENT_CANCEL:
+            (void)snprintf(line + at, sizeof line - at, "%s%s %llu/%u", comma, names[action.type],
+                           lease, action.work.index);
+            break;
+        case AGENT_RECONNECT:
+            (void)snprintf(line + at, sizeof line - at, "%sreconnect", comma);
+            break;
+        case AGENT_READY:
+            (void)snprintf(line + at, sizeof line - at, "%sready", comma);
+            break;
+        case AGENT_NOTE:
+            (void)snprintf(line + at, sizeof line - at, "%snote", comma);
+            break;
+        }
+    }
+    return line;
+}
+
+static void pass_ms(struct play *play, int64_t ms)
+{
+    play->now_ns += ms * NS_PER_MS;
+    agent_session_tick(play->session, play->now_ns);
+}
+
+/* The outcome of the result for `index` that was sent, checked as the broker checks it; -1: none. */
+static int sent_outcome(struct play *play, uint32_t index)
+{
+    int outcome = -1;
+    listen(play);
+    for (size_t i = 0; i < play->seen_count; i++) {
+        if (play->seen[i].type != MESSAGE_RESULTS) {
+            continue;
+        }
+        const Bourse__V1__Results *results =
+            (const Bourse__V1__Results *)(const void *)play->seen[i].message;
+        struct hash32 leaves[LIMIT_RESULTS];
+        for (size_t k = 0; k < results->n_results; k++) {
+            leaves[k] = results_leaf(results->results[k].data, results->results[k].len);
+            Bourse__V1__Result *result;
+            ck_assert_int_eq(codec_decode_result(results->results[k].data, results->results[k].len,
+                                                 &result, NULL),
+                             CODEC_OK);
+            ck_assert_int_eq(memcmp(result->job.data, job.bytes, 16), 0);
+            if (result->index == index) {
+                outcome = (int)result->outcome;
+            }
+            codec_result_free(&result);
+        }
+        struct hash32 root = results_root(leaves, results->n_results);
+        struct signature64 signature;
+        memcpy(signature.bytes, results->signature.data, sizeof signature.bytes);
+        ck_assert(results_verify(identity_key(play->identity), &cluster, &root, &signature));
+    }
+    return outcome;
+}
+
+/* ---------------------------------------------------------------- offers */
+
+START_TEST(a_welcome_brings_statement_devices_and_then_the_ask)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    welcome(&play, &cluster);
+
+    ck_assert_str_eq(actions(&play), "ready");
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_STATEMENT_HELD), 1);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ADVERTISE), 1);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
+
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
+    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
+    ck_assert_uint_eq(agent_session_counts(play.session).asks_standing, 1);
+}
+END_TEST
+
+START_TEST(another_market_is_offered_nothing)
+{
+    static const struct id128 other = {{0xee}};
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    welcome(&play, &other);
+
+    ck_assert_str_eq(actions(&play), "note");
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ADVERTISE), 0);
+    grant(&play, 1, 1, 1000);
+    ck_assert_str_eq(actions(&play), "");
+}
+END_TEST
+
+START_TEST(a_reconnect_asks_anew_and_cancels_what_may_stand)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    struct id128 first = find_seen(&play, MESSAGE_ASK_PLACE)->id; /* its answer is lost */
+
+    welcome(&play, &cluster);
+    const struct seen *cancel = find_seen(&play, MESSAGE_ORDER_CANCEL);
+    ck_assert_ptr_nonnull(cancel);
+    const Bourse__V1__OrderCancel *body =
+        (const Bourse__V1__OrderCancel *)(const void *)cancel->message;
+    ck_assert_int_eq(memcmp(body->order.data, first.bytes, 16), 0);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    const struct seen *second = find_seen(&play, MESSAGE_ASK_PLACE);
+    ck_assert_ptr_nonnull(second);
+    ck_assert(!id128_equal(&second->id, &first));
+}
+END_TEST
+
+START_TEST(a_refused_ask_is_tried_again_later)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    struct id128 first = find_seen(&play, MESSAGE_ASK_PLACE)->id;
+    reject(&play, find_seen(&play, MESSAGE_ASK_PLACE), REJECT_HALTED);
+    forget_seen(&play);
+
+    pass_ms(&play, 500);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
+    pass_ms(&play, 1500);
+    const struct seen *again = find_seen(&play, MESSAGE_ASK_PLACE);
+    ck_assert_ptr_nonnull(again);
+    ck_assert(!id128_equal(&again->id, &first));
+}
+END_TEST
+
+START_TEST(pause_cancels_the_ask_and_resume_places_it_again)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+
+    agent_session_pause(play.session, play.now_ns, true);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ORDER_CANCEL), 1);
+    ck_assert_uint_eq(agent_session_counts(play.session).asks_standing, 0);
+    agent_session_pause(play.session, play.now_ns, false);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- work */
+
+START_TEST(a_lane_runs_one_at_a_time_and_hears_of_the_next)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    (void)actions(&play);
+
+    grant(&play, 1, 2, 60000);
+    dispatch(&play, 1, 0, 0);
+    dispatch(&play, 1, 1, 0);
+    dispatch(&play, 1, 2, 1);
+    ck_assert_str_eq(actions(&play), "begin 1, start 1/0, prepare 1/1, start 1/2");
+
+    struct agent_work first = {.lease = 1, .index = 0, .attempt = 1};
+    ck_assert_int_eq(agent_session_left(play.session, play.now_ns, &first), AGENT_OK);
+    ck_assert_str_eq(actions(&play), "start 1/1");
+    ck_assert_int_eq(agent_session_left(play.session, play.now_ns, &first), AGENT_UNKNOWN);
+    ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_OK), AGENT_OK);
+    ck_assert_str_eq(actions(&play), "");
+    ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_OK), AGENT_UNKNOWN);
+}
+END_TEST
+
+START_TEST(results_leave_together_and_are_owed_until_accepted)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 2, 60000);
+    dispatch(&play, 1, 0, 0);
+    dispatch(&play, 1, 1, 1);
+    ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_OK), AGENT_OK);
+    ck_assert_int_eq(finish(&play, 1, 1, OUTCOME_PROGRAM_FAILED), AGENT_OK);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 0);
+
+    pass_ms(&play, 3);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 1);
+    ck_assert_int_eq(sent_outcome(&play, 0), OUTCOME_OK);
+    ck_assert_int_eq(sent_outcome(&play, 1), OUTCOME_PROGRAM_FAILED);
+    ck_assert_uint_eq(agent_session_counts(play.session).owed, 2);
+    accept(&play, find_seen(&play, MESSAGE_RESULTS));
+    ck_assert_uint_eq(agent_session_counts(play.session).owed, 0);
+    ck_assert_uint_eq(agent_session_counts(play.session).accepted, 2);
+}
+END_TEST
+
+START_TEST(sixty_four_results_do_not_wait)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 1, 60000);
+    for (uint32_t i = 0; i < AGENT_BATCH_MAX; i++) {
+        dispatch(&play, 1, i, 0);
+    }
+    for (uint32_t i = 0; i < AGENT_BATCH_MAX; i++) {
+        ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 0);
+        ck_assert_int_eq(finish(&play, 1, i, OUTCOME_OK), AGENT_OK);
+    }
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 1);
+}
+END_TEST
+
+START_TEST(a_dispatch_that_comes_twice_runs_once)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    (void)actions(&play);
+    grant(&play, 1, 1, 60000);
+    grant(&play, 1, 1, 60000);
+    dispatch(&play, 1, 0, 0);
+    dispatch(&play, 1, 0, 0); /* runs */
+    ck_assert_str_eq(actions(&play), "begin 1, start 1/0");
+    (void)finish(&play, 1, 0, OUTCOME_OK);
+    dispatch(&play, 1, 0, 0); /* done, owed */
+    pass_ms(&play, 3);
+    accept(&play, find_seen(&play, MESSAGE_RESULTS));
+    dispatch(&play, 1, 0, 0); /* done, accepted */
+    pass_ms(&play, 3);
+
+    ck_assert_str_eq(actions(&play), "");
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 1);
+    ck_assert_uint_eq(agent_session_counts(play.session).duplicates, 4);
+
+    dispatch_as(&play, MESSAGE_DISPATCH, 1, 0, 2, 0); /* another attempt is other work */
+    ck_assert_str_eq(actions(&play), "start 1/0");
+}
+END_TEST
+
+START_TEST(work_of_an_unknown_lease_is_counted_and_not_run)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    (void)actions(&play);
+    dispatch(&play, 77, 0, 0);
+    withdraw(&play, 77, 0);
+    end_lease(&play, 77, LEASE_END_RETURNED);
+    ck_assert_str_eq(actions(&play), "");
+    ck_assert_uint_eq(agent_session_counts(play.session).ignored, 3);
+}
+END_TEST
+
+START_TEST(a_lane_or_device_that_is_not_ours_is_refused)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    (void)actions(&play);
+    grant(&play, 1, 1, 60000);
+    dispatch(&play, 1, 0, 5);
+    grant(&play, 2, 40, 60000); /* more slots than the device has */
+    dispatch(&play, 2, 1, 0);
+    pass_ms(&play, 3);
+    ck_assert_str_eq(actions(&play), "begin 1, note");
+    ck_assert_int_eq(sent_outcome(&play, 0), OUTCOME_REFUSED);
+    ck_assert_int_eq(sent_outcome(&play, 1), OUTCOME_REFUSED);
+}
+END_TEST
+
+START_TEST(withdrawn_work_is_answered_by_where_it_is)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    (void)actions(&play);
+    grant(&play, 1, 1, 60000);
+    dispatch(&play, 1, 0, 0);
+    dispatch(&play, 1, 1, 0);
+    dispatch(&play, 1, 2, 0);
+    (void)actions(&play);
+
+    withdraw(&play, 1, 1); /* queued: answered at once */
+    withdraw(&play, 1, 0); /* runs: to be ended */
+    withdraw(&play, 1, 0); /* once */
+    ck_assert_str_eq(actions(&play), "cancel 1/0");
+    pass_ms(&play, 3);
+    ck_assert_int_eq(sent_outcome(&play, 1), OUTCOME_CANCELLED);
+    ck_assert_int_eq(sent_outcome(&play, 0), -1);
+
+    ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_OK), AGENT_OK); /* it won the race */
+    ck_assert_str_eq(actions(&play), "start 1/2");
+    withdraw(&play, 1, 0); /* too late */
+    pass_ms(&play, 3);
+    ck_assert_int_eq(sent_outcome(&play, 0), OUTCOME_OK);
+    ck_assert_str_eq(actions(&play), "");
+}
+END_TEST
+
+/* ---------------------------------------------------------------- terms and ends */
+
+START_TEST(a_term_ends_on_our_clock_even_without_the_broker)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    (void)actions(&play);
+    grant(&play, 1, 1, 5000);
+    dispatch(&play, 1, 0, 0);
+    dispatch(&play, 1, 1, 0);
+    (void)actions(&play);
+
+    int64_t end_ns = play.now_ns + 5000 * NS_PER_MS;
+    bool lost = false;
+    while (play.now_ns < end_ns) { /* the broker says nothing: only the connection suffers */
+        pass_ms(&play, 250);
+        const char *line = actions(&play);
+        lost = lost || strcmp(line, "reconnect") == 0;
+        if (play.now_ns < end_ns) {
+            ck_assert(strcmp(line, "") == 0 || strcmp(line, "reconnect") == 0);
+        } else {
+            ck_assert_str_eq(line, "cancel 1/0");
+        }
+    }
+    ck_assert(lost);
+    ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_CANCELLED), AGENT_OK);
+    ck_assert_str_eq(actions(&play), "end 1");
+
+    welcome(&play, &cluster);
+    pass_ms(&play, 3);
+    ck_assert_int_eq(sent_outcome(&play, 0), OUTCOME_TERM_OVER);
+    ck_assert_int_eq(sent_outcome(&play, 1), OUTCOME_TERM_OVER);
+}
+END_TEST
+
+START_TEST(a_renewal_runs_from_its_receipt)
+{
+    static const struct id128 none;
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 1, 2000);
+    dispatch(&play, 1, 0, 0);
+    (void)actions(&play);
+    pass_ms(&play, 1000);
+    Bourse__V1__LeaseRenew renew = BOURSE__V1__LEASE_RENEW__INIT;
+    renew.lease = 1;
+    renew.term_ms = 2000;
+    say(&play, MESSAGE_LEASE_RENEW, &none, &renew.base);
+    pass_ms(&play, 1500);
+    ck_assert_str_eq(actions(&play), "");
+    pass_ms(&play, 500);
+    ck_assert_str_eq(actions(&play), "cancel 1/0");
+}
+END_TEST
+
+START_TEST(the_broker_ends_a_lease)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 1, 60000);
+    dispatch(&play, 1, 0, 0);
+    dispatch(&play, 1, 1, 0);
+    (void)actions(&play);
+    end_lease(&play, 1, LEASE_END_CANCELLED);
+    ck_assert_str_eq(actions(&play), "cancel 1/0");
+    ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_CANCELLED), AGENT_OK);
+    ck_assert_str_eq(actions(&play), "end 1");
+    pass_ms(&play, 3);
+    ck_assert_int_eq(sent_outcome(&play, 0), OUTCOME_CANCELLED);
+    accept(&play, find_seen(&play, MESSAGE_RESULTS));
+    ck_assert_uint_eq(agent_session_counts(play.session).leases, 0);
+
+    grant(&play, 2, 1, 60000); /* an idle one ends at once */
+    end_lease(&play, 2, LEASE_END_RETURNED);
+    ck_assert_str_eq(actions(&play), "begin 2, end 2");
+}
+END_TEST
+
+/* ---------------------------------------------------------------- reconnects */
+
+START_TEST(a_reconnect_states_what_is_held_and_sends_results_as_they_were)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 2, 60000);
+    dispatch(&play, 1, 0, 0);
+    dispatch(&play, 1, 1, 0);
+    dispatch(&play, 1, 2, 1);
+    (void)finish(&play, 1, 0, OUTCOME_OK);
+    pass_ms(&play, 3);
+    struct seen before = *find_seen(&play, MESSAGE_RESULTS); /* the answer never comes */
+    (void)actions(&play);
+
+    welcome(&play, &cluster);
+    ck_assert_str_eq(actions(&play), "ready");
+    const struct seen *after = find_seen(&play, MESSAGE_RESULTS);
+    ck_assert_ptr_nonnull(after);
+    ck_assert(id128_equal(&after->id, &before.id));
+    ck_assert(hash32_equal(&after->body, &before.body));
+
+    const Bourse__V1__Statement *held =
+        (const Bourse__V1__Statement *)(const void *)find_seen(&play, MESSAGE_STATEMENT_HELD)
+            ->message;
+    ck_assert_uint_eq(held->n_leases, 1);
+    ck_assert_uint_eq(held->leases[0]->lease, 1);
+    ck_assert_uint_eq(held->leases[0]->n_work, 3);
+
+    accept(&play, find_seen(&play, MESSAGE_RESULTS));
+    ck_assert_uint_eq(agent_session_counts(play.session).owed, 0);
+    ck_assert_int_eq(finish(&play, 1, 1, OUTCOME_OK), AGENT_OK); /* it ran on meanwhile */
+}
+END_TEST
+
+START_TEST(work_that_finishes_while_the_broker_is_away_is_sent_when_it_is_back)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 1, 600000);
+    dispatch(&play, 1, 0, 0);
+    for (int i = 0; i < 10; i++) {
+        pass_ms(&play, 1000);
+    }
+    (void)actions(&play);
+    ck_assert(!agent_session_counts(play.session).ready);
+    ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_OK), AGENT_OK);
+    pass_ms(&play, 10);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 0);
+    welcome(&play, &cluster);
+    pass_ms(&play, 3);
+    ck_assert_int_eq(sent_outcome(&play, 0), OUTCOME_OK);
+}
+END_TEST
+
+START_TEST(a_busy_broker_gets_the_results_again)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 1, 60000);
+    dispatch(&play, 1, 0, 0);
+    (void)finish(&play, 1, 0, OUTCOME_OK);
+    pass_ms(&play, 3);
+    reject(&play, find_seen(&play, MESSAGE_RESULTS), REJECT_BUSY);
+    forget_seen(&play);
+    pass_ms(&play, 10);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 0);
+    pass_ms(&play, 100);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 1);
+    ck_assert_uint_eq(agent_session_counts(play.session).owed, 1);
+}
+END_TEST
+
+START_TEST(one_bad_result_does_not_take_its_neighbour_along)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 2, 60000);
+    dispatch(&play, 1, 0, 0);
+    dispatch(&play, 1, 1, 1);
+    (void)finish(&play, 1, 0, OUTCOME_OK);
+    (void)finish(&play, 1, 1, OUTCOME_OK);
+    pass_ms(&play, 3);
+    reject(&play, find_seen(&play, MESSAGE_RESULTS), REJECT_NOT_FOUND);
+    forget_seen(&play);
+    pass_ms(&play, 3);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 2);
+    reject(&play, find_seen(&play, MESSAGE_RESULTS), REJECT_NOT_FOUND);
+    ck_assert_uint_eq(agent_session_counts(play.session).refused, 1);
+    ck_assert_uint_eq(agent_session_counts(play.session).owed, 1);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- leaving */
+
+START_TEST(draining_finishes_what_runs_and_says_goodbye)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 1, 60000);
+    dispatch(&play, 1, 0, 0);
+    dispatch(&play, 1, 1, 0);
+    (void)actions(&play);
+
+    agent_session_drain(play.session, play.now_ns, false);
+    ck_assert_str_eq(actions(&play), "");
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ORDER_CANCEL), 1);
+    ck_assert_int_eq(sent_outcome(&play, 1), OUTCOME_CANCELLED);
+    dispatch(&play, 1, 2, 0);
+    ck_assert_int_eq(sent_outcome(&play, 2), OUTCOME_CANCELLED);
+    agent_session_drain(play.session, play.now_ns, true);
+    ck_assert_str_eq(actions(&play), "cancel 1/0");
+    ck_assert(!agent_session_drained(play.session));
+
+    (void)finish(&play, 1, 0, OUTCOME_CANCELLED);
+    ck_assert_str_eq(actions(&play), "end 1");
+    for (size_t i = 0; i < play.seen_count; i++) {
+        listen(&play);
+        if (play.seen[i].type == MESSAGE_RESULTS) {
+            accept(&play, &play.seen[i]);
+        }
+    }
+    ck_assert(agent_session_drained(play.session));
+    agent_session_goodbye(play.session, play.now_ns, "done");
+    agent_session_goodbye(play.session, play.now_ns, "done");
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_GOODBYE), 1);
+}
+END_TEST
+
+START_TEST(an_offer_over_its_caps_is_refused)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    struct agent_device none = {.device = device, .instrument = "cpu", .slots = 0};
+    ck_assert_int_eq(agent_session_offer(play.session, play.now_ns, &none, 1, NULL, 0), AGENT_BAD);
+    none.slots = LIMIT_SLOTS + 1;
+    ck_assert_int_eq(agent_session_offer(play.session, play.now_ns, &none, 1, NULL, 0), AGENT_BAD);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("provider session");
+    TCase *tcase = tcase_create("session");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, a_welcome_brings_statement_devices_and_then_the_ask);
+    tcase_add_test(tcase, another_market_is_offered_nothing);
+    tcase_add_test(tcase, a_reconnect_asks_anew_and_cancels_what_may_stand);
+    tcase_add_test(tcase, a_refused_ask_is_tried_again_later);
+    tcase_add_test(tcase, pause_cancels_the_ask_and_resume_places_it_again);
+    tcase_add_test(tcase, a_lane_runs_one_at_a_time_and_hears_of_the_next);
+    tcase_add_test(tcase, results_leave_together_and_are_owed_until_accepted);
+    tcase_add_test(tcase, sixty_four_results_do_not_wait);
+    tcase_add_test(tcase, a_dispatch_that_comes_twice_runs_once);
+    tcase_add_test(tcase, work_of_an_unknown_lease_is_counted_and_not_run);
+    tcase_add_test(tcase, a_lane_or_device_that_is_not_ours_is_refused);
+    tcase_add_test(tcase, withdrawn_work_is_answered_by_where_it_is);
+    tcase_add_test(tcase, a_term_ends_on_our_clock_even_without_the_broker);
+    tcase_add_test(tcase, a_renewal_runs_from_its_receipt);
+    tcase_add_test(tcase, the_broker_ends_a_lease);
+    tcase_add_test(tcase, a_reconnect_states_what_is_held_and_sends_results_as_they_were);
+    tcase_add_test(tcase, work_that_finishes_while_the_broker_is_away_is_sent_when_it_is_back);
+    tcase_add_test(tcase, a_busy_broker_gets_the_results_again);
+    tcase_add_test(tcase, one_bad_result_does_not_take_its_neighbour_along);
+    tcase_add_test(tcase, draining_finishes_what_runs_and_says_goodbye);
+    tcase_add_test(tcase, an_offer_over_its_caps_is_refused);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

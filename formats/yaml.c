@@ -183,7 +183,8 @@ static void refuse_syntax(struct yaml_file *file, const yaml_parser_t *parser)
 static void start_parser(yaml_parser_t *parser, const char *text, size_t length)
 {
     yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(parser, (const unsigned char *)text, length);
+    const char *input = text != NULL ? text : ""; /* libyaml asserts that there is one */
+    yaml_parser_set_input_string(parser, (const unsigned char *)input, length);
 }
 
 /* A first pass over flat events: nothing that it refuses ever becomes a tree. */

@@ -1,0 +1,371 @@
+/* consumer/bourse.h - libbourse: the market for programs. The `bourse` command is its first user.
+ *
+ * A `struct bourse` is a connection, a `struct bourse_job` a job made ready to submit. Calls block,
+ * at most for the connection's timeout where nothing else is said, and survive reconnects: a
+ * request is sent again until it is answered, under the same id, so nothing happens twice. A
+ * connection belongs to one thread; only bourse_interrupt may come from another, or from a signal
+ * handler.
+ *
+ * Ids, keys and hashes are lower-case hex text. Money is micro-credits, prices are micro-credits
+ * per slot-hour, _ms is milliseconds (of the market's log time where it is a point in time). Every
+ * function that returns bool fills *ret_error (which may be NULL) when it returns false. Names and
+ * texts that come from others are as they were sent: run them through bourse_printable before they
+ * reach a terminal.
+ *
+ * Structs grow only at their end, and numbers are never reused. */
+#ifndef BOURSE_CONSUMER_BOURSE_H
+#define BOURSE_CONSUMER_BOURSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------- errors */
+
+enum bourse_status { /* the first ones are the command's exit statuses too (bourse_exit_status) */
+                     BOURSE_OK = 0,
+                     BOURSE_JOB_FAILED = 1,
+                     BOURSE_USAGE = 2,
+                     BOURSE_NOT_FOUND = 3,
+                     BOURSE_REFUSED = 4,     /* rights, quota, funds */
+                     BOURSE_NO_MATCH = 5,    /* nothing on the market fits, or it expired */
+                     BOURSE_UNREACHABLE = 6, /* no broker, or not the one expected */
+                     BOURSE_UNVERIFIED = 7,  /* a hash, a signature or a proof is wrong */
+                     BOURSE_TIMED_OUT = 8,
+                     BOURSE_CANCELLED = 9,
+                     BOURSE_LOCAL = 10, /* this machine: a file, memory */
+                     BOURSE_INTERRUPTED = 130,
+};
+
+struct bourse_error {
+    enum bourse_status status;
+    int reject;     /* the broker's reject code (docs/errors.md), or 0 */
+    char name[40];  /* stable: "NOT_FOUND", "FUNDS" ... */
+    char text[640]; /* one line: what is wrong, the limit, what to do next; printable */
+};
+
+const char *bourse_status_name(enum bourse_status status);
+int bourse_exit_status(enum bourse_status status);
+const char *bourse_version(void);
+/* Copies `text` for a terminal: control characters and bidirectional marks become '?'. */
+void bourse_printable(const char *text, char *ret_text, size_t capacity);
+
+/* ---------------------------------------------------------------- connection */
+
+enum {
+    BOURSE_ID_SIZE = 33,
+    BOURSE_HEX32_SIZE = 65,
+    BOURSE_NAME_SIZE = 129,
+    BOURSE_TEXT_SIZE = 513
+};
+
+struct bourse;
+
+struct bourse_options {
+    const char *market;  /* path of a market.yaml */
+    const char *key;     /* path of the account's key file */
+    const char *program; /* "bourse 0.1.0", for the broker's log; NULL: the library's name */
+    int timeout_ms;      /* of each call; 0: 30 s */
+};
+
+bool bourse_open(const struct bourse_options *options, struct bourse **ret_bourse,
+                 struct bourse_error *ret_error);
+void bourse_close(struct bourse **self);
+/* Asks the running call to end with INTERRUPTED. Safe in a signal handler. */
+void bourse_interrupt(struct bourse *bourse);
+
+struct bourse_account {
+    char key[BOURSE_HEX32_SIZE];
+    char name[BOURSE_NAME_SIZE];
+    unsigned roles; /* 1 consumer, 2 provider, 4 auditor, 8 replica, 16 risk, 32 operator; 0:
+                       unknown here */
+    char cluster[BOURSE_ID_SIZE];
+    char origin[BOURSE_NAME_SIZE];
+    char verifier[256]; /* the log's public key in the C2SP form, for bourse_verify */
+    int64_t log_time_ms;
+};
+bool bourse_whoami(struct bourse *bourse, struct bourse_account *ret_account,
+                   struct bourse_error *ret_error);
+
+/* ---------------------------------------------------------------- jobs before they are submitted
+ */
+
+struct bourse_job;
+
+/* Reads a job file, expands its patterns relative to the file's folder, and hashes every input. */
+bool bourse_job_load(const char *path, struct bourse_job **ret_job, struct bourse_error *ret_error);
+/* The same from text; names are relative to `folder`. */
+bool bourse_job_parse(const char *text, size_t length, const char *folder,
+                      struct bourse_job **ret_job, struct bourse_error *ret_error);
+void bourse_job_destroy(struct bourse_job **self);
+
+struct bourse_job_summary {
+    const char *name;    /* borrowed from the job */
+    const char *program; /* its first argument */
+    uint64_t subtasks;
+    uint64_t inputs; /* files, each counted once */
+    uint64_t input_bytes;
+    uint64_t skipped;     /* matches of patterns that were no regular files */
+    uint32_t slots;       /* width of one subtask */
+    uint32_t at_most;     /* 0: as many as are ready */
+    int64_t budget_micro; /* -1: not given */
+    int64_t cap_micro;    /* -1: market price */
+    int64_t limit_ms;
+    int64_t term_ms;
+    int64_t expect_ms;    /* what the quote assumes one subtask takes */
+    bool expect_is_guess; /* the job did not say */
+    char manifest[BOURSE_HEX32_SIZE];
+};
+void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary *ret_summary);
+
+struct bourse_level {
+    int64_t price_micro;
+    uint32_t slots;
+    uint32_t providers;
+};
+struct bourse_predicate {
+    char text[BOURSE_TEXT_SIZE];
+    uint32_t failing;
+    bool has_best;
+    int64_t best;
+};
+enum { BOURSE_LEVELS_MAX = 64, BOURSE_PREDICATES_MAX = 64 };
+struct bourse_explanation {
+    uint32_t devices, fitting, asking, affordable, free; /* each of the former */
+    char text[BOURSE_TEXT_SIZE];
+    bool has_fills_at;
+    int64_t fills_at_micro;
+    uint32_t predicate_count;
+    struct bourse_predicate predicates[BOURSE_PREDICATES_MAX];
+    char state[BOURSE_NAME_SIZE]; /* of a job; "" for a quote */
+};
+struct bourse_quote {
+    uint32_t slots_now;
+    int64_t price_low_micro, price_high_micro;
+    int64_t expected_micro;  /* cost */
+    int64_t minimum_micro;   /* less cannot start */
+    int64_t suggested_micro; /* the default budget */
+    int64_t makespan_ms;
+    uint32_t level_count;
+    struct bourse_level levels[BOURSE_LEVELS_MAX]; /* cheapest first */
+    bool has_explanation;
+    struct bourse_explanation explanation;
+    uint64_t index;
+};
+bool bourse_quote(struct bourse *bourse, const struct bourse_job *job,
+                  struct bourse_quote *ret_quote, struct bourse_error *ret_error);
+
+/* Stores what the broker lacks of the job's inputs, then submits it. Repeating it after a failure
+ * with the same job never submits twice. `progress` may be NULL. */
+typedef void bourse_progress(void *context, uint64_t done_bytes, uint64_t total_bytes);
+bool bourse_submit(struct bourse *bourse, struct bourse_job *job, int64_t budget_micro,
+                   bourse_progress *progress, void *context, char ret_id[BOURSE_ID_SIZE],
+                   struct bourse_error *ret_error);
+
+/* ---------------------------------------------------------------- jobs on the market */
+
+enum bourse_job_state {
+    BOURSE_OPEN = 0,
+    BOURSE_DONE = 1,
+    BOURSE_FAILED = 2,
+    BOURSE_WAS_CANCELLED = 3
+};
+
+struct bourse_lease {
+    uint64_t lease;
+    char provider[BOURSE_NAME_SIZE];
+    char device[BOURSE_NAME_SIZE];
+    char state[BOURSE_NAME_SIZE];
+    uint32_t slots;
+    int64_t price_micro;
+    uint32_t accepted;
+    int64_t paid_ns;
+    int64_t charged_micro;
+};
+struct bourse_job_row {
+    char id[BOURSE_ID_SIZE];
+    char name[BOURSE_NAME_SIZE];
+    enum bourse_job_state state;
+    const char *state_text; /* "open", "done", "failed", "cancelled" */
+    int reason;
+    const char *reason_text; /* why it waits or why it ended, "" when there is nothing to say */
+    uint32_t subtasks, waiting, running, accepted, failed, cancelled;
+    int64_t budget_micro, charged_micro, reserved_micro;
+    int64_t submitted_ms, ended_ms; /* ended: 0 while open */
+    char manifest[BOURSE_HEX32_SIZE];
+    uint64_t index; /* of the journal, as of which this is true */
+    size_t lease_count;
+    const struct bourse_lease *leases; /* lives as long as the row's list, or the callback */
+};
+
+/* `text`: a whole id, a unique prefix of one, or "last", the newest. */
+bool bourse_find_job(struct bourse *bourse, const char *text, char ret_id[BOURSE_ID_SIZE],
+                     struct bourse_error *ret_error);
+
+struct bourse_jobs;
+/* All jobs of this account, newest first, or one. */
+bool bourse_jobs(struct bourse *bourse, const char *id, struct bourse_jobs **ret_jobs,
+                 struct bourse_error *ret_error);
+size_t bourse_jobs_count(const struct bourse_jobs *jobs);
+const struct bourse_job_row *bourse_jobs_row(const struct bourse_jobs *jobs, size_t index);
+void bourse_jobs_destroy(struct bourse_jobs **self);
+
+/* Waits until the job has ended, at most `timeout_ms` (0: for ever); `watcher` (may be NULL) is
+ * told of each change, and with `row` NULL when the broker cannot be reached for now. Ends early,
+ * with true, when it returns false. `ret_row` (its leases NULL) is the last row seen. */
+typedef bool bourse_watcher(void *context, const struct bourse_job_row *row);
+bool bourse_wait(struct bourse *bourse, const char *id, int64_t timeout_ms, bourse_watcher *watcher,
+                 void *context, struct bourse_job_row *ret_row, struct bourse_error *ret_error);
+
+bool bourse_cancel(struct bourse *bourse, const char *id, struct bourse_error *ret_error);
+bool bourse_explain(struct bourse *bourse, const char *id,
+                    struct bourse_explanation *ret_explanation, struct bourse_error *ret_error);
+
+/* ---------------------------------------------------------------- results */
+
+struct bourse_output {
+    char name[1025];
+    char hash[BOURSE_HEX32_SIZE];
+    uint64_t size;
+};
+enum { BOURSE_OUTPUTS_MAX = 64 };
+struct bourse_outcome {
+    uint32_t index, attempt;
+    int status; /* 0 accepted, 1 failed and paid, 2 failed and not paid, 3 late */
+    const char *status_text;
+    int outcome;
+    const char *outcome_text; /* "ok", "program failed", "memory limit" ... */
+    bool has_exit_code;
+    int exit_code;
+    int signal; /* 0: none */
+    char detail[BOURSE_TEXT_SIZE];
+    char provider[BOURSE_HEX32_SIZE];
+    bool simulated;
+    int64_t started_ms, busy_ns, paid_ns, charge_micro;
+    uint64_t log_index;
+    bool has_standard_output, has_standard_error;
+    struct bourse_output standard_output, standard_error;
+    size_t output_count;
+    struct bourse_output outputs[BOURSE_OUTPUTS_MAX];
+};
+/* Every attempt of the job, by index; the visitor returns false to stop. */
+typedef bool bourse_outcome_visitor(void *context, const struct bourse_outcome *outcome);
+bool bourse_outcomes(struct bourse *bourse, const char *id, uint32_t from,
+                     bourse_outcome_visitor *visitor, void *context,
+                     struct bourse_error *ret_error);
+
+/* Writes the program's output, or its errors, to a descriptor. NOT_FOUND when the subtask has no
+ * result yet. */
+bool bourse_log(struct bourse *bourse, const char *id, uint32_t index, bool standard_error, int fd,
+                struct bourse_error *ret_error);
+
+struct bourse_fetched {
+    uint64_t subtasks; /* accepted, and so with outputs */
+    uint64_t files;    /* all that belong in the folder */
+    uint64_t written;
+    uint64_t present; /* were there already, with the right content */
+    uint64_t bytes;   /* written */
+};
+/* Outputs of every accepted subtask into `folder` (made if absent; docs/consumer.md says where each
+ * lands). Nothing outside the folder is touched, no symbolic link followed, no file overwritten;
+ * every byte is checked against the hash in the provider's signed result. Repeating it fetches only
+ * what is missing. */
+typedef void bourse_fetch_progress(void *context, const struct bourse_fetched *fetched);
+bool bourse_fetch(struct bourse *bourse, const char *id, const char *folder,
+                  bourse_fetch_progress *progress, void *context,
+                  struct bourse_fetched *ret_fetched, struct bourse_error *ret_error);
+
+/* ---------------------------------------------------------------- money and proofs */
+
+struct bourse_balance {
+    char account[BOURSE_HEX32_SIZE];
+    char name[BOURSE_NAME_SIZE];
+    int64_t available_micro, held_micro;
+    uint64_t index;
+};
+bool bourse_balance(struct bourse *bourse, struct bourse_balance *ret_balance,
+                    struct bourse_error *ret_error);
+
+struct bourse_entry {
+    uint64_t entry, log_index;
+    int64_t time_ms;
+    int kind;
+    const char *kind_text;
+    int64_t amount_micro;     /* effect on what is available */
+    int64_t held_micro;       /* effect on what is held */
+    char job[BOURSE_ID_SIZE]; /* "" when about none */
+    char counterparty[BOURSE_NAME_SIZE];
+    bool has_subtask;
+    uint32_t subtask;
+};
+/* The account's entries, newest first, at most `limit` (0: all). */
+typedef bool bourse_entry_visitor(void *context, const struct bourse_entry *entry);
+bool bourse_statement(struct bourse *bourse, uint64_t limit, bourse_entry_visitor *visitor,
+                      void *context, struct bourse_error *ret_error);
+
+/* The receipt of one accepted result, as text that the caller frees with bourse_free. */
+bool bourse_receipt(struct bourse *bourse, const char *id, uint32_t index, char **ret_text,
+                    size_t *ret_length, struct bourse_error *ret_error);
+/* The newest signed checkpoint of the log, the same way. */
+bool bourse_checkpoint(struct bourse *bourse, char **ret_text, uint64_t *ret_tree_size,
+                       struct bourse_error *ret_error);
+void bourse_free(void *memory);
+
+struct bourse_verified {
+    char cluster[BOURSE_ID_SIZE];
+    char job[BOURSE_ID_SIZE];
+    uint32_t index, attempt;
+    char provider[BOURSE_HEX32_SIZE];
+    char consumer[BOURSE_HEX32_SIZE];
+    char manifest[BOURSE_HEX32_SIZE];
+    char result[BOURSE_HEX32_SIZE]; /* SHA-256 of what the provider signed */
+    const char *outcome_text;
+    int64_t price_micro, paid_ns, charge_micro;
+    uint64_t leaf, tree_size;
+    char origin[BOURSE_NAME_SIZE];
+    bool simulated;
+};
+/* Offline: needs nothing but the log's verifier key (bourse_account.verifier). UNVERIFIED when any
+ * byte of the receipt is not what was signed. */
+bool bourse_verify(const char *text, size_t length, const char *verifier,
+                   struct bourse_verified *ret_verified, struct bourse_error *ret_error);
+
+/* ---------------------------------------------------------------- joining, and the operator */
+
+/* Redeems an invitation with the key at `key_path` (made when absent) and writes `market_path`. */
+bool bourse_join(const char *invitation, const char *key_path, const char *market_path,
+                 const char *name, int timeout_ms, struct bourse_account *ret_account,
+                 struct bourse_error *ret_error);
+
+bool bourse_mint(struct bourse *bourse, const char *account, int64_t amount_micro, const char *note,
+                 struct bourse_error *ret_error);
+/* An invitation that mints `credits_micro` for who redeems it within `valid_ms`. */
+bool bourse_invite(struct bourse *bourse, unsigned roles, int64_t credits_micro, int64_t valid_ms,
+                   const char *name, char *ret_text, size_t capacity,
+                   struct bourse_error *ret_error);
+bool bourse_freeze(struct bourse *bourse, const char *account, bool frozen, const char *reason,
+                   struct bourse_error *ret_error);
+bool bourse_halt(struct bourse *bourse, bool halted, const char *reason,
+                 struct bourse_error *ret_error);
+
+struct bourse_account_row {
+    uint32_t number;
+    char account[BOURSE_HEX32_SIZE];
+    char name[BOURSE_NAME_SIZE];
+    unsigned roles;
+    int64_t available_micro, held_micro;
+    bool frozen;
+};
+typedef bool bourse_account_visitor(void *context, const struct bourse_account_row *row);
+bool bourse_accounts(struct bourse *bourse, bourse_account_visitor *visitor, void *context,
+                     bool *ret_halted, struct bourse_error *ret_error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,331 @@
+/* The reads of libbourse and the operator's commands: one request, one answer, translated. */
+#include "consumer/client.h"
+
+#include "base/cleanup.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "consumer/names.h"
+#include "consumer/rows.h"
+#include "runtime/clock.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE_ROWS = LIMIT_ROWS };
+
+bool bourse_cancel(struct bourse *bourse, const char *id, struct bourse_error *ret_error)
+{
+    struct id128 job;
+    if (!client_id_read(id, &job, ret_error)) {
+        return false;
+    }
+    Bourse__V1__JobCancel body = BOURSE__V1__JOB_CANCEL__INIT;
+    body.job = client_bytes(job.bytes, sizeof job.bytes);
+    return client_call(bourse, MESSAGE_JOB_CANCEL, &body.base, 0, NULL, ret_error);
+}
+
+bool bourse_explain(struct bourse *bourse, const char *id,
+                    struct bourse_explanation *ret_explanation, struct bourse_error *ret_error)
+{
+    struct id128 job;
+    if (!client_id_read(id, &job, ret_error)) {
+        return false;
+    }
+    Bourse__V1__ExplainRequest body = BOURSE__V1__EXPLAIN_REQUEST__INIT;
+    body.job = client_bytes(job.bytes, sizeof job.bytes);
+    CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+    if (!client_call(bourse, MESSAGE_EXPLAIN_REQUEST, &body.base, MESSAGE_EXPLAIN_REPLY, &answer,
+                     ret_error)) {
+        return false;
+    }
+    const Bourse__V1__ExplainReply *reply = (const void *)answer;
+    rows_explanation(reply->explanation, ret_explanation);
+    client_copy(ret_explanation->state, sizeof ret_explanation->state, reply->state);
+    return true;
+}
+
+bool bourse_balance(struct bourse *bourse, struct bourse_balance *ret_balance,
+                    struct bourse_error *ret_error)
+{
+    Bourse__V1__BalanceRequest body = BOURSE__V1__BALANCE_REQUEST__INIT;
+    CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+    if (!client_call(bourse, MESSAGE_BALANCE_REQUEST, &body.base, MESSAGE_BALANCE_REPLY, &answer,
+                     ret_error)) {
+        return false;
+    }
+    const Bourse__V1__BalanceReply *reply = (const void *)answer;
+    *ret_balance = (struct bourse_balance){.available_micro = reply->available_micro,
+                                           .held_micro = reply->held_micro,
+                                           .index = reply->index};
+    text_hex(reply->account.data, 32, ret_balance->account);
+    client_copy(ret_balance->name, sizeof ret_balance->name, reply->name);
+    return true;
+}
+
+static struct bourse_entry entry_from_wire(const Bourse__V1__StatementRow *row)
+{
+    struct bourse_entry entry = {.entry = row->entry,
+                                 .log_index = row->log_index,
+                                 .time_ms = row->time_ms,
+                                 .kind = (int)row->kind,
+                                 .kind_text = names_entry_kind(row->kind),
+                                 .amount_micro = row->amount_micro,
+                                 .held_micro = row->held_micro,
+                                 .has_subtask = row->has_subtask,
+                                 .subtask = row->subtask};
+    if (row->has_job) {
+        text_hex(row->job.data, 16, entry.job);
+    }
+    client_copy(entry.counterparty, sizeof entry.counterparty, row->counterparty);
+    return entry;
+}
+
+bool bourse_statement(struct bourse *bourse, uint64_t limit, bourse_entry_visitor *visitor,
+                      void *context, struct bourse_error *ret_error)
+{
+    uint64_t left = limit == 0 ? UINT64_MAX : limit;
+    uint64_t before = 0;
+    while (left > 0) {
+        Bourse__V1__StatementRequest body = BOURSE__V1__STATEMENT_REQUEST__INIT;
+        body.has_before = before != 0;
+        body.before = before;
+        body.has_limit = 1;
+        body.limit = left < PAGE_ROWS ? (uint32_t)left : PAGE_ROWS;
+        CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+        if (!client_call(bourse, MESSAGE_STATEMENT_REQUEST, &body.base, MESSAGE_STATEMENT_REPLY,
+                         &answer, ret_error)) {
+            return false;
+        }
+        const Bourse__V1__StatementReply *reply = (const void *)answer;
+        for (size_t i = 0; i < reply->n_rows && left > 0; i++, left--) {
+            struct bourse_entry entry = entry_from_wire(reply->rows[i]);
+            if (!visitor(context, &entry)) {
+                return true;
+            }
+        }
+        bool goes_down = before == 0 || reply->next_before < before;
+        if (!reply->has_next_before || reply->n_rows == 0 || !goes_down) {
+            return true;
+        }
+        before = reply->next_before;
+    }
+    return true;
+}
+
+bool bourse_outcomes(struct bourse *bourse, const char *id, uint32_t from,
+                     bourse_outcome_visitor *visitor, void *context, struct bourse_error *ret_error)
+{
+    struct id128 job;
+    if (!client_id_read(id, &job, ret_error)) {
+        return false;
+    }
+    CLEANUP(rows_outcome_free) struct bourse_outcome *outcome = malloc(sizeof *outcome);
+    if (outcome == NULL) {
+        return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+    }
+    for (;;) {
+        Bourse__V1__OutcomesRequest body = BOURSE__V1__OUTCOMES_REQUEST__INIT;
+        body.job = client_bytes(job.bytes, sizeof job.bytes);
+        body.from = from;
+        body.limit = PAGE_ROWS;
+        CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+        if (!client_call(bourse, MESSAGE_OUTCOMES_REQUEST, &body.base, MESSAGE_OUTCOMES_REPLY,
+                         &answer, ret_error)) {
+            return false;
+        }
+        const Bourse__V1__OutcomesReply *reply = (const void *)answer;
+        for (size_t i = 0; i < reply->n_rows; i++) {
+            if (!rows_outcome(reply->rows[i], &job, outcome)) {
+                return client_fail(
+                    ret_error, BOURSE_UNVERIFIED,
+                    "the broker sent a result of subtask %u that does not decode, or is not "
+                    "this job's",
+                    reply->rows[i]->index);
+            }
+            if (!visitor(context, outcome)) {
+                return true;
+            }
+        }
+        if (!reply->has_next || reply->next <= from) {
+            return true;
+        }
+        from = reply->next;
+    }
+}
+
+/* Malloc'ed copy of bytes with a NUL after them. */
+static bool copy_text(ProtobufCBinaryData from, char **ret_text, struct bourse_error *error)
+{
+    char *text = malloc(from.len + 1);
+    if (text == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    if (from.len > 0) {
+        memcpy(text, from.data, from.len);
+    }
+    text[from.len] = '\0';
+    *ret_text = text;
+    return true;
+}
+
+bool bourse_receipt(struct bourse *bourse, const char *id, uint32_t index, char **ret_text,
+                    size_t *ret_length, struct bourse_error *ret_error)
+{
+    struct id128 job;
+    if (!client_id_read(id, &job, ret_error)) {
+        return false;
+    }
+    Bourse__V1__ReceiptRequest body = BOURSE__V1__RECEIPT_REQUEST__INIT;
+    body.job = client_bytes(job.bytes, sizeof job.bytes);
+    body.index = index;
+    CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+    if (!client_call(bourse, MESSAGE_RECEIPT_REQUEST, &body.base, MESSAGE_RECEIPT_REPLY, &answer,
+                     ret_error)) {
+        return false;
+    }
+    const Bourse__V1__ReceiptReply *reply = (const void *)answer;
+    if (!copy_text(reply->receipt, ret_text, ret_error)) {
+        return false;
+    }
+    *ret_length = reply->receipt.len;
+    return true;
+}
+
+bool bourse_checkpoint(struct bourse *bourse, char **ret_text, uint64_t *ret_tree_size,
+                       struct bourse_error *ret_error)
+{
+    Bourse__V1__CheckpointRequest body = BOURSE__V1__CHECKPOINT_REQUEST__INIT;
+    CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+    if (!client_call(bourse, MESSAGE_CHECKPOINT_REQUEST, &body.base, MESSAGE_CHECKPOINT_REPLY,
+                     &answer, ret_error)) {
+        return false;
+    }
+    const Bourse__V1__CheckpointReply *reply = (const void *)answer;
+    if (!copy_text(reply->note, ret_text, ret_error)) {
+        return false;
+    }
+    *ret_tree_size = reply->tree_size;
+    return true;
+}
+
+void bourse_free(void *memory)
+{
+    free(memory);
+}
+
+/* ---------------------------------------------------------------- the operator */
+
+bool bourse_mint(struct bourse *bourse, const char *account, int64_t amount_micro, const char *note,
+                 struct bourse_error *ret_error)
+{
+    struct key32 key;
+    if (!client_key_read(account, &key, ret_error)) {
+        return false;
+    }
+    char copy[LIMIT_TEXT_BYTES + 1];
+    client_copy(copy, sizeof copy, note);
+    Bourse__V1__Mint body = BOURSE__V1__MINT__INIT;
+    body.account = client_bytes(key.bytes, sizeof key.bytes);
+    body.amount_micro = amount_micro;
+    body.note = copy[0] != '\0' ? copy : NULL;
+    return client_call(bourse, MESSAGE_MINT, &body.base, 0, NULL, ret_error);
+}
+
+bool bourse_invite(struct bourse *bourse, unsigned roles, int64_t credits_micro, int64_t valid_ms,
+                   const char *name, char *ret_text, size_t capacity,
+                   struct bourse_error *ret_error)
+{
+    if (!client_ready(bourse, ret_error)) {
+        return false;
+    }
+    int64_t now_ms = consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());
+    struct invitation invitation = {
+        .market = bourse->market, .token = entropy_id(), .expires_ms = now_ms + valid_ms};
+    struct hash32 hash = sha256_of(invitation.token.bytes, sizeof invitation.token.bytes);
+    char copy[LIMIT_NAME_BYTES + 1];
+    client_copy(copy, sizeof copy, name);
+
+    Bourse__V1__InviteCreate body = BOURSE__V1__INVITE_CREATE__INIT;
+    body.token_hash = client_bytes(hash.bytes, sizeof hash.bytes);
+    body.roles = roles;
+    body.credits_micro = credits_micro;
+    body.expires_ms = now_ms + valid_ms;
+    body.name = copy[0] != '\0' ? copy : NULL;
+    if (!client_call(bourse, MESSAGE_INVITE_CREATE, &body.base, 0, NULL, ret_error)) {
+        return false;
+    }
+    bool written = invitation_write(&invitation, ret_text, capacity);
+    sodium_memzero(&invitation.token, sizeof invitation.token);
+    return written ? true : client_fail(ret_error, BOURSE_LOCAL, "the invitation does not fit");
+}
+
+bool bourse_freeze(struct bourse *bourse, const char *account, bool frozen, const char *reason,
+                   struct bourse_error *ret_error)
+{
+    struct key32 key;
+    if (!client_key_read(account, &key, ret_error)) {
+        return false;
+    }
+    char copy[LIMIT_TEXT_BYTES + 1];
+    client_copy(copy, sizeof copy, reason);
+    Bourse__V1__Freeze body = BOURSE__V1__FREEZE__INIT;
+    body.account = client_bytes(key.bytes, sizeof key.bytes);
+    body.frozen = frozen;
+    body.reason = copy[0] != '\0' ? copy : NULL;
+    return client_call(bourse, MESSAGE_FREEZE, &body.base, 0, NULL, ret_error);
+}
+
+bool bourse_halt(struct bourse *bourse, bool halted, const char *reason,
+                 struct bourse_error *ret_error)
+{
+    char copy[LIMIT_TEXT_BYTES + 1];
+    client_copy(copy, sizeof copy, reason);
+    Bourse__V1__Halt body = BOURSE__V1__HALT__INIT;
+    body.halted = halted;
+    body.reason = copy[0] != '\0' ? copy : NULL;
+    return client_call(bourse, MESSAGE_HALT, &body.base, 0, NULL, ret_error);
+}
+
+static struct bourse_account_row account_from_wire(const Bourse__V1__AccountRow *row)
+{
+    struct bourse_account_row account = {.number = row->number,
+                                         .roles = row->roles,
+                                         .available_micro = row->available_micro,
+                                         .held_micro = row->held_micro,
+                                         .frozen = row->frozen};
+    text_hex(row->account.data, 32, account.account);
+    client_copy(account.name, sizeof account.name, row->name);
+    return account;
+}
+
+bool bourse_accounts(struct bourse *bourse, bourse_account_visitor *visitor, void *context,
+                     bool *ret_halted, struct bourse_error *ret_error)
+{
+    uint32_t from = 0;
+    for (;;) {
+        Bourse__V1__AccountsRequest body = BOURSE__V1__ACCOUNTS_REQUEST__INIT;
+        body.has_from = 1;
+        body.from = from;
+        body.has_limit = 1;
+        body.limit = PAGE_ROWS;
+        CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+        if (!client_call(bourse, MESSAGE_ACCOUNTS_REQUEST, &body.base, MESSAGE_ACCOUNTS_REPLY,
+                         &answer, ret_error)) {
+            return false;
+        }
+        const Bourse__V1__AccountsReply *reply = (const void *)answer;
+        *ret_halted = reply->has_halted && reply->halted;
+        for (size_t i = 0; i < reply->n_rows; i++) {
+            struct bourse_account_row row = account_from_wire(reply->rows[i]);
+            if (!visitor(context, &row)) {
+                return true;
+            }
+        }
+        uint32_t last = reply->n_rows > 0 ? reply->rows[reply->n_rows - 1]->number : 0;
+        if (reply->n_rows < PAGE_ROWS || last < from) {
+            return true;
+        }
+        from = last + 1;
+    }
+}

@@ -1,0 +1,118 @@
+#include "consumer/names.h"
+
+#include "ledger/record.h"
+#include "protocol/message.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static const char *name_in(const char *const *names, size_t count, unsigned number)
+{
+    return number < count && names[number] != NULL ? names[number] : "unknown";
+}
+
+const char *names_job_state(unsigned state)
+{
+    static const char *const names[] = {[JOB_OPEN] = "open",
+                                        [JOB_DONE] = "done",
+                                        [JOB_FAILED] = "failed",
+                                        [JOB_CANCELLED] = "cancelled"};
+    return name_in(names, COUNT(names), state);
+}
+
+const char *names_job_reason(unsigned reason)
+{
+    static const char *const names[] = {
+        [JOB_REASON_NONE] = "",
+        [JOB_REASON_NO_DEVICE] = "no device on the market fits its needs",
+        [JOB_REASON_NO_ASK] = "a device fits, but none is on offer",
+        [JOB_REASON_PRICE] = "every offer is above its limit",
+        [JOB_REASON_BUSY] = "every device that fits is busy",
+        [JOB_REASON_BUDGET] = "what is left of its budget buys no more time",
+        [JOB_REASON_HALTED] = "the market or the account is halted",
+        [JOB_REASON_SUBTASKS_FAILED] = "some subtasks failed",
+        [JOB_REASON_ERROR_LIMIT] = "more subtasks failed than its error limit allows",
+        [JOB_REASON_CANCELLED] = "cancelled",
+        [JOB_REASON_RUNNING] = "running",
+        [JOB_REASON_PROVIDERS_FAILED] = "every try failed by its provider's fault",
+    };
+    return name_in(names, COUNT(names), reason);
+}
+
+const char *names_outcome(unsigned outcome)
+{
+    static const char *const names[OUTCOME_COUNT] = {
+        [OUTCOME_OK] = "ok",
+        [OUTCOME_PROGRAM_FAILED] = "program failed",
+        [OUTCOME_SIGNALLED] = "ended by a signal",
+        [OUTCOME_TIME_LIMIT] = "time limit",
+        [OUTCOME_CPU_LIMIT] = "cpu limit",
+        [OUTCOME_MEMORY_LIMIT] = "memory limit",
+        [OUTCOME_DISK_LIMIT] = "disk limit",
+        [OUTCOME_PROCESS_LIMIT] = "process limit",
+        [OUTCOME_OUTPUT_LIMIT] = "output limit",
+        [OUTCOME_OUTPUT_MISSING] = "output missing",
+        [OUTCOME_INPUT_MISSING] = "input missing",
+        [OUTCOME_PROGRAM_MISSING] = "program missing",
+        [OUTCOME_IMAGE_MISSING] = "image missing",
+        [OUTCOME_REFUSED] = "refused by the provider",
+        [OUTCOME_CANCELLED] = "cancelled",
+        [OUTCOME_JAIL_FAILED] = "the provider's jail failed",
+        [OUTCOME_TERM_OVER] = "the lease ended first",
+    };
+    return name_in(names, COUNT(names), outcome);
+}
+
+const char *names_attempt(unsigned status)
+{
+    static const char *const names[] = {[ATTEMPT_ACCEPTED] = "accepted",
+                                        [ATTEMPT_FAILED_PAID] = "failed",
+                                        [ATTEMPT_FAILED_UNPAID] = "failed, not paid",
+                                        [ATTEMPT_LATE] = "late, not paid"};
+    return name_in(names, COUNT(names), status);
+}
+
+const char *names_entry_kind(unsigned kind)
+{
+    static const char *const names[] = {
+        [LEDGER_ACCOUNT] = "account", [LEDGER_TRANSFER] = "transfer", [LEDGER_HOLD] = "hold",
+        [LEDGER_CAPTURE] = "capture", [LEDGER_RELEASE] = "release",   [LEDGER_EXPIRE] = "expire",
+        [LEDGER_FEE] = "fee",         [LEDGER_JOB] = "job",           [LEDGER_ASK] = "ask",
+        [LEDGER_BID] = "bid",         [LEDGER_CANCEL] = "cancel",     [LEDGER_FILL] = "fill",
+        [LEDGER_RESULT] = "result",   [LEDGER_SETTLED] = "settled",   [LEDGER_FLAG] = "flag",
+    };
+    return name_in(names, COUNT(names), kind);
+}
+
+static const struct {
+    unsigned bit;
+    const char *name;
+} roles_known[] = {
+    {ROLE_CONSUMER, "consumer"}, {ROLE_PROVIDER, "provider"}, {ROLE_AUDITOR, "auditor"},
+    {ROLE_REPLICA, "replica"},   {ROLE_RISK, "risk"},         {ROLE_OPERATOR, "operator"},
+};
+
+void names_roles(unsigned roles, char *ret_text, size_t capacity)
+{
+    size_t used = 0;
+    (void)snprintf(ret_text, capacity, "none");
+    for (size_t i = 0; i < COUNT(roles_known); i++) {
+        if ((roles & roles_known[i].bit) != 0 && used < capacity) {
+            int wrote = snprintf(ret_text + used, capacity - used, "%s%s", used == 0 ? "" : ", ",
+                                 roles_known[i].name);
+            used += wrote > 0 ? (size_t)wrote : 0;
+        }
+    }
+}
+
+unsigned names_role(const char *name)
+{
+    for (size_t i = 0; i < COUNT(roles_known); i++) {
+        if (strcmp(roles_known[i].name, name) == 0) {
+            return roles_known[i].bit;
+        }
+    }
+    return 0;
+}

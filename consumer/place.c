@@ -1,0 +1,238 @@
+#include "consumer/place.h"
+
+#include "base/sha256.h"
+#include "base/text.h"
+#include "formats/template.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { READ_BYTES = 1 << 16, COMPONENT_MAX = 255, SHOWN_BYTES = 256 };
+
+struct shown {
+    char text[SHOWN_BYTES];
+};
+static struct shown shown(const char *text)
+{
+    struct shown copy;
+    text_printable(text, strlen(text), copy.text, sizeof copy.text);
+    return copy;
+}
+
+/* ---------------------------------------------------------------- where */
+
+static bool is_plain_path(const char *path)
+{
+    if (!template_path_safe(path)) {
+        return false;
+    }
+    for (const char *part = path; part != NULL; part = strchr(part, '/')) {
+        part += *part == '/';
+        if (strcspn(part, "/") > COMPONENT_MAX) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool place_path(const char *input, bool single, uint32_t index, const char *output,
+                char ret_path[PLACE_PATH_SIZE])
+{
+    static const char free_name[] = "out/";
+    if (strncmp(output, free_name, strlen(free_name)) == 0) {
+        output += strlen(free_name);
+    }
+    if (!is_plain_path(output) || (input != NULL && !is_plain_path(input))) {
+        return false;
+    }
+    const char *slash = input != NULL ? strrchr(input, '/') : NULL;
+    int folder_length = slash != NULL ? (int)(slash - input) + 1 : 0; /* with its slash */
+    int length;
+    if (input != NULL) {
+        bool inside = strncmp(output, input, (size_t)folder_length) == 0;
+        length = snprintf(ret_path, PLACE_PATH_SIZE, "%.*s%s", inside ? 0 : folder_length, input,
+                          output);
+    } else if (single) {
+        length = snprintf(ret_path, PLACE_PATH_SIZE, "%s", output);
+    } else {
+        length = snprintf(ret_path, PLACE_PATH_SIZE, "%" PRIu32 "/%s", index, output);
+    }
+    return length > 0 && length < PLACE_PATH_SIZE;
+}
+
+/* ---------------------------------------------------------------- folders */
+
+int place_open(const char *folder, struct problem *ret_problem)
+{
+    char *path = strdup(folder);
+    if (path == NULL) {
+        problem_set(ret_problem, "out of memory");
+        return -1;
+    }
+    for (char *slash = strchr(path + 1, '/'); path[0] != '\0' && slash != NULL;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(path, 0777); /* if it is not there afterwards, open says so */
+        *slash = '/';
+    }
+    (void)mkdir(path, 0777);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        problem_set(ret_problem, "the output folder %s: %s", shown(folder).text, strerror(errno));
+    }
+    free(path);
+    return fd;
+}
+
+/* The folder that is to hold the last component of `path`; *ret_name is that component. */
+static int open_parent(int root, const char *path, const char **ret_name,
+                       struct problem *ret_problem)
+{
+    int folder = fcntl(root, F_DUPFD_CLOEXEC, 0);
+    const char *slash;
+    while (folder >= 0 && (slash = strchr(path, '/')) != NULL) {
+        char part[COMPONENT_MAX + 1];
+        (void)snprintf(part, sizeof part, "%.*s", (int)(slash - path),
+                       path);              /* is_plain_path bounds it */
+        (void)mkdirat(folder, part, 0777); /* there already, or openat says why not */
+        int next = openat(folder, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int why = errno;
+        (void)close(folder);
+        folder = next;
+        if (folder < 0) {
+            problem_set(ret_problem, "%s in the output folder is in the way: %s", shown(part).text,
+                        why == ENOTDIR || why == ELOOP ? "it is not a folder" : strerror(why));
+            return -1;
+        }
+        path = slash + 1;
+    }
+    if (folder < 0) {
+        problem_set(ret_problem, "the output folder: %s", strerror(errno));
+    }
+    *ret_name = path;
+    return folder;
+}
+
+/* ---------------------------------------------------------------- content */
+
+static bool hash_matches(int fd, const struct hash32 *hash, uint64_t size)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || (uint64_t)status.st_size != size) {
+        return false;
+    }
+    uint8_t buffer[READ_BYTES];
+    struct sha256 sum;
+    sha256_start(&sum);
+    uint64_t done = 0;
+    while (done < size) {
+        ssize_t got = pread(fd, buffer, sizeof buffer, (off_t)done);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return false;
+        }
+        sha256_add(&sum, buffer, (size_t)got);
+        done += (uint64_t)got;
+    }
+    struct hash32 found = sha256_end(&sum);
+    return hash32_equal(&found, hash);
+}
+
+/* What stands under the final name: FAILED means nothing does. */
+static enum place_status look(int folder, const char *name, const char *path,
+                              const struct hash32 *hash, uint64_t size, struct problem *ret_problem)
+{
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) {
+        return PLACE_FAILED;
+    }
+    bool same = fd >= 0 && hash_matches(fd, hash, size);
+    if (fd >= 0) {
+        (void)close(fd); /* read only: nothing to lose */
+    }
+    if (same) {
+        return PLACE_PRESENT;
+    }
+    problem_set(ret_problem,
+                "%s is there already with other content; nothing is overwritten: move it away, or "
+                "fetch into "
+                "another folder",
+                shown(path).text);
+    return PLACE_OCCUPIED;
+}
+
+/* Gives the file its final name; fails rather than replace one. */
+static bool settle(int folder, const char *temporary, const char *name)
+{
+    if (renameat2(folder, temporary, folder, name, RENAME_NOREPLACE) == 0) {
+        return true;
+    }
+    if (errno == EEXIST || linkat(folder, temporary, folder, name, 0) != 0) {
+        return false;
+    }
+    (void)unlinkat(folder, temporary, 0); /* a second name left behind harms nothing */
+    return true;
+}
+
+static enum place_status fill_and_settle(int folder, const char *name, const char *path,
+                                         const struct hash32 *hash, uint64_t size, place_fill *fill,
+                                         void *context, struct problem *ret_problem)
+{
+    static unsigned serial;
+    char temporary[64];
+    (void)snprintf(temporary, sizeof temporary, ".bourse-%ld-%u.part", (long)getpid(), serial++);
+    (void)unlinkat(folder, temporary, 0); /* of a dead process with our number */
+    int fd = openat(folder, temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        problem_set(ret_problem, "%s: %s", shown(path).text, strerror(errno));
+        return PLACE_FAILED;
+    }
+    enum place_status status = PLACE_WRITTEN;
+    if (!fill(context, fd)) {
+        status = PLACE_UNFILLED;
+    } else if (!hash_matches(fd, hash, size)) {
+        status = PLACE_WRONG;
+        problem_set(ret_problem, "%s does not have the size and hash of the signed result",
+                    shown(path).text);
+    }
+    if (close(fd) != 0 && status == PLACE_WRITTEN) {
+        status = PLACE_FAILED;
+        problem_set(ret_problem, "%s: %s", shown(path).text, strerror(errno));
+    }
+    if (status == PLACE_WRITTEN && !settle(folder, temporary, name)) {
+        status = errno == EEXIST ? PLACE_OCCUPIED : PLACE_FAILED;
+        problem_set(ret_problem, "%s: %s", shown(path).text, strerror(errno));
+    }
+    if (status != PLACE_WRITTEN) {
+        (void)unlinkat(folder, temporary, 0); /* nothing more to do about it */
+    }
+    return status;
+}
+
+enum place_status place_file(int root, const char *path, const struct hash32 *hash, uint64_t size,
+                             place_fill *fill, void *context, struct problem *ret_problem)
+{
+    if (!is_plain_path(path)) {
+        problem_set(ret_problem, "'%s' is not a plain relative path", shown(path).text);
+        return PLACE_FAILED;
+    }
+    const char *name = NULL;
+    int folder = open_parent(root, path, &name, ret_problem);
+    if (folder < 0) {
+        return PLACE_OCCUPIED;
+    }
+    enum place_status status = look(folder, name, path, hash, size, ret_problem);
+    if (status == PLACE_FAILED) {
+        status = fill_and_settle(folder, name, path, hash, size, fill, context, ret_problem);
+    }
+    (void)close(folder); /* a folder: nothing to lose */
+    return status;
+}

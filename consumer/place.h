@@ -1,0 +1,45 @@
+/* consumer/place.h - where an output lands, and writing it there safely. Not installed.
+ *
+ * Names of outputs are a stranger's text. A path is built only from plain components, folders are
+ * opened one by one without following symbolic links, a file is written under a temporary name,
+ * checked, and linked into place without ever replacing one. So nothing outside the folder can be
+ * touched, and what stands under a final name is whole and right. */
+#ifndef BOURSE_CONSUMER_PLACE_H
+#define BOURSE_CONSUMER_PLACE_H
+
+#include "base/id.h"
+#include "base/problem.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PLACE_PATH_SIZE = 2304 };
+
+/* The path below the output folder, by docs/consumer.md:
+ *   - a leading "out/" of the output's name (what {out} puts there) is dropped;
+ *   - with an input (`each:`), the result lies in the input's relative folder;
+ *   - else, with several subtasks, in a folder named by the subtask's index; with one, at the top.
+ * `input` NULL: none. False when the name is not a plain relative path. */
+bool place_path(const char *input, bool single, uint32_t index, const char *output,
+                char ret_path[PLACE_PATH_SIZE]);
+
+/* Opens the output folder, made with its parents if absent; -1 with the problem. */
+int place_open(const char *folder, struct problem *ret_problem);
+
+/* Writes the content into `fd` (from offset 0); false when it cannot, with its own account of why.
+ */
+typedef bool place_fill(void *context, int fd);
+
+enum place_status {
+    PLACE_WRITTEN,
+    PLACE_PRESENT,  /* there already, with that very content */
+    PLACE_OCCUPIED, /* something else is there: the problem names it */
+    PLACE_UNFILLED, /* place_fill said no */
+    PLACE_WRONG,    /* what was filled in does not have the hash */
+    PLACE_FAILED,   /* the file system: the problem says what */
+};
+enum place_status place_file(int root, const char *path, const struct hash32 *hash, uint64_t size,
+                             place_fill *fill, void *context, struct problem *ret_problem);
+
+#endif

@@ -1,0 +1,31 @@
+/* consumer/prepare.h - a job file and the files it names become a manifest, a list of blobs and the
+ * numbers of SubmitJob. Not installed. Only reads; nothing is sent. */
+#ifndef BOURSE_CONSUMER_PREPARE_H
+#define BOURSE_CONSUMER_PREPARE_H
+
+#include "consumer/bourse.h"
+#include "consumer/expand.h"
+#include "formats/job.h"
+
+/* What the quote assumes of a subtask when the job does not say: a small part of its limit. */
+enum { PREPARE_EXPECT_MS_DEFAULT = 5000 };
+
+struct bourse_job {
+    struct job_file *file;
+    struct id128 id;          /* of its SubmitJob: the same for every try */
+    struct input_list own;    /* `each:`, one per subtask */
+    struct input_list shared; /* `files:` */
+    struct input_list image;  /* none or one */
+    struct requirement needs; /* the job's, and its program on offer */
+    uint64_t subtasks;
+    int64_t expect_ms;
+    uint8_t *manifest;
+    size_t manifest_length;
+    struct hash32 manifest_hash;
+};
+
+/* Takes `file` over, also when it fails. Names are relative to `folder`. */
+bool prepare_job(struct job_file *file, const char *folder, struct bourse_job **ret_job,
+                 struct bourse_error *error);
+
+#endif

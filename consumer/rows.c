@@ -1,0 +1,163 @@
+#include "consumer/rows.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "consumer/names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void copy(char *ret_text, size_t capacity, const char *text)
+{
+    (void)snprintf(ret_text, capacity, "%s", text != NULL ? text : ""); /* cut, never overrun */
+}
+
+void rows_explanation(const Bourse__V1__Explanation *wire,
+                      struct bourse_explanation *ret_explanation)
+{
+    *ret_explanation = (struct bourse_explanation){.devices = wire->devices,
+                                                   .fitting = wire->fitting,
+                                                   .asking = wire->asking,
+                                                   .affordable = wire->affordable,
+                                                   .free = wire->free,
+                                                   .has_fills_at = wire->has_fills_at_micro,
+                                                   .fills_at_micro = wire->fills_at_micro};
+    copy(ret_explanation->text, sizeof ret_explanation->text, wire->text);
+    for (size_t i = 0; i < wire->n_predicates && i < BOURSE_PREDICATES_MAX; i++) {
+        const Bourse__V1__ExplainPredicate *from = wire->predicates[i];
+        struct bourse_predicate *to =
+            &ret_explanation->predicates[ret_explanation->predicate_count++];
+        copy(to->text, sizeof to->text, from->text);
+        to->failing = from->failing;
+        to->has_best = from->has_best;
+        to->best = from->best;
+    }
+}
+
+void rows_quote(const Bourse__V1__QuoteReply *wire, struct bourse_quote *ret_quote)
+{
+    *ret_quote = (struct bourse_quote){.slots_now = wire->slots_now,
+                                       .price_low_micro = wire->price_low_micro,
+                                       .price_high_micro = wire->price_high_micro,
+                                       .expected_micro = wire->expected_micro,
+                                       .minimum_micro = wire->minimum_micro,
+                                       .suggested_micro = wire->suggested_micro,
+                                       .makespan_ms = wire->makespan_ms,
+                                       .has_explanation = wire->explanation != NULL,
+                                       .index = wire->index};
+    for (size_t i = 0; i < wire->n_levels && i < BOURSE_LEVELS_MAX; i++) {
+        ret_quote->levels[ret_quote->level_count++] =
+            (struct bourse_level){.price_micro = wire->levels[i]->price_micro,
+                                  .slots = wire->levels[i]->slots,
+                                  .providers = wire->levels[i]->providers};
+    }
+    if (wire->explanation != NULL) {
+        rows_explanation(wire->explanation, &ret_quote->explanation);
+    }
+}
+
+void rows_job(const Bourse__V1__JobRow *wire, struct bourse_job_row *ret_row)
+{
+    *ret_row = (struct bourse_job_row){.state = (enum bourse_job_state)wire->state,
+                                       .state_text = names_job_state(wire->state),
+                                       .reason = (int)wire->reason,
+                                       .reason_text = names_job_reason(wire->reason),
+                                       .subtasks = wire->subtasks,
+                                       .waiting = wire->waiting,
+                                       .running = wire->running,
+                                       .accepted = wire->accepted,
+                                       .failed = wire->failed,
+                                       .cancelled = wire->cancelled,
+                                       .budget_micro = wire->budget_micro,
+                                       .charged_micro = wire->charged_micro,
+                                       .reserved_micro = wire->reserved_micro,
+                                       .submitted_ms = wire->submitted_ms,
+                                       .ended_ms = wire->has_ended_ms ? wire->ended_ms : 0,
+                                       .index = wire->index};
+    text_hex(wire->job.data, 16, ret_row->id);
+    text_hex(wire->manifest.data, 32, ret_row->manifest);
+    copy(ret_row->name, sizeof ret_row->name, wire->name);
+}
+
+void rows_lease(const Bourse__V1__LeaseRow *wire, struct bourse_lease *ret_lease)
+{
+    *ret_lease = (struct bourse_lease){.lease = wire->lease,
+                                       .slots = wire->slots,
+                                       .price_micro = wire->price_micro,
+                                       .accepted = wire->accepted,
+                                       .paid_ns = wire->paid_ns,
+                                       .charged_micro = wire->charged_micro};
+    copy(ret_lease->provider, sizeof ret_lease->provider, wire->provider);
+    copy(ret_lease->device, sizeof ret_lease->device, wire->device);
+    copy(ret_lease->state, sizeof ret_lease->state, wire->state);
+}
+
+static struct bourse_output output_from_wire(const Bourse__V1__Output *wire)
+{
+    struct bourse_output output = {.size = wire->size};
+    copy(output.name, sizeof output.name, wire->name);
+    text_hex(wire->hash.data, 32, output.hash);
+    return output;
+}
+
+static void result_free(Bourse__V1__Result **self)
+{
+    ProtobufCMessage *message = *self != NULL ? &(*self)->base : NULL;
+    codec_free(&message);
+    *self = NULL;
+}
+
+static void fill_from_result(const Bourse__V1__Result *result, struct bourse_outcome *outcome)
+{
+    outcome->outcome = (int)result->outcome;
+    outcome->outcome_text = names_outcome(result->outcome);
+    outcome->has_exit_code = result->has_exit_code;
+    outcome->exit_code = result->has_exit_code ? result->exit_code : 0;
+    outcome->signal = result->has_signal ? result->signal : 0;
+    outcome->simulated = result->has_simulated && result->simulated;
+    outcome->started_ms = result->started_ms;
+    outcome->busy_ns = result->busy_ns;
+    copy(outcome->detail, sizeof outcome->detail, result->detail);
+    text_hex(result->provider.data, 32, outcome->provider);
+    if (result->standard_output != NULL) {
+        outcome->has_standard_output = true;
+        outcome->standard_output = output_from_wire(result->standard_output);
+    }
+    if (result->standard_error != NULL) {
+        outcome->has_standard_error = true;
+        outcome->standard_error = output_from_wire(result->standard_error);
+    }
+    for (size_t i = 0; i < result->n_outputs && i < BOURSE_OUTPUTS_MAX; i++) {
+        outcome->outputs[outcome->output_count++] = output_from_wire(result->outputs[i]);
+    }
+}
+
+bool rows_outcome(const Bourse__V1__OutcomeRow *wire, const struct id128 *job,
+                  struct bourse_outcome *ret_outcome)
+{
+    CLEANUP(result_free) Bourse__V1__Result *result = NULL;
+    if (codec_decode_result(wire->result.data, wire->result.len, &result, NULL) != CODEC_OK) {
+        return false;
+    }
+    struct id128 of = codec_id(result->job);
+    if (!id128_equal(&of, job) || result->index != wire->index ||
+        result->attempt != wire->attempt) {
+        return false;
+    }
+    *ret_outcome = (struct bourse_outcome){.index = wire->index,
+                                           .attempt = wire->attempt,
+                                           .status = (int)wire->status,
+                                           .status_text = names_attempt(wire->status),
+                                           .paid_ns = wire->paid_ns,
+                                           .charge_micro = wire->charge_micro,
+                                           .log_index = wire->log_index};
+    fill_from_result(result, ret_outcome);
+    return true;
+}
+
+void rows_outcome_free(struct bourse_outcome **self)
+{
+    free(*self);
+    *self = NULL;
+}

@@ -20,8 +20,7 @@ program(bourse-broker SOURCES broker/main.c LINKS broker)
 program(bourse-audit SOURCES broker/audit_main.c LINKS audit)
 program(bourse-provider SOURCES provider/main.c LINKS provider)
 
-file(GLOB command_sources CONFIGURE_DEPENDS consumer/command/*.c)
-program(bourse SOURCES ${command_sources} LINKS consumer)
+program(bourse SOURCES consumer/command/main.c LINKS command)
 
 # The worker: no sanitizer (it runs under a system-call filter and tight limits), no library but libc.
 file(GLOB worker_sources CONFIGURE_DEPENDS provider/worker/*.c)

@@ -74,3 +74,8 @@ list(FILTER consumer_sources EXCLUDE REGEX "/session[^/]*\\.c$")
 room(consumer_session SOURCES ${consumer_session_sources} LINKS protocol base)
 room(consumer SOURCES ${consumer_sources}
   LINKS consumer_session ledger planner formats runtime protocol PkgConfig::JANSSON)
+
+# The `bourse` command but for its main(), so that tests reach its tables.
+file(GLOB command_sources CONFIGURE_DEPENDS consumer/command/*.c)
+list(FILTER command_sources EXCLUDE REGEX "/main\\.c$")
+room(command SOURCES ${command_sources} LINKS consumer)

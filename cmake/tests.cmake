@@ -4,7 +4,8 @@
 find_library(SUBUNIT subunit)
 add_library(test_support INTERFACE)
 target_link_libraries(test_support INTERFACE bourse_flags PkgConfig::CHECK
-  broker audit exchange ledger_sqlite ledger matching planner provider provider_session consumer consumer_session
+  broker audit exchange ledger_sqlite ledger matching planner provider provider_session command consumer
+  consumer_session
   runtime formats protocol base m)
 if(SUBUNIT)
   target_link_libraries(test_support INTERFACE ${SUBUNIT})

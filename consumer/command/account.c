@@ -1,0 +1,342 @@
+/* join, key, admin, config, version, help: who we are, and where. */
+#include "consumer/command/output.h"
+#include "consumer/names.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "formats/units.h"
+#include "ledger/checkpoint.h"
+#include "protocol/identity.h"
+#include "runtime/files.h"
+#include "runtime/market.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { INVITATION_SIZE = 4096 };
+
+/* ---------------------------------------------------------------- join, key */
+
+int command_join(struct invocation *invocation)
+{
+    char market[SETTING_VALUE_SIZE + 32];
+    const struct setting_value *key = &invocation->settings.items[SETTING_KEY];
+    const struct setting_value *chosen = &invocation->settings.items[SETTING_MARKET];
+    char key_path[SETTING_VALUE_SIZE + 32];
+    bool given_market = strncmp(chosen->origin, "default", 7) != 0;
+    bool given_key = strncmp(key->origin, "default", 7) != 0;
+    (void)snprintf(market, sizeof market, given_market ? "%s" : "%s/" MARKET_FILE,
+                   given_market ? chosen->value : invocation->config_folder);
+    (void)snprintf(key_path, sizeof key_path, given_key ? "%s" : "%s/consumer.key",
+                   given_key ? key->value : invocation->config_folder);
+    if (access(market, F_OK) == 0) {
+        return complain(invocation, BOURSE_REFUSED,
+                        "%s exists: you have joined a market already; remove it, or give --market "
+                        "FILE for another",
+                        market);
+    }
+    int64_t timeout_ns = 0;
+    (void)units_duration(invocation->settings.items[SETTING_TIMEOUT].value,
+                         &timeout_ns); /* checked when read */
+    struct bourse_account account;
+    struct bourse_error error;
+    if (!bourse_join(invocation->words[0], key_path, market, option_text(invocation, "name", NULL),
+                     (int)(timeout_ns / 1000000), &account, &error)) {
+        return complain_with(invocation, &error);
+    }
+    char roles[128];
+    names_roles(account.roles, roles, sizeof roles);
+    if (invocation->json) {
+        return print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "account", account.key,
+                                    "name", account.name, "roles", roles, "market", market, "key",
+                                    key_path, "log_key", account.verifier),
+                          BOURSE_OK);
+    }
+    if (invocation->quiet) {
+        (void)puts(account.key);
+        return BOURSE_OK;
+    }
+    (void)printf("account  %s %s\nroles    %s\nkey      %s (keep it private, and a copy of it "
+                 "safe)\nmarket   %s\n",
+                 account.key, plain_text(account.name), roles, plain_text(key_path),
+                 plain_text(market));
+    return BOURSE_OK;
+}
+
+int command_key(struct invocation *invocation)
+{
+    struct problem problem = {.text = ""};
+    char text[CHECKPOINT_TEXT_SIZE];
+    bool log = option_given(invocation, "log");
+    if (log) {
+        struct market market;
+        if (!market_read(invocation->settings.items[SETTING_MARKET].value, &market, &problem)) {
+            return complain(invocation, BOURSE_UNREACHABLE, "%s", problem.text);
+        }
+        checkpoint_verifier(market.origin, &market.log_key, text);
+    } else {
+        CLEANUP(identity_destroy) struct identity *identity = NULL;
+        if (!keyfile_load(invocation->settings.items[SETTING_KEY].value, &identity, &problem)) {
+            return complain(invocation, BOURSE_LOCAL, "%s", problem.text);
+        }
+        text_hex(identity_key(identity)->bytes, sizeof identity_key(identity)->bytes, text);
+    }
+    if (invocation->json) {
+        return print_json(json_pack("{s:s}", log ? "log_key" : "account", text), BOURSE_OK);
+    }
+    (void)puts(text);
+    return BOURSE_OK;
+}
+
+/* ---------------------------------------------------------------- admin */
+
+static int done(struct invocation *invocation, bool ok, const struct bourse_error *error)
+{
+    if (!ok) {
+        return complain_with(invocation, error);
+    }
+    return invocation->json ? print_json(json_pack("{s:b}", "accepted", 1), BOURSE_OK) : BOURSE_OK;
+}
+
+static int admin_mint(struct invocation *invocation)
+{
+    int64_t micro = 0;
+    struct bourse_error error;
+    enum units_status status = units_money(invocation->words[2], &micro);
+    if (status != UNITS_OK || micro <= 0) {
+        return complain(invocation, BOURSE_USAGE,
+                        "'%s' is no amount of credits above zero, such as 12.50",
+                        invocation->words[2]);
+    }
+    return done(invocation,
+                bourse_mint(invocation->bourse, invocation->words[1], micro,
+                            option_text(invocation, "note", NULL), &error),
+                &error);
+}
+
+static bool read_roles(struct invocation *invocation, unsigned *ret_roles)
+{
+    *ret_roles = 0;
+    for (size_t i = 0; i < invocation->given_count; i++) {
+        if (strcmp(invocation->given[i].name, "role") == 0) {
+            unsigned role = names_role(invocation->given[i].value);
+            if (role == 0) {
+                (void)complain(invocation, BOURSE_USAGE, "--role: no role '%s'",
+                               invocation->given[i].value);
+                return false;
+            }
+            *ret_roles |= role;
+        }
+    }
+    *ret_roles = *ret_roles == 0 ? names_role("consumer") : *ret_roles;
+    return true;
+}
+
+static int admin_invite(struct invocation *invocation)
+{
+    unsigned roles = 0;
+    int64_t credits_micro = 0;
+    int64_t valid_ms = INT64_C(7) * 24 * 3600 * 1000;
+    char text[INVITATION_SIZE];
+    struct bourse_error error;
+    if (!read_roles(invocation, &roles) || !option_money(invocation, "credits", &credits_micro) ||
+        !option_duration_ms(invocation, "expires", &valid_ms)) {
+        return BOURSE_USAGE;
+    }
+    if (!bourse_invite(invocation->bourse, roles, credits_micro, valid_ms,
+                       option_text(invocation, "name", NULL), text, sizeof text, &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (invocation->json) {
+        return print_json(json_pack("{s:s}", "invitation", text), BOURSE_OK);
+    }
+    (void)puts(text);
+    if (!invocation->quiet) {
+        (void)fputs("It is good for one account: send it where only its receiver can read it.\n",
+                    stderr);
+    }
+    return BOURSE_OK;
+}
+
+struct account_list {
+    json_t *list; /* NULL: to the table */
+    struct table table;
+};
+
+static bool add_account(void *context, const struct bourse_account_row *row)
+{
+    struct account_list *accounts = context;
+    char roles[128];
+    names_roles(row->roles, roles, sizeof roles);
+    if (accounts->list != NULL) {
+        return json_array_append_new(
+                   accounts->list,
+                   json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:b}", "number", (int)row->number,
+                             "account", row->account, "name", row->name, "roles", roles,
+                             "available_micro", (json_int_t)row->available_micro, "held_micro",
+                             (json_int_t)row->held_micro, "frozen", row->frozen ? 1 : 0)) == 0;
+    }
+    const char *cells[] = {count_text(row->number),
+                           row->account,
+                           row->name,
+                           roles,
+                           money_text(row->available_micro),
+                           money_text(row->held_micro),
+                           row->frozen ? "frozen" : ""};
+    table_add(&accounts->table, cells);
+    return true;
+}
+
+static int admin_accounts(struct invocation *invocation)
+{
+    static const char *const titles[] = {"NUMBER",    "ACCOUNT", "NAME", "ROLES",
+                                         "AVAILABLE", "HELD",    ""};
+    struct account_list accounts = {.list = invocation->json ? json_array() : NULL,
+                                    .table = table_of(7, titles, "rlllrrl")};
+    bool halted = false;
+    struct bourse_error error;
+    if (!bourse_accounts(invocation->bourse, add_account, &accounts, &halted, &error)) {
+        json_decref(accounts.list);
+        table_fini(&accounts.table);
+        return complain_with(invocation, &error);
+    }
+    if (invocation->json) {
+        return print_json(
+            json_pack("{s:b, s:o}", "halted", halted ? 1 : 0, "accounts", accounts.list),
+            BOURSE_OK);
+    }
+    table_print(&accounts.table, stdout, invocation->color);
+    table_fini(&accounts.table);
+    if (halted) {
+        (void)fputs("the market is halted; `bourse admin halt --undo` resumes it\n", stderr);
+    }
+    return BOURSE_OK;
+}
+
+static int admin_freeze(struct invocation *invocation)
+{
+    struct bourse_error error;
+    return done(invocation,
+                bourse_freeze(invocation->bourse, invocation->words[1],
+                              !option_given(invocation, "undo"),
+                              option_text(invocation, "reason", NULL), &error),
+                &error);
+}
+
+static int admin_halt(struct invocation *invocation)
+{
+    struct bourse_error error;
+    return done(invocation,
+                bourse_halt(invocation->bourse, !option_given(invocation, "undo"),
+                            option_text(invocation, "reason", NULL), &error),
+                &error);
+}
+
+int command_admin(struct invocation *invocation)
+{
+    static const struct {
+        const char *name;
+        int words;
+        int (*run)(struct invocation *invocation);
+    } acts[] = {
+        {"mint", 3, admin_mint}, {"invite", 1, admin_invite},     {"freeze", 2, admin_freeze},
+        {"halt", 1, admin_halt}, {"accounts", 1, admin_accounts},
+    };
+    const size_t count = sizeof acts / sizeof *acts;
+    const char *names[sizeof acts / sizeof *acts];
+    const char *word = invocation->words[0];
+    for (size_t i = 0; i < count; i++) {
+        names[i] = acts[i].name;
+        if (strcmp(word, acts[i].name) != 0) {
+            continue;
+        }
+        if (invocation->word_count != acts[i].words) {
+            return complain(invocation, BOURSE_USAGE,
+                            "admin %s: wrong number of words; see `bourse help admin`", word);
+        }
+        int status = 0;
+        return connect_broker(invocation, &status) ? acts[i].run(invocation) : status;
+    }
+    const char *near = text_nearest(word, names, count);
+    return complain(invocation, BOURSE_USAGE, "admin has no '%s'%s%s%s", word,
+                    near != NULL ? "; did you mean `" : "", near != NULL ? near : "",
+                    near != NULL ? "`?" : "");
+}
+
+/* ---------------------------------------------------------------- config, version, help */
+
+int command_config(struct invocation *invocation)
+{
+    if (invocation->word_count > 0 && strcmp(invocation->words[0], "show") != 0) {
+        return complain(invocation, BOURSE_USAGE,
+                        "config has no '%s'; did you mean `bourse config show`?",
+                        invocation->words[0]);
+    }
+    bool origin = option_given(invocation, "origin");
+    if (invocation->json) {
+        json_t *value = json_object();
+        for (int i = 0; i < SETTING_COUNT; i++) {
+            const struct setting_value *item = &invocation->settings.items[i];
+            (void)json_object_set_new(
+                value, settings_name((enum setting)i),
+                json_pack("{s:s, s:s}", "value", item->value, "origin", item->origin));
+        }
+        return print_json(json_pack("{s:o}", "settings", value), BOURSE_OK);
+    }
+    static const char *const titles[] = {"SETTING", "VALUE", "ORIGIN"};
+    CLEANUP(table_fini)
+    struct table table = table_of(origin ? 3 : 2, titles, origin ? "lll" : "ll");
+    for (int i = 0; i < SETTING_COUNT; i++) {
+        const struct setting_value *item = &invocation->settings.items[i];
+        const char *cells[] = {settings_name((enum setting)i), item->value, item->origin};
+        table_add(&table, cells);
+    }
+    table_print(&table, stdout, invocation->color);
+    return BOURSE_OK;
+}
+
+int command_version(struct invocation *invocation)
+{
+    if (invocation->json) {
+        return print_json(json_pack("{s:s, s:s}", "program", "bourse", "release", bourse_version()),
+                          BOURSE_OK);
+    }
+    (void)printf("bourse %s\n", bourse_version());
+    return BOURSE_OK;
+}
+
+static int help_json(void)
+{
+    size_t count = 0;
+    const struct command *all = commands(&count);
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_t *options = json_array();
+        for (size_t k = 0; k < all[i].option_count; k++) {
+            (void)json_array_append_new(options,
+                                        json_pack("{s:s, s:s}", "name", all[i].options[k].name,
+                                                  "help", all[i].options[k].help));
+        }
+        (void)json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o}", "name", all[i].name,
+                                                    "arguments", all[i].arguments, "summary",
+                                                    all[i].summary, "options", options));
+    }
+    return print_json(json_pack("{s:o}", "commands", list), BOURSE_OK);
+}
+
+int command_help(struct invocation *invocation)
+{
+    if (invocation->json) {
+        return help_json();
+    }
+    const struct command *command = NULL;
+    if (invocation->word_count > 0) {
+        command = command_find(invocation->words[0]);
+        if (command == NULL) {
+            return complain(invocation, BOURSE_USAGE, "no command '%s'; `bourse help` lists them",
+                            invocation->words[0]);
+        }
+    }
+    print_help(stdout, command);
+    return BOURSE_OK;
+}

@@ -1,0 +1,87 @@
+/* What most subcommands do: connect, find a job, say what is wrong. */
+#include "consumer/command/output.h"
+
+#include "formats/units.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+int complain_with(struct invocation *invocation, const struct bourse_error *error)
+{
+    int status = bourse_exit_status(error->status);
+    if (!invocation->json) {
+        (void)fflush(stdout);
+        (void)fprintf(stderr, "bourse: %s\n", error->text);
+        return status;
+    }
+    return print_json(json_pack("{s:{s:i, s:s, s:s, s:i}}", "error", "code",
+                                error->reject != 0 ? error->reject : status, "name", error->name,
+                                "text", error->text, "exit", status),
+                      status);
+}
+
+int complain(struct invocation *invocation, enum bourse_status status, const char *format, ...)
+{
+    struct bourse_error error = {.status = status};
+    (void)snprintf(error.name, sizeof error.name, "%s", bourse_status_name(status));
+    char text[sizeof error.text];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments); /* cut, never overrun */
+    va_end(arguments);
+    bourse_printable(text, error.text, sizeof error.text);
+    return complain_with(invocation, &error);
+}
+
+/* The connection that a signal interrupts. */
+static struct bourse *volatile connected;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    if (connected != NULL) {
+        bourse_interrupt(connected);
+    }
+}
+
+bool connect_broker(struct invocation *invocation, int *ret_status)
+{
+    int64_t timeout_ns = 0;
+    (void)units_duration(invocation->settings.items[SETTING_TIMEOUT].value,
+                         &timeout_ns); /* checked when read */
+    const struct bourse_options options = {.market =
+                                               invocation->settings.items[SETTING_MARKET].value,
+                                           .key = invocation->settings.items[SETTING_KEY].value,
+                                           .program = "bourse " BOURSE_VERSION,
+                                           .timeout_ms = (int)(timeout_ns / 1000000)};
+    struct bourse_error error;
+    if (!bourse_open(&options, &invocation->bourse, &error)) {
+        *ret_status = complain_with(invocation, &error);
+        return false;
+    }
+    connected = invocation->bourse;
+    struct sigaction action = {.sa_handler = on_interrupt,
+                               .sa_flags = (int)SA_RESETHAND}; /* a second one ends us */
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    return true;
+}
+
+void disconnect_broker(struct invocation *invocation)
+{
+    connected = NULL; /* before it is freed: a signal may come at any time */
+    bourse_close(&invocation->bourse);
+}
+
+bool resolve_job(struct invocation *invocation, const char *text, char ret_id[BOURSE_ID_SIZE],
+                 int *ret_status)
+{
+    struct bourse_error error;
+    if (!bourse_find_job(invocation->bourse, text, ret_id, &error)) {
+        *ret_status = complain_with(invocation, &error);
+        return false;
+    }
+    return true;
+}

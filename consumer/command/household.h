@@ -1,0 +1,40 @@
+/* consumer/command/household.h - the private folder of an embedded market: made once, checked every
+ * time.
+ *
+ * As an ordinary user everything is 0700 and yours. As root the folder is root's, 02710, with the
+ * service user's group, so that the agent may pass through to the sockets and to its own folder
+ * (0700, its own) and nobody else may. */
+#ifndef BOURSE_CONSUMER_COMMAND_HOUSEHOLD_H
+#define BOURSE_CONSUMER_COMMAND_HOUSEHOLD_H
+
+#include "base/problem.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct household {
+    char folder[PATH_MAX - 64];
+    bool root; /* the agent runs as somebody else */
+    uid_t agent_uid;
+    gid_t agent_gid;
+    char user[64];
+};
+
+struct household_wishes { /* count only where the config files are not there yet */
+    int64_t price_micro;
+    int64_t credits_micro;
+    int64_t slots;        /* 0: all */
+    const char *programs; /* "xz,gzip"; NULL: the agent's own list */
+};
+
+/* Resolves and checks (or makes) the folder. The problem says what would mend it. */
+bool household_open(const char *folder, const char *user, bool create,
+                    struct household *ret_household, struct problem *ret_problem);
+/* Makes keys and config files that are not there yet. *ret_first: this is the market's first start.
+ */
+bool household_furnish(const struct household *household, const struct household_wishes *wishes,
+                       bool *ret_first, struct problem *ret_problem);
+
+#endif

@@ -1,0 +1,473 @@
+/* ps, logs, fetch, cancel, explain: jobs that are on the market. */
+#include "consumer/command/jobs.h"
+#include "consumer/command/output.h"
+#include "consumer/command/watch.h"
+
+#include "base/cleanup.h"
+#include "formats/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---------------------------------------------------------------- ps */
+
+static void add_job(struct table *table, const struct bourse_job_row *row)
+{
+    char done[64];
+    (void)snprintf(done, sizeof done, "%u/%u", row->accepted, row->subtasks);
+    bool busy = row->state == BOURSE_OPEN && row->running > 0;
+    const char *cells[] = {short_id(row->id),
+                           row->name,
+                           busy                        ? "running"
+                           : row->state == BOURSE_OPEN ? "waiting"
+                                                       : row->state_text,
+                           done,
+                           count_text(row->failed),
+                           count_text(row->running),
+                           money_text(row->charged_micro),
+                           money_text(row->budget_micro),
+                           time_text(row->submitted_ms),
+                           busy || row->state == BOURSE_DONE ? "" : row->reason_text};
+    table_add(table, cells);
+}
+
+static void print_jobs(const struct bourse_jobs *jobs, bool color)
+{
+    static const char *const titles[] = {"JOB",     "NAME", "STATE",  "DONE",      "FAILED",
+                                         "RUNNING", "COST", "BUDGET", "SUBMITTED", "WHY"};
+    CLEANUP(table_fini) struct table table = table_of(10, titles, "lllrrrrrll");
+    for (size_t i = 0; i < bourse_jobs_count(jobs); i++) {
+        add_job(&table, bourse_jobs_row(jobs, i));
+    }
+    table_print(&table, stdout, color);
+}
+
+static void print_leases(const struct bourse_job_row *row, bool color)
+{
+    static const char *const titles[] = {"LEASE", "PROVIDER", "DEVICE", "STATE",
+                                         "SLOTS", "PRICE",    "DONE",   "COST"};
+    CLEANUP(table_fini) struct table table = table_of(8, titles, "rlllrrrr");
+    for (size_t i = 0; i < row->lease_count; i++) {
+        const struct bourse_lease *lease = &row->leases[i];
+        const char *cells[] = {count_text(lease->lease),
+                               lease->provider,
+                               lease->device,
+                               lease->state,
+                               count_text(lease->slots),
+                               money_text(lease->price_micro),
+                               count_text(lease->accepted),
+                               money_text(lease->charged_micro)};
+        table_add(&table, cells);
+    }
+    if (row->lease_count > 0) {
+        (void)putchar('\n');
+        table_print(&table, stdout, color);
+    }
+}
+
+static int show_jobs(struct invocation *invocation, const struct bourse_jobs *jobs, bool one)
+{
+    size_t count = bourse_jobs_count(jobs);
+    if (invocation->json) {
+        json_t *list = json_array();
+        for (size_t i = 0; i < count; i++) {
+            (void)json_array_append_new(list, json_job(bourse_jobs_row(jobs, i)));
+        }
+        return print_json(json_pack("{s:o}", "jobs", list), BOURSE_OK);
+    }
+    if (invocation->quiet) {
+        for (size_t i = 0; i < count; i++) {
+            (void)puts(bourse_jobs_row(jobs, i)->id);
+        }
+        return BOURSE_OK;
+    }
+    print_jobs(jobs, invocation->color);
+    if (one) {
+        print_leases(bourse_jobs_row(jobs, 0), invocation->color);
+    }
+    return BOURSE_OK;
+}
+
+int command_ps(struct invocation *invocation)
+{
+    int status = 0;
+    char id[BOURSE_ID_SIZE];
+    bool one = invocation->word_count > 0;
+    if (!connect_broker(invocation, &status) ||
+        (one && !resolve_job(invocation, invocation->words[0], id, &status))) {
+        return status;
+    }
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    struct bourse_error error;
+    if (!bourse_jobs(invocation->bourse, one ? id : NULL, &jobs, &error)) {
+        return complain_with(invocation, &error);
+    }
+    return show_jobs(invocation, jobs, one);
+}
+
+/* ---------------------------------------------------------------- logs */
+
+enum { LOG_INDEX_MAX = 10000000 };
+
+struct log_list {
+    uint32_t *items;
+    size_t count, capacity;
+    uint8_t *seen; /* one bit per subtask: printed, or about to be */
+    uint32_t subtasks;
+};
+
+static bool collect(void *context, const struct bourse_outcome *outcome)
+{
+    struct log_list *list = context;
+    if (outcome->index >= list->subtasks ||
+        (list->seen[outcome->index / 8] >> outcome->index % 8 & 1) != 0) {
+        return true;
+    }
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
+        uint32_t *items = reallocarray(list->items, capacity, sizeof *items);
+        if (items == NULL) {
+            return false;
+        }
+        list->items = items;
+        list->capacity = capacity;
+    }
+    list->seen[outcome->index / 8] |= (uint8_t)(1u << outcome->index % 8);
+    list->items[list->count++] = outcome->index;
+    return true;
+}
+
+struct log_request {
+    struct invocation *invocation;
+    const char *id;
+    bool standard_error;
+    bool headed; /* several subtasks: say whose it is */
+};
+
+static bool print_one(const struct log_request *request, uint32_t index, struct bourse_error *error)
+{
+    if (request->headed && !request->invocation->quiet) {
+        (void)printf("==> subtask %u <==\n", index);
+    }
+    (void)fflush(stdout);
+    return bourse_log(request->invocation->bourse, request->id, index, request->standard_error,
+                      STDOUT_FILENO, error);
+}
+
+static bool print_new(const struct log_request *request, struct log_list *list,
+                      struct bourse_error *error)
+{
+    list->count = 0;
+    if (!bourse_outcomes(request->invocation->bourse, request->id, 0, collect, list, error)) {
+        return false;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        if (!print_one(request, list->items[i], error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct change {
+    uint32_t results;
+    bool first;
+};
+
+/* Ends the wait at the first row, and then as soon as there are more results. */
+static bool until_more(void *context, const struct bourse_job_row *row)
+{
+    struct change *change = context;
+    if (row == NULL || row->accepted + row->failed == change->results) {
+        return true;
+    }
+    change->results = row->accepted + row->failed;
+    return false;
+}
+
+static bool print_all(const struct log_request *request, bool follow, struct bourse_error *error)
+{
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    if (!bourse_jobs(request->invocation->bourse, request->id, &jobs, error)) {
+        return false;
+    }
+    struct log_list list = {.subtasks = bourse_jobs_row(jobs, 0)->subtasks};
+    struct bourse_job_row row = *bourse_jobs_row(jobs, 0);
+    struct change change = {.results = row.accepted + row.failed};
+    list.seen = calloc(list.subtasks / 8 + 1, 1);
+    struct log_request all = *request;
+    all.headed = list.subtasks > 1;
+    bool ok = list.seen != NULL && print_new(&all, &list, error);
+    while (ok && follow && row.state == BOURSE_OPEN) {
+        ok = bourse_wait(request->invocation->bourse, request->id, 0, until_more, &change, &row,
+                         error) &&
+             print_new(&all, &list, error);
+    }
+    free(list.seen);
+    free(list.items);
+    return ok;
+}
+
+static bool print_followed(const struct log_request *request, uint32_t index,
+                           struct bourse_error *error)
+{
+    struct bourse_job_row row = {.state = BOURSE_OPEN};
+    struct change change = {.results = UINT32_MAX};
+    for (;;) {
+        if (print_one(request, index, error)) {
+            return true;
+        }
+        if (error->status != BOURSE_NOT_FOUND || row.state != BOURSE_OPEN ||
+            !bourse_wait(request->invocation->bourse, request->id, 0, until_more, &change, &row,
+                         error)) {
+            return false;
+        }
+    }
+}
+
+static bool read_index(struct invocation *invocation, const char *text, uint32_t *ret_index)
+{
+    int64_t index = 0;
+    if (units_count(text, &index) != UNITS_OK || index >= LOG_INDEX_MAX) {
+        (void)complain(invocation, BOURSE_USAGE, "'%s' is no subtask's index; they count from 0",
+                       text);
+        return false;
+    }
+    *ret_index = (uint32_t)index;
+    return true;
+}
+
+static json_t *read_log(struct invocation *invocation, const char *id, uint32_t index,
+                        bool standard_error, struct bourse_error *error)
+{
+    FILE *file = tmpfile();
+    json_t *text = NULL;
+    if (file != NULL &&
+        bourse_log(invocation->bourse, id, index, standard_error, fileno(file), error)) {
+        long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+        char *bytes = size >= 0 ? malloc((size_t)size + 1) : NULL;
+        rewind(file);
+        if (bytes != NULL && fread(bytes, 1, (size_t)size, file) == (size_t)size) {
+            text = json_stringn(bytes, (size_t)size);
+            if (text == NULL) { /* not UTF-8 */
+                for (long i = 0; i < size; i++) {
+                    bytes[i] = (unsigned char)bytes[i] < 0x80 ? bytes[i] : '?';
+                }
+                text = json_stringn(bytes, (size_t)size);
+            }
+        }
+        free(bytes);
+    }
+    if (file != NULL) {
+        (void)fclose(file); /* a temporary one */
+    }
+    return text;
+}
+
+static bool add_outcome(void *context, const struct bourse_outcome *outcome)
+{
+    return json_array_append_new(context, json_outcome(outcome)) == 0;
+}
+
+/* --json: every outcome, and with an INDEX the text. */
+static int logs_json(struct invocation *invocation, const char *id, bool one, uint32_t index,
+                     bool standard_error)
+{
+    struct bourse_error error;
+    json_t *list = json_array();
+    if (!bourse_outcomes(invocation->bourse, id, 0, add_outcome, list, &error)) {
+        json_decref(list);
+        return complain_with(invocation, &error);
+    }
+    json_t *value = json_pack("{s:s, s:o}", "job", id, "outcomes", list);
+    if (one) {
+        json_t *text = read_log(invocation, id, index, standard_error, &error);
+        if (text == NULL) {
+            json_decref(value);
+            return complain_with(invocation, &error);
+        }
+        (void)json_object_set_new(value, standard_error ? "stderr" : "stdout", text);
+    }
+    return print_json(value, BOURSE_OK);
+}
+
+int command_logs(struct invocation *invocation)
+{
+    int status = 0;
+    char id[BOURSE_ID_SIZE];
+    uint32_t index = 0;
+    bool one = invocation->word_count > 1;
+    bool follow = option_given(invocation, "follow");
+    if (one && !read_index(invocation, invocation->words[1], &index)) {
+        return BOURSE_USAGE;
+    }
+    if (!connect_broker(invocation, &status) ||
+        !resolve_job(invocation, invocation->words[0], id, &status)) {
+        return status;
+    }
+    struct log_request request = {
+        .invocation = invocation, .id = id, .standard_error = option_given(invocation, "stderr")};
+    if (invocation->json) {
+        return logs_json(invocation, id, one, index, request.standard_error);
+    }
+    struct bourse_error error;
+    bool ok = !one      ? print_all(&request, follow, &error)
+              : !follow ? print_one(&request, index, &error)
+                        : print_followed(&request, index, &error);
+    return ok ? BOURSE_OK : complain_with(invocation, &error);
+}
+
+/* ---------------------------------------------------------------- fetch */
+
+static void on_fetched(void *context, const struct bourse_fetched *fetched)
+{
+    progress_text(context, false, "fetched %llu files, %s", (unsigned long long)fetched->files,
+                  bytes_text(fetched->bytes));
+}
+
+bool fetch_into(struct invocation *invocation, const char *id, const char *folder,
+                struct bourse_fetched *ret_fetched, struct bourse_error *ret_error)
+{
+    struct progress progress = progress_start(invocation);
+    mode_t before = umask((mode_t)invocation->umask); /* outputs are the user's own files */
+    bool ok =
+        bourse_fetch(invocation->bourse, id, folder, on_fetched, &progress, ret_fetched, ret_error);
+    (void)umask(before);
+    progress_end(&progress);
+    return ok;
+}
+
+int command_fetch(struct invocation *invocation)
+{
+    int status = 0;
+    char id[BOURSE_ID_SIZE];
+    if (!connect_broker(invocation, &status) ||
+        !resolve_job(invocation, invocation->words[0], id, &status)) {
+        return status;
+    }
+    char named[64];
+    (void)snprintf(named, sizeof named, "bourse-%.8s", id);
+    const char *folder = option_text(invocation, "output", named);
+    struct bourse_fetched fetched;
+    struct bourse_error error;
+    if (!fetch_into(invocation, id, folder, &fetched, &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (invocation->json) {
+        return print_json(
+            json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "job", id, "folder", folder,
+                      "subtasks", (json_int_t)fetched.subtasks, "files", (json_int_t)fetched.files,
+                      "written", (json_int_t)fetched.written, "present",
+                      (json_int_t)fetched.present, "bytes", (json_int_t)fetched.bytes),
+            BOURSE_OK);
+    }
+    if (!invocation->quiet) {
+        (void)fprintf(stderr,
+                      "%llu files of %llu subtasks in %s (%llu fetched, %llu there already)\n",
+                      (unsigned long long)fetched.files, (unsigned long long)fetched.subtasks,
+                      plain_text(folder), (unsigned long long)fetched.written,
+                      (unsigned long long)fetched.present);
+    }
+    return BOURSE_OK;
+}
+
+/* ---------------------------------------------------------------- cancel, explain */
+
+int command_cancel(struct invocation *invocation)
+{
+    int status = 0;
+    char id[BOURSE_ID_SIZE];
+    if (!connect_broker(invocation, &status) ||
+        !resolve_job(invocation, invocation->words[0], id, &status)) {
+        return status;
+    }
+    struct bourse_error error;
+    if (!bourse_cancel(invocation->bourse, id, &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (invocation->json) {
+        return print_json(json_pack("{s:s, s:b}", "job", id, "cancelled", 1), BOURSE_OK);
+    }
+    (void)puts(invocation->quiet ? id : short_id(id));
+    return BOURSE_OK;
+}
+
+void print_explanation(FILE *to, const struct bourse_explanation *explanation)
+{
+    char text[BOURSE_TEXT_SIZE];
+    bourse_printable(explanation->text, text, sizeof text);
+    (void)fprintf(to, "%s\n", text);
+    (void)fprintf(
+        to,
+        "  %u devices on the market, %u fit, %u of those on offer, %u within the limit, %u free\n",
+        explanation->devices, explanation->fitting, explanation->asking, explanation->affordable,
+        explanation->free);
+    for (uint32_t i = 0; i < explanation->predicate_count; i++) {
+        const struct bourse_predicate *predicate = &explanation->predicates[i];
+        (void)fprintf(to, "  %u fail on %s", predicate->failing, plain_text(predicate->text));
+        if (predicate->has_best) {
+            (void)fprintf(to, " (best on the market: %lld)", (long long)predicate->best);
+        }
+        (void)fputc('\n', to);
+    }
+    if (explanation->has_fills_at) {
+        (void)fprintf(to, "  it would start now at %s credits per slot-hour\n",
+                      money_text(explanation->fills_at_micro));
+    }
+}
+
+static int explain_file(struct invocation *invocation, const char *path)
+{
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
+    struct bourse_error error;
+    struct bourse_quote quote;
+    if (!bourse_job_load(path, &job, &error) ||
+        !bourse_quote(invocation->bourse, job, &quote, &error)) {
+        return complain_with(invocation, &error);
+    }
+    bool fits = quote.slots_now > 0;
+    int status = fits ? BOURSE_OK : BOURSE_NO_MATCH;
+    if (invocation->json) {
+        return print_json(quote.has_explanation
+                              ? json_explanation(&quote.explanation)
+                              : json_pack("{s:s}", "text", fits ? "it would start now" : ""),
+                          status);
+    }
+    if (quote.has_explanation) {
+        print_explanation(stdout, &quote.explanation);
+    } else {
+        (void)printf("%s\n", fits ? "it would start now" : "nothing on the market fits now");
+    }
+    return status;
+}
+
+int command_explain(struct invocation *invocation)
+{
+    int status = 0;
+    char id[BOURSE_ID_SIZE];
+    const char *word = invocation->words[0];
+    bool is_file = strchr(word, '/') != NULL || strchr(word, '.') != NULL;
+    if (!connect_broker(invocation, &status)) {
+        return status;
+    }
+    if (is_file) {
+        return explain_file(invocation, word);
+    }
+    if (!resolve_job(invocation, word, id, &status)) {
+        return status;
+    }
+    struct bourse_explanation explanation;
+    struct bourse_error error;
+    if (!bourse_explain(invocation->bourse, id, &explanation, &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (invocation->json) {
+        json_t *value = json_explanation(&explanation);
+        (void)json_object_set_new(value, "job", json_string(id));
+        return print_json(value, BOURSE_OK);
+    }
+    print_explanation(stdout, &explanation);
+    return BOURSE_OK;
+}

@@ -1,0 +1,368 @@
+#include "consumer/command/output.h"
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "formats/units.h"
+#include "runtime/clock.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---------------------------------------------------------------- tables */
+
+struct table table_of(size_t columns, const char *const *titles, const char *right_columns)
+{
+    assert(columns <= TABLE_COLUMNS_MAX);
+    assert(strlen(right_columns) == columns); /* one 'l' or 'r' each */
+    struct table table = {.columns = columns};
+    for (size_t i = 0; i < columns; i++) {
+        table.titles[i] = titles[i];
+        table.right[i] = right_columns[i] == 'r';
+    }
+    return table;
+}
+
+void table_add(struct table *table, const char *const *cells)
+{
+    if (table->rows == table->capacity) {
+        size_t capacity = table->capacity == 0 ? 16 : table->capacity * 2;
+        char(*grown)[CELL_SIZE] = reallocarray(table->cells, capacity * table->columns, CELL_SIZE);
+        if (grown == NULL) {
+            return;
+        }
+        table->cells = grown;
+        table->capacity = capacity;
+    }
+    for (size_t i = 0; i < table->columns; i++) {
+        text_printable(cells[i], strlen(cells[i]), table->cells[table->rows * table->columns + i],
+                       CELL_SIZE);
+    }
+    table->rows++;
+}
+
+/* Columns on a terminal, to within wide characters: bytes that begin a character. */
+static int width_of(const char *text)
+{
+    int width = 0;
+    for (const char *c = text; *c != '\0'; c++) {
+        width += ((unsigned char)*c & 0xc0) != 0x80;
+    }
+    return width;
+}
+
+static void print_cell(FILE *to, const char *text, int width, bool right, bool last)
+{
+    int padding = width - width_of(text);
+    if (right) {
+        (void)fprintf(to, "%*s%s", padding, "", text);
+    } else {
+        (void)fprintf(to, "%s%*s", text, last ? 0 : padding, "");
+    }
+    (void)fputs(last ? "\n" : "  ", to);
+}
+
+void table_print(const struct table *table, FILE *to, bool color)
+{
+    int widths[TABLE_COLUMNS_MAX];
+    for (size_t i = 0; i < table->columns; i++) {
+        widths[i] = width_of(table->titles[i]);
+        for (size_t r = 0; r < table->rows; r++) {
+            int width = width_of(table->cells[r * table->columns + i]);
+            widths[i] = width > widths[i] ? width : widths[i];
+        }
+    }
+    (void)fputs(color ? "\033[1m" : "", to);
+    for (size_t i = 0; i < table->columns; i++) {
+        print_cell(to, table->titles[i], widths[i], table->right[i], i + 1 == table->columns);
+    }
+    (void)fputs(color ? "\033[0m" : "", to);
+    for (size_t r = 0; r < table->rows; r++) {
+        for (size_t i = 0; i < table->columns; i++) {
+            print_cell(to, table->cells[r * table->columns + i], widths[i], table->right[i],
+                       i + 1 == table->columns);
+        }
+    }
+}
+
+void table_fini(struct table *table)
+{
+    free(table->cells);
+    table->cells = NULL;
+}
+
+/* ---------------------------------------------------------------- texts */
+
+enum { RING = 24 };
+
+static char *ring_next(void)
+{
+    static char ring[RING][CELL_SIZE];
+    static size_t at;
+    at = (at + 1) % RING;
+    return ring[at];
+}
+
+const char *money_text(int64_t micro)
+{
+    char *text = ring_next();
+    units_money_text(micro, text);
+    return text;
+}
+
+const char *duration_text(int64_t ms)
+{
+    char *text = ring_next();
+    int64_t ns = 0;
+    units_duration_short(checked_mul(ms, NS_PER_MS, &ns) ? ns : INT64_MAX, text);
+    return text;
+}
+
+const char *time_text(int64_t ms)
+{
+    char *text = ring_next();
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm local;
+    if (ms == 0 || localtime_r(&seconds, &local) == NULL ||
+        strftime(text, CELL_SIZE, "%Y-%m-%d %H:%M:%S", &local) == 0) {
+        return "-";
+    }
+    return text;
+}
+
+const char *bytes_text(uint64_t bytes)
+{
+    char *text = ring_next();
+    units_bytes_short(bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes, text);
+    return text;
+}
+
+const char *count_text(uint64_t count)
+{
+    char *text = ring_next();
+    (void)snprintf(text, CELL_SIZE, "%" PRIu64, count);
+    return text;
+}
+
+const char *short_id(const char *id)
+{
+    char *text = ring_next();
+    (void)snprintf(text, CELL_SIZE, "%.8s", id);
+    return text;
+}
+
+const char *plain_text(const char *text)
+{
+    char *copy = ring_next();
+    text_printable(text, strlen(text), copy, CELL_SIZE);
+    return copy;
+}
+
+/* ---------------------------------------------------------------- JSON */
+
+int print_json(json_t *value, int status)
+{
+    (void)json_object_set_new(value, "version", json_integer(1));
+    char *text = value != NULL ? json_dumps(value, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+    json_decref(value);
+    if (text == NULL) {
+        (void)fputs("bourse: out of memory\n", stderr);
+        return bourse_exit_status(BOURSE_LOCAL);
+    }
+    (void)puts(text);
+    free(text);
+    return status;
+}
+
+static json_t *json_lease(const struct bourse_lease *lease)
+{
+    return json_pack("{s:I, s:s, s:s, s:s, s:i, s:I, s:i, s:I, s:I}", "lease",
+                     (json_int_t)lease->lease, "provider", lease->provider, "device", lease->device,
+                     "state", lease->state, "slots", (int)lease->slots, "price_micro",
+                     (json_int_t)lease->price_micro, "accepted", (int)lease->accepted, "paid_ns",
+                     (json_int_t)lease->paid_ns, "charged_micro", (json_int_t)lease->charged_micro);
+}
+
+json_t *json_job(const struct bourse_job_row *row)
+{
+    json_t *leases = json_array();
+    for (size_t i = 0; i < row->lease_count; i++) {
+        (void)json_array_append_new(leases, json_lease(&row->leases[i]));
+    }
+    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
+                     "s:s, s:I, s:o}",
+                     "job", row->id, "name", row->name, "state", row->state_text, "reason",
+                     row->reason_text, "subtasks", (int)row->subtasks, "waiting", (int)row->waiting,
+                     "running", (int)row->running, "accepted", (int)row->accepted, "failed",
+                     (int)row->failed, "cancelled", (int)row->cancelled, "budget_micro",
+                     (json_int_t)row->budget_micro, "charged_micro", (json_int_t)row->charged_micro,
+                     "reserved_micro", (json_int_t)row->reserved_micro, "submitted_ms",
+                     (json_int_t)row->submitted_ms, "ended_ms", (json_int_t)row->ended_ms,
+                     "manifest", row->manifest, "index", (json_int_t)row->index, "leases", leases);
+}
+
+json_t *json_explanation(const struct bourse_explanation *explanation)
+{
+    json_t *predicates = json_array();
+    for (uint32_t i = 0; i < explanation->predicate_count; i++) {
+        const struct bourse_predicate *predicate = &explanation->predicates[i];
+        json_t *item =
+            json_pack("{s:s, s:i}", "text", predicate->text, "failing", (int)predicate->failing);
+        if (predicate->has_best) {
+            (void)json_object_set_new(item, "best", json_integer((json_int_t)predicate->best));
+        }
+        (void)json_array_append_new(predicates, item);
+    }
+    json_t *value =
+        json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:o}", "text", explanation->text, "devices",
+                  (int)explanation->devices, "fitting", (int)explanation->fitting, "asking",
+                  (int)explanation->asking, "affordable", (int)explanation->affordable, "free",
+                  (int)explanation->free, "predicates", predicates);
+    if (explanation->has_fills_at) {
+        (void)json_object_set_new(value, "fills_at_micro",
+                                  json_integer((json_int_t)explanation->fills_at_micro));
+    }
+    if (explanation->state[0] != '\0') {
+        (void)json_object_set_new(value, "state", json_string(explanation->state));
+    }
+    return value;
+}
+
+json_t *json_quote(const struct bourse_quote *quote)
+{
+    json_t *levels = json_array();
+    for (uint32_t i = 0; i < quote->level_count; i++) {
+        (void)json_array_append_new(levels,
+                                    json_pack("{s:I, s:i, s:i}", "price_micro",
+                                              (json_int_t)quote->levels[i].price_micro, "slots",
+                                              (int)quote->levels[i].slots, "providers",
+                                              (int)quote->levels[i].providers));
+    }
+    json_t *value = json_pack(
+        "{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I}", "slots_now", (int)quote->slots_now,
+        "price_low_micro", (json_int_t)quote->price_low_micro, "price_high_micro",
+        (json_int_t)quote->price_high_micro, "expected_micro", (json_int_t)quote->expected_micro,
+        "minimum_micro", (json_int_t)quote->minimum_micro, "suggested_micro",
+        (json_int_t)quote->suggested_micro, "makespan_ms", (json_int_t)quote->makespan_ms, "levels",
+        levels, "index", (json_int_t)quote->index);
+    if (quote->has_explanation) {
+        (void)json_object_set_new(value, "explanation", json_explanation(&quote->explanation));
+    }
+    return value;
+}
+
+static json_t *json_output(const struct bourse_output *output)
+{
+    return json_pack("{s:s, s:s, s:I}", "name", output->name, "sha256", output->hash, "size",
+                     (json_int_t)output->size);
+}
+
+json_t *json_outcome(const struct bourse_outcome *outcome)
+{
+    json_t *outputs = json_array();
+    for (size_t i = 0; i < outcome->output_count; i++) {
+        (void)json_array_append_new(outputs, json_output(&outcome->outputs[i]));
+    }
+    json_t *value =
+        json_pack("{s:i, s:i, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "index",
+                  (int)outcome->index, "attempt", (int)outcome->attempt, "status",
+                  outcome->status_text, "outcome", outcome->outcome_text, "detail", outcome->detail,
+                  "provider", outcome->provider, "busy_ns", (json_int_t)outcome->busy_ns, "paid_ns",
+                  (json_int_t)outcome->paid_ns, "charge_micro", (json_int_t)outcome->charge_micro,
+                  "log_index", (json_int_t)outcome->log_index, "outputs", outputs);
+    if (outcome->has_exit_code) {
+        (void)json_object_set_new(value, "exit_code", json_integer(outcome->exit_code));
+    }
+    if (outcome->signal != 0) {
+        (void)json_object_set_new(value, "signal", json_integer(outcome->signal));
+    }
+    if (outcome->simulated) {
+        (void)json_object_set_new(value, "simulated", json_true());
+    }
+    return value;
+}
+
+/* ---------------------------------------------------------------- progress */
+
+static const int64_t REDRAW_NS = 100 * NS_PER_MS;
+static const int64_t LINE_NS = 5 * NS_PER_S;
+
+struct progress progress_start(const struct invocation *invocation)
+{
+    struct progress progress = {.terminal = isatty(STDERR_FILENO) == 1,
+                                .started_ns = clock_monotonic_ns()};
+    bool asked = option_given(invocation, "progress");
+    progress.on = !invocation->quiet && (asked || (progress.terminal && !invocation->json));
+    progress.first = UINT64_MAX;
+    return progress;
+}
+
+void progress_text(struct progress *progress, bool force, const char *format, ...)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    int64_t pause_ns = progress->terminal ? REDRAW_NS : LINE_NS;
+    if (!progress->on ||
+        (!force && progress->drawn_ns != 0 && now_ns - progress->drawn_ns < pause_ns)) {
+        return;
+    }
+    progress->drawn_ns = now_ns;
+    progress->has_line = true;
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments); /* cut, never overrun */
+    va_end(arguments);
+    (void)fprintf(stderr, progress->terminal ? "\r%s\033[K" : "%s\n", text);
+    (void)fflush(stderr);
+}
+
+void progress_job(struct progress *progress, const struct bourse_job_row *row)
+{
+    uint64_t done = (uint64_t)row->accepted + row->failed + row->cancelled;
+    if (progress->first == UINT64_MAX) {
+        progress->first = done;
+    }
+    char left[CELL_SIZE] = "";
+    uint64_t since = done - (done < progress->first ? done : progress->first);
+    if (since > 0 && done < row->subtasks) {
+        int64_t elapsed_ms = (clock_monotonic_ns() - progress->started_ns) / NS_PER_MS;
+        int64_t left_ms = 0;
+        if (checked_muldiv_floor(elapsed_ms, (int64_t)(row->subtasks - done), (int64_t)since,
+                                 &left_ms)) {
+            (void)snprintf(left, sizeof left, ", about %.60s left", duration_text(left_ms));
+        }
+    }
+    bool ended = row->state != BOURSE_OPEN;
+    const char *why = row->running == 0 && row->reason_text[0] != '\0' ? row->reason_text : "";
+    progress_text(progress, ended,
+                  "%.8s  %u/%u done, %u failed, %u running, %u waiting, %s credits%s%s%s%s",
+                  row->id, row->accepted, row->subtasks, row->failed, row->running, row->waiting,
+                  money_text(row->charged_micro), left, why[0] != '\0' ? " (" : "", why,
+                  why[0] != '\0' ? ")" : "");
+}
+
+void progress_end(struct progress *progress)
+{
+    if (progress->has_line && progress->terminal) {
+        (void)fputc('\n', stderr);
+    }
+    progress->has_line = false;
+}
+
+int ask_yes_no(const char *question)
+{
+    if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
+        return -1;
+    }
+    (void)fprintf(stderr, "%s [y/N] ", question);
+    (void)fflush(stderr);
+    char answer[16] = "";
+    if (fgets(answer, sizeof answer, stdin) == NULL) {
+        return 0;
+    }
+    return answer[0] == 'y' || answer[0] == 'Y';
+}

@@ -1,0 +1,59 @@
+/* consumer/command/output.h - tables for people, one JSON value for programs, and one line of
+ * progress. Text from others passes text_printable on its way to a table. */
+#ifndef BOURSE_CONSUMER_COMMAND_OUTPUT_H
+#define BOURSE_CONSUMER_COMMAND_OUTPUT_H
+
+#include "consumer/command/command.h"
+
+enum { TABLE_COLUMNS_MAX = 10, CELL_SIZE = 160 };
+
+/* Rows of text, printed with columns as wide as they need. */
+struct table {
+    size_t columns;
+    const char *titles[TABLE_COLUMNS_MAX];
+    bool right[TABLE_COLUMNS_MAX]; /* numbers */
+    char (*cells)[CELL_SIZE];
+    size_t rows, capacity;
+};
+struct table table_of(size_t columns, const char *const *titles, const char *right_columns);
+/* Appends a row; a row that does not fit in memory is left out. `cells` has one text per column. */
+void table_add(struct table *table, const char *const *cells);
+void table_print(const struct table *table, FILE *to, bool color);
+void table_fini(struct table *table);
+
+/* Texts in a small ring of buffers, good for the cells of one row. */
+const char *money_text(int64_t micro); /* 0.10 */
+const char *duration_text(int64_t ms);
+const char *time_text(int64_t ms); /* 2026-11-20 14:35:00, local; "-" for 0 */
+const char *bytes_text(uint64_t bytes);
+const char *count_text(uint64_t count);
+const char *short_id(const char *id);     /* its first 8 digits */
+const char *plain_text(const char *text); /* made printable */
+
+/* JSON: `value` is taken over, gets "version":1, and is printed as one line. Returns the exit
+ * status given. */
+int print_json(json_t *value, int status);
+json_t *json_job(const struct bourse_job_row *row);
+json_t *json_explanation(const struct bourse_explanation *explanation);
+json_t *json_quote(const struct bourse_quote *quote);
+json_t *json_outcome(const struct bourse_outcome *outcome);
+
+/* One line on stderr, redrawn on a terminal, a line of its own now and then elsewhere when asked
+ * for. */
+struct progress {
+    bool on; /* draw at all */
+    bool terminal;
+    int64_t started_ns, drawn_ns;
+    uint64_t first; /* done when it started, for the estimate */
+    bool has_line;
+};
+struct progress progress_start(const struct invocation *invocation);
+void progress_job(struct progress *progress, const struct bourse_job_row *row);
+__attribute__((format(printf, 3, 4))) void progress_text(struct progress *progress, bool force,
+                                                         const char *format, ...);
+void progress_end(struct progress *progress);
+
+/* Asks on the terminal. 1 yes, 0 no, -1 when there is no terminal to ask on. */
+int ask_yes_no(const char *question);
+
+#endif

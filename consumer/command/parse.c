@@ -1,0 +1,409 @@
+/* Arguments: from argv to an invocation, by the table. */
+#include "consumer/command/command.h"
+
+#include "base/text.h"
+#include "formats/units.h"
+
+#include <assert.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPTIONS_MAX = 48, NAMES_MAX = 64, FIRST_LONG = 256, HELP_COLUMN = 26 };
+
+/* The options in force: the command's own first, then the common ones that it does not redefine. */
+struct option_set {
+    const struct option_spec *items[OPTIONS_MAX];
+    size_t count;
+};
+
+static const struct option_spec *set_find(const struct option_set *set, const char *name)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (strcmp(set->items[i]->name, name) == 0) {
+            return set->items[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_online(const char *name)
+{
+    return strcmp(name, "market") == 0 || strcmp(name, "key") == 0 || strcmp(name, "timeout") == 0;
+}
+
+static struct option_set set_of(const struct command *command)
+{
+    struct option_set set = {.count = 0};
+    for (size_t i = 0; i < command->option_count; i++) {
+        assert(set.count < OPTIONS_MAX);
+        set.items[set.count++] = &command->options[i];
+    }
+    size_t count = 0;
+    const struct option_spec *common = common_options(&count);
+    for (size_t i = 0; i < count; i++) {
+        bool hidden = (command->flags & COMMAND_OFFLINE) != 0 && is_online(common[i].name);
+        if (!hidden && set_find(&set, common[i].name) == NULL) {
+            assert(set.count < OPTIONS_MAX);
+            set.items[set.count++] = &common[i];
+        }
+    }
+    return set;
+}
+
+/* ---------------------------------------------------------------- help */
+
+static void print_option(FILE *to, const struct option_spec *option)
+{
+    char left[64];
+    char letter[5] = "    ";
+    if (option->letter != 0) {
+        (void)snprintf(letter, sizeof letter, "-%c, ", option->letter);
+    }
+    (void)snprintf(left, sizeof left, "%s--%s%s%s", letter, option->name,
+                   option->argument != NULL ? " " : "",
+                   option->argument != NULL ? option->argument : "");
+    (void)fprintf(to, "  %-*s  %s\n", HELP_COLUMN, left, option->help);
+}
+
+static void print_command_help(FILE *to, const struct command *command)
+{
+    struct option_set set = set_of(command);
+    (void)fprintf(to, "usage: bourse %s [OPTIONS]%s%s\n\n%s\n", command->name,
+                  command->arguments[0] != '\0' ? " " : "",
+                  (command->flags & COMMAND_STOPS_EARLY) != 0
+                      ? command->arguments + strlen("[OPTIONS] ")
+                      : command->arguments,
+                  command->summary);
+    if (command->details != NULL) {
+        (void)fprintf(to, "\n%s\n", command->details);
+    }
+    (void)fputs("\noptions:\n", to);
+    for (size_t i = 0; i < set.count; i++) {
+        print_option(to, set.items[i]);
+    }
+}
+
+void print_help(FILE *to, const struct command *command)
+{
+    if (command != NULL) {
+        print_command_help(to, command);
+        return;
+    }
+    size_t count = 0;
+    const struct command *all = commands(&count);
+    (void)fputs("usage: bourse COMMAND [OPTIONS] [ARGUMENTS]\n\n"
+                "Runs programs on whatever is cheapest and fast enough on a market for "
+                "compute.\n\ncommands:\n",
+                to);
+    for (size_t i = 0; i < count; i++) {
+        (void)fprintf(to, "  %-10s %s\n", all[i].name, all[i].summary);
+    }
+    (void)fputs("\n`bourse help COMMAND` says more. Every command takes --json.\n"
+                "First steps: `bourse up` in one terminal, `bourse run -- true` in another.\n",
+                to);
+}
+
+/* ---------------------------------------------------------------- parsing */
+
+static int unknown_command(struct invocation *invocation, const char *word)
+{
+    const char *names[NAMES_MAX];
+    size_t count = 0;
+    const struct command *all = commands(&count);
+    assert(count <= NAMES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        names[i] = all[i].name;
+    }
+    const char *near = text_nearest(word, names, count);
+    if (near != NULL) {
+        return complain(invocation, BOURSE_USAGE, "no command '%s'; did you mean `bourse %s`?",
+                        word, near);
+    }
+    return complain(invocation, BOURSE_USAGE, "no command '%s'; `bourse help` lists them", word);
+}
+
+static int unknown_option(struct invocation *invocation, const struct option_set *set,
+                          const char *word)
+{
+    char bare[64];
+    const char *names[OPTIONS_MAX];
+    (void)snprintf(bare, sizeof bare, "%s", word + strspn(word, "-"));
+    bare[strcspn(bare, "=")] = '\0';
+    for (size_t i = 0; i < set->count; i++) {
+        names[i] = set->items[i]->name;
+    }
+    const char *near = strncmp(word, "--", 2) == 0 ? text_nearest(bare, names, set->count) : NULL;
+    if (near != NULL) {
+        return complain(invocation, BOURSE_USAGE, "%s has no option '--%s'; did you mean --%s?",
+                        invocation->command->name, bare, near);
+    }
+    return complain(invocation, BOURSE_USAGE, "%s has no option '%s'; `bourse help %s` lists them",
+                    invocation->command->name, word, invocation->command->name);
+}
+
+/* Tables for getopt_long from our own. */
+struct getopt_tables {
+    char letters[3 * OPTIONS_MAX + 3];
+    struct option longs[OPTIONS_MAX + 1];
+};
+
+static void fill_tables(const struct command *command, const struct option_set *set,
+                        struct getopt_tables *tables)
+{
+    size_t length = 0;
+    if ((command->flags & COMMAND_STOPS_EARLY) != 0) {
+        tables->letters[length++] = '+';
+    }
+    tables->letters[length++] = ':'; /* a missing argument is told apart from an unknown option */
+    for (size_t i = 0; i < set->count; i++) {
+        const struct option_spec *option = set->items[i];
+        tables->longs[i] =
+            (struct option){.name = option->name,
+                            .has_arg = option->argument != NULL ? required_argument : no_argument,
+                            .val = FIRST_LONG + (int)i};
+        if (option->letter != 0) {
+            tables->letters[length++] = option->letter;
+            if (option->argument != NULL) {
+                tables->letters[length++] = ':';
+            }
+        }
+    }
+    tables->letters[length] = '\0';
+    tables->longs[set->count] = (struct option){.name = NULL};
+}
+
+static const struct option_spec *option_of(const struct option_set *set, int value)
+{
+    if (value >= FIRST_LONG) {
+        return set->items[value - FIRST_LONG];
+    }
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->items[i]->letter == value && value != 0) {
+            return set->items[i];
+        }
+    }
+    return NULL;
+}
+
+static bool parse_options(struct invocation *invocation, int argc, char **argv, int *ret_status)
+{
+    struct option_set set = set_of(invocation->command);
+    struct getopt_tables tables = {.letters = ""};
+    fill_tables(invocation->command, &set, &tables);
+    opterr = 0;
+    optind = 0; /* glibc: a fresh start */
+    int value;
+    while ((value = getopt_long(argc, argv, tables.letters, tables.longs, NULL)) != -1) {
+        const struct option_spec *option = option_of(&set, value == ':' ? optopt : value);
+        if (value == ':') {
+            *ret_status = complain(invocation, BOURSE_USAGE, "--%s needs a value: %s",
+                                   option != NULL ? option->name : "?",
+                                   option != NULL ? option->argument : "");
+            return false;
+        }
+        if (option == NULL) {
+            char letter[] = {'-', (char)optopt, '\0'};
+            bool is_letter = optopt != 0 && optopt < FIRST_LONG;
+            *ret_status = unknown_option(invocation, &set, is_letter ? letter : argv[optind - 1]);
+            return false;
+        }
+        if (invocation->given_count == GIVEN_MAX) {
+            *ret_status = complain(invocation, BOURSE_USAGE, "more than %d options", GIVEN_MAX);
+            return false;
+        }
+        invocation->given[invocation->given_count++] =
+            (struct given){.name = option->name, .value = option->argument != NULL ? optarg : ""};
+    }
+    invocation->words = argv + optind;
+    invocation->word_count = argc - optind;
+    return true;
+}
+
+static bool check_words(struct invocation *invocation, int *ret_status)
+{
+    const struct command *command = invocation->command;
+    if (invocation->word_count < command->words_min) {
+        *ret_status = complain(invocation, BOURSE_USAGE, "%s needs %s; see `bourse help %s`",
+                               command->name, command->arguments, command->name);
+        return false;
+    }
+    if (command->words_max >= 0 && invocation->word_count > command->words_max) {
+        *ret_status =
+            complain(invocation, BOURSE_USAGE, "'%s' is one word too many for %s %s",
+                     invocation->words[command->words_max], command->name, command->arguments);
+        return false;
+    }
+    return true;
+}
+
+static const char *environment(const char *name)
+{
+    return getenv(name);
+}
+
+static bool load_settings(struct invocation *invocation, int *ret_status)
+{
+    struct problem problem = {.text = ""};
+    char user[SETTING_VALUE_SIZE + 16];
+    if (!settings_folders(environment, geteuid() == 0, invocation->config_folder,
+                          invocation->state_folder, &problem)) {
+        *ret_status = complain(invocation, BOURSE_LOCAL, "%s", problem.text);
+        return false;
+    }
+    (void)snprintf(user, sizeof user, "%s/config.yaml", invocation->config_folder);
+    struct settings_sources sources = {.environment = environment,
+                                       .project = "./.bourse.yaml",
+                                       .user = user,
+                                       .system = "/etc/bourse/config.yaml",
+                                       .state = invocation->state_folder,
+                                       .config = invocation->config_folder};
+    bool own_key = false; /* --key of verify is something else */
+    for (size_t i = 0; i < invocation->command->option_count; i++) {
+        own_key = own_key || strcmp(invocation->command->options[i].name, "key") == 0;
+    }
+    for (int i = 0; i < SETTING_COUNT; i++) {
+        bool skip = i == SETTING_KEY && own_key;
+        sources.flags[i] =
+            skip ? NULL : option_text(invocation, settings_name((enum setting)i), NULL);
+    }
+    if (!settings_load(&sources, &invocation->settings, &problem)) {
+        *ret_status = complain(invocation, BOURSE_USAGE, "%s", problem.text);
+        return false;
+    }
+    const char *color = invocation->settings.items[SETTING_COLOR].value;
+    const char *none = getenv("NO_COLOR");
+    bool automatic = isatty(STDOUT_FILENO) && (none == NULL || none[0] == '\0');
+    invocation->color = strcmp(color, "always") == 0 || (strcmp(color, "auto") == 0 && automatic);
+    return true;
+}
+
+/* Before anything is parsed, a mistake must know how to be told. */
+static bool asks_json(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--json") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool invocation_parse(struct invocation *invocation, int argc, char **argv, int *ret_status)
+{
+    invocation->json = asks_json(argc, argv);
+    if (argc < 2) {
+        print_help(stderr, NULL);
+        *ret_status = BOURSE_USAGE;
+        return false;
+    }
+    const char *word = argv[1];
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        word = "help";
+    } else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+        word = "version";
+    }
+    invocation->command = command_find(word);
+    if (invocation->command == NULL) {
+        *ret_status = unknown_command(invocation, word);
+        return false;
+    }
+    if (!parse_options(invocation, argc - 1, argv + 1, ret_status)) {
+        return false;
+    }
+    if (option_given(invocation, "help")) {
+        print_help(stdout, invocation->command);
+        *ret_status = BOURSE_OK;
+        return false;
+    }
+    invocation->json = option_given(invocation, "json");
+    invocation->quiet = option_given(invocation, "quiet");
+    return check_words(invocation, ret_status) && load_settings(invocation, ret_status);
+}
+
+/* ---------------------------------------------------------------- values */
+
+bool option_given(const struct invocation *invocation, const char *name)
+{
+    return option_text(invocation, name, NULL) != NULL;
+}
+
+const char *option_text(const struct invocation *invocation, const char *name, const char *fallback)
+{
+    for (size_t i = invocation->given_count; i-- > 0;) {
+        if (strcmp(invocation->given[i].name, name) == 0) {
+            return invocation->given[i].value;
+        }
+    }
+    return fallback;
+}
+
+static bool wrong_value(struct invocation *invocation, const char *name, enum units_kind kind,
+                        enum units_status status, const char *text)
+{
+    char why[256];
+    units_explain(kind, status, text, why, sizeof why);
+    (void)complain(invocation, BOURSE_USAGE, "--%s: %s", name, why);
+    return false;
+}
+
+bool option_money(struct invocation *invocation, const char *name, int64_t *ret_micro)
+{
+    const char *text = option_text(invocation, name, NULL);
+    if (text == NULL) {
+        return true;
+    }
+    int64_t micro = 0;
+    enum units_status status = units_money(text, &micro);
+    if (status != UNITS_OK) {
+        return wrong_value(invocation, name, UNITS_MONEY, status, text);
+    }
+    if (micro < 0) {
+        (void)complain(invocation, BOURSE_USAGE, "--%s: '%s' is below zero", name, text);
+        return false;
+    }
+    *ret_micro = micro;
+    return true;
+}
+
+bool option_duration_ms(struct invocation *invocation, const char *name, int64_t *ret_ms)
+{
+    const char *text = option_text(invocation, name, NULL);
+    if (text == NULL) {
+        return true;
+    }
+    int64_t ns = 0;
+    enum units_status status = units_duration(text, &ns);
+    if (status != UNITS_OK) {
+        return wrong_value(invocation, name, UNITS_DURATION, status, text);
+    }
+    if (ns < 1000000) {
+        (void)complain(invocation, BOURSE_USAGE, "--%s: '%s' is less than 1ms", name, text);
+        return false;
+    }
+    *ret_ms = ns / 1000000;
+    return true;
+}
+
+bool option_count(struct invocation *invocation, const char *name, int64_t least, int64_t most,
+                  int64_t *ret)
+{
+    const char *text = option_text(invocation, name, NULL);
+    if (text == NULL) {
+        return true;
+    }
+    int64_t count = 0;
+    enum units_status status = units_count(text, &count);
+    if (status != UNITS_OK) {
+        return wrong_value(invocation, name, UNITS_COUNT, status, text);
+    }
+    if (count < least || count > most) {
+        (void)complain(invocation, BOURSE_USAGE, "--%s: %s is outside %lld to %lld", name, text,
+                       (long long)least, (long long)most);
+        return false;
+    }
+    *ret = count;
+    return true;
+}

@@ -1,0 +1,495 @@
+/* submit, run, quote, plan: from a job to the market, with the price shown first. */
+#include "consumer/command/jobs.h"
+#include "consumer/command/output.h"
+#include "consumer/command/watch.h"
+#include "consumer/prepare.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "formats/limits.h"
+#include "formats/requirement.h"
+#include "formats/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---------------------------------------------------------------- the plan and the quote */
+
+static void show_plan(FILE *to, const struct bourse_job_summary *job)
+{
+    (void)fprintf(to, "Plan for %s\n", plain_text(job->name));
+    (void)fprintf(to, "  program       %s\n", plain_text(job->program));
+    (void)fprintf(to, "  subtasks      %llu, %u slot%s each", (unsigned long long)job->subtasks,
+                  job->slots, job->slots == 1 ? "" : "s");
+    if (job->at_most > 0) {
+        (void)fprintf(to, ", at most %u slots at a time", job->at_most);
+    }
+    (void)fprintf(to, "\n  inputs        %llu file%s, %s", (unsigned long long)job->inputs,
+                  job->inputs == 1 ? "" : "s", bytes_text(job->input_bytes));
+    if (job->skipped > 0) {
+        (void)fprintf(to, " (%llu matches left out: folders and links)",
+                      (unsigned long long)job->skipped);
+    }
+    (void)fprintf(to, "\n  one subtask   about %s%s, at most %s\n", duration_text(job->expect_ms),
+                  job->expect_is_guess ? " (a guess; `expect:` says better)" : "",
+                  duration_text(job->limit_ms));
+}
+
+static void show_quote(FILE *to, const struct bourse_job_summary *job,
+                       const struct bourse_quote *quote, int64_t budget_micro)
+{
+    (void)fputs("Quote\n", to);
+    if (quote->slots_now == 0) {
+        (void)fputs("  on offer now  nothing that fits\n", to);
+    } else {
+        (void)fprintf(to, "  on offer now  %u slots, %s to %s credits per slot-hour%s\n",
+                      quote->slots_now, money_text(quote->price_low_micro),
+                      money_text(quote->price_high_micro),
+                      job->cap_micro >= 0 ? " (within the cap)" : "");
+    }
+    for (uint32_t i = 0; i < quote->level_count; i++) {
+        const struct bourse_level *level = &quote->levels[i];
+        (void)fprintf(to, "                %s x %u slots of %u provider%s\n",
+                      money_text(level->price_micro), level->slots, level->providers,
+                      level->providers == 1 ? "" : "s");
+    }
+    (void)fprintf(to, "  expected      %s credits, %s\n", money_text(quote->expected_micro),
+                  duration_text(quote->makespan_ms));
+    (void)fprintf(to, "  least         %s credits, or it cannot start\n",
+                  money_text(quote->minimum_micro));
+    (void)fprintf(to, "  budget        %s credits held, what is not used comes back%s\n",
+                  money_text(budget_micro),
+                  job->budget_micro < 0 && budget_micro == quote->suggested_micro
+                      ? " (1.5 times the expected cost)"
+                      : "");
+    if (quote->has_explanation && quote->slots_now == 0) {
+        print_explanation(to, &quote->explanation);
+    }
+}
+
+static json_t *json_summary(const struct bourse_job_summary *job)
+{
+    json_t *value =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:b, s:s}", "name",
+                  job->name, "program", job->program, "subtasks", (json_int_t)job->subtasks,
+                  "inputs", (json_int_t)job->inputs, "input_bytes", (json_int_t)job->input_bytes,
+                  "skipped", (json_int_t)job->skipped, "slots", (int)job->slots, "at_most",
+                  (int)job->at_most, "limit_ms", (json_int_t)job->limit_ms, "term_ms",
+                  (json_int_t)job->term_ms, "expect_ms", (json_int_t)job->expect_ms,
+                  "expect_is_guess", job->expect_is_guess, "manifest", job->manifest);
+    if (job->cap_micro >= 0) {
+        (void)json_object_set_new(value, "cap_micro", json_integer((json_int_t)job->cap_micro));
+    }
+    return value;
+}
+
+/* A job with its price. */
+struct offer {
+    struct bourse_job *job;
+    struct bourse_job_summary summary;
+    struct bourse_quote quote;
+    int64_t budget_micro;
+};
+
+static bool make_offer(struct invocation *invocation, struct offer *offer, int *ret_status)
+{
+    struct bourse_error error;
+    bourse_job_summary(offer->job, &offer->summary);
+    if (!bourse_quote(invocation->bourse, offer->job, &offer->quote, &error)) {
+        *ret_status = complain_with(invocation, &error);
+        return false;
+    }
+    offer->budget_micro = offer->summary.budget_micro >= 0 ? offer->summary.budget_micro
+                                                           : offer->quote.suggested_micro;
+    if (!option_money(invocation, "budget", &offer->budget_micro)) {
+        *ret_status = BOURSE_USAGE;
+        return false;
+    }
+    return true;
+}
+
+static int quote_or_plan(struct invocation *invocation, bool plan)
+{
+    int status = 0;
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
+    struct bourse_error error;
+    if (!bourse_job_load(invocation->words[0], &job, &error)) {
+        return complain_with(invocation, &error);
+    }
+    struct offer *offer = calloc(1, sizeof *offer);
+    if (offer == NULL) {
+        return complain(invocation, BOURSE_LOCAL, "out of memory");
+    }
+    offer->job = job;
+    if (connect_broker(invocation, &status) && make_offer(invocation, offer, &status)) {
+        status = offer->quote.slots_now > 0 ? BOURSE_OK : BOURSE_NO_MATCH;
+        if (invocation->json) {
+            json_t *value = json_pack("{s:o, s:I}", "quote", json_quote(&offer->quote),
+                                      "budget_micro", (json_int_t)offer->budget_micro);
+            (void)json_object_set_new(value, "plan", json_summary(&offer->summary));
+            status = print_json(value, status);
+        } else if (invocation->quiet) {
+            (void)printf("%s\n", money_text(offer->quote.expected_micro));
+        } else {
+            if (plan) {
+                show_plan(stdout, &offer->summary);
+            }
+            show_quote(stdout, &offer->summary, &offer->quote, offer->budget_micro);
+        }
+    }
+    free(offer);
+    return status;
+}
+
+int command_quote(struct invocation *invocation)
+{
+    return quote_or_plan(invocation, false);
+}
+
+int command_plan(struct invocation *invocation)
+{
+    return quote_or_plan(invocation, true);
+}
+
+/* ---------------------------------------------------------------- placing it */
+
+/* Whether the job may be placed; false after having said why not. */
+static bool agree(struct invocation *invocation, const struct offer *offer, int *ret_status)
+{
+    if (!invocation->quiet && !invocation->json) {
+        show_plan(stderr, &offer->summary);
+        show_quote(stderr, &offer->summary, &offer->quote, offer->budget_micro);
+    }
+    if (offer->quote.slots_now == 0 && offer->budget_micro == 0) {
+        *ret_status = complain(invocation, BOURSE_NO_MATCH,
+                               "nothing on the market fits now%s%s; with --budget the job "
+                               "would wait for an offer",
+                               offer->quote.has_explanation ? ": " : "",
+                               offer->quote.has_explanation ? offer->quote.explanation.text : "");
+        return false;
+    }
+    if (option_given(invocation, "yes") || offer->budget_micro == 0) {
+        return true;
+    }
+    char question[128];
+    (void)snprintf(question, sizeof question, "Hold %s credits and start?",
+                   money_text(offer->budget_micro));
+    int answer = invocation->json ? -1 : ask_yes_no(question);
+    if (answer < 0) {
+        *ret_status = complain(
+            invocation, BOURSE_USAGE,
+            "%s credits would be held, and there is no terminal to ask on; say -y to agree",
+            money_text(offer->budget_micro));
+        return false;
+    }
+    if (answer == 0) {
+        *ret_status = complain(invocation, BOURSE_CANCELLED, "nothing was submitted");
+    }
+    return answer == 1;
+}
+
+static void on_put(void *context, uint64_t done_bytes, uint64_t total_bytes)
+{
+    progress_text(context, false, "sending inputs: %s of %s", bytes_text(done_bytes),
+                  bytes_text(total_bytes));
+}
+
+static bool place(struct invocation *invocation, struct offer *offer, char ret_id[BOURSE_ID_SIZE],
+                  int *ret_status)
+{
+    struct progress progress = progress_start(invocation);
+    struct bourse_error error;
+    bool ok = bourse_submit(invocation->bourse, offer->job, offer->budget_micro, on_put, &progress,
+                            ret_id, &error);
+    progress_end(&progress);
+    if (!ok) {
+        *ret_status = complain_with(invocation, &error);
+    }
+    return ok;
+}
+
+/* Makes the offer, asks, and places the job. */
+static bool offer_and_place(struct invocation *invocation, struct bourse_job *job,
+                            char ret_id[BOURSE_ID_SIZE], int *ret_status)
+{
+    struct offer *offer = calloc(1, sizeof *offer);
+    if (offer == NULL) {
+        *ret_status = complain(invocation, BOURSE_LOCAL, "out of memory");
+        return false;
+    }
+    offer->job = job;
+    bool ok = make_offer(invocation, offer, ret_status) && agree(invocation, offer, ret_status) &&
+              place(invocation, offer, ret_id, ret_status);
+    free(offer);
+    return ok;
+}
+
+static void say_ended(const struct bourse_job_row *row)
+{
+    (void)fprintf(stderr, "job %.8s %s: %u of %u accepted, %u failed, %s credits%s%s\n", row->id,
+                  row->state_text, row->accepted, row->subtasks, row->failed,
+                  money_text(row->charged_micro),
+                  row->state == BOURSE_DONE || row->reason_text[0] == '\0' ? "" : "; ",
+                  row->state == BOURSE_DONE ? "" : row->reason_text);
+}
+
+int command_submit(struct invocation *invocation)
+{
+    int status = 0;
+    char id[BOURSE_ID_SIZE];
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
+    struct bourse_error error;
+    const char *folder = option_text(invocation, "output", NULL);
+    bool wait = option_given(invocation, "wait") || folder != NULL;
+    if (!bourse_job_load(invocation->words[0], &job, &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (!connect_broker(invocation, &status) || !offer_and_place(invocation, job, id, &status)) {
+        return status;
+    }
+    if (!wait) {
+        if (invocation->json) {
+            return print_json(json_pack("{s:s}", "job", id), BOURSE_OK);
+        }
+        (void)puts(invocation->quiet ? id : short_id(id));
+        return BOURSE_OK;
+    }
+    if (!invocation->json) {
+        (void)puts(invocation->quiet ? id : short_id(id));
+        (void)fflush(stdout);
+    }
+    struct bourse_job_row row;
+    if (!watch_job(invocation, id, &row, &status)) {
+        return status;
+    }
+    struct bourse_fetched fetched = {.files = 0};
+    if (folder != NULL && !fetch_into(invocation, id, folder, &fetched, &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (invocation->json) {
+        json_t *value = json_job(&row);
+        (void)(folder != NULL
+                   ? json_object_set_new(value, "fetched", json_integer((json_int_t)fetched.files))
+                   : 0);
+        return print_json(value, job_exit_status(&row));
+    }
+    if (!invocation->quiet) {
+        say_ended(&row);
+    }
+    return job_exit_status(&row);
+}
+
+/* ---------------------------------------------------------------- run */
+
+static bool add_list(struct invocation *invocation, const char *option, struct job_strings *strings,
+                     size_t most)
+{
+    for (size_t i = 0; i < invocation->given_count; i++) {
+        if (strcmp(invocation->given[i].name, option) == 0 &&
+            !job_strings_add(strings, most, invocation->given[i].value)) {
+            (void)complain(invocation, BOURSE_USAGE, "--%s: at most %zu", option, most);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool add_variables(struct invocation *invocation, struct job_file *file)
+{
+    for (size_t i = 0; i < invocation->given_count; i++) {
+        const char *value = invocation->given[i].value;
+        if (strcmp(invocation->given[i].name, "env") != 0) {
+            continue;
+        }
+        const char *equals = strchr(value, '=');
+        char *name = equals != NULL ? strndup(value, (size_t)(equals - value)) : NULL;
+        bool ok = name != NULL && name[0] != '\0' && job_file_add_variable(file, name, equals + 1);
+        free(name);
+        if (!ok) {
+            (void)complain(invocation, BOURSE_USAGE, "--env %s: not NAME=VALUE, or more than %d",
+                           value, FORMAT_VARIABLES);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool set_source(struct invocation *invocation, struct job_file *file)
+{
+    struct problem problem = {.text = ""};
+    const char *array = option_text(invocation, "array", NULL);
+    const char *lines = option_text(invocation, "lines", NULL);
+    bool each = option_given(invocation, "each");
+    if ((each ? 1 : 0) + (array != NULL) + (lines != NULL) > 1) {
+        (void)complain(invocation, BOURSE_USAGE, "give one of --each, --array and --lines");
+        return false;
+    }
+    if (each) {
+        file->source = TEMPLATE_EACH;
+        return add_list(invocation, "each", &file->each, FORMAT_PATTERNS);
+    }
+    if (array != NULL) {
+        file->source = TEMPLATE_ARRAY;
+        if (!range_parse(array, &file->array, &problem)) {
+            (void)complain(invocation, BOURSE_USAGE, "--array: %s", problem.text);
+            return false;
+        }
+    }
+    if (lines != NULL) {
+        file->source = TEMPLATE_LINES;
+        return job_file_set(&file->lines, lines);
+    }
+    return true;
+}
+
+static bool set_numbers(struct invocation *invocation, struct job_file *file)
+{
+    int64_t slots = file->slots;
+    int64_t at_most = file->at_most;
+    int64_t retries = file->retries;
+    bool ok = option_count(invocation, "slots", 1, FORMAT_SLOTS, &slots) &&
+              option_count(invocation, "at-most", 0, FORMAT_SUBTASKS, &at_most) &&
+              option_count(invocation, "retries", 0, FORMAT_RETRIES, &retries) &&
+              option_duration_ms(invocation, "limit", &file->limit_ms) &&
+              option_duration_ms(invocation, "expect", &file->expect_ms) &&
+              option_money(invocation, "cap", &file->cap_micro);
+    file->slots = (uint32_t)slots;
+    file->at_most = (uint32_t)at_most;
+    file->retries = (uint32_t)retries;
+    file->term_ms = 0; /* settled by job_file_check */
+    return ok;
+}
+
+static bool set_text(char **field, const char *text)
+{
+    return text == NULL || job_file_set(field, text);
+}
+
+/* The job that the arguments describe; NULL after having said what is wrong. */
+static struct job_file *job_from_arguments(struct invocation *invocation)
+{
+    CLEANUP(job_file_destroy) struct job_file *file = job_file_create();
+    struct problem problem = {.text = ""};
+    const char *needs = option_text(invocation, "needs", NULL);
+    bool ok = file != NULL;
+    for (int i = 0; ok && i < invocation->word_count; i++) {
+        ok = job_strings_add(&file->run, FORMAT_ARGUMENTS, invocation->words[i]);
+    }
+    if (!ok || !set_text(&file->name, option_text(invocation, "name", NULL)) ||
+        !set_text(&file->image, option_text(invocation, "image", NULL)) ||
+        !set_text(&file->standard_input, option_text(invocation, "stdin", NULL))) {
+        (void)complain(invocation, BOURSE_USAGE, "out of memory, or more than %d arguments",
+                       FORMAT_ARGUMENTS);
+        return NULL;
+    }
+    if (needs != NULL && !requirement_parse(needs, &file->needs, &problem)) {
+        (void)complain(invocation, BOURSE_USAGE, "--needs: %s", problem.text);
+        return NULL;
+    }
+    if (!set_source(invocation, file) ||
+        !add_list(invocation, "file", &file->files, FORMAT_SHARED_FILES) ||
+        !add_list(invocation, "out", &file->outputs, FORMAT_OUTPUTS) ||
+        !add_variables(invocation, file) || !set_numbers(invocation, file)) {
+        return NULL;
+    }
+    if (!job_file_check(file, &problem)) {
+        (void)complain(invocation, BOURSE_USAGE, "%s", problem.text);
+        return NULL;
+    }
+    struct job_file *made = file;
+    file = NULL;
+    return made;
+}
+
+struct run_report {
+    struct invocation *invocation;
+    const char *id;
+    json_t *list;  /* with --json */
+    int exit_code; /* the first one that is not 0 */
+    bool ok;
+    struct bourse_error error;
+};
+
+/* Prints what one subtask printed; of one that was tried again, only the last word counts. */
+static bool report(void *context, const struct bourse_outcome *outcome)
+{
+    struct run_report *run = context;
+    bool last_word = outcome->status == 0 || outcome->status == 1;
+    if (run->exit_code == 0 && last_word) {
+        run->exit_code = outcome->signal != 0 ? 128 + outcome->signal : outcome->exit_code;
+    }
+    if (run->list != NULL) {
+        run->ok = json_array_append_new(run->list, json_outcome(outcome)) == 0;
+        return run->ok;
+    }
+    if (!last_word) {
+        return true;
+    }
+    if (outcome->outcome != 0 && !run->invocation->quiet) {
+        (void)fprintf(stderr, "subtask %u: %s%s%s\n", outcome->index, outcome->outcome_text,
+                      outcome->detail[0] != '\0' ? ": " : "", plain_text(outcome->detail));
+    }
+    (void)fflush(stdout);
+    struct bourse *bourse = run->invocation->bourse;
+    run->ok = bourse_log(bourse, run->id, outcome->index, false, STDOUT_FILENO, &run->error) &&
+              bourse_log(bourse, run->id, outcome->index, true, STDERR_FILENO, &run->error);
+    return run->ok;
+}
+
+static int finish_run(struct invocation *invocation, const struct bourse_job_row *row,
+                      bool has_outputs)
+{
+    struct run_report run = {.invocation = invocation,
+                             .id = row->id,
+                             .list = invocation->json ? json_array() : NULL,
+                             .ok = true};
+    struct bourse_fetched fetched = {.files = 0};
+    bool ok = bourse_outcomes(invocation->bourse, row->id, 0, report, &run, &run.error) && run.ok;
+    ok = ok &&
+         (!has_outputs || fetch_into(invocation, row->id, option_text(invocation, "output", "."),
+                                     &fetched, &run.error));
+    if (!ok) {
+        json_decref(run.list);
+        return complain_with(invocation, &run.error);
+    }
+    int status = job_exit_status(row);
+    if (option_given(invocation, "exit-code") && row->state != BOURSE_WAS_CANCELLED &&
+        run.exit_code != 0) {
+        status = run.exit_code;
+    }
+    if (invocation->json) {
+        json_t *value = json_job(row);
+        (void)json_object_set_new(value, "outcomes", run.list);
+        (void)json_object_set_new(value, "fetched", json_integer((json_int_t)fetched.files));
+        return print_json(value, status);
+    }
+    if (!invocation->quiet) {
+        say_ended(row);
+    }
+    return status;
+}
+
+int command_run(struct invocation *invocation)
+{
+    int status = 0;
+    char id[BOURSE_ID_SIZE];
+    struct bourse_error error;
+    struct job_file *file = job_from_arguments(invocation);
+    if (file == NULL) {
+        return BOURSE_USAGE;
+    }
+    bool has_outputs = file->outputs.count > 0;
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
+    if (!prepare_job(file, ".", &job, &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (!connect_broker(invocation, &status) || !offer_and_place(invocation, job, id, &status)) {
+        return status;
+    }
+    struct bourse_job_row row;
+    if (!watch_job(invocation, id, &row, &status)) {
+        return status;
+    }
+    return finish_run(invocation, &row, has_outputs);
+}

@@ -1,0 +1,282 @@
+/* The table of subcommands. docs/man/bourse.1 follows it; a test compares the two. */
+#include "consumer/command/command.h"
+
+#include <string.h>
+
+#define OPTIONS(list) .options = (list), .option_count = sizeof(list) / sizeof *(list)
+#define JOB_WORDS "JOB is an id, its first digits, or `last`."
+
+static const struct option_spec common[] = {
+    {"json", 0, NULL, "one JSON value on stdout, errors too"},
+    {"quiet", 'q', NULL, "print ids only, and no progress"},
+    {"market", 'm', "PATH", "the market's folder, or its market.yaml"},
+    {"key", 'k', "FILE", "the account's key file"},
+    {"timeout", 0, "TIME", "how long to wait for one answer (30s)"},
+    {"color", 0, "WHEN", "auto, always or never"},
+    {"help", 'h', NULL, "this text"},
+};
+
+static const struct option_spec up_options[] = {
+    {"dir", 'd', "DIR", "the market's private folder"},
+    {"price", 0, "CREDITS", "asked per slot-hour (0.10)"},
+    {"credits", 0, "CREDITS", "minted for you on the first start (1000)"},
+    {"slots", 0, "N", "cores to offer (all)"},
+    {"programs", 0, "LIST", "programs that jobs may run, separated by commas"},
+    {"user", 0, "NAME", "whom the agent becomes when root starts it (bourse)"},
+    {"detach", 0, NULL, "leave both running in the background"},
+    {"wait", 0, "TIME", "how long to wait until a device is on offer (2m)"},
+};
+static const struct option_spec down_options[] = {
+    {"dir", 'd', "DIR", "the market's private folder"},
+    {"wait", 0, "TIME", "how long to wait until they are gone (30s)"},
+};
+static const struct option_spec join_options[] = {
+    {"name", 0, "NAME", "what the operator sees you as"},
+};
+static const struct option_spec key_options[] = {
+    {"log", 0, NULL, "the public key of the market's log, for `bourse verify`"},
+};
+#define WATCH_OPTIONS                                                                              \
+    {"progress", 0, NULL, "show progress also when stderr is no terminal"},                        \
+    {                                                                                              \
+        "wait-at-most", 0, "TIME", "stop waiting after this long (exit status 8)"                  \
+    }
+static const struct option_spec submit_options[] = {
+    {"yes", 'y', NULL, "do not ask before money is held"},
+    {"budget", 0, "CREDITS", "hard ceiling (the job's, else 1.5 times the quote)"},
+    {"wait", 'w', NULL, "wait until the job has ended"},
+    WATCH_OPTIONS,
+    {"output", 'o', "DIR", "with --wait: fetch the outputs into DIR"},
+};
+static const struct option_spec run_options[] = {
+    {"yes", 'y', NULL, "do not ask before money is held"},
+    {"each", 0, "PATTERN", "one subtask per file that matches; may be repeated"},
+    {"array", 0, "RANGE", "one subtask per number: 1-100, 0-90:10"},
+    {"lines", 0, "FILE", "one subtask per line"},
+    {"file", 'f', "FILE", "an input of every subtask; may be repeated"},
+    {"out", 0, "NAME", "an output to bring back: \"{out}\"; may be repeated"},
+    {"output", 'o', "DIR", "where outputs go (the current folder)"},
+    {"image", 0, "TAR", "root file system to run in"},
+    {"env", 'e', "NAME=VALUE", "an environment variable; may be repeated"},
+    {"stdin", 0, "TEXT", "standard input; \"{in}\" is the file's content"},
+    {"needs", 0, "TEXT", "what a device must have: \"memory >= 2GiB\""},
+    {"slots", 0, "N", "slots of one device for one subtask (1)"},
+    {"at-most", 0, "N", "slots at a time"},
+    {"limit", 0, "TIME", "wall time of one subtask (10m)"},
+    {"expect", 0, "TIME", "about how long one subtask takes, for the quote"},
+    {"cap", 0, "CREDITS", "most to pay per slot-hour"},
+    {"budget", 0, "CREDITS", "hard ceiling (1.5 times the quote)"},
+    {"retries", 0, "N", "tries more for a program that fails"},
+    {"name", 0, "NAME", "of the job"},
+    {"exit-code", 0, NULL, "end with the program's own exit status"},
+    WATCH_OPTIONS,
+};
+static const struct option_spec logs_options[] = {
+    {"stderr", 0, NULL, "what the program wrote to standard error"},
+    {"follow", 'f', NULL, "wait for what is still to come"},
+};
+static const struct option_spec fetch_options[] = {
+    {"output", 'o', "DIR", "where outputs go (a new folder named by the job's id)"},
+    {"progress", 0, NULL, "show progress also when stderr is no terminal"},
+};
+static const struct option_spec balance_options[] = {
+    {"statement", 's', NULL, "the account's entries as well"},
+    {"limit", 'n', "N", "at most so many entries (all)"},
+};
+static const struct option_spec ledger_options[] = {
+    {"limit", 'n', "N", "at most so many entries (all)"},
+};
+static const struct option_spec receipt_options[] = {
+    {"output", 'o', "DIR", "write one file per receipt into DIR"},
+    {"all", 'a', NULL, "of every accepted subtask"},
+};
+static const struct option_spec verify_options[] = {
+    {"key", 'k', "VERIFIER", "the log's public key, from `bourse key --log`"},
+};
+static const struct option_spec admin_options[] = {
+    {"note", 0, "TEXT", "mint: why"},
+    {"role", 0, "ROLE",
+     "invite: consumer, provider, auditor, risk or operator; may be repeated (consumer)"},
+    {"credits", 0, "CREDITS", "invite: minted for who redeems it (0)"},
+    {"expires", 0, "TIME", "invite: how long it is good for (7d)"},
+    {"name", 0, "NAME", "invite: of the account to be"},
+    {"reason", 0, "TEXT", "freeze, halt: why"},
+    {"undo", 0, NULL, "freeze, halt: end it"},
+};
+static const struct option_spec config_options[] = {
+    {"origin", 0, NULL, "where each value comes from"},
+};
+
+static const struct command table[] = {
+    {.name = "up",
+     .arguments = "",
+     .summary = "start a private market on this machine",
+     OPTIONS(up_options),
+     .flags = COMMAND_OFFLINE,
+     .run = command_up,
+     .details = "A broker and a provider agent, as processes of their own, over sockets in a "
+                "private folder.\n"
+                "Keys are made on the first start. Ends with Ctrl-C, or with `bourse down`."},
+    {.name = "down",
+     .arguments = "",
+     .summary = "stop the market that `up` started",
+     OPTIONS(down_options),
+     .flags = COMMAND_OFFLINE,
+     .run = command_down},
+    {.name = "join",
+     .arguments = "INVITATION",
+     .summary = "redeem an invitation to a market",
+     OPTIONS(join_options),
+     .words_min = 1,
+     .words_max = 1,
+     .run = command_join,
+     .details = "Makes your key if you have none, and keeps the market as your default."},
+    {.name = "key",
+     .arguments = "",
+     .summary = "show your public key, or the log's",
+     OPTIONS(key_options),
+     .run = command_key},
+    {.name = "submit",
+     .arguments = "FILE",
+     .summary = "submit a job file",
+     OPTIONS(submit_options),
+     .words_min = 1,
+     .words_max = 1,
+     .run = command_submit,
+     .details = "Shows the plan and the quote, asks, then holds the budget and starts. What is not "
+                "used comes back."},
+    {.name = "run",
+     .arguments = "[OPTIONS] -- PROGRAM [ARGUMENT ...]",
+     .summary = "run a program on the market and wait for it",
+     OPTIONS(run_options),
+     .words_min = 1,
+     .words_max = -1,
+     .flags = COMMAND_STOPS_EARLY,
+     .run = command_run,
+     .details = "Prints what the program prints, and brings back its outputs. In arguments, {in}, "
+                "{out}, {line},\n"
+                "{index} and {value} stand for the subtask's own."},
+    {.name = "quote",
+     .arguments = "FILE",
+     .summary = "what a job would cost now",
+     .words_min = 1,
+     .words_max = 1,
+     .run = command_quote},
+    {.name = "plan",
+     .arguments = "FILE",
+     .summary = "how a job would run, before anything is spent",
+     .words_min = 1,
+     .words_max = 1,
+     .run = command_plan},
+    {.name = "ps",
+     .arguments = "[JOB]",
+     .summary = "list your jobs, or one with its leases",
+     .words_max = 1,
+     .run = command_ps,
+     .details = JOB_WORDS},
+    {.name = "logs",
+     .arguments = "JOB [INDEX]",
+     .summary = "what a job's programs printed",
+     OPTIONS(logs_options),
+     .words_min = 1,
+     .words_max = 2,
+     .run = command_logs,
+     .details = JOB_WORDS},
+    {.name = "fetch",
+     .arguments = "JOB",
+     .summary = "bring a job's outputs home",
+     OPTIONS(fetch_options),
+     .words_min = 1,
+     .words_max = 1,
+     .run = command_fetch,
+     .details = JOB_WORDS "\nNothing is overwritten; repeating it fetches only what is missing."},
+    {.name = "cancel",
+     .arguments = "JOB",
+     .summary = "cancel a job; unused money comes back",
+     .words_min = 1,
+     .words_max = 1,
+     .run = command_cancel,
+     .details = JOB_WORDS},
+    {.name = "explain",
+     .arguments = "JOB|FILE",
+     .summary = "why a job waits, or would",
+     .words_min = 1,
+     .words_max = 1,
+     .run = command_explain,
+     .details = JOB_WORDS},
+    {.name = "balance",
+     .arguments = "",
+     .summary = "your money",
+     OPTIONS(balance_options),
+     .run = command_balance},
+    {.name = "ledger",
+     .arguments = "",
+     .summary = "your account statement",
+     OPTIONS(ledger_options),
+     .run = command_ledger},
+    {.name = "receipt",
+     .arguments = "JOB [INDEX]",
+     .summary = "proofs of a job's results",
+     OPTIONS(receipt_options),
+     .words_min = 1,
+     .words_max = 2,
+     .run = command_receipt,
+     .details =
+         JOB_WORDS "\nA receipt proves one result to anyone, offline: see `bourse help verify`."},
+    {.name = "verify",
+     .arguments = "FILE|DIR ...",
+     .summary = "check receipts, offline",
+     OPTIONS(verify_options),
+     .words_min = 1,
+     .words_max = -1,
+     .run = command_verify,
+     .details =
+         "Needs nothing but the log's public key; without --key, that of the market in use.\n"
+         "Of a folder, every *.receipt in it. Exit status 7 when any is not what was signed."},
+    {.name = "admin",
+     .arguments = "mint ACCOUNT CREDITS | invite | freeze ACCOUNT | halt | accounts",
+     .summary = "the operator's commands",
+     OPTIONS(admin_options),
+     .words_min = 1,
+     .words_max = 3,
+     .run = command_admin},
+    {.name = "config",
+     .arguments = "show",
+     .summary = "show the settings in force",
+     OPTIONS(config_options),
+     .words_max = 1,
+     .run = command_config},
+    {.name = "version",
+     .arguments = "",
+     .summary = "print the version",
+     .flags = COMMAND_OFFLINE,
+     .run = command_version},
+    {.name = "help",
+     .arguments = "[COMMAND]",
+     .summary = "this list, or help on one command",
+     .words_max = 1,
+     .flags = COMMAND_OFFLINE,
+     .run = command_help},
+};
+
+const struct command *commands(size_t *ret_count)
+{
+    *ret_count = sizeof table / sizeof *table;
+    return table;
+}
+
+const struct option_spec *common_options(size_t *ret_count)
+{
+    *ret_count = sizeof common / sizeof *common;
+    return common;
+}
+
+const struct command *command_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (strcmp(table[i].name, name) == 0) {
+            return &table[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,434 @@
+/* up, down: an embedded market, from nothing to a device on offer, and away again. */
+#include "consumer/client.h"
+#include "consumer/command/children.h"
+#include "consumer/command/household.h"
+#include "consumer/command/output.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "formats/units.h"
+#include "runtime/clock.h"
+#include "runtime/files.h"
+#include "runtime/market.h"
+#include "runtime/process.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+enum { POLL_MS = 50, STOP_MS = 20000, LOG_TAIL = 2048, PATH_SIZE = PATH_MAX, CALL_MS = 2000 };
+
+struct embedded {
+    struct invocation *invocation;
+    struct household household;
+    struct child broker, provider;
+    int signals;
+    bool detach;
+    int64_t deadline_ns;
+    uint32_t slots;
+    int64_t price_micro;
+};
+
+static void path_in(const struct embedded *embedded, const char *name, char ret_path[PATH_SIZE])
+{
+    (void)snprintf(ret_path, PATH_SIZE, "%s/%s", embedded->household.folder,
+                   name); /* household_open bounds it */
+}
+
+/* ---------------------------------------------------------------- waiting */
+
+static bool asked_to_end(const struct embedded *embedded)
+{
+    struct signalfd_siginfo info;
+    return read(embedded->signals, &info, sizeof info) == (ssize_t)sizeof info;
+}
+
+/* The end of a log, for when its program gave up. */
+static void log_tail(const char *path, char ret_text[LOG_TAIL])
+{
+    struct problem problem;
+    uint8_t *text = NULL;
+    size_t length = 0;
+    ret_text[0] = '\0';
+    if (!file_read(path, 64 << 20, &text, &length, &problem)) {
+        return;
+    }
+    while (length > 0 && text[length - 1] == '\n') {
+        length--;
+    }
+    size_t from = length;
+    while (from > 0 && text[from - 1] != '\n' && length - from < LOG_TAIL - 1) {
+        from--;
+    }
+    (void)snprintf(ret_text, LOG_TAIL, "%.*s", (int)(length - from), (const char *)text + from);
+    free(text);
+}
+
+/* Waits a little for a signal, or for one of the two to die. True: nothing of that happened yet. */
+static bool pause_ok(struct embedded *embedded, const char *what, int *ret_status)
+{
+    struct pollfd waits[] = {{.fd = embedded->signals, .events = POLLIN},
+                             {.fd = embedded->broker.fd, .events = POLLIN},
+                             {.fd = embedded->provider.fd, .events = POLLIN}};
+    (void)poll(waits, 3, POLL_MS);
+    for (int i = 1; i < 3; i++) {
+        if (waits[i].fd >= 0 && waits[i].revents != 0) {
+            char log[PATH_SIZE];
+            char tail[LOG_TAIL];
+            path_in(embedded, i == 1 ? "broker.log" : "provider.log", log);
+            log_tail(log, tail);
+            *ret_status = complain(embedded->invocation, BOURSE_LOCAL,
+                                   "the %s ended while starting: %s (all of it: %s)",
+                                   i == 1 ? "broker" : "provider agent", tail, log);
+            return false;
+        }
+    }
+    if (asked_to_end(embedded)) {
+        *ret_status = complain(embedded->invocation, BOURSE_INTERRUPTED, "interrupted");
+        return false;
+    }
+    if (clock_monotonic_ns() > embedded->deadline_ns) {
+        *ret_status =
+            complain(embedded->invocation, BOURSE_TIMED_OUT,
+                     "%s; look into broker.log and provider.log in %s, or give --wait more time",
+                     what, embedded->household.folder);
+        return false;
+    }
+    return true;
+}
+
+static bool wait_market(struct embedded *embedded, int *ret_status)
+{
+    char path[PATH_SIZE];
+    struct market market;
+    struct problem problem;
+    path_in(embedded, MARKET_FILE, path);
+    while (access(path, F_OK) != 0 || !market_read(path, &market, &problem)) {
+        if (!pause_ok(embedded, "the broker is not ready yet", ret_status)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Slots on offer to anyone, 0 while there are none. */
+static bool look_at_offer(struct embedded *embedded, struct bourse_error *error)
+{
+    Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
+    Bourse__V1__QuoteRequest body = BOURSE__V1__QUOTE_REQUEST__INIT;
+    body.needs = &needs;
+    body.subtasks = 1;
+    body.slots = 1;
+    body.limit_ms = 1000;
+    body.term_ms = 1000;
+    body.expect_ms = 1000;
+    CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+    if (!client_call(embedded->invocation->bourse, MESSAGE_QUOTE_REQUEST, &body.base,
+                     MESSAGE_QUOTE_REPLY, &answer, error)) {
+        return false;
+    }
+    const Bourse__V1__QuoteReply *reply = (const void *)answer;
+    embedded->slots = reply->slots_now;
+    embedded->price_micro = reply->price_low_micro;
+    return true;
+}
+
+static bool wait_offer(struct embedded *embedded, int *ret_status)
+{
+    char market[PATH_SIZE];
+    char key[PATH_SIZE];
+    struct bourse_error error;
+    path_in(embedded, MARKET_FILE, market);
+    path_in(embedded, MARKET_OWNER_KEY, key);
+    const struct bourse_options options = {
+        .market = market, .key = key, .program = "bourse " BOURSE_VERSION, .timeout_ms = CALL_MS};
+    if (!bourse_open(&options, &embedded->invocation->bourse, &error)) {
+        *ret_status = complain_with(embedded->invocation, &error);
+        return false;
+    }
+    while (!look_at_offer(embedded, &error) || embedded->slots == 0) {
+        if (error.status == BOURSE_REFUSED) {
+            *ret_status = complain_with(embedded->invocation, &error);
+            return false;
+        }
+        error.status = BOURSE_OK;
+        if (!pause_ok(embedded, "no device is on offer yet", ret_status)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- starting */
+
+static bool start_child(struct embedded *embedded, struct child *child, const char *name,
+                        const char *program, const char *folder, int *ret_status)
+{
+    char log[PATH_SIZE];
+    char log_name[32];
+    char *arguments[] = {(char *)(uintptr_t)program, (char *)(uintptr_t) "--dir",
+                         (char *)(uintptr_t)folder, NULL};
+    struct problem problem = {.text = ""};
+    (void)snprintf(log_name, sizeof log_name, "%s.log", name);
+    path_in(embedded, log_name, log);
+    if (!child_start(name, program, arguments, log, !embedded->detach, child, &problem)) {
+        *ret_status = complain(embedded->invocation, BOURSE_LOCAL, "%s", problem.text);
+        return false;
+    }
+    return true;
+}
+
+static bool start_both(struct embedded *embedded, int *ret_status)
+{
+    char market[PATH_SIZE];
+    char agent[PATH_SIZE];
+    path_in(embedded, MARKET_FILE, market);
+    path_in(embedded, MARKET_PROVIDER, agent);
+    (void)unlink(market); /* of a broker that is gone: its return is what we wait for */
+    return start_child(embedded, &embedded->broker, "broker", "bourse-broker",
+                       embedded->household.folder, ret_status) &&
+           wait_market(embedded, ret_status) &&
+           start_child(embedded, &embedded->provider, "provider", "bourse-provider", agent,
+                       ret_status) &&
+           wait_offer(embedded, ret_status);
+}
+
+static bool list_children(struct embedded *embedded, int *ret_status)
+{
+    struct child list[CHILDREN_MAX];
+    size_t count = 0;
+    struct problem problem = {.text = ""};
+    if (!embedded->detach) {
+        list[count++] = child_self();
+    }
+    list[count++] = embedded->provider;
+    list[count++] = embedded->broker;
+    if (!children_write(embedded->household.folder, list, count, &problem)) {
+        *ret_status = complain(embedded->invocation, BOURSE_LOCAL, "%s", problem.text);
+        return false;
+    }
+    return true;
+}
+
+static void say_ready(const struct embedded *embedded)
+{
+    struct invocation *invocation = embedded->invocation;
+    char market[PATH_SIZE];
+    path_in(embedded, MARKET_FILE, market);
+    if (invocation->json) {
+        (void)print_json(
+            json_pack("{s:s, s:s, s:i, s:i, s:i, s:I, s:b}", "folder", embedded->household.folder,
+                      "market", market, "broker_pid", (int)embedded->broker.pid, "provider_pid",
+                      (int)embedded->provider.pid, "slots", (int)embedded->slots, "price_micro",
+                      (json_int_t)embedded->price_micro, "detached", embedded->detach ? 1 : 0),
+            BOURSE_OK);
+        (void)fflush(stdout);
+        return;
+    }
+    bool is_default = strcmp(market, invocation->settings.items[SETTING_MARKET].value) == 0;
+    (void)printf("market    %s\nbroker    process %ld\nprovider  process %ld, %u slots at %s "
+                 "credits per slot-hour\n",
+                 embedded->household.folder, (long)embedded->broker.pid,
+                 (long)embedded->provider.pid, embedded->slots, money_text(embedded->price_micro));
+    (void)fflush(stdout);
+    if (!is_default) {
+        (void)fprintf(stderr, "Other commands find it by: export BOURSE_MARKET='%s'\n",
+                      embedded->household.folder);
+    }
+    (void)fprintf(stderr, "Try: bourse run -- true\n%s\n",
+                  embedded->detach ? "`bourse down` stops it." : "Ctrl-C stops it.");
+}
+
+/* ---------------------------------------------------------------- stopping */
+
+static bool stop_both(struct embedded *embedded)
+{
+    disconnect_broker(embedded->invocation);
+    bool gone = child_stop(&embedded->provider,
+                           STOP_MS); /* it hands back what it holds while it still can */
+    gone = child_stop(&embedded->broker, STOP_MS) && gone;
+    char list[PATH_SIZE];
+    path_in(embedded, CHILDREN_FILE, list);
+    (void)unlink(list); /* may be absent */
+    return gone;
+}
+
+/* Until Ctrl-C, or until one of the two dies. */
+static int watch_over(struct embedded *embedded)
+{
+    disconnect_broker(embedded->invocation);
+    for (;;) {
+        struct pollfd waits[] = {{.fd = embedded->signals, .events = POLLIN},
+                                 {.fd = embedded->broker.fd, .events = POLLIN},
+                                 {.fd = embedded->provider.fd, .events = POLLIN}};
+        (void)poll(waits, 3, -1);
+        if (asked_to_end(embedded)) {
+            return BOURSE_OK;
+        }
+        for (int i = 1; i < 3; i++) {
+            if (waits[i].revents != 0) {
+                return complain(embedded->invocation, BOURSE_LOCAL,
+                                "the %s has ended; see %s.log in %s",
+                                i == 1 ? "broker" : "provider agent",
+                                i == 1 ? "broker" : "provider", embedded->household.folder);
+            }
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- up */
+
+static bool read_wishes(struct invocation *invocation, struct household_wishes *wishes,
+                        int64_t *ret_wait_ms)
+{
+    *wishes = (struct household_wishes){.price_micro = MICRO_PER_CREDIT / 10,
+                                        .credits_micro = 1000 * MICRO_PER_CREDIT,
+                                        .programs = option_text(invocation, "programs", NULL)};
+    *ret_wait_ms = 120000;
+    return option_money(invocation, "price", &wishes->price_micro) &&
+           option_money(invocation, "credits", &wishes->credits_micro) &&
+           option_count(invocation, "slots", 1, 4096, &wishes->slots) &&
+           option_duration_ms(invocation, "wait", ret_wait_ms);
+}
+
+static bool already_up(struct embedded *embedded, int *ret_status)
+{
+    struct child running[CHILDREN_MAX];
+    size_t count = 0;
+    struct problem problem = {.text = ""};
+    if (!children_read(embedded->household.folder, running, &count, &problem)) {
+        *ret_status = complain(embedded->invocation, BOURSE_LOCAL, "%s", problem.text);
+        return true;
+    }
+    long pid = count > 0 ? (long)running[0].pid : 0;
+    for (size_t i = 0; i < count; i++) {
+        child_close(&running[i]);
+    }
+    if (count > 0) {
+        *ret_status = complain(embedded->invocation, BOURSE_REFUSED,
+                               "a market runs in %s already (process %ld); `bourse down` stops it",
+                               embedded->household.folder, pid);
+    }
+    return count > 0;
+}
+
+static bool furnish(struct embedded *embedded, const struct household_wishes *wishes,
+                    int *ret_status)
+{
+    struct invocation *invocation = embedded->invocation;
+    struct problem problem = {.text = ""};
+    bool first = false;
+    if (!household_furnish(&embedded->household, wishes, &first, &problem)) {
+        *ret_status = complain(invocation, BOURSE_LOCAL, "%s", problem.text);
+        return false;
+    }
+    bool wished = option_given(invocation, "price") || option_given(invocation, "slots") ||
+                  option_given(invocation, "programs") || option_given(invocation, "credits");
+    if (!first && wished && !invocation->quiet) {
+        (void)fprintf(stderr,
+                      "bourse: the market is there already: --price, --slots, --programs and "
+                      "--credits count for the "
+                      "first start only;\n        edit %s/provider/provider.yaml instead\n",
+                      embedded->household.folder);
+    }
+    return true;
+}
+
+static bool open_folder(struct invocation *invocation, bool create, struct household *ret_household,
+                        int *ret_status)
+{
+    char folder[SETTING_VALUE_SIZE + 16];
+    struct problem problem = {.text = ""};
+    (void)snprintf(folder, sizeof folder, "%s/market", invocation->state_folder);
+    const char *chosen = option_text(invocation, "dir", folder);
+    const char *user = create ? option_text(invocation, "user", "bourse") : "";
+    if (!household_open(chosen, user, create, ret_household, &problem)) {
+        *ret_status = complain(invocation, BOURSE_LOCAL, "%s", problem.text);
+        return false;
+    }
+    return true;
+}
+
+int command_up(struct invocation *invocation)
+{
+    int status = 0;
+    int64_t wait_ms = 0;
+    struct household_wishes wishes;
+    struct embedded embedded = {.invocation = invocation,
+                                .broker = {.fd = -1},
+                                .provider = {.fd = -1},
+                                .detach = option_given(invocation, "detach")};
+    if (!read_wishes(invocation, &wishes, &wait_ms)) {
+        return BOURSE_USAGE;
+    }
+    if (!open_folder(invocation, true, &embedded.household, &status) ||
+        already_up(&embedded, &status) || !furnish(&embedded, &wishes, &status)) {
+        return status;
+    }
+    embedded.signals = process_signals();
+    if (embedded.signals < 0) {
+        return complain(invocation, BOURSE_LOCAL, "signals: %s", strerror(errno));
+    }
+    embedded.deadline_ns = clock_monotonic_ns() + wait_ms * NS_PER_MS;
+    bool up = start_both(&embedded, &status) && list_children(&embedded, &status);
+    if (up) {
+        say_ready(&embedded);
+    }
+    if (up && embedded.detach) {
+        return BOURSE_OK;
+    }
+    if (up) {
+        status = watch_over(&embedded);
+        if (!invocation->quiet && !invocation->json) {
+            (void)fputs("stopping\n", stderr);
+        }
+    }
+    if (!stop_both(&embedded)) {
+        return complain(invocation, BOURSE_LOCAL, "a process of the market does not end");
+    }
+    (void)close(embedded.signals); /* a signalfd: nothing to lose */
+    return status;
+}
+
+/* ---------------------------------------------------------------- down */
+
+int command_down(struct invocation *invocation)
+{
+    int status = 0;
+    int64_t wait_ms = 30000;
+    struct household household;
+    struct child running[CHILDREN_MAX];
+    size_t count = 0;
+    struct problem problem = {.text = ""};
+    if (!option_duration_ms(invocation, "wait", &wait_ms)) {
+        return BOURSE_USAGE;
+    }
+    if (!open_folder(invocation, false, &household, &status)) {
+        return status;
+    }
+    if (!children_read(household.folder, running, &count, &problem)) {
+        return complain(invocation, BOURSE_LOCAL, "%s", problem.text);
+    }
+    if (count == 0) {
+        return complain(invocation, BOURSE_NOT_FOUND, "no market of `bourse up` runs in %s",
+                        household.folder);
+    }
+    bool gone = true;
+    for (size_t i = 0; i < count;
+         i++) { /* a foreground `up` stops the other two itself: then they are gone */
+        gone = child_stop(&running[i], (int)(wait_ms > INT_MAX ? INT_MAX : wait_ms)) && gone;
+    }
+    char list[PATH_SIZE];
+    (void)snprintf(list, sizeof list, "%s/" CHILDREN_FILE, household.folder);
+    (void)unlink(list); /* a foreground `up` has done it */
+    if (!gone) {
+        return complain(invocation, BOURSE_TIMED_OUT, "a process of the market does not end");
+    }
+    return invocation->json
+               ? print_json(json_pack("{s:s, s:b}", "folder", household.folder, "stopped", 1),
+                            BOURSE_OK)
+               : BOURSE_OK;
+}

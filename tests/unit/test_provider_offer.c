@@ -1,0 +1,348 @@
+/* From the machine and the config to the offer: discover, probe, config, policy. */
+#include "provider/config.h"
+#include "provider/discover.h"
+#include "provider/policy.h"
+#include "provider/probe.h"
+
+#include "base/cleanup.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define GIB (UINT64_C(1) << 30)
+
+static struct machine machine; /* large */
+
+/* ---------------------------------------------------------------- machine */
+
+START_TEST(a_synthetic_machine_is_counted)
+{
+    struct problem problem;
+    ck_assert(discover_machine("pack:2 numa:1(memory=8GB) l3:1(size=32MB) core:4 pu:2", &machine,
+                               &problem));
+    ck_assert_uint_eq(machine.packages, 2);
+    ck_assert_uint_eq(machine.numa_nodes, 2);
+    ck_assert_uint_eq(machine.cores, 8);
+    ck_assert_uint_eq(machine.threads, 16);
+    ck_assert_uint_eq(machine.cache_bytes, 32000000);
+    ck_assert_uint_eq(machine.memory_bytes, 16000000000);
+    ck_assert_uint_eq(machine.cpus[0], 0);
+    ck_assert_uint_eq(machine.cpus[1], 2); /* one processing unit of each core */
+    ck_assert_int_eq(strncmp(machine.instrument, "cpu.", 4), 0);
+}
+END_TEST
+
+START_TEST(a_large_machine_and_a_single_core_are_machines_too)
+{
+    struct problem problem;
+    ck_assert(discover_machine("pack:8 core:64 pu:2", &machine, &problem));
+    ck_assert_uint_eq(machine.cores, 512);
+    ck_assert(discover_machine("core:1 pu:1", &machine, &problem));
+    ck_assert_uint_eq(machine.cores, 1);
+    ck_assert(!discover_machine("this is no topology", &machine, &problem));
+}
+END_TEST
+
+START_TEST(this_machine_is_read_within_its_affinity)
+{
+    struct problem problem;
+    ck_assert_msg(discover_machine(NULL, &machine, &problem), "%s", problem.text);
+    uint32_t all = machine.cores;
+    ck_assert_uint_ge(all, 1);
+    ck_assert_uint_gt(machine.memory_bytes, 0);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(machine.cpus[0], &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+    ck_assert(discover_machine(NULL, &machine, &problem));
+    ck_assert_uint_eq(machine.cores, 1);
+    ck_assert(CPU_ISSET(machine.cpus[0], &one));
+}
+END_TEST
+
+START_TEST(the_level_is_what_the_flags_say)
+{
+    ck_assert_str_eq(
+        discover_level("x86_64", "fpu sse2 avx2 fma avx512f avx512bw avx512dq avx512vl"), "avx512");
+    ck_assert_str_eq(discover_level("x86_64", "fpu avx2 fma avx512f"), "avx2");
+    ck_assert_str_eq(discover_level("x86_64", "fpu avx2x fma"), "sse2");
+    ck_assert_str_eq(discover_level("aarch64", "fp asimd sve"), "sve");
+    ck_assert_str_eq(discover_level("aarch64", "fp asimd"), "neon");
+    ck_assert_str_eq(discover_level("riscv64", ""), "");
+}
+END_TEST
+
+START_TEST(a_device_keeps_its_id)
+{
+    struct key32 a = {{1}};
+    struct key32 b = {{2}};
+    struct id128 first = discover_device_id(&a, "cpu");
+    struct id128 again = discover_device_id(&a, "cpu");
+    struct id128 other = discover_device_id(&b, "cpu");
+    struct id128 gpu = discover_device_id(&a, "gpu-0");
+    ck_assert(id128_equal(&first, &again));
+    ck_assert(!id128_equal(&first, &other));
+    ck_assert(!id128_equal(&first, &gpu));
+}
+END_TEST
+
+START_TEST(figures_keep_two_digits)
+{
+    ck_assert_int_eq(probe_round(0), 0);
+    ck_assert_int_eq(probe_round(99), 99);
+    ck_assert_int_eq(probe_round(100), 100);
+    ck_assert_int_eq(probe_round(12345), 12000);
+    ck_assert_int_eq(probe_round(INT64_MAX), INT64_C(9200000000000000000));
+}
+END_TEST
+
+START_TEST(a_profile_is_measured_once_per_model)
+{
+    char folder[] = "/tmp/bourse-probe-XXXXXX";
+    char file[64];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    (void)snprintf(file, sizeof file, "%s/profile.json", folder);
+    struct profile first;
+    struct profile again;
+    probe_profile(file, "a model", &first);
+    ck_assert_int_gt(first.mflops, 0);
+    ck_assert_int_gt(first.bandwidth_bytes, 0);
+    FILE *out = fopen(file, "w");
+    fputs("{\"version\": 1, \"model\": \"a model\", \"mflops\": 7, \"bandwidth_bytes\": 9}", out);
+    fclose(out);
+    probe_profile(file, "a model", &again);
+    ck_assert_int_eq(again.mflops, 7);
+    probe_profile(file, "another model", &again);
+    ck_assert_int_ne(again.mflops, 7);
+    out = fopen(file, "w");
+    fputs("not json", out);
+    fclose(out);
+    probe_profile(file, "a model", &again);
+    ck_assert_int_gt(again.mflops, 0);
+    (void)unlink(file);
+    (void)rmdir(folder);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- config */
+
+static bool read_text(const char *text, struct config *ret_config, struct problem *problem)
+{
+    char folder[] = "/tmp/bourse-config-XXXXXX";
+    char file[64];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    (void)snprintf(file, sizeof file, "%s/provider.yaml", folder);
+    FILE *out = fopen(file, "w");
+    fputs(text, out);
+    fclose(out);
+    bool good = config_read(folder, NULL, ret_config, problem);
+    (void)unlink(file);
+    (void)rmdir(folder);
+    return good;
+}
+
+static struct config config;
+
+START_TEST(an_absent_file_gives_the_defaults)
+{
+    struct problem problem;
+    ck_assert_msg(config_read("/nonexistent", NULL, &config, &problem), "%s", problem.text);
+    ck_assert_int_eq(config.price_micro, CONFIG_PRICE_MICRO);
+    ck_assert_uint_eq(config.slots, 0);
+    ck_assert_str_eq(config.user, "bourse");
+    ck_assert_str_eq(config.market, "/nonexistent/market.yaml");
+    ck_assert_str_eq(config.spool, "/nonexistent/spool");
+    ck_assert_uint_ge(config.program_count, 10); /* the common tools that are here */
+    ck_assert_str_eq(config_program(&config, "sh")->path, "/usr/bin/sh");
+    ck_assert_ptr_null(config_program(&config, "no-such-program"));
+    ck_assert(!config_read("/nonexistent", "/nonexistent/provider.yaml", &config, &problem));
+}
+END_TEST
+
+START_TEST(every_key_is_read)
+{
+    struct problem problem;
+    ck_assert_msg(read_text("market: /srv/market.yaml\nname: attic\nregion: eu-west\nprice: 0.25\n"
+                            "slots: 3\nmemory: 2GiB\ndisk: 1GiB\nprocesses: 64\nterm: 1h\n"
+                            "programs: [sh, cat]\nuser: nobody\ncache: 1GiB\nspool: out\n",
+                            &config, &problem),
+                  "%s", problem.text);
+    ck_assert_str_eq(config.market, "/srv/market.yaml");
+    ck_assert_str_eq(config.name, "attic");
+    ck_assert_str_eq(config.region, "eu-west");
+    ck_assert_int_eq(config.price_micro, 250000);
+    ck_assert_uint_eq(config.slots, 3);
+    ck_assert_uint_eq(config.memory_bytes, 2 * GIB);
+    ck_assert_uint_eq(config.disk_bytes, GIB);
+    ck_assert_uint_eq(config.processes, 64);
+    ck_assert_int_eq(config.term_ms, 3600000);
+    ck_assert_uint_eq(config.program_count, 2);
+    ck_assert_str_eq(config.user, "nobody");
+    ck_assert_uint_eq(config.cache_bytes, GIB);
+    ck_assert_ptr_nonnull(strstr(config.spool, "/out"));
+}
+END_TEST
+
+START_TEST(programs_may_be_named_with_their_paths)
+{
+    struct problem problem;
+    ck_assert_msg(read_text("programs: {shell: /bin/sh, list: /usr/bin/ls}\n", &config, &problem),
+                  "%s", problem.text);
+    ck_assert_str_eq(config_program(&config, "shell")->path, "/usr/bin/sh");
+    ck_assert_ptr_eq(config_program(&config, "/usr/bin/ls"), &config.programs[1]);
+    ck_assert_ptr_null(config_program(&config, "sh"));
+    ck_assert(read_text("programs: []\n", &config, &problem));
+    ck_assert_uint_eq(config.program_count, 0);
+}
+END_TEST
+
+START_TEST(wrong_keys_and_values_are_refused_with_their_line)
+{
+    static const struct {
+        const char *text, *says;
+    } wrong[] = {
+        {"name: a\npriec: 1\n", "provider.yaml:2: unknown key \"priec\""},
+        {"price: -1\n", ":1:"},
+        {"price: 1e3\n", ":1:"},
+        {"slots: 0\n", ":1:"},
+        {"slots: 5000\n", ":1:"},
+        {"memory: 10\n", ":1:"},
+        {"memory: 1KiB\n", ":1:"},
+        {"term: 5s\n", ":1:"},
+        {"programs: [sh, no-such-program]\n", "no-such-program"},
+        {"programs: {x: /etc/passwd}\n", "below /usr"},
+        {"programs: {x: /usr/share}\n", "below /usr"},
+        {"programs: {a/b: /usr/bin/sh}\n", "slash"},
+        {"programs: [../../bin/sh]\n", "no program"},
+        {"- a\n", "provider.yaml"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct problem problem = {""};
+        ck_assert_msg(!read_text(wrong[i].text, &config, &problem), "%s", wrong[i].text);
+        ck_assert_msg(strstr(problem.text, wrong[i].says) != NULL, "%s: %s", wrong[i].text,
+                      problem.text);
+    }
+}
+END_TEST
+
+/* ---------------------------------------------------------------- offer */
+
+static const struct isolation jailed = {.level = 1};
+static const struct profile profile = {.mflops = 12000, .bandwidth_bytes = 9000000000};
+static const struct key32 account = {{7}};
+static struct offer offer;
+
+static void machine_of(uint32_t cores, uint64_t memory_bytes)
+{
+    struct problem problem;
+    char text[64];
+    (void)snprintf(text, sizeof text, "core:%u pu:1", cores);
+    ck_assert(discover_machine(text, &machine, &problem));
+    machine.memory_bytes = memory_bytes;
+    (void)snprintf(machine.model, sizeof machine.model, "Example 9000");
+}
+
+static const struct attribute *attribute(const char *name)
+{
+    for (size_t i = 0; i < offer.device.attribute_count; i++) {
+        if (strcmp(offer.attributes[i].name, name) == 0) {
+            return &offer.attributes[i];
+        }
+    }
+    return NULL;
+}
+
+START_TEST(an_offer_leaves_the_owner_a_quarter)
+{
+    struct problem problem;
+    machine_of(4, 16 * GIB);
+    ck_assert(config_read("/nonexistent", NULL, &config, &problem));
+    ck_assert_msg(policy_offer(&config, &machine, &profile, &jailed, &account, &offer, &problem),
+                  "%s", problem.text);
+    ck_assert_uint_eq(offer.device.slots, 4);
+    ck_assert_uint_le(4 * (offer.memory_bytes + offer.disk_bytes), 12 * GIB);
+    ck_assert_uint_ge(4 * (offer.memory_bytes + offer.disk_bytes), 11 * GIB);
+    ck_assert_str_eq(attribute("kind")->text, "cpu");
+    ck_assert_int_eq(attribute("isolation")->number, 1);
+    ck_assert_int_eq(attribute("memory")->number, (int64_t)offer.memory_bytes);
+    ck_assert_int_eq(attribute("gflops")->number, 12);
+    ck_assert_str_eq(attribute("model")->text, "Example 9000");
+    ck_assert_ptr_nonnull(attribute("program"));
+    ck_assert_ptr_null(attribute("region")); /* not configured, not claimed */
+    ck_assert_uint_le(offer.device.attribute_count, LIMIT_ATTRIBUTES);
+    ck_assert_uint_eq(offer.ask.slots, 4);
+}
+END_TEST
+
+START_TEST(what_cannot_be_kept_is_not_offered)
+{
+    struct problem problem = {""};
+    struct isolation open = {.level = 0, .refusal = "no namespaces"};
+    machine_of(4, 16 * GIB);
+    ck_assert(config_read("/nonexistent", NULL, &config, &problem));
+    ck_assert(!policy_offer(&config, &machine, &profile, &open, &account, &offer, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "no namespaces"));
+
+    config.slots = 8;
+    ck_assert(!policy_offer(&config, &machine, &profile, &jailed, &account, &offer, &problem));
+    config.slots = 4;
+    config.memory_bytes = 8 * GIB;
+    ck_assert(!policy_offer(&config, &machine, &profile, &jailed, &account, &offer, &problem));
+    config.memory_bytes = 2 * GIB;
+    ck_assert(policy_offer(&config, &machine, &profile, &jailed, &account, &offer, &problem));
+
+    config.memory_bytes = 0;
+    machine_of(4, GIB / 8);
+    ck_assert(!policy_offer(&config, &machine, &profile, &jailed, &account, &offer, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "fewer slots"));
+}
+END_TEST
+
+START_TEST(a_job_gets_the_lesser_of_what_it_asks_and_what_is_offered)
+{
+    struct problem problem;
+    machine_of(4, 16 * GIB);
+    ck_assert(config_read("/nonexistent", NULL, &config, &problem));
+    ck_assert(policy_offer(&config, &machine, &profile, &jailed, &account, &offer, &problem));
+    struct jail_limits limits = policy_jail(&offer, 2, 0, 0, 0, true);
+    ck_assert_uint_eq(limits.memory_bytes, 2 * offer.memory_bytes);
+    ck_assert_uint_eq(limits.processes, 2 * offer.processes);
+    ck_assert_uint_eq(limits.cpu_milli, 2000);
+    limits = policy_jail(&offer, 1, 1 << 20, INT64_MAX, 3, false);
+    ck_assert_uint_eq(limits.memory_bytes, 1 << 20);
+    ck_assert_uint_eq(limits.disk_bytes, offer.disk_bytes);
+    ck_assert_uint_eq(limits.processes, 3);
+    ck_assert_uint_eq(limits.cpu_milli, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("provider offer");
+    TCase *tcase = tcase_create("offer");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, a_synthetic_machine_is_counted);
+    tcase_add_test(tcase, a_large_machine_and_a_single_core_are_machines_too);
+    tcase_add_test(tcase, this_machine_is_read_within_its_affinity);
+    tcase_add_test(tcase, the_level_is_what_the_flags_say);
+    tcase_add_test(tcase, a_device_keeps_its_id);
+    tcase_add_test(tcase, figures_keep_two_digits);
+    tcase_add_test(tcase, a_profile_is_measured_once_per_model);
+    tcase_add_test(tcase, an_absent_file_gives_the_defaults);
+    tcase_add_test(tcase, every_key_is_read);
+    tcase_add_test(tcase, programs_may_be_named_with_their_paths);
+    tcase_add_test(tcase, wrong_keys_and_values_are_refused_with_their_line);
+    tcase_add_test(tcase, an_offer_leaves_the_owner_a_quarter);
+    tcase_add_test(tcase, what_cannot_be_kept_is_not_offered);
+    tcase_add_test(tcase, a_job_gets_the_lesser_of_what_it_asks_and_what_is_offered);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

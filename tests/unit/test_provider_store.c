@@ -1,0 +1,343 @@
+#include "provider/store.h"
+
+#include "base/cleanup.h"
+#include "base/sha256.h"
+#include "base/text.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A source of blobs: "blob <n>" repeated to 1000 bytes, under its hash; it counts what it is asked. */
+enum { BLOBS = 16, BLOB_BYTES = 1000, TAKERS = 8 };
+
+struct source {
+    pthread_mutex_t mutex;
+    pthread_cond_t opened;
+    bool closed; /* fetches wait */
+    unsigned fetches;
+    uint8_t bytes[BLOBS][BLOB_BYTES];
+    struct hash32 hashes[BLOBS];
+};
+
+struct play {
+    char folder[64];
+    struct source source;
+    struct store *store;
+};
+
+static const struct id128 job = {{1}};
+
+static enum store_status fetch(void *context, size_t thread, const struct hash32 *hash,
+                               const struct id128 *for_job, uint64_t cap, int fd,
+                               uint64_t *ret_size, struct problem *ret_problem)
+{
+    struct source *source = context;
+    ck_assert_uint_lt(thread, 2);
+    ck_assert(id128_equal(for_job, &job));
+    pthread_mutex_lock(&source->mutex);
+    while (source->closed) {
+        pthread_cond_wait(&source->opened, &source->mutex);
+    }
+    source->fetches++;
+    pthread_mutex_unlock(&source->mutex);
+    for (size_t i = 0; i < BLOBS; i++) {
+        if (hash32_equal(&source->hashes[i], hash)) {
+            if (cap < BLOB_BYTES) {
+                problem_set(ret_problem, "too large");
+                return STORE_TOO_LARGE;
+            }
+            ck_assert_int_eq(pwrite(fd, source->bytes[i], BLOB_BYTES, 0), BLOB_BYTES);
+            *ret_size = BLOB_BYTES;
+            return STORE_OK;
+        }
+    }
+    problem_set(ret_problem, "no such blob");
+    return STORE_MISSING;
+}
+
+static void open_store(struct play *play, uint64_t cap)
+{
+    struct problem problem;
+    struct store_config config = {.folder = play->folder,
+                                  .cap_bytes = cap,
+                                  .threads = 2,
+                                  .fetch = fetch,
+                                  .context = &play->source};
+    ck_assert_msg(store_open(&config, &play->store, &problem), "%s", problem.text);
+}
+
+static void play_start(struct play *play, uint64_t cap)
+{
+    memset(play, 0, sizeof *play);
+    (void)snprintf(play->folder, sizeof play->folder, "/tmp/bourse-store-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(play->folder));
+    pthread_mutex_init(&play->source.mutex, NULL);
+    pthread_cond_init(&play->source.opened, NULL);
+    for (size_t i = 0; i < BLOBS; i++) {
+        memset(play->source.bytes[i], (int)('a' + i), BLOB_BYTES);
+        play->source.hashes[i] = sha256_of(play->source.bytes[i], BLOB_BYTES);
+    }
+    open_store(play, cap);
+}
+
+static int remove_one(const char *path, const struct stat *facts, int flag, struct FTW *walk)
+{
+    (void)facts;
+    (void)flag;
+    (void)walk;
+    return remove(path);
+}
+
+static void play_end(struct play *play)
+{
+    store_close(&play->store);
+    (void)nftw(play->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void set_closed(struct source *source, bool closed)
+{
+    pthread_mutex_lock(&source->mutex);
+    source->closed = closed;
+    pthread_cond_broadcast(&source->opened);
+    pthread_mutex_unlock(&source->mutex);
+}
+
+static unsigned fetches(struct source *source)
+{
+    pthread_mutex_lock(&source->mutex);
+    unsigned count = source->fetches;
+    pthread_mutex_unlock(&source->mutex);
+    return count;
+}
+
+static enum store_status take(struct play *play, size_t number, struct store_blob *ret_blob)
+{
+    struct problem problem;
+    return store_take(play->store, &play->source.hashes[number], &job, UINT64_MAX, NULL, ret_blob,
+                      &problem);
+}
+
+static void take_and_release(struct play *play, size_t number)
+{
+    struct store_blob blob;
+    ck_assert_int_eq(take(play, number, &blob), STORE_OK);
+    store_release(play->store, &blob);
+}
+
+static char *path_of(const struct play *play, size_t number)
+{
+    static char path[256];
+    char hex[65];
+    text_hex(play->source.hashes[number].bytes, 32, hex);
+    (void)snprintf(path, sizeof path, "%s/%.2s/%s", play->folder, hex, hex);
+    return path;
+}
+
+START_TEST(a_blob_is_fetched_once_and_stays)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play, 1 << 20);
+    struct store_blob blob;
+    uint8_t bytes[BLOB_BYTES];
+    ck_assert_int_eq(take(&play, 3, &blob), STORE_OK);
+    ck_assert_uint_eq(blob.size, BLOB_BYTES);
+    ck_assert_int_eq(pread(blob.fd, bytes, sizeof bytes, 0), BLOB_BYTES);
+    ck_assert_mem_eq(bytes, play.source.bytes[3], BLOB_BYTES);
+    store_release(play.store, &blob);
+    take_and_release(&play, 3);
+    ck_assert_uint_eq(fetches(&play.source), 1);
+    ck_assert_uint_eq(store_size(play.store), BLOB_BYTES);
+}
+END_TEST
+
+static void *take_seven(void *argument)
+{
+    take_and_release(argument, 7);
+    return NULL;
+}
+
+START_TEST(many_who_ask_at_once_share_one_fetch)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play, 1 << 20);
+    pthread_t takers[TAKERS];
+    set_closed(&play.source, true);
+    for (size_t i = 0; i < TAKERS; i++) {
+        ck_assert_int_eq(pthread_create(&takers[i], NULL, take_seven, &play), 0);
+    }
+    set_closed(&play.source, false);
+    for (size_t i = 0; i < TAKERS; i++) {
+        pthread_join(takers[i], NULL);
+    }
+    ck_assert_uint_eq(fetches(&play.source), 1);
+}
+END_TEST
+
+START_TEST(a_prefetched_blob_is_there_when_it_is_taken)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play, 1 << 20);
+    store_prefetch(play.store, &play.source.hashes[1], &job, UINT64_MAX);
+    store_prefetch(play.store, &play.source.hashes[1], &job, UINT64_MAX);
+    take_and_release(&play, 1);
+    ck_assert_uint_eq(fetches(&play.source), 1);
+}
+END_TEST
+
+START_TEST(what_is_missing_or_too_large_says_so_and_may_be_asked_again)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play, 1 << 20);
+    struct problem problem;
+    struct store_blob blob;
+    struct hash32 unknown = {{9}};
+    ck_assert_int_eq(store_take(play.store, &unknown, &job, UINT64_MAX, NULL, &blob, &problem),
+                     STORE_MISSING);
+    ck_assert_str_eq(problem.text, "no such blob");
+    ck_assert_int_eq(
+        store_take(play.store, &play.source.hashes[0], &job, 10, NULL, &blob, &problem),
+        STORE_TOO_LARGE);
+    take_and_release(&play, 0);
+    ck_assert_int_eq(
+        store_take(play.store, &play.source.hashes[0], &job, 10, NULL, &blob, &problem),
+        STORE_TOO_LARGE);
+}
+END_TEST
+
+START_TEST(the_least_recently_used_goes_and_never_one_in_use)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play, 3 * BLOB_BYTES);
+    struct store_blob held;
+    ck_assert_int_eq(take(&play, 0, &held), STORE_OK);
+    take_and_release(&play, 1);
+    take_and_release(&play, 2);
+    take_and_release(&play, 1); /* now 2 is the oldest that is free */
+    take_and_release(&play, 3);
+    ck_assert_int_ne(access(path_of(&play, 2), F_OK), 0);
+    ck_assert_int_eq(access(path_of(&play, 0), F_OK), 0);
+    ck_assert_int_eq(access(path_of(&play, 1), F_OK), 0);
+    ck_assert_uint_eq(store_size(play.store), 3 * BLOB_BYTES);
+    store_release(play.store, &held);
+    unsigned before = fetches(&play.source);
+    take_and_release(&play, 0);
+    ck_assert_uint_eq(fetches(&play.source), before);
+}
+END_TEST
+
+START_TEST(the_next_run_finds_whole_files_and_fetches_damaged_ones_anew)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play, 1 << 20);
+    take_and_release(&play, 4);
+    take_and_release(&play, 5);
+    store_close(&play.store);
+    int fd = open(path_of(&play, 5), O_WRONLY);
+    ck_assert_int_eq(pwrite(fd, "x", 1, 10), 1);
+    close(fd);
+    char part[300];
+    (void)snprintf(part, sizeof part, "%s.part", path_of(&play, 6));
+    fd = open(part, O_WRONLY | O_CREAT, 0600);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+
+    open_store(&play, 1 << 20);
+    ck_assert_int_ne(access(part, F_OK), 0);
+    take_and_release(&play, 4);
+    ck_assert_uint_eq(fetches(&play.source), 2);
+    struct store_blob blob;
+    uint8_t bytes[BLOB_BYTES];
+    ck_assert_int_eq(take(&play, 5, &blob), STORE_OK);
+    ck_assert_int_eq(pread(blob.fd, bytes, sizeof bytes, 0), BLOB_BYTES);
+    ck_assert_mem_eq(bytes, play.source.bytes[5], BLOB_BYTES);
+    store_release(play.store, &blob);
+    ck_assert_uint_eq(fetches(&play.source), 3);
+    ck_assert_uint_eq(store_size(play.store), 2 * BLOB_BYTES);
+}
+END_TEST
+
+START_TEST(the_hash_of_nothing_needs_no_fetch)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play, 1 << 20);
+    struct problem problem;
+    struct store_blob blob;
+    struct hash32 nothing = sha256_of("", 0);
+    ck_assert_int_eq(store_take(play.store, &nothing, &job, 0, NULL, &blob, &problem), STORE_OK);
+    ck_assert_uint_eq(blob.size, 0);
+    ck_assert_int_ge(blob.fd, 0);
+    store_release(play.store, &blob);
+    ck_assert_uint_eq(fetches(&play.source), 0);
+}
+END_TEST
+
+static atomic_bool give_up;
+
+static void *take_and_give_up(void *argument)
+{
+    struct play *play = argument;
+    struct problem problem;
+    struct store_blob blob;
+    enum store_status status = store_take(play->store, &play->source.hashes[8], &job, UINT64_MAX,
+                                          &give_up, &blob, &problem);
+    ck_assert_int_eq(status, STORE_GIVEN_UP);
+    return NULL;
+}
+
+START_TEST(a_wait_can_be_given_up)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play, 1 << 20);
+    pthread_t taker;
+    set_closed(&play.source, true);
+    ck_assert_int_eq(pthread_create(&taker, NULL, take_and_give_up, &play), 0);
+    atomic_store(&give_up, true);
+    pthread_join(taker, NULL);
+    set_closed(&play.source, false);
+    take_and_release(&play, 8);
+}
+END_TEST
+
+START_TEST(a_folder_open_to_others_is_refused)
+{
+    char folder[] = "/tmp/bourse-store-XXXXXX";
+    struct problem problem;
+    struct store *store = NULL;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(chmod(folder, 0755), 0);
+    struct store_config config = {.folder = folder, .cap_bytes = 1, .threads = 1, .fetch = fetch};
+    ck_assert(!store_open(&config, &store, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "chmod 700"));
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("provider store");
+    TCase *tcase = tcase_create("store");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, a_blob_is_fetched_once_and_stays);
+    tcase_add_test(tcase, many_who_ask_at_once_share_one_fetch);
+    tcase_add_test(tcase, a_prefetched_blob_is_there_when_it_is_taken);
+    tcase_add_test(tcase, what_is_missing_or_too_large_says_so_and_may_be_asked_again);
+    tcase_add_test(tcase, the_least_recently_used_goes_and_never_one_in_use);
+    tcase_add_test(tcase, the_next_run_finds_whole_files_and_fetches_damaged_ones_anew);
+    tcase_add_test(tcase, the_hash_of_nothing_needs_no_fetch);
+    tcase_add_test(tcase, a_wait_can_be_given_up);
+    tcase_add_test(tcase, a_folder_open_to_others_is_refused);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

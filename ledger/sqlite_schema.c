@@ -142,7 +142,7 @@ const char *table_name(enum ledger_table table)
     return tables[table].name;
 }
 
-enum ledger_table table_of(enum ledger_kind kind)
+enum ledger_table table_of_kind(enum ledger_kind kind)
 {
     switch (kind) {
     case LEDGER_ACCOUNT:
@@ -314,7 +314,7 @@ static void bind_column(sqlite3_stmt *statement, int position, const struct colu
 void tables_bind(sqlite3_stmt *statement, const struct ledger_record *record, uint64_t entry,
                  const uint64_t *leaf)
 {
-    const struct table *table = &tables[table_of(record->kind)];
+    const struct table *table = &tables[table_of_kind(record->kind)];
     (void)sqlite3_bind_int64(statement, 1, (sqlite3_int64)entry); /* see bind_column */
     (void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)record->log_index);
     (void)sqlite3_bind_int64(statement, 3, record->log_time_ns);
@@ -399,7 +399,7 @@ bool tables_read(sqlite3_stmt *statement, enum ledger_table table, struct ledger
 
 bool kind_is_money(enum ledger_kind kind)
 {
-    return table_of(kind) == TABLE_TRANSFERS;
+    return table_of_kind(kind) == TABLE_TRANSFERS;
 }
 
 struct ledger_effect effect_on_debit(const struct ledger_record *record)

@@ -410,7 +410,7 @@ static int put_result(struct ledger_store *store, const struct ledger_record *re
 static int put_record(struct ledger_store *store, const struct ledger_record *record)
 {
     uint64_t leaf = store->tree.size;
-    sqlite3_stmt *insert = store->inserts[table_of(record->kind)];
+    sqlite3_stmt *insert = store->inserts[table_of_kind(record->kind)];
     tables_bind(insert, record, store->next_entry, record_is_logged(record) ? &leaf : NULL);
     return finish(insert);
 }
@@ -431,7 +431,7 @@ enum ledger_store_status ledger_store_append(struct ledger_store *store,
         code = put_leaf(store, record);
     }
     if (code != SQLITE_OK) {
-        return roll_back_for(store, table_name(table_of(record->kind)), code);
+        return roll_back_for(store, table_name(table_of_kind(record->kind)), code);
     }
     if (kind_is_money(record->kind) &&
         (!add_delta(store, record->debit, effect_on_debit(record)) ||

@@ -28,7 +28,7 @@ enum ledger_table {
     TABLE_COUNT,
 };
 
-enum ledger_table table_of(enum ledger_kind kind);
+enum ledger_table table_of_kind(enum ledger_kind kind);
 const char *table_name(enum ledger_table table);
 
 /* Makes every table that is not there. */

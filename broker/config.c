@@ -1,0 +1,203 @@
+#include "broker/config.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "formats/yaml.h"
+#include "protocol/identity.h"
+#include "protocol/limits.h"
+#include "protocol/message.h"
+#include "runtime/files.h"
+#include "runtime/market.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PRICE_BAND_DEFAULT (INT64_C(1000) * MICRO_PER_CREDIT)
+#define MONEY_MAX (INT64_C(1000000000) * MICRO_PER_CREDIT)
+
+void config_default(struct broker_config *ret_config)
+{
+    *ret_config = (struct broker_config){
+        .heartbeat_ms = 1000,
+        .rate = 5000,
+        .rate_anonymous = 20,
+        .workers = 2,
+        .snapshot_every = 16384,
+        .blob_quota_bytes = INT64_C(64) << 30,
+        .blob_size_bytes = INT64_C(64) << 30,
+        .limits = exchange_limits_default(),
+        .genesis = {.price_band_micro = PRICE_BAND_DEFAULT},
+    };
+}
+
+/* ---------------------------------------------------------------- parts */
+
+static void read_text(struct yaml_value value, char *ret_text, size_t capacity)
+{
+    const char *text = yaml_text(value, capacity - 1, "");
+    (void)snprintf(ret_text, capacity, "%s", text); /* yaml_text refused what is longer */
+}
+
+static void read_endpoint(struct yaml_value value, char ret_endpoint[CONFIG_ENDPOINT_SIZE])
+{
+    read_text(value, ret_endpoint, CONFIG_ENDPOINT_SIZE);
+    const char *colon = strrchr(ret_endpoint, ':');
+    if (ret_endpoint[0] != '\0' &&
+        (strncmp(ret_endpoint, "tcp://", 6) != 0 || colon == ret_endpoint + 3)) {
+        yaml_refuse(value,
+                    "an endpoint is written tcp://ADDRESS:PORT, for example tcp://0.0.0.0:4770");
+    }
+}
+
+static uint32_t read_roles(struct yaml_value value)
+{
+    static const char *const names[] = {"consumer", "provider", "auditor",
+                                        "replica",  "risk",     "operator"};
+    uint32_t roles = 0;
+    if (yaml_is_list(value, sizeof names / sizeof names[0])) {
+        for (size_t i = 0; i < yaml_count(value); i++) {
+            roles |=
+                1U << yaml_choice(yaml_item(value, i), names, sizeof names / sizeof names[0], 0);
+        }
+    }
+    static_assert(ROLE_CONSUMER == 1 && ROLE_OPERATOR == 1 << 5, "names in the order of the bits");
+    return roles;
+}
+
+static void read_account(struct yaml_value value, struct genesis_account *ret_account)
+{
+    static const char *const keys[] = {"key", "name", "roles", "credits"};
+    yaml_known_keys(value, keys, sizeof keys / sizeof keys[0]);
+    struct yaml_value key = yaml_required(value, "key");
+    if (yaml_hex(key, ret_account->key.bytes, sizeof ret_account->key.bytes) &&
+        !identity_key_valid(&ret_account->key)) {
+        yaml_refuse(key, "not a valid account key; `bourse key show` prints the right one");
+    }
+    read_text(yaml_key(value, "name"), ret_account->name, sizeof ret_account->name);
+    ret_account->roles = read_roles(yaml_required(value, "roles"));
+    ret_account->credits_micro = yaml_money(yaml_key(value, "credits"), 0, MONEY_MAX, 0);
+}
+
+static void read_genesis(struct yaml_value value, struct genesis *genesis)
+{
+    static const char *const keys[] = {"fee_ppm", "price_band", "accounts"};
+    yaml_known_keys(value, keys, sizeof keys / sizeof keys[0]);
+    genesis->fee_ppm = (uint32_t)yaml_integer(yaml_key(value, "fee_ppm"), 0, GENESIS_FEE_PPM_MAX,
+                                              genesis->fee_ppm);
+    genesis->price_band_micro =
+        yaml_money(yaml_key(value, "price_band"), 1, MONEY_MAX, genesis->price_band_micro);
+    struct yaml_value accounts = yaml_key(value, "accounts");
+    if (yaml_present(accounts) && yaml_is_list(accounts, GENESIS_ACCOUNTS_MAX)) {
+        for (size_t i = 0; i < yaml_count(accounts); i++) {
+            read_account(yaml_item(accounts, i), &genesis->accounts[i]);
+        }
+        genesis->account_count = (uint16_t)yaml_count(accounts);
+    }
+}
+
+static void read_limits(struct yaml_value value, struct broker_config *config)
+{
+    static const char *const keys[] = {
+        "rate",      "rate_anonymous", "accounts",       "invitations",      "jobs",
+        "asks",      "leases",         "subtasks",       "jobs_per_account", "blob_quota",
+        "blob_size", "attempts",       "ids_per_account"};
+    yaml_known_keys(value, keys, sizeof keys / sizeof keys[0]);
+    struct exchange_limits *limits = &config->limits;
+    const struct {
+        const char *key;
+        uint32_t *field;
+        int64_t most;
+    } counts[] = {
+        {"rate", &config->rate, 1000000},
+        {"rate_anonymous", &config->rate_anonymous, 1000000},
+        {"accounts", &limits->accounts, 1 << 20},
+        {"invitations", &limits->invitations, 1 << 20},
+        {"jobs", &limits->jobs, 1 << 24},
+        {"jobs_per_account", &limits->jobs_per_account, 1 << 24},
+        {"asks", &limits->asks, 1 << 24},
+        {"leases", &limits->leases, 1 << 24},
+        {"attempts", &limits->attempts, 1 << 28},
+        {"ids_per_account", &limits->ids_per_account, 1 << 24},
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        *counts[i].field = (uint32_t)yaml_integer(yaml_key(value, counts[i].key), 1, counts[i].most,
+                                                  *counts[i].field);
+    }
+    limits->subtasks = (uint64_t)yaml_integer(yaml_key(value, "subtasks"), 1, INT64_C(1) << 32,
+                                              (int64_t)limits->subtasks);
+    config->blob_quota_bytes =
+        yaml_bytes(yaml_key(value, "blob_quota"), 1, INT64_MAX, config->blob_quota_bytes);
+    config->blob_size_bytes =
+        yaml_bytes(yaml_key(value, "blob_size"), 1, INT64_MAX, config->blob_size_bytes);
+}
+
+static void check_origin(struct yaml_value value, const char *origin)
+{
+    for (const char *at = origin; *at != '\0'; at++) {
+        if (*at <= ' ' || *at > '~' || *at == '+') {
+            yaml_refuse(value, "an origin has no blanks, no '+' and only ASCII, for example "
+                               "exchange.example/main");
+            return;
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+bool config_parse(const char *text, size_t length, const char *file_name,
+                  struct broker_config *ret_config, struct problem *ret_problem)
+{
+    static const char *const keys[] = {
+        "origin",    "listen",  "blob_listen",    "advertise", "blob_advertise",
+        "heartbeat", "workers", "snapshot_every", "genesis",   "limits"};
+    CLEANUP(yaml_close) struct yaml_file *file = yaml_open(text, length, file_name, ret_problem);
+    if (file == NULL) {
+        return false;
+    }
+    config_default(ret_config);
+    struct yaml_value root = yaml_root(file);
+    yaml_known_keys(root, keys, sizeof keys / sizeof keys[0]);
+    read_text(yaml_key(root, "origin"), ret_config->origin, sizeof ret_config->origin);
+    check_origin(yaml_key(root, "origin"), ret_config->origin);
+    read_endpoint(yaml_key(root, "listen"), ret_config->listen);
+    read_endpoint(yaml_key(root, "blob_listen"), ret_config->blob_listen);
+    read_endpoint(yaml_key(root, "advertise"), ret_config->advertise);
+    read_endpoint(yaml_key(root, "blob_advertise"), ret_config->blob_advertise);
+    if ((ret_config->listen[0] == '\0') != (ret_config->blob_listen[0] == '\0')) {
+        yaml_refuse(root, "listen and blob_listen go together: a client needs both ports");
+    }
+    ret_config->heartbeat_ms =
+        yaml_duration_ms(yaml_key(root, "heartbeat"), 100, LIMIT_HEARTBEAT_MS, 1000);
+    ret_config->workers =
+        (unsigned)yaml_integer(yaml_key(root, "workers"), 1, 16, ret_config->workers);
+    ret_config->snapshot_every =
+        (uint64_t)yaml_integer(yaml_key(root, "snapshot_every"), 16, INT64_C(1) << 32,
+                               (int64_t)ret_config->snapshot_every);
+    read_genesis(yaml_key(root, "genesis"), &ret_config->genesis);
+    read_limits(yaml_key(root, "limits"), ret_config);
+    return yaml_finished(file, ret_problem);
+}
+
+bool config_load(const char *folder, struct broker_config *ret_config, struct problem *ret_problem)
+{
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/%s", folder, MARKET_BROKER_CONFIG) >= (int)sizeof path) {
+        problem_set(ret_problem, "the path of the market's folder is too long");
+        return false;
+    }
+    if (access(path, F_OK) != 0) {
+        config_default(ret_config);
+        return true;
+    }
+    uint8_t *text = NULL;
+    size_t length = 0;
+    if (!file_read(path, CONFIG_BYTES_MAX, &text, &length, ret_problem)) {
+        return false;
+    }
+    bool good = config_parse((const char *)text, length, path, ret_config, ret_problem);
+    free(text);
+    return good;
+}

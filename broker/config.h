@@ -1,0 +1,41 @@
+/* broker/config.h - broker.yaml: everything an operator can set. docs/operator.md lists the keys.
+ *
+ * Every key is optional but `genesis.accounts` of a new market: without an operator nobody could ever be
+ * invited. `genesis` counts only once, for the first entry of the journal. */
+#ifndef BOURSE_BROKER_CONFIG_H
+#define BOURSE_BROKER_CONFIG_H
+
+#include "base/problem.h"
+#include "exchange/exchange.h"
+#include "protocol/genesis.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CONFIG_ENDPOINT_SIZE = 256, CONFIG_BYTES_MAX = 1 << 20 };
+
+struct broker_config {
+    char origin[GENESIS_ORIGIN_SIZE];       /* of the Merkle log; "" = made from the cluster id */
+    char listen[CONFIG_ENDPOINT_SIZE];      /* tcp endpoint of the control port; "" = ipc only */
+    char blob_listen[CONFIG_ENDPOINT_SIZE]; /* of the blob port */
+    char advertise[CONFIG_ENDPOINT_SIZE];   /* what others connect to, when it is not `listen` */
+    char blob_advertise[CONFIG_ENDPOINT_SIZE];
+    int64_t heartbeat_ms;
+    uint32_t rate, rate_anonymous; /* messages per second and session */
+    unsigned workers;              /* signature workers */
+    uint64_t snapshot_every;       /* commands */
+    int64_t blob_quota_bytes;      /* per account */
+    int64_t blob_size_bytes;       /* of one blob */
+    struct exchange_limits limits;
+    struct genesis genesis; /* cluster, origin and keys are not set here */
+};
+
+void config_default(struct broker_config *ret_config);
+/* From the text of broker.yaml; `file_name` stands in messages. */
+bool config_parse(const char *text, size_t length, const char *file_name,
+                  struct broker_config *ret_config, struct problem *ret_problem);
+/* From DIR/broker.yaml; a missing file means all defaults. */
+bool config_load(const char *folder, struct broker_config *ret_config, struct problem *ret_problem);
+
+#endif

@@ -1,0 +1,115 @@
+#include "broker/messages.h"
+
+#include "protocol/codec.h"
+#include "protocol/limits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct request *request_create(void)
+{
+    return calloc(1, sizeof(struct request));
+}
+
+void request_destroy(struct request **self)
+{
+    struct request *request = *self;
+    if (request != NULL) {
+        translation_fini(&request->translation);
+        free(request->message);
+        if (request->budget != NULL) {
+            (void)atomic_fetch_sub(request->budget, request->length);
+        }
+        free(request);
+        *self = NULL;
+    }
+}
+
+struct outgoing *outgoing_create(enum outgoing_kind kind)
+{
+    struct outgoing *outgoing = calloc(1, sizeof *outgoing);
+    if (outgoing != NULL) {
+        outgoing->kind = kind;
+    }
+    return outgoing;
+}
+
+void outgoing_destroy(struct outgoing **self)
+{
+    struct outgoing *outgoing = *self;
+    if (outgoing != NULL) {
+        free(outgoing->body);
+        free(outgoing);
+        *self = NULL;
+    }
+}
+
+struct outgoing *outgoing_message(enum outgoing_kind kind, enum message_type type,
+                                  const ProtobufCMessage *body)
+{
+    struct outgoing *outgoing = outgoing_create(kind);
+    if (outgoing == NULL) {
+        return NULL;
+    }
+    outgoing->type = type;
+    outgoing->body = codec_encode(body, &outgoing->length);
+    if (outgoing->body == NULL) {
+        outgoing_destroy(&outgoing);
+    }
+    return outgoing;
+}
+
+/* "budget: 5, limit 2; hold more or ask for less": what, the numbers, what to do next. */
+static void reject_text(enum reject_code code, const char *field, int64_t value, int64_t limit,
+                        char *ret_text, size_t capacity)
+{
+    const char *advice = reject_advice(code);
+    if (field[0] == '\0') {
+        (void)snprintf(ret_text, capacity, "%s", advice);
+    } else if (value == 0 && limit == 0) {
+        (void)snprintf(ret_text, capacity, "%s: %s", field, advice);
+    } else {
+        (void)snprintf(ret_text, capacity, "%s: %lld, limit %lld: %s", field, (long long)value,
+                       (long long)limit, advice);
+    }
+}
+
+struct outgoing *outgoing_reject(uint64_t session, const struct id128 *id, enum reject_code code,
+                                 const char *field, int64_t value, int64_t limit)
+{
+    char text[LIMIT_TEXT_BYTES];
+    reject_text(code, field, value, limit, text, sizeof text);
+    Bourse__V1__Reject body = BOURSE__V1__REJECT__INIT;
+    body.code = (uint32_t)code;
+    body.text = text;
+    char name[64];
+    (void)snprintf(name, sizeof name, "%s", field);
+    if (field[0] != '\0') {
+        body.field = name;
+        body.has_value = body.has_limit = true;
+        body.value = value;
+        body.limit = limit;
+    }
+    struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, MESSAGE_REJECT, &body.base);
+    if (outgoing != NULL) {
+        outgoing->session = session;
+        outgoing->id = *id;
+    }
+    return outgoing;
+}
+
+void drain_requests(struct queue *queue)
+{
+    for (struct queue_link *link; (link = queue_pop(queue, 0)) != NULL;) {
+        struct request *request = QUEUE_ELEMENT(link, struct request, link);
+        request_destroy(&request);
+    }
+}
+
+void drain_outgoing(struct queue *queue)
+{
+    for (struct queue_link *link; (link = queue_pop(queue, 0)) != NULL;) {
+        struct outgoing *outgoing = QUEUE_ELEMENT(link, struct outgoing, link);
+        outgoing_destroy(&outgoing);
+    }
+}

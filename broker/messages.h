@@ -1,0 +1,95 @@
+/* broker/messages.h - what travels between the broker's threads, over their queues.
+ *
+ *   gateway --request--> worker --request--> core --group--> committer --outgoing--> gateway
+ *                          \--outgoing (refused)--------------------------------------^
+ *                                      core --request--> reader --outgoing------------^
+ *   committer --serve, account--> blobs      committer --account--> reader      committer --mark--> snapshots
+ *
+ * Who pops an element owns it, with all it points to. */
+#ifndef BOURSE_BROKER_MESSAGES_H
+#define BOURSE_BROKER_MESSAGES_H
+
+#include "base/id.h"
+#include "broker/directory.h"
+#include "broker/queue.h"
+#include "broker/translate.h"
+#include "protocol/envelope.h"
+#include "protocol/message.h"
+#include "protocol/reject.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---------------------------------------------------------------- requests: inwards */
+
+enum request_kind {
+    REQUEST_MESSAGE,  /* of a client or an agent */
+    REQUEST_PRESENCE, /* a provider was missed, spoke again, or left: `presence`, `account` */
+    REQUEST_CLOSED,   /* `session` is over: forget its watches */
+};
+
+struct request {
+    struct queue_link link;
+    enum request_kind kind;
+    enum entry_command_kind presence; /* ENTRY_SUSPECT, ENTRY_RETURNED, ENTRY_GOODBYE */
+    uint64_t session;
+    uint32_t account; /* EXCHANGE_NO_ACCOUNT while anonymous */
+    uint32_t roles;
+    struct key32 key;       /* the account's Ed25519 key; of no meaning while anonymous */
+    struct key32 transport; /* the connection's X25519 key */
+    uint8_t *message;       /* owned; the envelope borrows from it */
+    size_t length;
+    atomic_size_t *budget; /* gives `length` back when destroyed; may be NULL */
+    struct envelope envelope;
+    struct translation translation;
+};
+
+struct request *request_create(void); /* NULL when out of memory */
+void request_destroy(struct request **self);
+
+/* ---------------------------------------------------------------- outgoing: to peers and directories */
+
+enum outgoing_kind {
+    OUTGOING_REPLY,   /* to `session`, under `id` */
+    OUTGOING_PUSH,    /* to the live session of provider `account` */
+    OUTGOING_EVENT,   /* to `session`, unasked */
+    OUTGOING_ACCOUNT, /* an account was opened or changed: `opened` */
+    OUTGOING_SERVE, /* blobs only: provider `account` has `lease` of `job`; said again now and then */
+    OUTGOING_UNSERVE, /* blobs only: `lease` of provider `account` has ended */
+    OUTGOING_INDEX,   /* `index` is durable */
+};
+
+struct outgoing {
+    struct queue_link link;
+    enum outgoing_kind kind;
+    uint64_t session;
+    uint32_t account;
+    enum message_type type;
+    struct id128 id;
+    uint8_t *body; /* owned; may be NULL when length is 0 */
+    size_t length;
+    uint64_t index;
+    struct directory_account opened;
+    uint64_t lease;
+    struct id128 job;
+    struct hash32 manifest;
+    struct key32 owner;
+};
+
+struct outgoing *outgoing_create(enum outgoing_kind kind); /* NULL when out of memory */
+void outgoing_destroy(struct outgoing **self);
+/* Encodes `body` for `type`; NULL when out of memory. */
+struct outgoing *outgoing_message(enum outgoing_kind kind, enum message_type type,
+                                  const ProtobufCMessage *body);
+
+/* A refusal of `request`, with the advice of the code, the field and the limit as its text. */
+struct outgoing *outgoing_reject(uint64_t session, const struct id128 *id, enum reject_code code,
+                                 const char *field, int64_t value, int64_t limit);
+
+/* Ends all that is left in a queue that nobody pops any more. */
+void drain_requests(struct queue *queue);
+void drain_outgoing(struct queue *queue);
+
+#endif

@@ -1,0 +1,243 @@
+#include "broker/release.h"
+
+#include "base/checked.h"
+#include "protocol/codec.h"
+#include "protocol/identity.h"
+#include "protocol/limits.h"
+
+#include <assert.h>
+#include <string.h>
+
+struct release {
+    release_send *send;
+    void *context;
+    size_t run_count;
+    const struct exchange_effect *work[LIMIT_DISPATCH];
+};
+
+static ProtobufCBinaryData view(const void *bytes, size_t length)
+{
+    /* protobuf-c does not write through it when it packs. */
+    union {
+        const void *from;
+        uint8_t *to;
+    } borrowed = {.from = bytes};
+    return (ProtobufCBinaryData){.data = borrowed.to, .len = length};
+}
+
+static bool emit(struct release *release, struct outgoing *outgoing)
+{
+    if (outgoing == NULL) {
+        return false;
+    }
+    release->send(release->context, outgoing);
+    return true;
+}
+
+/* ---------------------------------------------------------------- answers */
+
+static struct outgoing *accepted(const struct exchange_effect *effect)
+{
+    Bourse__V1__Accepted body = BOURSE__V1__ACCEPTED__INIT;
+    body.index = effect->index;
+    body.has_repeated = effect->repeated;
+    body.repeated = effect->repeated;
+    struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, MESSAGE_ACCEPTED, &body.base);
+    if (outgoing != NULL) {
+        outgoing->session = effect->origin;
+        outgoing->id = effect->id;
+    }
+    return outgoing;
+}
+
+static struct outgoing *rejected(const struct exchange_effect *effect)
+{
+    const struct exchange_reject *reject = &effect->reject;
+    return outgoing_reject(effect->origin, &effect->id, (enum reject_code)reject->code,
+                           reject->field == NULL ? "" : reject->field, reject->value,
+                           reject->limit);
+}
+
+/* ---------------------------------------------------------------- pushes to a provider */
+
+static struct outgoing *push(uint32_t provider, enum message_type type,
+                             const ProtobufCMessage *body)
+{
+    struct outgoing *outgoing = outgoing_message(OUTGOING_PUSH, type, body);
+    if (outgoing != NULL) {
+        outgoing->account = provider;
+    }
+    return outgoing;
+}
+
+static struct outgoing *granted(const struct exchange_effect *effect)
+{
+    const struct exchange_grant *grant = &effect->grant;
+    Bourse__V1__LeaseGrant body = BOURSE__V1__LEASE_GRANT__INIT;
+    body.lease = grant->lease;
+    body.job = view(&grant->job, sizeof grant->job);
+    body.owner = view(&grant->owner, sizeof grant->owner);
+    body.device = view(&grant->device, sizeof grant->device);
+    body.slots = grant->slots;
+    body.slots_per_subtask = grant->width;
+    body.price_micro = grant->price_micro;
+    body.term_ms =
+        grant->term_ns / NS_PER_MS; /* down: the agent stops before the broker stops paying */
+    body.manifest = view(&grant->manifest, sizeof grant->manifest);
+    body.limit_ms = grant->limit_ns / NS_PER_MS;
+    body.has_ask = true;
+    body.ask = view(&grant->ask, sizeof grant->ask);
+    return push(effect->account, MESSAGE_LEASE_GRANT, &body.base);
+}
+
+static struct outgoing *renewed(const struct exchange_effect *effect)
+{
+    Bourse__V1__LeaseRenew body = BOURSE__V1__LEASE_RENEW__INIT;
+    body.lease = effect->lease.lease;
+    body.term_ms = effect->lease.term_ns / NS_PER_MS;
+    return push(effect->account, MESSAGE_LEASE_RENEW, &body.base);
+}
+
+static struct outgoing *ended(const struct exchange_effect *effect)
+{
+    Bourse__V1__LeaseEnd body = BOURSE__V1__LEASE_END__INIT;
+    body.lease = effect->lease.lease;
+    body.reason = effect->lease.reason;
+    return push(effect->account, MESSAGE_LEASE_END, &body.base);
+}
+
+/* ---------------------------------------------------------------- work, in groups */
+
+static bool flush_work(struct release *release)
+{
+    if (release->run_count == 0) {
+        return true;
+    }
+    Bourse__V1__Work items[LIMIT_DISPATCH];
+    Bourse__V1__Work *pointers[LIMIT_DISPATCH];
+    for (size_t i = 0; i < release->run_count; i++) {
+        const struct exchange_work *work = &release->work[i]->work;
+        bourse__v1__work__init(&items[i]);
+        items[i].index = work->index;
+        items[i].attempt = work->attempt;
+        items[i].lane = work->lane;
+        pointers[i] = &items[i];
+    }
+    const struct exchange_effect *first = release->work[0];
+    struct outgoing *outgoing = NULL;
+    if (first->type == EFFECT_DISPATCH) {
+        Bourse__V1__Dispatch body = BOURSE__V1__DISPATCH__INIT;
+        body.lease = first->work.lease;
+        body.n_work = release->run_count;
+        body.work = pointers;
+        outgoing = push(first->account, MESSAGE_DISPATCH, &body.base);
+    } else {
+        Bourse__V1__Withdraw body = BOURSE__V1__WITHDRAW__INIT;
+        body.lease = first->work.lease;
+        body.n_work = release->run_count;
+        body.work = pointers;
+        outgoing = push(first->account, MESSAGE_WITHDRAW, &body.base);
+    }
+    release->run_count = 0;
+    return emit(release, outgoing);
+}
+
+static bool add_work(struct release *release, const struct exchange_effect *effect)
+{
+    if (release->run_count > 0) {
+        const struct exchange_effect *first = release->work[0];
+        bool fits = first->type == effect->type && first->account == effect->account &&
+                    first->work.lease == effect->work.lease && release->run_count < LIMIT_DISPATCH;
+        if (!fits && !flush_work(release)) {
+            return false;
+        }
+    }
+    release->work[release->run_count++] = effect;
+    return true;
+}
+
+/* ---------------------------------------------------------------- notes for other threads */
+
+void release_account(const struct exchange_effect *effect, struct directory_account *ret_account)
+{
+    *ret_account = (struct directory_account){.number = effect->account,
+                                              .key = effect->opened.key,
+                                              .roles = effect->opened.roles,
+                                              .frozen = effect->opened.frozen};
+    static_assert(sizeof ret_account->name == sizeof effect->opened.name, "one size of names");
+    memcpy(ret_account->name, effect->opened.name, sizeof ret_account->name);
+    /* The system's accounts have no key and no connection: zeros. */
+    (void)identity_transport_of(&effect->opened.key, &ret_account->transport);
+}
+
+static struct outgoing *opened(const struct exchange_effect *effect)
+{
+    struct outgoing *outgoing = outgoing_create(OUTGOING_ACCOUNT);
+    if (outgoing != NULL) {
+        outgoing->account = effect->account;
+        release_account(effect, &outgoing->opened);
+    }
+    return outgoing;
+}
+
+static struct outgoing *serves(const struct exchange_effect *effect)
+{
+    struct outgoing *outgoing = outgoing_create(OUTGOING_SERVE);
+    if (outgoing != NULL) {
+        outgoing->account = effect->account;
+        outgoing->lease = effect->grant.lease;
+        outgoing->job = effect->grant.job;
+        outgoing->manifest = effect->grant.manifest;
+        outgoing->owner = effect->grant.owner;
+    }
+    return outgoing;
+}
+
+static struct outgoing *serves_no_more(const struct exchange_effect *effect)
+{
+    struct outgoing *outgoing = outgoing_create(OUTGOING_UNSERVE);
+    if (outgoing != NULL) {
+        outgoing->account = effect->account;
+        outgoing->lease = effect->lease.lease;
+    }
+    return outgoing;
+}
+
+static bool release_one(struct release *release, const struct exchange_effect *effect)
+{
+    switch (effect->type) {
+    case EFFECT_ACCEPT:
+        return emit(release, accepted(effect));
+    case EFFECT_REJECT:
+        return emit(release, rejected(effect));
+    case EFFECT_ACCOUNT:
+        return emit(release, opened(effect));
+    case EFFECT_LEASE_GRANT:
+        /* The right to read goes first: the agent may ask as soon as it hears. */
+        return flush_work(release) && emit(release, serves(effect)) &&
+               emit(release, granted(effect));
+    case EFFECT_LEASE_RENEW:
+        return flush_work(release) && emit(release, renewed(effect));
+    case EFFECT_LEASE_END:
+        return flush_work(release) && emit(release, ended(effect)) &&
+               emit(release, serves_no_more(effect));
+    case EFFECT_DISPATCH:
+    case EFFECT_WITHDRAW:
+        return add_work(release, effect);
+    case EFFECT_LEDGER:
+    case EFFECT_JOB:
+        return true; /* the committer's, and the core's */
+    }
+    return true;
+}
+
+bool release_effects(const struct exchange_effects *effects, release_send *send, void *context)
+{
+    struct release release = {.send = send, .context = context};
+    for (size_t i = 0; i < effects->count; i++) {
+        if (!release_one(&release, &effects->items[i])) {
+            return false;
+        }
+    }
+    return flush_work(&release);
+}

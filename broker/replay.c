@@ -1,0 +1,64 @@
+#include "broker/replay.h"
+
+#include "broker/entry.h"
+#include "broker/translate.h"
+
+#include <inttypes.h>
+
+static bool replay_command(struct exchange *exchange, const struct entry_command *entry,
+                           uint64_t index, struct exchange_effects *effects,
+                           struct problem *ret_problem)
+{
+    struct id128 cluster = exchange_cluster(exchange);
+    struct translation translation = {0};
+    bool applied = false;
+    if (!translate_entry(entry, index, &cluster, &translation)) {
+        problem_set(ret_problem, "command %" PRIu64 " of the journal cannot be read back", index);
+    } else {
+        switch (exchange_step(exchange, &translation.command, effects)) {
+        case EXCHANGE_OK:
+            applied = true;
+            break;
+        case EXCHANGE_OUT_OF_ORDER:
+            problem_set(ret_problem,
+                        "command %" PRIu64 " of the journal does not follow the one before", index);
+            break;
+        case EXCHANGE_OUT_OF_MEMORY:
+            problem_set(ret_problem, "out of memory at command %" PRIu64 " of the journal", index);
+            break;
+        }
+    }
+    translation_fini(&translation);
+    return applied;
+}
+
+bool replay_entry(struct exchange *exchange, const void *bytes, size_t length,
+                  replay_on_effects *on_effects, void *context, struct problem *ret_problem)
+{
+    struct entry_head head;
+    if (!entry_read_head(bytes, length, &head)) {
+        problem_set(ret_problem, "an entry of the journal is not well formed");
+        return false;
+    }
+    struct exchange_effects effects = {0};
+    struct entry_command command;
+    size_t position = 0;
+    uint64_t index = head.first_command;
+    bool good = true;
+    while (good && entry_next(bytes, length, &position, &command)) {
+        good = replay_command(exchange, &command, index, &effects, ret_problem);
+        if (good && on_effects != NULL) {
+            good = on_effects(context, &effects);
+        }
+        exchange_effects_clear(&effects);
+        index++;
+    }
+    exchange_effects_fini(&effects);
+    if (good && index != head.first_command + head.count) {
+        problem_set(ret_problem,
+                    "entry %" PRIu64 " of the journal says %" PRIu32 " commands and has others",
+                    head.index, head.count);
+        good = false;
+    }
+    return good;
+}

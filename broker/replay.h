@@ -1,0 +1,26 @@
+/* broker/replay.h - journal entries back into an exchange: at start, for snapshots, and to verify.
+ *
+ * The same translation and the same exchange_step as on the live path, so the same state (P8). */
+#ifndef BOURSE_BROKER_REPLAY_H
+#define BOURSE_BROKER_REPLAY_H
+
+#include "base/problem.h"
+#include "exchange/exchange.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Told of the effects of each command after it was applied; false ends the replay. */
+typedef bool replay_on_effects(void *context, const struct exchange_effects *effects);
+
+/* Applies all commands of one entry. `on_effects` may be NULL. False with a problem that names entry and
+ * command; the exchange is then of no use. */
+bool replay_entry(struct exchange *exchange, const void *bytes, size_t length,
+                  replay_on_effects *on_effects, void *context, struct problem *ret_problem);
+
+/* Rebuilds everything of the market in `folder` from entry 1 with a fresh exchange and compares: hashes of
+ * entries, state hash of each snapshot met on the way, balances, ledger records, tree head. Read only;
+ * a broker may be running. Prints one line. False with the first difference. */
+bool replay_verify(const char *folder, bool json, struct problem *ret_problem);
+
+#endif

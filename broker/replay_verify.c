@@ -1,0 +1,255 @@
+#include "broker/replay.h"
+
+#include "base/sha256.h"
+#include "base/text.h"
+#include "broker/entry.h"
+#include "broker/snapshot_file.h"
+#include "broker/store.h"
+#include "ledger/checkpoint.h"
+#include "ledger/merkle.h"
+#include "ledger/record.h"
+#include "runtime/market.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+struct verification {
+    sqlite3 *database;
+    struct exchange *exchange;
+    struct merkle tree;
+    uint64_t records;
+    uint64_t entry; /* last one applied */
+    struct hash32 chain;
+    struct genesis genesis;
+    struct snapshot_mark snapshot; /* to compare with on the way; entry 0: none */
+    uint32_t accounts;
+};
+
+static bool differs(struct problem *ret_problem, const char *what, uint64_t where)
+{
+    problem_set(ret_problem, "%s differs from its replay (%" PRIu64 ")", what, where);
+    return false;
+}
+
+static bool unreadable(struct verification *verification, struct problem *ret_problem)
+{
+    problem_set(ret_problem, "the ledger cannot be read: %s",
+                sqlite3_errmsg(verification->database));
+    return false;
+}
+
+/* ---------------------------------------------------------------- the journal */
+
+static bool count_records(void *context, const struct exchange_effects *effects)
+{
+    struct verification *verification = context;
+    for (size_t i = 0; i < effects->count; i++) {
+        if (effects->items[i].type != EFFECT_LEDGER) {
+            continue;
+        }
+        const struct ledger_record *record = &effects->items[i].ledger;
+        verification->records++;
+        if (record_is_logged(record)) {
+            uint8_t bytes[RECORD_LEAF_MAX];
+            struct hash32 leaf = merkle_leaf_hash(bytes, record_leaf(record, bytes));
+            merkle_append(&verification->tree, &leaf, NULL, NULL);
+        }
+    }
+    return true;
+}
+
+static bool take_genesis(struct verification *verification, const void *bytes, size_t length)
+{
+    struct entry_command command;
+    size_t position = 0;
+    return entry_next(bytes, length, &position, &command) && command.kind == ENTRY_GENESIS &&
+           genesis_read(command.payload, command.payload_length, &verification->genesis);
+}
+
+static bool verify_entry(struct verification *verification, sqlite3_stmt *row,
+                         struct problem *ret_problem)
+{
+    const void *bytes = sqlite3_column_blob(row, 1);
+    size_t length = (size_t)sqlite3_column_bytes(row, 1);
+    const void *stored_chain = sqlite3_column_blob(row, 2);
+    struct entry_head head;
+    if (!entry_read_head(bytes, length, &head) || head.index != verification->entry + 1 ||
+        !hash32_equal(&head.previous, &verification->chain)) {
+        return differs(ret_problem, "the chain of the journal at entry", verification->entry + 1);
+    }
+    verification->chain = sha256_of(bytes, length);
+    if (sqlite3_column_bytes(row, 2) != 32 ||
+        memcmp(stored_chain, verification->chain.bytes, 32) != 0) {
+        return differs(ret_problem, "the chain hash of entry", head.index);
+    }
+    if (head.index == 1 && !take_genesis(verification, bytes, length)) {
+        problem_set(ret_problem, "the journal does not begin with a genesis");
+        return false;
+    }
+    if (!replay_entry(verification->exchange, bytes, length, count_records, verification,
+                      ret_problem)) {
+        return false;
+    }
+    verification->entry = head.index;
+    if (verification->snapshot.entry == head.index) {
+        struct hash32 state = exchange_state_hash(verification->exchange);
+        if (!hash32_equal(&state, &verification->snapshot.state)) {
+            return differs(ret_problem, "the state hash of the snapshot at entry", head.index);
+        }
+    }
+    return true;
+}
+
+static bool verify_journal(struct verification *verification, struct problem *ret_problem)
+{
+    sqlite3_stmt *rows = NULL;
+    if (sqlite3_prepare_v2(verification->database,
+                           "SELECT idx, bytes, chain FROM journal ORDER BY idx", -1, &rows,
+                           NULL) != SQLITE_OK) {
+        return unreadable(verification, ret_problem);
+    }
+    int step = SQLITE_DONE;
+    bool good = true;
+    while (good && (step = sqlite3_step(rows)) == SQLITE_ROW) {
+        good = verify_entry(verification, rows, ret_problem);
+    }
+    good = good && (step == SQLITE_DONE || unreadable(verification, ret_problem));
+    (void)sqlite3_finalize(rows); /* repeats the error of the step */
+    return good;
+}
+
+/* ---------------------------------------------------------------- what was derived from it */
+
+static bool verify_state(struct verification *verification, struct problem *ret_problem)
+{
+    struct hash32 kept = exchange_state_hash(verification->exchange);
+    struct hash32 walked = exchange_state_hash_walk(verification->exchange);
+    return hash32_equal(&kept, &walked) ||
+           differs(ret_problem, "the state hash kept while replaying",
+                   exchange_index(verification->exchange));
+}
+
+static bool verify_balances(struct verification *verification, struct problem *ret_problem)
+{
+    sqlite3_stmt *rows = NULL;
+    if (sqlite3_prepare_v2(verification->database,
+                           "SELECT account, available, held FROM balances ORDER BY account", -1,
+                           &rows, NULL) != SQLITE_OK) {
+        return unreadable(verification, ret_problem);
+    }
+    bool good = true;
+    int64_t nonzero = 0; /* rows with money, less accounts with money */
+    int step = SQLITE_DONE;
+    while (good && (step = sqlite3_step(rows)) == SQLITE_ROW) {
+        struct exchange_account_row row;
+        uint32_t number = (uint32_t)sqlite3_column_int64(rows, 0);
+        good = exchange_account(verification->exchange, number, &row) &&
+               row.available_micro == sqlite3_column_int64(rows, 1) &&
+               row.held_micro == sqlite3_column_int64(rows, 2);
+        good = good || differs(ret_problem, "the balance of account", number);
+        nonzero += row.available_micro != 0 || row.held_micro != 0 ? 1 : 0;
+    }
+    good = good && (step == SQLITE_DONE || unreadable(verification, ret_problem));
+    (void)sqlite3_finalize(rows);
+    verification->accounts = exchange_account_count(verification->exchange);
+    for (uint32_t number = 0; good && number < verification->accounts; number++) {
+        struct exchange_account_row row; /* an account that never had money may have no row */
+        bool has_money = exchange_account(verification->exchange, number, &row) &&
+                         (row.available_micro != 0 || row.held_micro != 0);
+        nonzero -= has_money ? 1 : 0;
+    }
+    return good &&
+           (nonzero == 0 || differs(ret_problem, "the number of balances", verification->accounts));
+}
+
+static bool verify_tree(struct verification *verification, struct problem *ret_problem)
+{
+    sqlite3_stmt *rows = NULL;
+    if (sqlite3_prepare_v2(verification->database, "SELECT note FROM checkpoint", -1, &rows,
+                           NULL) != SQLITE_OK) {
+        return unreadable(verification, ret_problem);
+    }
+    bool good = false;
+    struct checkpoint checkpoint;
+    if (sqlite3_step(rows) != SQLITE_ROW) {
+        problem_set(ret_problem, "the ledger has no signed checkpoint");
+    } else if (!checkpoint_read(sqlite3_column_blob(rows, 0), (size_t)sqlite3_column_bytes(rows, 0),
+                                &verification->genesis.log_key, &checkpoint)) {
+        problem_set(ret_problem, "the checkpoint is not signed by the log's key");
+    } else {
+        struct hash32 root = merkle_root(&verification->tree);
+        good =
+            (checkpoint.size == verification->tree.size && hash32_equal(&checkpoint.root, &root)) ||
+            differs(ret_problem, "the signed tree head of size", checkpoint.size);
+    }
+    (void)sqlite3_finalize(rows);
+    return good;
+}
+
+static bool verify_all(struct verification *verification, const char *folder,
+                       struct problem *ret_problem)
+{
+    char path[PATH_MAX];
+    struct exchange_limits limits = exchange_limits_default();
+    struct exchange *snapshot = NULL;
+    if (!store_path(folder, MARKET_SNAPSHOTS, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    if (snapshot_newest(path, &limits, UINT64_MAX, &snapshot, &verification->snapshot)) {
+        exchange_destroy(&snapshot); /* only what it says of itself is wanted */
+    }
+    verification->exchange = exchange_create(&limits);
+    if (verification->exchange == NULL) {
+        problem_set(ret_problem, "out of memory");
+        return false;
+    }
+    /* One read transaction: journal and ledger of the same moment, whatever a running broker does. */
+    if (sqlite3_exec(verification->database, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
+        return unreadable(verification, ret_problem);
+    }
+    return verify_journal(verification, ret_problem) && verify_state(verification, ret_problem) &&
+           verify_balances(verification, ret_problem) && verify_tree(verification, ret_problem);
+}
+
+static void print(struct verification *verification, bool json)
+{
+    char hash[65];
+    struct hash32 state = exchange_state_hash(verification->exchange);
+    text_hex(state.bytes, sizeof state.bytes, hash);
+    if (json) {
+        (void)printf("{\"version\":1,\"replay\":\"ok\",\"index\":%" PRIu64 ",\"entries\":%" PRIu64
+                     ",\"state\":\"%s\",\"records\":%" PRIu64 ",\"tree_size\":%" PRIu64
+                     ",\"accounts\":%u}\n",
+                     exchange_index(verification->exchange), verification->entry, hash,
+                     verification->records, verification->tree.size, verification->accounts);
+    } else {
+        (void)printf("replay ok: %" PRIu64 " commands in %" PRIu64 " entries, state %s, %" PRIu64
+                     " records, tree of %" PRIu64 ", %u balances ok\n",
+                     exchange_index(verification->exchange), verification->entry, hash,
+                     verification->records, verification->tree.size, verification->accounts);
+    }
+}
+
+bool replay_verify(const char *folder, bool json, struct problem *ret_problem)
+{
+    struct verification verification = {0};
+    char path[PATH_MAX];
+    if (!store_path(folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    bool good = false;
+    if (sqlite3_open_v2(path, &verification.database, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
+        problem_set(ret_problem, "%s cannot be opened: is this the folder of a market?", path);
+    } else {
+        good = verify_all(&verification, folder, ret_problem);
+    }
+    if (good) {
+        print(&verification, json);
+    }
+    (void)sqlite3_close(verification.database); /* read only */
+    exchange_destroy(&verification.exchange);
+    return good;
+}

@@ -1,0 +1,466 @@
+#include "broker/replies.h"
+
+#include "base/checked.h"
+#include "formats/units.h"
+#include "protocol/codec.h"
+#include "protocol/limits.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REPLIES_LEASES_MAX = 256, REPLIES_PROVIDER_SIZE = EXCHANGE_NAME_SIZE };
+
+/* ---------------------------------------------------------------- small parts */
+
+static ProtobufCBinaryData view(const void *bytes, size_t length)
+{
+    /* protobuf-c does not write through it when it packs. */
+    union {
+        const void *from;
+        uint8_t *to;
+    } borrowed = {.from = bytes};
+    return (ProtobufCBinaryData){.data = borrowed.to, .len = length};
+}
+
+static struct outgoing *reply(const struct request *request, enum message_type type,
+                              const ProtobufCMessage *body)
+{
+    struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, type, body);
+    if (outgoing != NULL) {
+        outgoing->session = request->session;
+        outgoing->id = request->envelope.id;
+    }
+    return outgoing;
+}
+
+static struct outgoing *refuse(const struct request *request, enum reject_code code,
+                               const char *field)
+{
+    return outgoing_reject(request->session, &request->envelope.id, code, field, 0, 0);
+}
+
+static uint32_t row_limit(bool has_limit, uint32_t limit)
+{
+    return has_limit && limit > 0 && limit < LIMIT_ROWS ? limit : LIMIT_ROWS;
+}
+
+/* The job, if it is the asker's. */
+static bool own_job(const struct exchange *exchange, const struct request *request,
+                    ProtobufCBinaryData id, struct exchange_job_row *ret_row)
+{
+    struct id128 job = codec_id(id);
+    return exchange_job(exchange, &job, ret_row) && ret_row->owner == request->account;
+}
+
+/* ---------------------------------------------------------------- jobs */
+
+struct job_reply { /* one row with what it points to */
+    struct exchange_job_row row;
+    Bourse__V1__JobRow wire;
+    size_t lease_count;
+    struct exchange_lease_row leases[REPLIES_LEASES_MAX];
+    char providers[REPLIES_LEASES_MAX][REPLIES_PROVIDER_SIZE];
+    Bourse__V1__LeaseRow lease_wires[REPLIES_LEASES_MAX];
+    Bourse__V1__LeaseRow *lease_pointers[REPLIES_LEASES_MAX];
+};
+
+static void job_to_wire(const struct exchange_job_row *row, uint64_t index,
+                        Bourse__V1__JobRow *ret_wire)
+{
+    bourse__v1__job_row__init(ret_wire);
+    ret_wire->job = view(&row->job, sizeof row->job);
+    ret_wire->name = (char *)(uintptr_t)row->name; /* packed, never written */
+    ret_wire->state = row->state;
+    ret_wire->subtasks = row->subtasks;
+    ret_wire->waiting = row->waiting;
+    ret_wire->running = row->running;
+    ret_wire->accepted = row->accepted;
+    ret_wire->failed = row->failed;
+    ret_wire->cancelled = row->cancelled;
+    ret_wire->budget_micro = row->budget_micro;
+    ret_wire->charged_micro = row->charged_micro;
+    ret_wire->reserved_micro = row->reserved_micro;
+    ret_wire->submitted_ms = row->submitted_ns / NS_PER_MS;
+    ret_wire->has_ended_ms = row->ended_ns != 0;
+    ret_wire->ended_ms = row->ended_ns / NS_PER_MS;
+    ret_wire->reason = row->reason;
+    ret_wire->manifest = view(&row->manifest, sizeof row->manifest);
+    ret_wire->index = index;
+}
+
+static void add_leases(const struct exchange *exchange, struct job_reply *job)
+{
+    static const char *const states[] = {"active", "suspect", "ending", "ended"};
+    job->lease_count = exchange_leases(exchange, &job->row.job, job->leases, REPLIES_LEASES_MAX);
+    for (size_t i = 0; i < job->lease_count; i++) {
+        const struct exchange_lease_row *row = &job->leases[i];
+        struct exchange_account_row provider;
+        bool known = exchange_account(exchange, row->provider, &provider);
+        (void)snprintf(job->providers[i], sizeof job->providers[i], "%s",
+                       known ? provider.name : "");
+        Bourse__V1__LeaseRow *wire = &job->lease_wires[i];
+        bourse__v1__lease_row__init(wire);
+        wire->lease = row->lease;
+        wire->provider = job->providers[i];
+        wire->device = job->leases[i].device;
+        wire->slots = row->slots;
+        wire->price_micro = row->price_micro;
+        wire->accepted = row->accepted;
+        wire->paid_ns = row->paid_ns;
+        wire->charged_micro = row->charged_micro;
+        wire->state =
+            (char *)(uintptr_t)(row->state < sizeof states / sizeof states[0] ? states[row->state]
+                                                                              : "?");
+        job->lease_pointers[i] = wire;
+    }
+    job->wire.n_leases = job->lease_count;
+    job->wire.leases = job->lease_pointers;
+}
+
+static struct outgoing *one_job(const struct exchange *exchange, const struct request *request,
+                                const Bourse__V1__JobsRequest *body)
+{
+    struct job_reply *job = calloc(1, sizeof *job);
+    if (job == NULL) {
+        return NULL;
+    }
+    struct outgoing *outgoing = NULL;
+    if (own_job(exchange, request, body->job, &job->row)) {
+        job_to_wire(&job->row, exchange_index(exchange), &job->wire);
+        add_leases(exchange, job);
+        Bourse__V1__JobRow *rows[] = {&job->wire};
+        Bourse__V1__JobsReply answer = BOURSE__V1__JOBS_REPLY__INIT;
+        answer.index = exchange_index(exchange);
+        answer.n_jobs = 1;
+        answer.jobs = rows;
+        outgoing = reply(request, MESSAGE_JOBS_REPLY, &answer.base);
+    } else {
+        outgoing = refuse(request, REJECT_NOT_FOUND, "job");
+    }
+    free(job);
+    return outgoing;
+}
+
+static struct outgoing *jobs(const struct exchange *exchange, const struct request *request)
+{
+    const Bourse__V1__JobsRequest *body = (const void *)request->translation.body;
+    if (body->has_job) {
+        return one_job(exchange, request, body);
+    }
+    uint32_t limit = row_limit(body->has_limit, body->limit);
+    struct exchange_job_row *rows = calloc(limit, sizeof *rows);
+    Bourse__V1__JobRow *wires = calloc(limit, sizeof *wires);
+    Bourse__V1__JobRow **pointers = calloc(limit, sizeof(Bourse__V1__JobRow *));
+    struct outgoing *outgoing = NULL;
+    if (rows != NULL && wires != NULL && pointers != NULL) {
+        size_t count = exchange_jobs(exchange, request->account, rows, limit);
+        for (size_t i = 0; i < count; i++) {
+            job_to_wire(&rows[i], exchange_index(exchange), &wires[i]);
+            pointers[i] = &wires[i];
+        }
+        Bourse__V1__JobsReply answer = BOURSE__V1__JOBS_REPLY__INIT;
+        answer.index = exchange_index(exchange);
+        answer.n_jobs = count;
+        answer.jobs = pointers;
+        outgoing = reply(request, MESSAGE_JOBS_REPLY, &answer.base);
+    }
+    free(rows);
+    free(wires);
+    free(pointers);
+    return outgoing;
+}
+
+struct outgoing *replies_job_event(const struct exchange *exchange, const struct id128 *job)
+{
+    struct exchange_job_row row;
+    if (!exchange_job(exchange, job, &row)) {
+        return NULL;
+    }
+    Bourse__V1__JobRow wire;
+    job_to_wire(&row, exchange_index(exchange), &wire);
+    Bourse__V1__JobEvent event = BOURSE__V1__JOB_EVENT__INIT;
+    event.job = &wire;
+    return outgoing_message(OUTGOING_EVENT, MESSAGE_JOB_EVENT, &event.base);
+}
+
+/* ---------------------------------------------------------------- quote and explain */
+
+struct explanation { /* the wire form with what it points to */
+    struct exchange_explanation row;
+    char text[LIMIT_TEXT_BYTES];
+    Bourse__V1__Explanation wire;
+    Bourse__V1__ExplainPredicate predicates[REQUIREMENT_NODES_MAX];
+    Bourse__V1__ExplainPredicate *pointers[REQUIREMENT_NODES_MAX];
+};
+
+/* One line: how far it gets, and the smallest change that would fill. */
+static void explain_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char price[UNITS_TEXT_SIZE] = "";
+    if (row->fills_at_micro >= 0) {
+        units_money_text(row->fills_at_micro, price);
+    }
+    uint32_t worst = 0;
+    for (uint32_t i = 1; i < row->predicate_count; i++) {
+        worst = row->predicates[i].failing > row->predicates[worst].failing ? i : worst;
+    }
+    if (row->devices == 0) {
+        (void)snprintf(ret_text, capacity, "no device is offered by anyone yet; start a provider");
+    } else if (row->fitting == 0 && row->predicate_count > 0 && row->predicates[worst].has_best) {
+        (void)snprintf(ret_text, capacity,
+                       "0 of %u devices fit; %u fail on %s (best %lld); ask for less", row->devices,
+                       row->predicates[worst].failing, row->predicates[worst].text,
+                       (long long)row->predicates[worst].best);
+    } else if (row->fitting == 0 && row->predicate_count > 0) {
+        (void)snprintf(ret_text, capacity, "0 of %u devices fit; %u fail on %s; change the needs",
+                       row->devices, row->predicates[worst].failing, row->predicates[worst].text);
+    } else if (row->asking == 0) {
+        (void)snprintf(ret_text, capacity,
+                       "%u of %u devices fit, none is offered now; wait for a provider to ask",
+                       row->fitting, row->devices);
+    } else if (row->affordable == 0 && row->fills_at_micro >= 0) {
+        (void)snprintf(ret_text, capacity,
+                       "%u of %u devices fit, all ask more; it fills now at %s per slot-hour",
+                       row->fitting, row->devices, price);
+    } else if (row->free == 0) {
+        (void)snprintf(ret_text, capacity,
+                       "%u of %u devices fit, all are busy; it starts when one is free%s%s",
+                       row->fitting, row->devices, price[0] == '\0' ? "" : ", or now at ", price);
+    } else {
+        (void)snprintf(ret_text, capacity, "%u of %u devices fit, %u are free at this price",
+                       row->fitting, row->devices, row->free);
+    }
+}
+
+static void explanation_to_wire(struct explanation *explanation)
+{
+    const struct exchange_explanation *row = &explanation->row;
+    assert(row->predicate_count <= REQUIREMENT_NODES_MAX);
+    explain_text(row, explanation->text, sizeof explanation->text);
+    Bourse__V1__Explanation *wire = &explanation->wire;
+    bourse__v1__explanation__init(wire);
+    wire->devices = row->devices;
+    wire->fitting = row->fitting;
+    wire->asking = row->asking;
+    wire->affordable = row->affordable;
+    wire->free = row->free;
+    wire->text = explanation->text;
+    wire->has_fills_at_micro = row->fills_at_micro >= 0;
+    wire->fills_at_micro = row->fills_at_micro;
+    for (uint32_t i = 0; i < row->predicate_count; i++) {
+        Bourse__V1__ExplainPredicate *predicate = &explanation->predicates[i];
+        bourse__v1__explain_predicate__init(predicate);
+        predicate->text = explanation->row.predicates[i].text;
+        predicate->failing = row->predicates[i].failing;
+        predicate->has_best = row->predicates[i].has_best;
+        predicate->best = row->predicates[i].best;
+        explanation->pointers[i] = predicate;
+    }
+    wire->n_predicates = row->predicate_count;
+    wire->predicates = explanation->pointers;
+}
+
+static void quote_to_wire(const struct exchange_quote *quote, Bourse__V1__QuoteLevel *levels,
+                          Bourse__V1__QuoteLevel **pointers, Bourse__V1__QuoteReply *ret_wire)
+{
+    assert(quote->level_count <= EXCHANGE_QUOTE_LEVELS);
+    bourse__v1__quote_reply__init(ret_wire);
+    ret_wire->slots_now = quote->slots_now;
+    ret_wire->price_low_micro = quote->price_low_micro;
+    ret_wire->price_high_micro = quote->price_high_micro;
+    ret_wire->expected_micro = quote->expected_micro;
+    ret_wire->minimum_micro = quote->minimum_micro;
+    ret_wire->suggested_micro = quote->suggested_micro;
+    ret_wire->makespan_ms = quote->makespan_ns / NS_PER_MS + (quote->makespan_ns % NS_PER_MS != 0);
+    for (uint32_t i = 0; i < quote->level_count; i++) {
+        bourse__v1__quote_level__init(&levels[i]);
+        levels[i].price_micro = quote->levels[i].price_micro;
+        levels[i].slots = quote->levels[i].slots;
+        levels[i].providers = quote->levels[i].providers;
+        pointers[i] = &levels[i];
+    }
+    ret_wire->n_levels = quote->level_count;
+    ret_wire->levels = pointers;
+}
+
+static bool need_from_wire(const Bourse__V1__QuoteRequest *body, uint32_t account,
+                           struct requirement *needs, struct exchange_need *ret_need)
+{
+    *ret_need = (struct exchange_need){.needs = needs,
+                                       .account = account,
+                                       .subtasks = body->subtasks,
+                                       .slots = body->slots,
+                                       .at_most = body->at_most,
+                                       .cap_micro = body->has_cap_micro ? body->cap_micro : -1};
+    return codec_requirement_from_wire(body->needs, needs) &&
+           checked_mul(body->limit_ms, NS_PER_MS, &ret_need->limit_ns) &&
+           checked_mul(body->term_ms, NS_PER_MS, &ret_need->term_ns) &&
+           checked_mul(body->expect_ms, NS_PER_MS, &ret_need->expect_ns);
+}
+
+static struct outgoing *quote(const struct exchange *exchange, const struct request *request)
+{
+    const Bourse__V1__QuoteRequest *body = (const void *)request->translation.body;
+    struct requirement needs;
+    struct exchange_need need;
+    if (!need_from_wire(body, request->account, &needs, &need)) {
+        return refuse(request, REJECT_REQUIREMENT, "needs");
+    }
+    struct explanation *explanation = calloc(1, sizeof *explanation);
+    if (explanation == NULL) {
+        return NULL;
+    }
+    struct exchange_quote row;
+    exchange_quote(exchange, &need, &row);
+    exchange_explain(exchange, &need, &explanation->row);
+    explanation_to_wire(explanation);
+    Bourse__V1__QuoteLevel levels[EXCHANGE_QUOTE_LEVELS];
+    Bourse__V1__QuoteLevel *pointers[EXCHANGE_QUOTE_LEVELS];
+    Bourse__V1__QuoteReply answer;
+    quote_to_wire(&row, levels, pointers, &answer);
+    answer.index = exchange_index(exchange);
+    answer.explanation = &explanation->wire;
+    struct outgoing *outgoing = reply(request, MESSAGE_QUOTE_REPLY, &answer.base);
+    free(explanation);
+    return outgoing;
+}
+
+static const char *job_state_text(uint32_t state)
+{
+    switch ((enum job_state)state) {
+    case JOB_OPEN:
+        return "open";
+    case JOB_DONE:
+        return "done";
+    case JOB_FAILED:
+        return "failed";
+    case JOB_CANCELLED:
+        return "cancelled";
+    }
+    return "unknown";
+}
+
+static struct outgoing *explain(const struct exchange *exchange, const struct request *request)
+{
+    const Bourse__V1__ExplainRequest *body = (const void *)request->translation.body;
+    struct exchange_job_row row;
+    if (!own_job(exchange, request, body->job, &row)) {
+        return refuse(request, REJECT_NOT_FOUND, "job");
+    }
+    struct explanation *explanation = calloc(1, sizeof *explanation);
+    if (explanation == NULL) {
+        return NULL;
+    }
+    bool explained = exchange_explain_job(exchange, &row.job, &explanation->row);
+    assert(explained); /* the job was there a line ago */
+    explanation_to_wire(explanation);
+    Bourse__V1__ExplainReply answer = BOURSE__V1__EXPLAIN_REPLY__INIT;
+    answer.explanation = &explanation->wire;
+    answer.index = exchange_index(exchange);
+    answer.state = (char *)(uintptr_t)job_state_text(row.state); /* packed, never written */
+    struct outgoing *outgoing = reply(request, MESSAGE_EXPLAIN_REPLY, &answer.base);
+    free(explanation);
+    return outgoing;
+}
+
+/* ---------------------------------------------------------------- money */
+
+static struct outgoing *balance(const struct exchange *exchange, const struct request *request)
+{
+    struct exchange_account_row row;
+    if (!exchange_account(exchange, request->account, &row)) {
+        return refuse(request, REJECT_NOT_FOUND, "account");
+    }
+    Bourse__V1__BalanceReply answer = BOURSE__V1__BALANCE_REPLY__INIT;
+    answer.account = view(&row.key, sizeof row.key);
+    answer.name = row.name;
+    answer.available_micro = row.available_micro;
+    answer.held_micro = row.held_micro;
+    answer.index = exchange_index(exchange);
+    return reply(request, MESSAGE_BALANCE_REPLY, &answer.base);
+}
+
+static struct outgoing *accounts(const struct exchange *exchange, const struct request *request)
+{
+    const Bourse__V1__AccountsRequest *body = (const void *)request->translation.body;
+    uint32_t limit = row_limit(body->has_limit, body->limit);
+    uint32_t from = body->has_from ? body->from : 0;
+    struct exchange_account_row *rows = calloc(limit, sizeof *rows);
+    Bourse__V1__AccountRow *wires = calloc(limit, sizeof *wires);
+    Bourse__V1__AccountRow **pointers = calloc(limit, sizeof(Bourse__V1__AccountRow *));
+    struct outgoing *outgoing = NULL;
+    if (rows != NULL && wires != NULL && pointers != NULL) {
+        uint32_t count = 0;
+        uint32_t total = exchange_account_count(exchange);
+        for (uint32_t number = from; number < total && count < limit; number++) {
+            struct exchange_account_row *row = &rows[count];
+            if (!exchange_account(exchange, number, row)) {
+                continue;
+            }
+            Bourse__V1__AccountRow *wire = &wires[count];
+            bourse__v1__account_row__init(wire);
+            wire->number = row->number;
+            wire->account = view(&row->key, sizeof row->key);
+            wire->name = row->name;
+            wire->roles = row->roles;
+            wire->available_micro = row->available_micro;
+            wire->held_micro = row->held_micro;
+            wire->frozen = row->frozen;
+            pointers[count++] = wire;
+        }
+        Bourse__V1__AccountsReply answer = BOURSE__V1__ACCOUNTS_REPLY__INIT;
+        answer.n_rows = count;
+        answer.rows = pointers;
+        answer.index = exchange_index(exchange);
+        answer.has_halted = true;
+        answer.halted = exchange_halted(exchange);
+        outgoing = reply(request, MESSAGE_ACCOUNTS_REPLY, &answer.base);
+    }
+    free(rows);
+    free(wires);
+    free(pointers);
+    return outgoing;
+}
+
+/* ---------------------------------------------------------------- doors */
+
+struct outgoing *replies_to_read(const struct exchange *exchange, const struct request *request)
+{
+    switch ((int)request->envelope.type) {
+    case MESSAGE_JOBS_REQUEST:
+        return jobs(exchange, request);
+    case MESSAGE_QUOTE_REQUEST:
+        return quote(exchange, request);
+    case MESSAGE_EXPLAIN_REQUEST:
+        return explain(exchange, request);
+    case MESSAGE_BALANCE_REQUEST:
+        return balance(exchange, request);
+    case MESSAGE_ACCOUNTS_REQUEST:
+        return accounts(exchange, request);
+    default:
+        return refuse(request, REJECT_TYPE,
+                      "type"); /* of the schema, but not for the control port */
+    }
+}
+
+bool replies_are_the_readers(enum message_type type)
+{
+    return type == MESSAGE_STATEMENT_REQUEST || type == MESSAGE_OUTCOMES_REQUEST ||
+           type == MESSAGE_RECEIPT_REQUEST || type == MESSAGE_CHECKPOINT_REQUEST;
+}
+
+struct outgoing *replies_refuse_read(const struct exchange *exchange, const struct request *request)
+{
+    ProtobufCBinaryData job;
+    if (request->envelope.type == MESSAGE_OUTCOMES_REQUEST) {
+        job = ((const Bourse__V1__OutcomesRequest *)(const void *)request->translation.body)->job;
+    } else if (request->envelope.type == MESSAGE_RECEIPT_REQUEST) {
+        job = ((const Bourse__V1__ReceiptRequest *)(const void *)request->translation.body)->job;
+    } else {
+        return NULL; /* own statement, or what is public */
+    }
+    struct exchange_job_row row;
+    return own_job(exchange, request, job, &row) ? NULL : refuse(request, REJECT_NOT_FOUND, "job");
+}

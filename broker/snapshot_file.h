@@ -1,0 +1,42 @@
+/* broker/snapshot_file.h - the exchange's state in a file, so that a start need not replay everything.
+ *
+ *   0  4 magic "BSS1"         4  4 zeros             8  8 command index       16  8 entry index
+ *  24 32 chain hash of that entry                   56 32 state hash
+ *  88  8 length of the state  96  n state            96+n 32 SHA-256 of all before
+ *
+ * Named state-<command index, 20 digits>.snapshot; a snapshot is a cache: a bad one is passed over, and
+ * the journal alone is enough. */
+#ifndef BOURSE_BROKER_SNAPSHOT_FILE_H
+#define BOURSE_BROKER_SNAPSHOT_FILE_H
+
+#include "base/id.h"
+#include "base/problem.h"
+#include "exchange/exchange.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SNAPSHOT_KEPT = 2 };
+
+struct snapshot_mark {   /* a moment between two entries */
+    uint64_t command;    /* last one applied */
+    uint64_t entry;      /* last one applied */
+    struct hash32 chain; /* of that entry */
+    struct hash32 state;
+};
+
+/* Writes the state of `exchange` as it stands at `mark`, and removes all but the newest SNAPSHOT_KEPT. */
+bool snapshot_write(const char *folder, const struct exchange *exchange,
+                    const struct snapshot_mark *mark, struct problem *ret_problem);
+
+/* The newest snapshot that is whole, has the state hash it says, and is not after `last_entry`. False: there
+ * is none, which is not a failure. The caller owns *ret_exchange. */
+bool snapshot_newest(const char *folder, const struct exchange_limits *limits, uint64_t last_entry,
+                     struct exchange **ret_exchange, struct snapshot_mark *ret_mark);
+
+/* One file's bytes; NULL when they are not a snapshot. Exposed for tests. */
+struct exchange *snapshot_decode(const struct exchange_limits *limits, const uint8_t *bytes,
+                                 size_t length, struct snapshot_mark *ret_mark);
+
+#endif

@@ -1,0 +1,472 @@
+#include "broker/translate.h"
+
+#include "base/checked.h"
+#include "base/cursor.h"
+#include "base/sha256.h"
+#include "protocol/genesis.h"
+#include "protocol/message.h"
+#include "protocol/results.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+void translation_fini(struct translation *translation)
+{
+    arena_fini(&translation->arena);
+    codec_free(&translation->body);
+}
+
+struct hash32 translate_body_hash(const struct envelope *envelope)
+{
+    uint8_t type[2];
+    struct writer out = writer_over(type, sizeof type);
+    writer_u16(&out, envelope->type);
+    struct sha256 hash;
+    sha256_start(&hash);
+    sha256_add(&hash, type, sizeof type);
+    sha256_add(&hash, envelope->body, envelope->body_length);
+    return sha256_end(&hash);
+}
+
+void translate_presence(uint32_t account, uint8_t ret_payload[TRANSLATE_PRESENCE_BYTES])
+{
+    struct writer out = writer_over(ret_payload, TRANSLATE_PRESENCE_BYTES);
+    writer_u32(&out, account);
+}
+
+/* ---------------------------------------------------------------- small parts */
+
+static enum reject_code refuse(struct codec_error *error, enum reject_code code, const char *field,
+                               int64_t value, int64_t limit)
+{
+    *error = (struct codec_error){.value = value, .limit = limit};
+    (void)snprintf(error->field, sizeof error->field, "%s", field); /* our own names: they fit */
+    return code;
+}
+
+/* Names of the exchange are shorter than the wire's: cut between characters, never inside one. */
+static void copy_name(char ret_name[EXCHANGE_NAME_SIZE], const char *wire)
+{
+    size_t length = wire == NULL ? 0 : strlen(wire);
+    if (length >= EXCHANGE_NAME_SIZE) {
+        length = EXCHANGE_NAME_SIZE - 1;
+        while (length > 0 && ((unsigned char)wire[length] & 0xc0) == 0x80) {
+            length--;
+        }
+    }
+    memset(ret_name, 0, EXCHANGE_NAME_SIZE); /* the state hash covers the whole field */
+    if (length > 0) {
+        memcpy(ret_name, wire, length);
+    }
+}
+
+static bool ms_to_ns(int64_t ms, int64_t *ret_ns)
+{
+    return ms >= 0 && checked_mul(ms, NS_PER_MS, ret_ns);
+}
+
+static enum reject_code bad_time(struct codec_error *error, const char *field, int64_t ms)
+{
+    return refuse(error, REJECT_MALFORMED, field, ms, INT64_MAX / NS_PER_MS);
+}
+
+/* ---------------------------------------------------------------- accounts and operator */
+
+static enum reject_code from_join(const Bourse__V1__Join *wire, struct exchange_command *command)
+{
+    command->type = EXCHANGE_JOIN;
+    command->join.account = codec_key(wire->account);
+    /* The log keeps the token inside the envelope, but by then it is spent. */
+    command->join.token_hash = sha256_of(wire->token.data, wire->token.len);
+    copy_name(command->join.name, wire->name);
+    return REJECT_NONE;
+}
+
+static enum reject_code from_mint(const Bourse__V1__Mint *wire, struct exchange_command *command)
+{
+    command->type = EXCHANGE_MINT;
+    command->mint.account = codec_key(wire->account);
+    command->mint.amount_micro = wire->amount_micro;
+    return REJECT_NONE;
+}
+
+static enum reject_code from_invite(const Bourse__V1__InviteCreate *wire,
+                                    struct exchange_command *command, struct codec_error *error)
+{
+    command->type = EXCHANGE_INVITE;
+    command->invite.token_hash = codec_hash(wire->token_hash);
+    command->invite.roles = wire->roles;
+    command->invite.credits_micro = wire->credits_micro;
+    copy_name(command->invite.name, wire->name);
+    if (!ms_to_ns(wire->expires_ms, &command->invite.expires_ns)) {
+        return bad_time(error, "expires_ms", wire->expires_ms);
+    }
+    return REJECT_NONE;
+}
+
+static enum reject_code from_freeze(const Bourse__V1__Freeze *wire,
+                                    struct exchange_command *command)
+{
+    command->type = EXCHANGE_FREEZE;
+    command->freeze.account = codec_key(wire->account);
+    command->freeze.frozen = wire->frozen;
+    return REJECT_NONE;
+}
+
+/* ---------------------------------------------------------------- provider */
+
+static enum reject_code from_advertise(const Bourse__V1__Advertise *wire, struct translation *ret)
+{
+    struct exchange_device *devices = arena_take(&ret->arena, wire->n_devices, sizeof *devices);
+    if (devices == NULL) {
+        return REJECT_BUSY;
+    }
+    for (size_t i = 0; i < wire->n_devices; i++) {
+        const Bourse__V1__Device *from = wire->devices[i];
+        /* The instrument is one attribute more: needs may name it like any other. */
+        struct attribute *attributes =
+            arena_take(&ret->arena, from->n_attributes + 1, sizeof *attributes);
+        if (attributes == NULL) {
+            return REJECT_BUSY;
+        }
+        size_t count = 0;
+        bool names_instrument = false;
+        for (size_t k = 0; k < from->n_attributes; k++) {
+            codec_attribute_from_wire(from->attributes[k], &attributes[count]);
+            names_instrument =
+                names_instrument || strcmp(attributes[count].name, "instrument") == 0;
+            count++;
+        }
+        if (!names_instrument) {
+            struct attribute *instrument = &attributes[count++];
+            (void)snprintf(instrument->name, sizeof instrument->name, "instrument");
+            instrument->is_text = true;
+            (void)snprintf(instrument->text, sizeof instrument->text, "%s",
+                           from->instrument); /* capped by codec */
+        }
+        devices[i].device = codec_id(from->device);
+        devices[i].slots = from->slots;
+        devices[i].attributes = attributes;
+        devices[i].attribute_count = count;
+        copy_name(devices[i].label, from->label);
+    }
+    ret->command.type = EXCHANGE_ADVERTISE;
+    ret->command.advertise =
+        (struct exchange_advertise){.devices = devices, .count = wire->n_devices};
+    return REJECT_NONE;
+}
+
+static enum reject_code from_ask(const Bourse__V1__AskPlace *wire, struct exchange_command *command,
+                                 struct codec_error *error)
+{
+    command->type = EXCHANGE_ASK;
+    command->ask.device = codec_id(wire->device);
+    command->ask.slots = wire->slots;
+    command->ask.price_micro = wire->price_micro;
+    if (wire->has_good_till_ms && !ms_to_ns(wire->good_till_ms, &command->ask.good_till_ns)) {
+        return bad_time(error, "good_till_ms", wire->good_till_ms);
+    }
+    if (wire->has_max_term_ms && !ms_to_ns(wire->max_term_ms, &command->ask.max_term_ns)) {
+        return bad_time(error, "max_term_ms", wire->max_term_ms);
+    }
+    return REJECT_NONE;
+}
+
+static enum reject_code from_statement(const Bourse__V1__Statement *wire, struct translation *ret)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < wire->n_leases; i++) {
+        count += wire->leases[i]->n_work == 0 ? 1 : wire->leases[i]->n_work;
+    }
+    struct exchange_held *held = arena_take(&ret->arena, count, sizeof *held);
+    if (held == NULL) {
+        return REJECT_BUSY;
+    }
+    size_t at = 0;
+    for (size_t i = 0; i < wire->n_leases; i++) {
+        const Bourse__V1__HeldLease *lease = wire->leases[i];
+        if (lease->n_work == 0) {
+            held[at++] = (struct exchange_held){.lease = lease->lease};
+        }
+        for (size_t k = 0; k < lease->n_work; k++) {
+            held[at++] = (struct exchange_held){.lease = lease->lease,
+                                                .index = lease->work[k]->index,
+                                                .attempt = lease->work[k]->attempt};
+        }
+    }
+    assert(at == count);
+    ret->command.type = EXCHANGE_STATEMENT;
+    ret->command.statement = (struct exchange_statement){.held = held, .count = count};
+    return REJECT_NONE;
+}
+
+static void result_from_wire(const Bourse__V1__Result *wire, ProtobufCBinaryData encoded,
+                             struct exchange_result *ret_result)
+{
+    *ret_result = (struct exchange_result){
+        .job = codec_id(wire->job),
+        .index = wire->index,
+        .attempt = wire->attempt,
+        .lease = wire->lease,
+        .device = codec_id(wire->device),
+        .manifest = codec_hash(wire->manifest),
+        .outcome = (uint8_t)wire->outcome,
+        .busy_ns = wire->busy_ns,
+        .hash = sha256_of(encoded.data, encoded.len),
+        .bytes = encoded.data,
+        .length = (uint32_t)encoded.len,
+    };
+}
+
+static enum reject_code from_results(const Bourse__V1__Results *wire, const struct id128 *cluster,
+                                     struct translation *ret, struct codec_error *error)
+{
+    assert(wire->n_results <= LIMIT_RESULTS);
+    if (wire->n_results == 0) {
+        return refuse(error, REJECT_MALFORMED, "results", 0, LIMIT_RESULTS);
+    }
+    struct exchange_result *results = arena_take(&ret->arena, wire->n_results, sizeof *results);
+    struct hash32 *leaves = arena_take(&ret->arena, wire->n_results, sizeof *leaves);
+    if (results == NULL || leaves == NULL) {
+        return REJECT_BUSY;
+    }
+    for (size_t i = 0; i < wire->n_results; i++) {
+        Bourse__V1__Result *result = NULL;
+        switch (codec_decode_result(wire->results[i].data, wire->results[i].len, &result, error)) {
+        case CODEC_OK:
+            break;
+        case CODEC_OUT_OF_MEMORY:
+            return REJECT_BUSY;
+        case CODEC_UNKNOWN_TYPE:
+        case CODEC_TOO_LARGE:
+        case CODEC_MALFORMED:
+            return REJECT_MALFORMED;
+        }
+        bool ours = memcmp(result->cluster.data, cluster->bytes, sizeof cluster->bytes) == 0;
+        struct key32 provider = codec_key(result->provider);
+        if (i == 0) {
+            ret->results_provider = provider;
+        }
+        bool same_provider = key32_equal(&provider, &ret->results_provider);
+        result_from_wire(result, wire->results[i], &results[i]);
+        codec_result_free(&result);
+        if (!ours) {
+            return refuse(error, REJECT_MALFORMED, "results.cluster", (int64_t)i, 0);
+        }
+        if (!same_provider) {
+            return refuse(error, REJECT_MALFORMED, "results.provider", (int64_t)i, 0);
+        }
+        leaves[i] = results_leaf(wire->results[i].data, wire->results[i].len);
+    }
+    ret->results_root = results_root(leaves, wire->n_results);
+    ret->results_leaves = leaves;
+    ret->results_count = (uint32_t)wire->n_results;
+    memcpy(ret->results_signature.bytes, wire->signature.data, sizeof ret->results_signature.bytes);
+    ret->command.type = EXCHANGE_RESULTS;
+    ret->command.results = (struct exchange_results){.results = results, .count = wire->n_results};
+    return REJECT_NONE;
+}
+
+/* ---------------------------------------------------------------- consumer */
+
+static enum reject_code from_submit(const Bourse__V1__SubmitJob *wire, struct translation *ret,
+                                    struct codec_error *error)
+{
+    struct exchange_submit *submit = &ret->command.submit;
+    struct requirement *needs = arena_take(&ret->arena, 1, sizeof *needs);
+    if (needs == NULL) {
+        return REJECT_BUSY;
+    }
+    if (!codec_requirement_from_wire(wire->needs, needs)) {
+        return refuse(error, REJECT_REQUIREMENT, "needs", 0, REQUIREMENT_NODES_MAX);
+    }
+    if (!ms_to_ns(wire->limit_ms, &submit->limit_ns)) {
+        return bad_time(error, "limit_ms", wire->limit_ms);
+    }
+    if (!ms_to_ns(wire->term_ms, &submit->term_ns)) {
+        return bad_time(error, "term_ms", wire->term_ms);
+    }
+    if (wire->has_expect_ms && !ms_to_ns(wire->expect_ms, &submit->expect_ns)) {
+        return bad_time(error, "expect_ms", wire->expect_ms);
+    }
+    ret->command.type = EXCHANGE_SUBMIT;
+    copy_name(submit->name, wire->name);
+    submit->manifest = codec_hash(wire->manifest);
+    submit->subtasks = wire->subtasks;
+    submit->budget_micro = wire->budget_micro;
+    submit->cap_micro = wire->has_cap_micro ? wire->cap_micro : -1;
+    submit->needs = needs;
+    submit->slots = wire->slots;
+    submit->at_most = wire->at_most;
+    submit->retries = wire->has_retries ? wire->retries : 0;
+    submit->error_limit = wire->has_error_limit ? wire->error_limit : 0;
+    submit->verify_none = strcmp(wire->verify, "none") == 0;
+    return REJECT_NONE;
+}
+
+/* ---------------------------------------------------------------- doors */
+
+bool translate_is_command(enum message_type type)
+{
+    switch ((int)type) {
+    case MESSAGE_JOIN:
+    case MESSAGE_MINT:
+    case MESSAGE_INVITE_CREATE:
+    case MESSAGE_FREEZE:
+    case MESSAGE_HALT:
+    case MESSAGE_ADVERTISE:
+    case MESSAGE_ASK_PLACE:
+    case MESSAGE_ORDER_CANCEL:
+    case MESSAGE_STATEMENT_HELD:
+    case MESSAGE_RESULTS:
+    case MESSAGE_SUBMIT_JOB:
+    case MESSAGE_JOB_CANCEL:
+        return true;
+    default:
+        return false; /* reads, session messages, and what only the broker sends */
+    }
+}
+
+static enum reject_code command_from_body(enum message_type type, const struct id128 *cluster,
+                                          struct translation *ret, struct codec_error *error)
+{
+    const void *body = ret->body;
+    switch ((int)type) {
+    case MESSAGE_JOIN:
+        return from_join(body, &ret->command);
+    case MESSAGE_MINT:
+        return from_mint(body, &ret->command);
+    case MESSAGE_INVITE_CREATE:
+        return from_invite(body, &ret->command, error);
+    case MESSAGE_FREEZE:
+        return from_freeze(body, &ret->command);
+    case MESSAGE_HALT:
+        ret->command.type = EXCHANGE_HALT;
+        ret->command.halt.halted = ((const Bourse__V1__Halt *)body)->halted;
+        return REJECT_NONE;
+    case MESSAGE_ADVERTISE:
+        return from_advertise(body, ret);
+    case MESSAGE_ASK_PLACE:
+        return from_ask(body, &ret->command, error);
+    case MESSAGE_ORDER_CANCEL:
+        ret->command.type = EXCHANGE_CANCEL_ORDER;
+        ret->command.cancel_order.order = codec_id(((const Bourse__V1__OrderCancel *)body)->order);
+        return REJECT_NONE;
+    case MESSAGE_STATEMENT_HELD:
+        return from_statement(body, ret);
+    case MESSAGE_RESULTS:
+        return from_results(body, cluster, ret, error);
+    case MESSAGE_SUBMIT_JOB:
+        return from_submit(body, ret, error);
+    case MESSAGE_JOB_CANCEL:
+        ret->command.type = EXCHANGE_CANCEL_JOB;
+        ret->command.cancel_job.job = codec_id(((const Bourse__V1__JobCancel *)body)->job);
+        return REJECT_NONE;
+    default:
+        return REJECT_NONE; /* a read: its body is all there is */
+    }
+}
+
+enum reject_code translate_message(const struct envelope *envelope, const struct id128 *cluster,
+                                   struct translation *ret, struct codec_error *ret_error)
+{
+    assert(ret->body == NULL);
+    *ret_error = (struct codec_error){0};
+    enum message_type type = (enum message_type)envelope->type;
+    switch (codec_decode(type, envelope->body, envelope->body_length, &ret->body, ret_error)) {
+    case CODEC_OK:
+        break;
+    case CODEC_UNKNOWN_TYPE:
+        return REJECT_TYPE;
+    case CODEC_TOO_LARGE:
+        return REJECT_TOO_LARGE;
+    case CODEC_MALFORMED:
+        return REJECT_MALFORMED;
+    case CODEC_OUT_OF_MEMORY:
+        return REJECT_BUSY;
+    }
+    ret->command.id = envelope->id;
+    ret->command.created_ms = envelope->created_ms;
+    ret->command.body = translate_body_hash(envelope);
+    return command_from_body(type, cluster, ret, ret_error);
+}
+
+/* ---------------------------------------------------------------- from the journal */
+
+static bool from_genesis(const struct entry_command *entry, struct translation *ret)
+{
+    struct genesis genesis;
+    if (!genesis_read(entry->payload, entry->payload_length, &genesis)) {
+        return false;
+    }
+    struct exchange_genesis_account *accounts =
+        arena_take(&ret->arena, genesis.account_count, sizeof *accounts);
+    if (accounts == NULL) {
+        return false;
+    }
+    for (uint16_t i = 0; i < genesis.account_count; i++) {
+        accounts[i].key = genesis.accounts[i].key;
+        accounts[i].roles = genesis.accounts[i].roles;
+        accounts[i].credits_micro = genesis.accounts[i].credits_micro;
+        copy_name(accounts[i].name, genesis.accounts[i].name);
+    }
+    ret->command.type = EXCHANGE_GENESIS;
+    ret->command.genesis = (struct exchange_genesis){.cluster = genesis.cluster,
+                                                     .fee_ppm = genesis.fee_ppm,
+                                                     .price_band_micro = genesis.price_band_micro,
+                                                     .accounts = accounts,
+                                                     .account_count = genesis.account_count};
+    return true;
+}
+
+static bool from_presence(const struct entry_command *entry, enum exchange_command_type type,
+                          struct translation *ret)
+{
+    struct reader in = reader_over(entry->payload, entry->payload_length);
+    ret->command.type = type;
+    ret->command.provider = reader_u32(&in);
+    return reader_finished(&in);
+}
+
+static bool from_message(const struct entry_command *entry, const struct id128 *cluster,
+                         struct translation *ret)
+{
+    struct envelope envelope;
+    struct codec_error error;
+    return envelope_read(entry->payload, entry->payload_length, LIMIT_MESSAGE_BYTES, &envelope) ==
+               ENVELOPE_OK &&
+           translate_is_command((enum message_type)envelope.type) &&
+           translate_message(&envelope, cluster, ret, &error) == REJECT_NONE;
+}
+
+bool translate_entry(const struct entry_command *entry, uint64_t index, const struct id128 *cluster,
+                     struct translation *ret)
+{
+    bool understood = false;
+    switch (entry->kind) {
+    case ENTRY_MESSAGE:
+        understood = from_message(entry, cluster, ret);
+        break;
+    case ENTRY_GENESIS:
+        understood = from_genesis(entry, ret);
+        break;
+    case ENTRY_TICK:
+        ret->command.type = EXCHANGE_TICK;
+        understood = entry->payload_length == 0;
+        break;
+    case ENTRY_SUSPECT:
+        understood = from_presence(entry, EXCHANGE_SUSPECT, ret);
+        break;
+    case ENTRY_RETURNED:
+        understood = from_presence(entry, EXCHANGE_RETURNED, ret);
+        break;
+    case ENTRY_GOODBYE:
+        understood = from_presence(entry, EXCHANGE_GOODBYE, ret);
+        break;
+    }
+    ret->command.index = index;
+    ret->command.log_time_ns = entry->log_time_ns;
+    ret->command.account = entry->account;
+    return understood;
+}

@@ -1,0 +1,51 @@
+/* broker/translate.h - from the wire's words to the exchange's: the one door between them.
+ *
+ * The live path and replay go through the same two functions, so that a replayed journal makes the same
+ * commands. Pure: no clock, no session; index, log time, account and origin are filled by the caller. */
+#ifndef BOURSE_BROKER_TRANSLATE_H
+#define BOURSE_BROKER_TRANSLATE_H
+
+#include "broker/arena.h"
+#include "broker/entry.h"
+#include "exchange/exchange.h"
+#include "protocol/codec.h"
+#include "protocol/envelope.h"
+#include "protocol/reject.h"
+
+#include <stdbool.h>
+
+/* A command and the memory that it borrows. Starts as all zeros; translation_fini ends it. */
+struct translation {
+    struct exchange_command command;
+    struct arena arena;
+    ProtobufCMessage *body; /* owned: results and texts point into it */
+    /* RESULTS: who says to have signed, over what, and the signature; nothing of it is checked here. */
+    struct key32 results_provider;
+    struct hash32 results_root;
+    const struct hash32 *results_leaves; /* in the arena, in the order sent */
+    uint32_t results_count;
+    struct signature64 results_signature;
+};
+void translation_fini(struct translation *translation);
+
+/* Decodes the body of `envelope`, which must outlive the translation, for its type. True for any type the
+ * codec knows from a client; ret->command is set only for those that become commands
+ * (translate_is_command). REJECT_NONE, or why not, with *ret_error naming the field. */
+enum reject_code translate_message(const struct envelope *envelope, const struct id128 *cluster,
+                                   struct translation *ret, struct codec_error *ret_error);
+bool translate_is_command(enum message_type type);
+
+/* One command of a journal entry, complete but for `origin`. `payload` of the entry must outlive the
+ * translation. False when it cannot have been written by this broker (a corrupt journal). `cluster` is
+ * what the genesis said; ignored for the genesis itself. */
+bool translate_entry(const struct entry_command *entry, uint64_t index, const struct id128 *cluster,
+                     struct translation *ret);
+
+/* Payload of SUSPECT, RETURNED and GOODBYE entries: the account number. */
+enum { TRANSLATE_PRESENCE_BYTES = 4 };
+void translate_presence(uint32_t account, uint8_t ret_payload[TRANSLATE_PRESENCE_BYTES]);
+
+/* SHA-256 of type and body: what D7 compares for "same id, other body". */
+struct hash32 translate_body_hash(const struct envelope *envelope);
+
+#endif

@@ -1,0 +1,571 @@
+#include "broker/blob_store.h"
+
+#include "base/checked.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "runtime/files.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096, HEX_SIZE = 65 };
+
+struct partial { /* an upload in progress */
+    bool is_used;
+    uint32_t account;
+    struct hash32 hash;
+    uint64_t size, stored;
+    int fd;
+    struct sha256 hasher;
+    int64_t touched_ns;
+};
+
+enum statement { FIND, INSERT, OWNS, OWN, USE, USAGE, BEGIN, COMMIT, ROLLBACK, STATEMENT_COUNT };
+
+static const char *const statement_texts[STATEMENT_COUNT] = {
+    [FIND] = "SELECT size, bytes FROM blob WHERE hash = ?1",
+    [INSERT] = "INSERT OR IGNORE INTO blob (hash, size, bytes) VALUES (?1, ?2, ?3)",
+    [OWNS] = "SELECT 1 FROM owner WHERE account = ?1 AND hash = ?2",
+    [OWN] = "INSERT INTO owner (account, hash) VALUES (?1, ?2)",
+    [USE] = "INSERT INTO usage (account, bytes) VALUES (?1, ?2) "
+            "ON CONFLICT (account) DO UPDATE SET bytes = bytes + excluded.bytes",
+    [USAGE] = "SELECT bytes FROM usage WHERE account = ?1",
+    [BEGIN] = "BEGIN IMMEDIATE",
+    [COMMIT] = "COMMIT",
+    [ROLLBACK] = "ROLLBACK",
+};
+
+struct blob_store {
+    char folder[PATH_SIZE - 256];
+    int64_t quota_bytes, size_bytes;
+    sqlite3 *database;
+    sqlite3_stmt *statements[STATEMENT_COUNT];
+    struct partial partials[BLOB_PARTIALS_MAX];
+    char error[256];
+};
+
+static enum blob_status failed(struct blob_store *store, const char *what)
+{
+    int error = errno;
+    (void)snprintf(store->error, sizeof store->error, "%s: %s", what, strerror(error));
+    return error == ENOSPC || error == EDQUOT ? BLOB_DISK_FULL : BLOB_FAILED;
+}
+
+static enum blob_status sqlite_failed(struct blob_store *store)
+{
+    (void)snprintf(store->error, sizeof store->error, "blobs.db: %s",
+                   sqlite3_errmsg(store->database));
+    return sqlite3_errcode(store->database) == SQLITE_FULL ? BLOB_DISK_FULL : BLOB_FAILED;
+}
+
+const char *blob_store_error(const struct blob_store *store)
+{
+    return store->error;
+}
+
+/* ---------------------------------------------------------------- paths */
+
+static void partial_path(const struct blob_store *store, const struct partial *partial,
+                         char ret_path[PATH_SIZE])
+{
+    char hex[HEX_SIZE];
+    text_hex(partial->hash.bytes, sizeof partial->hash.bytes, hex);
+    (void)snprintf(ret_path, PATH_SIZE, "%s/partial/%u-%s", store->folder, partial->account,
+                   hex); /* fits: folder */
+}
+
+static void blob_folder(const struct blob_store *store, const struct hash32 *hash,
+                        char ret_path[PATH_SIZE])
+{
+    (void)snprintf(ret_path, PATH_SIZE, "%s/%02x", store->folder, hash->bytes[0]);
+}
+
+static void blob_path(const struct blob_store *store, const struct hash32 *hash,
+                      char ret_path[PATH_SIZE])
+{
+    char hex[HEX_SIZE];
+    text_hex(hash->bytes, sizeof hash->bytes, hex);
+    (void)snprintf(ret_path, PATH_SIZE, "%s/%.2s/%s", store->folder, hex, hex);
+}
+
+/* ---------------------------------------------------------------- opening */
+
+/* Uploads that a former broker had not finished: nobody was told that they are here. */
+static bool empty_partials(const char *folder, struct problem *ret_problem)
+{
+    char path[PATH_SIZE];
+    (void)snprintf(path, sizeof path, "%s/partial", folder);
+    if (!private_folder(path, true, ret_problem)) {
+        return false;
+    }
+    DIR *directory = opendir(path);
+    if (directory == NULL) {
+        problem_set(ret_problem, "%s: %s", path, strerror(errno));
+        return false;
+    }
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        if (entry->d_name[0] != '.') {
+            (void)unlinkat(dirfd(directory), entry->d_name, 0); /* the next start tries again */
+        }
+    }
+    (void)closedir(directory); /* only read */
+    return true;
+}
+
+static bool prepare(struct blob_store *store, struct problem *ret_problem)
+{
+    static const char schema[] =
+        "PRAGMA journal_mode = WAL;"
+        "PRAGMA synchronous = FULL;"
+        "CREATE TABLE IF NOT EXISTS blob (hash BLOB NOT NULL UNIQUE, size INTEGER NOT NULL, bytes "
+        "BLOB) STRICT;"
+        "CREATE TABLE IF NOT EXISTS owner (account INTEGER NOT NULL, hash BLOB NOT NULL,"
+        " PRIMARY KEY (account, hash)) STRICT, WITHOUT ROWID;"
+        "CREATE TABLE IF NOT EXISTS usage (account INTEGER PRIMARY KEY, bytes INTEGER NOT NULL) "
+        "STRICT;";
+    char path[PATH_SIZE];
+    (void)snprintf(path, sizeof path, "%s/blobs.db", store->folder);
+    bool good = sqlite3_open_v2(path, &store->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+                                NULL) == SQLITE_OK &&
+                sqlite3_exec(store->database, schema, NULL, NULL, NULL) == SQLITE_OK;
+    for (int i = 0; good && i < STATEMENT_COUNT; i++) {
+        good = sqlite3_prepare_v2(store->database, statement_texts[i], -1, &store->statements[i],
+                                  NULL) == SQLITE_OK;
+    }
+    if (!good) {
+        problem_set(ret_problem, "%s: %s", path, sqlite3_errmsg(store->database));
+    }
+    return good;
+}
+
+bool blob_store_open(const struct blob_store_config *config, struct blob_store **ret_store,
+                     struct problem *ret_problem)
+{
+    struct blob_store *store = calloc(1, sizeof *store);
+    if (store == NULL) {
+        problem_set(ret_problem, "out of memory");
+        return false;
+    }
+    store->quota_bytes = config->quota_bytes;
+    store->size_bytes = config->size_bytes;
+    int length = snprintf(store->folder, sizeof store->folder, "%s", config->folder);
+    if (length < 0 || (size_t)length >= sizeof store->folder) {
+        problem_set(ret_problem, "the path of the blobs is too long");
+        free(store);
+        return false;
+    }
+    if (!private_folder(store->folder, true, ret_problem) ||
+        !empty_partials(store->folder, ret_problem) || !prepare(store, ret_problem)) {
+        blob_store_close(&store);
+        return false;
+    }
+    *ret_store = store;
+    return true;
+}
+
+static void drop_partial(struct blob_store *store, struct partial *partial)
+{
+    char path[PATH_SIZE];
+    partial_path(store, partial, path);
+    (void)close(partial->fd);
+    (void)unlink(path); /* what is left is removed at the next start */
+    *partial = (struct partial){0};
+}
+
+void blob_store_close(struct blob_store **self)
+{
+    struct blob_store *store = *self;
+    if (store != NULL) {
+        for (size_t i = 0; i < BLOB_PARTIALS_MAX; i++) {
+            if (store->partials[i].is_used) {
+                drop_partial(store, &store->partials[i]);
+            }
+        }
+        for (int i = 0; i < STATEMENT_COUNT; i++) {
+            (void)sqlite3_finalize(store->statements[i]);
+        }
+        (void)sqlite3_close(store->database); /* committed data is safe either way */
+        free(store);
+        *self = NULL;
+    }
+}
+
+/* ---------------------------------------------------------------- rows */
+
+static sqlite3_stmt *fresh(struct blob_store *store, enum statement which)
+{
+    sqlite3_stmt *statement = store->statements[which];
+    (void)sqlite3_reset(statement); /* repeats an error that was reported when it happened */
+    (void)sqlite3_clear_bindings(statement);
+    return statement;
+}
+
+static enum blob_status run(struct blob_store *store, sqlite3_stmt *statement)
+{
+    enum blob_status status =
+        sqlite3_step(statement) == SQLITE_DONE ? BLOB_OK : sqlite_failed(store);
+    (void)sqlite3_reset(statement);
+    return status;
+}
+
+static void bind_hash(sqlite3_stmt *statement, int at, const struct hash32 *hash)
+{
+    (void)sqlite3_bind_blob(statement, at, hash->bytes, sizeof hash->bytes, SQLITE_STATIC);
+}
+
+enum blob_status blob_store_begin(struct blob_store *store)
+{
+    return run(store, fresh(store, BEGIN));
+}
+
+enum blob_status blob_store_commit(struct blob_store *store)
+{
+    if (sqlite3_get_autocommit(store->database)) {
+        return BLOB_DISK_FULL; /* SQLite rolled back by itself when a statement met the full disk */
+    }
+    enum blob_status status = run(store, fresh(store, COMMIT));
+    if (status != BLOB_OK && !sqlite3_get_autocommit(store->database)) {
+        (void)run(store,
+                  fresh(store, ROLLBACK)); /* nothing more can be done about a failure here */
+    }
+    return status;
+}
+
+bool blob_store_owns(struct blob_store *store, uint32_t account, const struct hash32 *hash)
+{
+    sqlite3_stmt *statement = fresh(store, OWNS);
+    (void)sqlite3_bind_int64(statement, 1, account);
+    bind_hash(statement, 2, hash);
+    bool owns = sqlite3_step(statement) == SQLITE_ROW;
+    (void)sqlite3_reset(statement);
+    return owns;
+}
+
+int64_t blob_store_usage(struct blob_store *store, uint32_t account)
+{
+    sqlite3_stmt *statement = fresh(store, USAGE);
+    (void)sqlite3_bind_int64(statement, 1, account);
+    int64_t bytes = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    (void)sqlite3_reset(statement);
+    return bytes;
+}
+
+static bool exists(struct blob_store *store, const struct hash32 *hash)
+{
+    sqlite3_stmt *statement = fresh(store, FIND);
+    bind_hash(statement, 1, hash);
+    bool found = sqlite3_step(statement) == SQLITE_ROW;
+    (void)sqlite3_reset(statement);
+    return found;
+}
+
+/* The row of the blob (with its bytes, or NULL for a file), its owner and what it costs him. */
+static enum blob_status insert(struct blob_store *store, uint32_t account,
+                               const struct hash32 *hash, uint64_t size, const uint8_t *bytes)
+{
+    sqlite3_stmt *statement = fresh(store, INSERT);
+    bind_hash(statement, 1, hash);
+    (void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)size);
+    if (bytes != NULL) {
+        (void)sqlite3_bind_blob64(statement, 3, bytes, size, SQLITE_STATIC);
+    }
+    enum blob_status status = run(store, statement);
+    if (status == BLOB_OK) {
+        statement = fresh(store, OWN);
+        (void)sqlite3_bind_int64(statement, 1, account);
+        bind_hash(statement, 2, hash);
+        status = run(store, statement);
+    }
+    if (status == BLOB_OK) {
+        statement = fresh(store, USE);
+        (void)sqlite3_bind_int64(statement, 1, account);
+        (void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)size);
+        status = run(store, statement);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- uploads */
+
+static struct partial *find_partial(struct blob_store *store, uint32_t account,
+                                    const struct hash32 *hash)
+{
+    for (size_t i = 0; i < BLOB_PARTIALS_MAX; i++) {
+        struct partial *partial = &store->partials[i];
+        if (partial->is_used && partial->account == account && hash32_equal(&partial->hash, hash)) {
+            return partial;
+        }
+    }
+    return NULL;
+}
+
+/* Bytes promised to uploads of the account that are not finished. */
+static uint64_t reserved(const struct blob_store *store, uint32_t account, unsigned *ret_count)
+{
+    uint64_t bytes = 0;
+    *ret_count = 0;
+    for (size_t i = 0; i < BLOB_PARTIALS_MAX; i++) {
+        if (store->partials[i].is_used && store->partials[i].account == account) {
+            bytes += store->partials[i].size;
+            (*ret_count)++;
+        }
+    }
+    return bytes;
+}
+
+static enum blob_status may_store(struct blob_store *store, uint32_t account, uint64_t size)
+{
+    unsigned count = 0;
+    if (size > (uint64_t)store->size_bytes) {
+        return BLOB_TOO_LARGE;
+    }
+    uint64_t taken = (uint64_t)blob_store_usage(store, account) + reserved(store, account, &count);
+    if (taken > (uint64_t)store->quota_bytes || size > (uint64_t)store->quota_bytes - taken) {
+        return BLOB_OVER_QUOTA;
+    }
+    return BLOB_OK;
+}
+
+static enum blob_status open_partial(struct blob_store *store, const struct blob_chunk *chunk,
+                                     struct partial **ret_partial)
+{
+    unsigned count = 0;
+    (void)reserved(store, chunk->account, &count);
+    struct partial *place = NULL;
+    for (size_t i = 0; i < BLOB_PARTIALS_MAX && place == NULL; i++) {
+        place = store->partials[i].is_used ? NULL : &store->partials[i];
+    }
+    if (place == NULL || count >= BLOB_PARTIALS_PER_ACCOUNT) {
+        return BLOB_TOO_MANY;
+    }
+    struct partial partial = {.is_used = true,
+                              .account = chunk->account,
+                              .hash = chunk->hash,
+                              .size = chunk->size,
+                              .fd = -1};
+    char path[PATH_SIZE];
+    partial_path(store, &partial, path);
+    partial.fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (partial.fd < 0) {
+        return failed(store, path);
+    }
+    sha256_start(&partial.hasher);
+    *place = partial;
+    *ret_partial = place;
+    return BLOB_OK;
+}
+
+static enum blob_status write_all(struct blob_store *store, int fd, const uint8_t *data,
+                                  size_t length, uint64_t offset)
+{
+    while (length > 0) {
+        ssize_t written = pwrite(fd, data, length, (off_t)offset);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            return failed(store, "an upload could not be written");
+        }
+        data += written;
+        length -= (size_t)written;
+        offset += (uint64_t)written;
+    }
+    return BLOB_OK;
+}
+
+static enum blob_status sync_folder(struct blob_store *store, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return failed(store, path);
+    }
+    bool synced = fsync(fd) == 0;
+    enum blob_status status = synced ? BLOB_OK : failed(store, path);
+    (void)close(fd);
+    return status;
+}
+
+/* From partial/ to its own name: bytes, then name, then folder. */
+static enum blob_status move_in(struct blob_store *store, const struct partial *partial)
+{
+    char from[PATH_SIZE];
+    char to[PATH_SIZE];
+    char folder[PATH_SIZE];
+    partial_path(store, partial, from);
+    blob_path(store, &partial->hash, to);
+    blob_folder(store, &partial->hash, folder);
+    bool is_new = mkdir(folder, 0700) == 0;
+    if (!is_new && errno != EEXIST) {
+        return failed(store, folder);
+    }
+    if (fsync(partial->fd) != 0) {
+        (void)failed(store, from);
+        return BLOB_FAILED; /* never retried, whatever the reason (P11) */
+    }
+    if (rename(from, to) != 0) {
+        return failed(store, to);
+    }
+    enum blob_status status = sync_folder(store, folder);
+    return status == BLOB_OK && is_new ? sync_folder(store, store->folder) : status;
+}
+
+static enum blob_status finish(struct blob_store *store, struct partial *partial)
+{
+    struct hash32 hash = sha256_end(&partial->hasher);
+    enum blob_status status = BLOB_OK;
+    if (!hash32_equal(&hash, &partial->hash)) {
+        status = BLOB_WRONG_HASH;
+    } else if (!exists(store, &hash)) {
+        status = move_in(store, partial);
+    }
+    if (status == BLOB_OK) {
+        status = insert(store, partial->account, &partial->hash, partial->size, NULL);
+    }
+    drop_partial(store, partial); /* its file has its own name by now, or is not wanted */
+    return status;
+}
+
+static enum blob_status append(struct blob_store *store, const struct blob_chunk *chunk,
+                               int64_t now_ns, uint64_t *ret_stored, bool *ret_complete)
+{
+    struct partial *partial = find_partial(store, chunk->account, &chunk->hash);
+    uint64_t stored = partial == NULL ? 0 : partial->stored;
+    if (chunk->offset != stored || (partial != NULL && partial->size != chunk->size)) {
+        *ret_stored = stored;
+        return BLOB_WRONG_OFFSET;
+    }
+    if (partial == NULL) {
+        enum blob_status status = may_store(store, chunk->account, chunk->size);
+        status = status == BLOB_OK ? open_partial(store, chunk, &partial) : status;
+        if (status != BLOB_OK) {
+            return status;
+        }
+    }
+    enum blob_status status =
+        write_all(store, partial->fd, chunk->data, chunk->length, chunk->offset);
+    if (status != BLOB_OK) {
+        drop_partial(store, partial);
+        return status;
+    }
+    sha256_add(&partial->hasher, chunk->data, chunk->length);
+    partial->stored += chunk->length;
+    partial->touched_ns = now_ns;
+    *ret_stored = partial->stored;
+    *ret_complete = partial->stored == partial->size;
+    return *ret_complete ? finish(store, partial) : BLOB_OK;
+}
+
+static enum blob_status put_whole(struct blob_store *store, const struct blob_chunk *chunk)
+{
+    struct hash32 hash = sha256_of(chunk->data, chunk->length);
+    if (!hash32_equal(&hash, &chunk->hash)) {
+        return BLOB_WRONG_HASH;
+    }
+    enum blob_status status = may_store(store, chunk->account, chunk->size);
+    static const uint8_t nothing;
+    return status == BLOB_OK ? insert(store, chunk->account, &hash, chunk->size,
+                                      chunk->length == 0 ? &nothing : chunk->data)
+                             : status;
+}
+
+enum blob_status blob_store_put(struct blob_store *store, const struct blob_chunk *chunk,
+                                int64_t now_ns, uint64_t *ret_stored, bool *ret_complete)
+{
+    *ret_stored = 0;
+    *ret_complete = false;
+    if (chunk->size > INT64_MAX || chunk->offset > chunk->size ||
+        chunk->length > chunk->size - chunk->offset) {
+        return BLOB_MALFORMED;
+    }
+    if (blob_store_owns(store, chunk->account, &chunk->hash)) {
+        *ret_stored = chunk->size;
+        *ret_complete = true;
+        return BLOB_OK;
+    }
+    bool is_whole = chunk->offset == 0 && chunk->length == chunk->size;
+    if (is_whole && chunk->size <= BLOB_ROW_BYTES) {
+        enum blob_status status = put_whole(store, chunk);
+        *ret_complete = status == BLOB_OK;
+        *ret_stored = *ret_complete ? chunk->size : 0;
+        return status;
+    }
+    if (chunk->length == 0) {
+        return BLOB_MALFORMED; /* a chunk without bytes would never end */
+    }
+    return append(store, chunk, now_ns, ret_stored, ret_complete);
+}
+
+void blob_store_expire(struct blob_store *store, int64_t now_ns)
+{
+    for (size_t i = 0; i < BLOB_PARTIALS_MAX; i++) {
+        struct partial *partial = &store->partials[i];
+        if (partial->is_used && now_ns - partial->touched_ns > BLOB_PARTIAL_IDLE_S * NS_PER_S) {
+            drop_partial(store, partial);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- reading */
+
+static enum blob_status read_file(struct blob_store *store, const struct hash32 *hash,
+                                  uint64_t offset, size_t length, uint8_t *ret_data)
+{
+    char path[PATH_SIZE];
+    blob_path(store, hash, path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) {
+        return failed(store, path);
+    }
+    enum blob_status status = BLOB_OK;
+    while (length > 0 && status == BLOB_OK) {
+        ssize_t got = pread(fd, ret_data, length, (off_t)offset);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            errno = got == 0 ? EIO : errno; /* shorter than its row says */
+            status = failed(store, path);
+            break;
+        }
+        ret_data += got;
+        length -= (size_t)got;
+        offset += (uint64_t)got;
+    }
+    (void)close(fd); /* only read */
+    return status;
+}
+
+enum blob_status blob_store_get(struct blob_store *store, const struct hash32 *hash,
+                                uint64_t offset, size_t length, uint8_t *ret_data,
+                                size_t *ret_length, uint64_t *ret_size)
+{
+    sqlite3_stmt *statement = fresh(store, FIND);
+    bind_hash(statement, 1, hash);
+    if (sqlite3_step(statement) != SQLITE_ROW) {
+        (void)sqlite3_reset(statement);
+        return BLOB_NOT_FOUND;
+    }
+    uint64_t size = (uint64_t)sqlite3_column_int64(statement, 0);
+    bool is_file = sqlite3_column_type(statement, 1) == SQLITE_NULL;
+    enum blob_status status = offset > size ? BLOB_WRONG_OFFSET : BLOB_OK;
+    size_t count = offset > size ? 0 : length < size - offset ? length : (size_t)(size - offset);
+    if (count > 0 && !is_file) {
+        assert((uint64_t)sqlite3_column_bytes(statement, 1) == size);
+        memcpy(ret_data, (const uint8_t *)sqlite3_column_blob(statement, 1) + offset, count);
+    }
+    (void)sqlite3_reset(statement);
+    if (count > 0 && is_file) {
+        status = read_file(store, hash, offset, count, ret_data);
+    }
+    *ret_length = count;
+    *ret_size = size;
+    return status;
+}

@@ -1,0 +1,78 @@
+/* broker/blob_store.h - blobs on disk: content-addressed, owned, within quotas. docs/operator.md lists the files.
+ *
+ *   blobs/blobs.db        blob(hash, size, bytes NULL when it is a file), owner(account, hash), usage(account, bytes)
+ *   blobs/ab/abcd...      blobs over BLOB_ROW_BYTES, named by their hash
+ *   blobs/partial/        uploads in progress; emptied at start, because nobody was promised them
+ *
+ * A blob counts once per account that stored it, and only those accounts own it: knowing a hash is not
+ * having the bytes. Puts between begin and commit are durable together, after the commit. One thread. */
+#ifndef BOURSE_BROKER_BLOB_STORE_H
+#define BOURSE_BROKER_BLOB_STORE_H
+
+#include "base/id.h"
+#include "base/problem.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    BLOB_ROW_BYTES = 64 << 10,
+    BLOB_PARTIALS_MAX = 1024,
+    BLOB_PARTIALS_PER_ACCOUNT = 64,
+    BLOB_PARTIAL_IDLE_S = 600,
+};
+
+enum blob_status {
+    BLOB_OK,
+    BLOB_NOT_FOUND,
+    BLOB_MALFORMED,  /* bytes past the size said before */
+    BLOB_WRONG_HASH, /* the upload is dropped */
+    BLOB_TOO_LARGE,
+    BLOB_OVER_QUOTA,
+    BLOB_WRONG_OFFSET, /* continue from *ret_stored */
+    BLOB_TOO_MANY,     /* uploads in progress */
+    BLOB_DISK_FULL,
+    BLOB_FAILED, /* I/O: stop */
+};
+
+struct blob_store;
+
+struct blob_store_config {
+    const char *folder;
+    int64_t quota_bytes; /* per account */
+    int64_t size_bytes;  /* of one blob */
+};
+
+bool blob_store_open(const struct blob_store_config *config, struct blob_store **ret_store,
+                     struct problem *ret_problem);
+void blob_store_close(struct blob_store **self);
+
+enum blob_status blob_store_begin(struct blob_store *store);
+/* On DISK_FULL everything since begin is undone. */
+enum blob_status blob_store_commit(struct blob_store *store);
+
+struct blob_chunk {
+    uint32_t account; /* the future owner */
+    struct hash32 hash;
+    uint64_t size; /* of the whole blob */
+    uint64_t offset;
+    const uint8_t *data;
+    size_t length;
+};
+/* Stores a chunk; uploads are sequential. OK: *ret_stored bytes are here, all of them when *ret_complete. A
+ * blob that the account owns already is complete at once. */
+enum blob_status blob_store_put(struct blob_store *store, const struct blob_chunk *chunk,
+                                int64_t now_ns, uint64_t *ret_stored, bool *ret_complete);
+
+bool blob_store_owns(struct blob_store *store, uint32_t account, const struct hash32 *hash);
+/* At most `length` bytes from `offset`; fewer at the end. */
+enum blob_status blob_store_get(struct blob_store *store, const struct hash32 *hash,
+                                uint64_t offset, size_t length, uint8_t *ret_data,
+                                size_t *ret_length, uint64_t *ret_size);
+int64_t blob_store_usage(struct blob_store *store, uint32_t account);
+/* Drops uploads that have been idle for BLOB_PARTIAL_IDLE_S. */
+void blob_store_expire(struct blob_store *store, int64_t now_ns);
+const char *blob_store_error(const struct blob_store *store);
+
+#endif

@@ -1,0 +1,511 @@
+#include "broker/blobs.h"
+
+#include "broker/fatal.h"
+#include "broker/messages.h"
+#include "protocol/codec.h"
+#include "protocol/limits.h"
+#include "runtime/clock.h"
+#include "runtime/log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zmq.h>
+
+enum { BATCH_MESSAGES = 128, BATCH_BYTES = 16 << 20, EXPIRE_MS = 1000 };
+
+struct answer { /* to a put, held back until the commit */
+    struct route route;
+    uint64_t session;
+    struct outgoing *outgoing;
+};
+
+struct blobs {
+    struct blobs_config config;
+    pthread_t thread;
+    bool in_batch;
+    struct answer answers[BATCH_MESSAGES];
+    size_t answer_count;
+    uint8_t *buffer; /* LIMIT_BLOB_MESSAGE_BYTES: what is sent */
+    uint8_t *chunk;  /* LIMIT_BLOB_CHUNK_BYTES: what is read */
+};
+
+struct asked { /* one message with its sender */
+    struct router_message message;
+    struct envelope envelope;
+    const struct directory_account *account;
+};
+
+/* ---------------------------------------------------------------- sending */
+
+static void send(struct blobs *blobs, const struct route *route, uint64_t session,
+                 const struct outgoing *outgoing)
+{
+    struct envelope envelope = {.version = ENVELOPE_VERSION,
+                                .type = (uint16_t)outgoing->type,
+                                .session = session,
+                                .id = outgoing->id,
+                                .created_ms = clock_wall_ns() / NS_PER_MS,
+                                .body = outgoing->body,
+                                .body_length = (uint32_t)outgoing->length};
+    size_t size = envelope_size(&envelope);
+    assert(size <= LIMIT_BLOB_MESSAGE_BYTES); /* a chunk and its head */
+    envelope_write(&envelope, blobs->buffer, LIMIT_BLOB_MESSAGE_BYTES);
+    /* Whoever is gone or does not read asks again. */
+    (void)router_send(blobs->config.router, route, blobs->buffer, size);
+}
+
+static struct outgoing *checked(struct outgoing *outgoing)
+{
+    if (outgoing == NULL) {
+        fatal("out of memory");
+    }
+    return outgoing;
+}
+
+static void reply(struct blobs *blobs, const struct asked *asked, struct outgoing *outgoing)
+{
+    outgoing = checked(outgoing);
+    outgoing->id = asked->envelope.id;
+    send(blobs, &asked->message.route, asked->envelope.session, outgoing);
+    outgoing_destroy(&outgoing);
+}
+
+static void refuse(struct blobs *blobs, const struct asked *asked, enum reject_code code,
+                   const char *field, int64_t value, int64_t limit)
+{
+    reply(blobs, asked, outgoing_reject(0, &asked->envelope.id, code, field, value, limit));
+}
+
+/* ---------------------------------------------------------------- the batch */
+
+static void end_batch(struct blobs *blobs)
+{
+    if (!blobs->in_batch) {
+        return;
+    }
+    enum blob_status status = blob_store_commit(blobs->config.store);
+    if (status == BLOB_FAILED) {
+        fatal("blobs could not be committed: %s; stopped", blob_store_error(blobs->config.store));
+    }
+    for (size_t i = 0; i < blobs->answer_count; i++) {
+        struct answer *answer = &blobs->answers[i];
+        if (status != BLOB_OK) {
+            struct id128 id = answer->outgoing->id;
+            outgoing_destroy(&answer->outgoing);
+            answer->outgoing = checked(outgoing_reject(0, &id, REJECT_STORAGE_FULL, "", 0, 0));
+        }
+        send(blobs, &answer->route, answer->session, answer->outgoing);
+        outgoing_destroy(&answer->outgoing);
+    }
+    blobs->answer_count = 0;
+    blobs->in_batch = false;
+}
+
+static void hold_back(struct blobs *blobs, const struct asked *asked, struct outgoing *outgoing)
+{
+    assert(blobs->answer_count < BATCH_MESSAGES);
+    outgoing = checked(outgoing);
+    outgoing->id = asked->envelope.id;
+    blobs->answers[blobs->answer_count++] = (struct answer){
+        .route = asked->message.route, .session = asked->envelope.session, .outgoing = outgoing};
+}
+
+/* ---------------------------------------------------------------- rights */
+
+/* Whose blobs the message is about: the sender's own, or those of the owner of a job that he serves. */
+static bool owner_of(struct blobs *blobs, const struct asked *asked, bool has_job,
+                     ProtobufCBinaryData job, uint32_t *ret_owner, struct served_job **ret_served)
+{
+    *ret_served = NULL;
+    *ret_owner = asked->account->number;
+    if (!has_job) {
+        return true;
+    }
+    struct id128 id = codec_id(job);
+    *ret_served =
+        serves_find(blobs->config.serves, asked->account->number, &id, clock_monotonic_ns());
+    if (*ret_served != NULL) {
+        *ret_owner = (*ret_served)->owner;
+    }
+    return *ret_served != NULL;
+}
+
+static size_t collect(const Bourse__V1__Manifest *manifest, struct hash32 *ret_hashes)
+{
+    size_t count = 0;
+    if (manifest->has_image) {
+        ret_hashes[count++] = codec_hash(manifest->image);
+    }
+    for (size_t i = 0; i < manifest->n_shared; i++) {
+        ret_hashes[count++] = codec_hash(manifest->shared[i]->hash);
+    }
+    for (size_t i = 0; i < manifest->n_subtasks; i++) {
+        for (size_t k = 0; k < manifest->subtasks[i]->n_inputs; k++) {
+            ret_hashes[count++] = codec_hash(manifest->subtasks[i]->inputs[k]->hash);
+        }
+    }
+    return count;
+}
+
+static size_t count_hashes(const Bourse__V1__Manifest *manifest)
+{
+    size_t count = manifest->n_shared + (manifest->has_image ? 1 : 0);
+    for (size_t i = 0; i < manifest->n_subtasks; i++) {
+        count += manifest->subtasks[i]->n_inputs;
+    }
+    return count;
+}
+
+/* Reads the job's manifest once. One that does not parse names nothing. */
+static void read_manifest(struct blobs *blobs, struct served_job *job)
+{
+    size_t length = 0;
+    uint64_t size = 0;
+    struct hash32 *hashes = NULL;
+    size_t count = 0;
+    uint8_t *bytes = NULL;
+    Bourse__V1__Manifest *manifest = NULL;
+    if (!blob_store_owns(blobs->config.store, job->owner, &job->manifest) ||
+        blob_store_get(blobs->config.store, &job->manifest, 0, 0, blobs->chunk, &length, &size) !=
+            BLOB_OK) {
+        return; /* not there yet: asked for again next time */
+    }
+    if (size <= LIMIT_MANIFEST_BYTES) {
+        bytes = malloc((size_t)size + 1);
+    }
+    if (bytes != NULL &&
+        blob_store_get(blobs->config.store, &job->manifest, 0, (size_t)size, bytes, &length,
+                       &size) == BLOB_OK &&
+        codec_decode_manifest(bytes, length, &manifest, NULL) == CODEC_OK) {
+        hashes = calloc(count_hashes(manifest) + 1, sizeof *hashes);
+        count = hashes == NULL ? 0 : collect(manifest, hashes);
+        codec_manifest_free(&manifest);
+    }
+    free(bytes);
+    served_job_set_hashes(job, hashes, count);
+}
+
+static bool may_read(struct blobs *blobs, uint32_t owner, struct served_job *served,
+                     const struct hash32 *hash)
+{
+    if (served != NULL && !served->is_read) {
+        read_manifest(blobs, served);
+    }
+    bool named = served == NULL || served_job_names(served, hash);
+    /* A manifest may name anything; only what its author owns comes out. */
+    return named && blob_store_owns(blobs->config.store, owner, hash);
+}
+
+/* ---------------------------------------------------------------- messages */
+
+static void have(struct blobs *blobs, const struct asked *asked, const Bourse__V1__BlobHave *body)
+{
+    uint32_t owner;
+    struct served_job *served;
+    if (!owner_of(blobs, asked, body->has_job, body->job, &owner, &served)) {
+        refuse(blobs, asked, REJECT_NOT_FOUND, "job", 0, 0);
+        return;
+    }
+    end_batch(blobs); /* "have" is a promise too: of what is durable */
+    Bourse__V1__BlobMissing answer = BOURSE__V1__BLOB_MISSING__INIT;
+    ProtobufCBinaryData *missing = calloc(body->n_hashes + 1, sizeof *missing);
+    if (missing == NULL) {
+        fatal("out of memory");
+    }
+    for (size_t i = 0; i < body->n_hashes; i++) {
+        struct hash32 hash = codec_hash(body->hashes[i]);
+        if (!blob_store_owns(blobs->config.store, owner, &hash)) {
+            missing[answer.n_hashes++] = body->hashes[i];
+        }
+    }
+    answer.hashes = missing;
+    reply(blobs, asked, outgoing_message(OUTGOING_REPLY, MESSAGE_BLOB_MISSING, &answer.base));
+    free(missing);
+}
+
+static struct outgoing *put_refusal(const struct asked *asked, enum blob_status status,
+                                    uint64_t stored, const Bourse__V1__BlobPut *body)
+{
+    const struct id128 *id = &asked->envelope.id;
+    switch (status) {
+    case BLOB_WRONG_HASH:
+        return outgoing_reject(0, id, REJECT_BLOB_HASH, "hash", 0, 0);
+    case BLOB_TOO_LARGE:
+        return outgoing_reject(0, id, REJECT_TOO_LARGE, "size", (int64_t)body->size, 0);
+    case BLOB_OVER_QUOTA:
+        return outgoing_reject(0, id, REJECT_BLOB_QUOTA, "size", (int64_t)body->size, 0);
+    case BLOB_WRONG_OFFSET:
+        return outgoing_reject(0, id, REJECT_BLOB_OFFSET, "offset", (int64_t)stored,
+                               (int64_t)body->size);
+    case BLOB_TOO_MANY:
+        return outgoing_reject(0, id, REJECT_BUSY, "uploads", BLOB_PARTIALS_PER_ACCOUNT,
+                               BLOB_PARTIALS_PER_ACCOUNT);
+    case BLOB_DISK_FULL:
+        return outgoing_reject(0, id, REJECT_STORAGE_FULL, "", 0, 0);
+    case BLOB_OK:
+    case BLOB_NOT_FOUND:
+    case BLOB_MALFORMED:
+    case BLOB_FAILED:
+        break;
+    }
+    return outgoing_reject(0, id, REJECT_MALFORMED, "offset", 0, 0);
+}
+
+static void put(struct blobs *blobs, const struct asked *asked, const Bourse__V1__BlobPut *body)
+{
+    uint32_t owner;
+    struct served_job *served;
+    if (!owner_of(blobs, asked, body->has_job, body->job, &owner, &served)) {
+        refuse(blobs, asked, REJECT_NOT_FOUND, "job", 0, 0);
+        return;
+    }
+    if (!blobs->in_batch) {
+        if (blob_store_begin(blobs->config.store) != BLOB_OK) {
+            fatal("blobs.db cannot be written: %s", blob_store_error(blobs->config.store));
+        }
+        blobs->in_batch = true;
+    }
+    struct blob_chunk chunk = {.account = owner,
+                               .hash = codec_hash(body->hash),
+                               .size = body->size,
+                               .offset = body->offset,
+                               .data = body->data.data,
+                               .length = body->data.len};
+    uint64_t stored = 0;
+    bool is_complete = false;
+    enum blob_status status =
+        blob_store_put(blobs->config.store, &chunk, clock_monotonic_ns(), &stored, &is_complete);
+    if (status == BLOB_FAILED) {
+        fatal("a blob could not be stored: %s; stopped", blob_store_error(blobs->config.store));
+    }
+    if (status != BLOB_OK) {
+        hold_back(blobs, asked, put_refusal(asked, status, stored, body));
+        return;
+    }
+    Bourse__V1__BlobStored answer = BOURSE__V1__BLOB_STORED__INIT;
+    answer.hash = body->hash;
+    answer.stored = stored;
+    answer.complete = is_complete;
+    hold_back(blobs, asked, outgoing_message(OUTGOING_REPLY, MESSAGE_BLOB_STORED, &answer.base));
+}
+
+static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1__BlobGet *body)
+{
+    uint32_t owner;
+    struct served_job *served;
+    struct hash32 hash = codec_hash(body->hash);
+    if (!owner_of(blobs, asked, body->has_job, body->job, &owner, &served) ||
+        !may_read(blobs, owner, served, &hash)) {
+        refuse(blobs, asked, REJECT_NOT_FOUND, "hash", 0, 0);
+        return;
+    }
+    size_t wanted = body->length < LIMIT_BLOB_CHUNK_BYTES ? body->length : LIMIT_BLOB_CHUNK_BYTES;
+    size_t length = 0;
+    uint64_t size = 0;
+    enum blob_status status = blob_store_get(blobs->config.store, &hash, body->offset, wanted,
+                                             blobs->chunk, &length, &size);
+    if (status == BLOB_WRONG_OFFSET) {
+        refuse(blobs, asked, REJECT_BLOB_OFFSET, "offset", 0, (int64_t)size);
+        return;
+    }
+    if (status != BLOB_OK) {
+        log_error("a blob could not be read: %s", blob_store_error(blobs->config.store));
+        refuse(blobs, asked, REJECT_UNAVAILABLE, "", 0, 0);
+        return;
+    }
+    Bourse__V1__BlobData answer = BOURSE__V1__BLOB_DATA__INIT;
+    answer.hash = body->hash;
+    answer.offset = body->offset;
+    answer.total = size;
+    answer.data = (ProtobufCBinaryData){.data = blobs->chunk, .len = length};
+    reply(blobs, asked, outgoing_message(OUTGOING_REPLY, MESSAGE_BLOB_DATA, &answer.base));
+}
+
+static void dispatch(struct blobs *blobs, const struct asked *asked)
+{
+    enum message_type type = (enum message_type)asked->envelope.type;
+    unsigned roles = message_roles(type);
+    if (roles == 0 || type < MESSAGE_BLOB_HAVE) {
+        refuse(blobs, asked, REJECT_TYPE, "type", asked->envelope.type, 0);
+        return;
+    }
+    if ((asked->account->roles & roles) == 0) {
+        refuse(blobs, asked, REJECT_ROLE, "type", 0, 0);
+        return;
+    }
+    if (asked->account->frozen && type == MESSAGE_BLOB_PUT) {
+        refuse(blobs, asked, REJECT_FROZEN, "account", 0, 0);
+        return;
+    }
+    ProtobufCMessage *body = NULL;
+    struct codec_error error = {0};
+    switch (codec_decode(type, asked->envelope.body, asked->envelope.body_length, &body, &error)) {
+    case CODEC_OK:
+        break;
+    case CODEC_TOO_LARGE:
+        refuse(blobs, asked, REJECT_TOO_LARGE, "body", error.value, error.limit);
+        return;
+    case CODEC_OUT_OF_MEMORY:
+        refuse(blobs, asked, REJECT_BUSY, "", 0, 0);
+        return;
+    case CODEC_UNKNOWN_TYPE:
+    case CODEC_MALFORMED:
+        refuse(blobs, asked, REJECT_MALFORMED, error.field, error.value, error.limit);
+        return;
+    }
+    switch ((int)type) {
+    case MESSAGE_BLOB_HAVE:
+        have(blobs, asked, (const void *)body);
+        break;
+    case MESSAGE_BLOB_PUT:
+        put(blobs, asked, (const void *)body);
+        break;
+    case MESSAGE_BLOB_GET:
+        get(blobs, asked, (const void *)body);
+        break;
+    default:
+        refuse(blobs, asked, REJECT_TYPE, "type", type, 0);
+        break;
+    }
+    codec_free(&body);
+}
+
+/* ---------------------------------------------------------------- the loop */
+
+static void learn(struct blobs *blobs, const struct outgoing *note)
+{
+    const struct directory_account *owner;
+    switch (note->kind) {
+    case OUTGOING_ACCOUNT:
+        if (!directory_put(blobs->config.directory, &note->opened)) {
+            fatal("out of memory");
+        }
+        return;
+    case OUTGOING_SERVE:
+        owner = directory_key(blobs->config.directory, &note->owner);
+        if (owner != NULL && !serves_add(blobs->config.serves, note->lease, note->account,
+                                         &note->job, owner->number, &note->manifest)) {
+            fatal("out of memory");
+        }
+        return;
+    case OUTGOING_UNSERVE:
+        serves_end(blobs->config.serves, note->lease, clock_monotonic_ns());
+        return;
+    case OUTGOING_REPLY:
+    case OUTGOING_PUSH:
+    case OUTGOING_EVENT:
+    case OUTGOING_INDEX:
+        return;
+    }
+}
+
+static void learn_all(struct blobs *blobs)
+{
+    for (struct queue_link *link; (link = queue_pop(blobs->config.notes, 0)) != NULL;) {
+        struct outgoing *note = QUEUE_ELEMENT(link, struct outgoing, link);
+        learn(blobs, note);
+        outgoing_destroy(&note);
+    }
+}
+
+static void receive(struct blobs *blobs, const struct router_message *message)
+{
+    /* After the message came: a right that its sender may know of is among the notes by now. */
+    learn_all(blobs);
+    struct asked asked = {.message = *message,
+                          .account =
+                              directory_transport(blobs->config.directory, &message->client)};
+    if (asked.account == NULL) {
+        return; /* unknown keys get no answer here */
+    }
+    switch (
+        envelope_read(message->bytes, message->length, LIMIT_BLOB_MESSAGE_BYTES, &asked.envelope)) {
+    case ENVELOPE_OK:
+        dispatch(blobs, &asked);
+        return;
+    case ENVELOPE_BAD_VERSION:
+        refuse(blobs, &asked, REJECT_VERSION, "version", 0, ENVELOPE_VERSION);
+        return;
+    case ENVELOPE_SHORT:
+    case ENVELOPE_LONG:
+    case ENVELOPE_BAD_MAGIC:
+    case ENVELOPE_BAD_FLAGS:
+    case ENVELOPE_TOO_LARGE:
+        refuse(blobs, &asked, REJECT_MALFORMED, "envelope", 0, 0);
+        return;
+    }
+}
+
+static void receive_batch(struct blobs *blobs)
+{
+    size_t bytes = 0;
+    struct router_message message;
+    for (int i = 0; i < BATCH_MESSAGES && bytes < BATCH_BYTES; i++) {
+        if (router_receive(blobs->config.router, 0, &message) != 1) {
+            break;
+        }
+        bytes += message.length;
+        receive(blobs, &message);
+    }
+    end_batch(blobs);
+}
+
+static void *run(void *argument)
+{
+    struct blobs *blobs = argument;
+    zmq_pollitem_t items[] = {
+        {.socket = router_socket(blobs->config.router), .events = ZMQ_POLLIN},
+        {.fd = queue_descriptor(blobs->config.notes), .events = ZMQ_POLLIN},
+    };
+    int64_t next_expiry_ns = 0;
+    while (!queue_finished(blobs->config.notes)) {
+        if (zmq_poll(items, 2, EXPIRE_MS) < 0 && errno != EINTR) {
+            fatal("the blob port cannot be polled: %s", zmq_strerror(errno));
+        }
+        learn_all(blobs);
+        receive_batch(blobs);
+        int64_t now_ns = clock_monotonic_ns();
+        if (now_ns >= next_expiry_ns) {
+            serves_expire(blobs->config.serves, now_ns);
+            blob_store_expire(blobs->config.store, now_ns);
+            next_expiry_ns = now_ns + EXPIRE_MS * NS_PER_MS;
+        }
+    }
+    return NULL;
+}
+
+struct blobs *blobs_start(const struct blobs_config *config)
+{
+    struct blobs *blobs = calloc(1, sizeof *blobs);
+    if (blobs == NULL) {
+        fatal("the blob port cannot start: out of memory");
+    }
+    blobs->config = *config;
+    blobs->buffer = malloc(LIMIT_BLOB_MESSAGE_BYTES);
+    blobs->chunk = malloc(LIMIT_BLOB_CHUNK_BYTES);
+    if (blobs->buffer == NULL || blobs->chunk == NULL ||
+        pthread_create(&blobs->thread, NULL, run, blobs) != 0) {
+        fatal("the blob port cannot start: out of memory or threads");
+    }
+    return blobs;
+}
+
+void blobs_stop(struct blobs **self)
+{
+    struct blobs *blobs = *self;
+    if (blobs != NULL) {
+        queue_close(blobs->config.notes);
+        pthread_join(blobs->thread, NULL);
+        blob_store_close(&blobs->config.store);
+        directory_destroy(&blobs->config.directory);
+        serves_destroy(&blobs->config.serves);
+        free(blobs->buffer);
+        free(blobs->chunk);
+        free(blobs);
+        *self = NULL;
+    }
+}

@@ -1,0 +1,572 @@
+#include "broker/broker.h"
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "broker/blobs.h"
+#include "broker/committer.h"
+#include "broker/core.h"
+#include "broker/fatal.h"
+#include "broker/gateway.h"
+#include "broker/reader.h"
+#include "broker/replay.h"
+#include "broker/snapshots.h"
+#include "broker/verify.h"
+#include "protocol/limits.h"
+#include "runtime/clock.h"
+#include "runtime/files.h"
+#include "runtime/log.h"
+#include "runtime/market.h"
+#include "runtime/router.h"
+#include "runtime/zap.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <zmq.h>
+
+enum {
+    REQUEST_QUEUE = 4096,
+    RELEASE_QUEUE = 16384,
+    NOTE_QUEUE = 4096,
+    READ_QUEUE = 256,
+    SNAPSHOT_QUEUE = 4
+};
+
+struct broker {
+    struct broker_config config;
+    struct store store;
+    struct exchange *exchange;
+    bool is_group; /* the folder lets a group pass: the agent of a market that root runs */
+    gid_t group;
+    char folder[PATH_MAX], snapshots_folder[PATH_MAX], market_path[PATH_MAX], database[PATH_MAX];
+    struct market market;
+    void *context;
+    struct zap *zap;
+    struct router *control, *blob_port;
+    struct directory *directories[3]; /* gateway, reader, blobs */
+    struct serves *serves;
+    struct blob_store *blob_store;
+    atomic_bool storage_full;
+    struct queue *workers_in[GATEWAY_WORKERS_MAX];
+    struct queue *core_in, *groups, *returned, *releases, *notes, *names, *reads,
+        *snapshot_requests;
+    struct gateway *gateway;
+    struct verify_worker *workers[GATEWAY_WORKERS_MAX];
+    struct core *core;
+    struct committer *committer;
+    struct reader_thread *reader;
+    struct snapshots *snapshots;
+    struct blobs *blobs;
+};
+
+/* ---------------------------------------------------------------- the exchange */
+
+struct exchange *broker_rebuild(struct store *store, const struct broker_config *config,
+                                struct problem *ret_problem)
+{
+    char folder[PATH_MAX];
+    struct exchange *exchange = NULL;
+    struct snapshot_mark base = {0};
+    if (!store_path(store->folder, MARKET_SNAPSHOTS, folder, sizeof folder, ret_problem)) {
+        return NULL;
+    }
+    if (!snapshot_newest(folder, &config->limits, store->last.index, &exchange, &base)) {
+        exchange = exchange_create(&config->limits);
+    }
+    if (exchange == NULL) {
+        problem_set(ret_problem, "out of memory for the exchange");
+        return NULL;
+    }
+    bool good = base.entry == store->last.index ||
+                snapshots_apply(ledger_store_database(store->ledger), exchange, base.entry + 1,
+                                store->last.index, ret_problem);
+    if (good && exchange_index(exchange) + 1 != store->last.next_command) {
+        problem_set(ret_problem, "the journal ends at command %" PRIu64 ", its replay at %" PRIu64,
+                    store->last.next_command - 1, exchange_index(exchange));
+        good = false;
+    }
+    if (!good) {
+        exchange_destroy(&exchange);
+    }
+    return exchange;
+}
+
+/* The first entry: applied and committed before any thread or socket exists. */
+static bool commit_genesis(struct broker *broker, struct problem *ret_problem)
+{
+    uint8_t payload[GENESIS_BYTES_MAX];
+    struct group *group = group_create();
+    struct translation translation = {0};
+    const struct id128 no_cluster = {0};
+    bool good = false;
+    if (group == NULL) {
+        problem_set(ret_problem, "out of memory");
+        return false;
+    }
+    struct entry_command entry = {
+        .log_time_ns = clock_wall_ns(),
+        .account = EXCHANGE_NO_ACCOUNT,
+        .kind = ENTRY_GENESIS,
+        .payload = payload,
+        .payload_length = (uint32_t)store_genesis(&broker->store, payload, sizeof payload)};
+    if (!translate_entry(&entry, 1, &no_cluster, &translation)) {
+        problem_set(ret_problem, "the genesis is not valid");
+    } else if (exchange_step(broker->exchange, &translation.command, &group->effects) !=
+               EXCHANGE_OK) {
+        problem_set(ret_problem,
+                    "the exchange refused the genesis: check fee, price band and accounts");
+    } else {
+        group->first_command = 1;
+        group->command_count = 1;
+        group->commands[0].entry = entry;
+        good = store_commit(&broker->store, group) == STORE_OK;
+        if (!good) {
+            problem_set(ret_problem, "the disk is full");
+        }
+    }
+    translation_fini(&translation);
+    group_destroy(&group);
+    return good;
+}
+
+static bool start_exchange(struct broker *broker, bool is_new, struct problem *ret_problem)
+{
+    if (!is_new) {
+        broker->exchange = broker_rebuild(&broker->store, &broker->config, ret_problem);
+        return broker->exchange != NULL;
+    }
+    broker->exchange = exchange_create(&broker->config.limits);
+    if (broker->exchange == NULL) {
+        problem_set(ret_problem, "out of memory for the exchange");
+        return false;
+    }
+    if (broker->store.genesis.account_count == 0) {
+        problem_set(
+            ret_problem,
+            "a new market needs an operator: set genesis.accounts in %s/%s, or use `bourse up`",
+            broker->folder, MARKET_BROKER_CONFIG);
+        return false;
+    }
+    return commit_genesis(broker, ret_problem);
+}
+
+/* ---------------------------------------------------------------- what the threads start from */
+
+static struct directory *make_directory(const struct exchange *exchange)
+{
+    struct directory *directory = directory_create();
+    for (uint32_t number = 0; directory != NULL && number < exchange_account_count(exchange);
+         number++) {
+        struct exchange_account_row row;
+        if (!exchange_account(exchange, number, &row)) {
+            continue;
+        }
+        struct directory_account account = {
+            .number = row.number, .key = row.key, .roles = row.roles, .frozen = row.frozen};
+        memcpy(account.name, row.name, sizeof account.name);
+        (void)identity_transport_of(&row.key,
+                                    &account.transport); /* the system's accounts have none */
+        if (!directory_put(directory, &account)) {
+            directory_destroy(&directory);
+        }
+    }
+    return directory;
+}
+
+/* Leases that stand, from the exchange; from now on grants and ends keep the table right. */
+static bool seed_serves(const struct exchange *exchange, struct serves *serves, uint32_t jobs_max)
+{
+    enum { LEASES_MAX = 4096 };
+    struct exchange_job_row *jobs = calloc(jobs_max, sizeof *jobs);
+    struct exchange_lease_row *leases = calloc(LEASES_MAX, sizeof *leases);
+    bool good = jobs != NULL && leases != NULL;
+    for (uint32_t owner = 0; good && owner < exchange_account_count(exchange); owner++) {
+        size_t job_count = exchange_jobs(exchange, owner, jobs, jobs_max);
+        for (size_t i = 0; good && i < job_count; i++) {
+            size_t lease_count = exchange_leases(exchange, &jobs[i].job, leases, LEASES_MAX);
+            for (size_t k = 0; good && k < lease_count; k++) {
+                if (exchange_provider_serves(exchange, leases[k].provider, &jobs[i].job)) {
+                    good = serves_add(serves, leases[k].lease, leases[k].provider, &jobs[i].job,
+                                      owner, &jobs[i].manifest);
+                }
+            }
+        }
+    }
+    free(jobs);
+    free(leases);
+    return good;
+}
+
+static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
+{
+    bool good = true;
+    for (size_t i = 0; i < sizeof broker->directories / sizeof broker->directories[0]; i++) {
+        broker->directories[i] = make_directory(broker->exchange);
+        good = good && broker->directories[i] != NULL;
+    }
+    broker->serves = serves_create();
+    good = good && broker->serves != NULL &&
+           seed_serves(broker->exchange, broker->serves, broker->config.limits.jobs_per_account);
+    if (!good) {
+        problem_set(ret_problem, "out of memory");
+        return false;
+    }
+    char folder[PATH_MAX];
+    if (!store_path(broker->folder, MARKET_BLOBS, folder, sizeof folder, ret_problem)) {
+        return false;
+    }
+    struct blob_store_config config = {.folder = folder,
+                                       .quota_bytes = broker->config.blob_quota_bytes,
+                                       .size_bytes = broker->config.blob_size_bytes};
+    return blob_store_open(&config, &broker->blob_store, ret_problem);
+}
+
+static bool make_queues(struct broker *broker, struct problem *ret_problem)
+{
+    bool good = true;
+    for (unsigned i = 0; i < broker->config.workers; i++) {
+        broker->workers_in[i] = queue_create(REQUEST_QUEUE);
+        good = good && broker->workers_in[i] != NULL;
+    }
+    broker->core_in = queue_create(REQUEST_QUEUE);
+    broker->groups = queue_create(CORE_GROUPS);
+    broker->returned = queue_create(CORE_GROUPS);
+    broker->releases = queue_create(RELEASE_QUEUE);
+    broker->notes = queue_create(NOTE_QUEUE);
+    broker->names = queue_create(NOTE_QUEUE);
+    broker->reads = queue_create(READ_QUEUE);
+    broker->snapshot_requests = queue_create(SNAPSHOT_QUEUE);
+    good = good && broker->core_in != NULL && broker->groups != NULL && broker->returned != NULL &&
+           broker->releases != NULL && broker->notes != NULL && broker->names != NULL &&
+           broker->reads != NULL && broker->snapshot_requests != NULL;
+    if (!good) {
+        problem_set(ret_problem, "out of memory or descriptors");
+    }
+    return good;
+}
+
+/* ---------------------------------------------------------------- sockets */
+
+static bool bind_ipc(struct broker *broker, struct router *router, const char *name,
+                     char ret_endpoint[256], struct problem *ret_problem)
+{
+    char path[PATH_MAX];
+    if (!store_path(broker->folder, name, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    size_t most = sizeof((struct sockaddr_un *)NULL)->sun_path - 1;
+    if (strlen(path) > most) {
+        problem_set(
+            ret_problem,
+            "%.60s...: a socket's path has at most %zu bytes, this one %zu; use a shorter folder",
+            path, most, strlen(path));
+        return false;
+    }
+    (void)unlink(path); /* of a broker that was killed; the lock says that it is gone */
+    (void)snprintf(ret_endpoint, 256, "ipc://%.107s", path); /* not cut: it was just measured */
+    if (!router_bind(router, ret_endpoint, broker->is_group, NULL, 0, ret_problem)) {
+        return false;
+    }
+    if (broker->is_group && chown(path, (uid_t)-1, broker->group) != 0) {
+        problem_set(ret_problem, "%s: %s", path, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static bool open_port(struct broker *broker, const char *socket_name, const char *listen,
+                      const char *advertise, size_t message_bytes, struct router **ret_router,
+                      char ret_endpoint[256], struct problem *ret_problem)
+{
+    uid_t own[] = {geteuid()};
+    struct router_config config = {.identity = broker->store.transport_key,
+                                   .max_message_bytes = message_bytes,
+                                   .uids = own,
+                                   .uid_count = broker->is_group ? 0 : 1};
+    char tcp[CONFIG_ENDPOINT_SIZE] = "";
+    if (!router_open(broker->context, &config, ret_router, ret_problem) ||
+        !bind_ipc(broker, *ret_router, socket_name, ret_endpoint, ret_problem)) {
+        return false;
+    }
+    if (listen[0] == '\0') {
+        return true;
+    }
+    if (!router_bind(*ret_router, listen, false, tcp, sizeof tcp, ret_problem)) {
+        return false;
+    }
+    log_info("listening on %s", tcp);
+    if (advertise[0] != '\0') {
+        (void)snprintf(ret_endpoint, 256, "%s", advertise);
+    }
+    return true;
+}
+
+static bool open_ports(struct broker *broker, struct problem *ret_problem)
+{
+    const struct broker_config *config = &broker->config;
+    broker->context = zmq_ctx_new();
+    if (broker->context == NULL) {
+        problem_set(ret_problem, "out of memory");
+        return false;
+    }
+    return zap_start(broker->context, &broker->zap, ret_problem) &&
+           open_port(broker, MARKET_SOCKET, config->listen, config->advertise, LIMIT_MESSAGE_BYTES,
+                     &broker->control, broker->market.control, ret_problem) &&
+           open_port(broker, MARKET_BLOB_SOCKET, config->blob_listen, config->blob_advertise,
+                     LIMIT_BLOB_MESSAGE_BYTES, &broker->blob_port, broker->market.blobs,
+                     ret_problem);
+}
+
+static bool announce(struct broker *broker, struct problem *ret_problem)
+{
+    struct market *market = &broker->market;
+    market->server = *identity_transport(broker->store.transport_key);
+    market->cluster = broker->store.genesis.cluster;
+    market->log_key = broker->store.genesis.log_key;
+    market->pid = getpid();
+    memcpy(market->origin, broker->store.genesis.origin, sizeof market->origin);
+    if (!market_write(broker->market_path, market, ret_problem)) {
+        return false;
+    }
+    if (broker->is_group && (chown(broker->market_path, (uid_t)-1, broker->group) != 0 ||
+                             chmod(broker->market_path, 0640) != 0)) {
+        problem_set(ret_problem, "%s: %s", broker->market_path, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- threads */
+
+static void start_threads(struct broker *broker)
+{
+    const struct genesis *genesis = &broker->store.genesis;
+    struct logclock clock =
+        logclock_from(exchange_log_time_ns(broker->exchange), clock_monotonic_ns());
+    uint64_t index = exchange_index(broker->exchange);
+
+    broker->snapshots = snapshots_start(broker->database, broker->snapshots_folder,
+                                        &broker->config.limits, broker->snapshot_requests);
+
+    struct reader_config reader = {.cluster = genesis->cluster,
+                                   .directory = broker->directories[1],
+                                   .inbound = broker->reads,
+                                   .names = broker->names,
+                                   .releases = broker->releases};
+    (void)snprintf(reader.database, sizeof reader.database, "%s", broker->database);
+    broker->reader = reader_start(&reader);
+
+    const struct blobs_config blobs = {.router = broker->blob_port,
+                                       .store = broker->blob_store,
+                                       .directory = broker->directories[2],
+                                       .serves = broker->serves,
+                                       .notes = broker->notes};
+    broker->blobs = blobs_start(&blobs);
+
+    const struct committer_config committer = {.store = &broker->store,
+                                               .groups = broker->groups,
+                                               .returned = broker->returned,
+                                               .core = broker->core_in,
+                                               .releases = broker->releases,
+                                               .blobs = broker->notes,
+                                               .names = broker->names,
+                                               .snapshots = broker->snapshot_requests,
+                                               .storage_full = &broker->storage_full};
+    broker->committer = committer_start(&committer);
+
+    const struct core_config core = {.exchange = broker->exchange,
+                                     .clock = clock,
+                                     .inbound = broker->core_in,
+                                     .groups = broker->groups,
+                                     .returned = broker->returned,
+                                     .reader = broker->reads,
+                                     .mark_every = broker->config.snapshot_every};
+    broker->core = core_start(&core);
+
+    struct gateway_config gateway = {.router = broker->control,
+                                     .directory = broker->directories[0],
+                                     .clock = clock,
+                                     .worker_count = broker->config.workers,
+                                     .releases = broker->releases,
+                                     .heartbeat_ms = broker->config.heartbeat_ms,
+                                     .rate = broker->config.rate,
+                                     .rate_anonymous = broker->config.rate_anonymous,
+                                     .cluster = genesis->cluster,
+                                     .log_key = genesis->log_key,
+                                     .index = index,
+                                     .storage_full = &broker->storage_full};
+    memcpy(gateway.origin, genesis->origin, sizeof gateway.origin);
+    for (unsigned i = 0; i < broker->config.workers; i++) {
+        const struct verify_config verify = {.inbound = broker->workers_in[i],
+                                             .core = broker->core_in,
+                                             .releases = broker->releases,
+                                             .cluster = genesis->cluster};
+        broker->workers[i] = verify_start(&verify);
+        gateway.workers[i] = broker->workers_in[i];
+    }
+    broker->gateway = gateway_start(&gateway);
+    memset(broker->directories, 0,
+           sizeof broker->directories); /* the threads' now, like the next two */
+    broker->serves = NULL;
+    broker->blob_store = NULL;
+}
+
+/* In the order in which work flows: what is inside is applied, committed and answered. */
+static void stop_threads(struct broker *broker)
+{
+    gateway_drain(broker->gateway);
+    for (unsigned i = 0; i < broker->config.workers; i++) {
+        verify_stop(&broker->workers[i]);
+    }
+    core_stop(&broker->core);
+    committer_stop(&broker->committer);
+    reader_stop(&broker->reader);
+    snapshots_stop(&broker->snapshots);
+    blobs_stop(&broker->blobs);
+    gateway_stop(&broker->gateway);
+}
+
+static void drain_groups(struct queue *queue)
+{
+    for (struct queue_link *link; (link = queue_pop(queue, 0)) != NULL;) {
+        struct group *group = QUEUE_ELEMENT(link, struct group, link);
+        group_destroy(&group);
+    }
+}
+
+static void close_all(struct broker *broker)
+{
+    router_close(&broker->control);
+    router_close(&broker->blob_port);
+    zap_stop(&broker->zap);
+    if (broker->context != NULL) {
+        (void)zmq_ctx_term(broker->context); /* all sockets are closed */
+    }
+    struct queue *requests[] = {broker->core_in, broker->reads};
+    struct queue *notes[] = {broker->releases, broker->notes, broker->names};
+    for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
+        if (requests[i] != NULL) {
+            drain_requests(requests[i]);
+            queue_destroy(&requests[i]);
+        }
+    }
+    for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++) {
+        if (notes[i] != NULL) {
+            drain_outgoing(notes[i]);
+            queue_destroy(&notes[i]);
+        }
+    }
+    for (unsigned i = 0; i < broker->config.workers; i++) {
+        if (broker->workers_in[i] != NULL) {
+            drain_requests(broker->workers_in[i]);
+            queue_destroy(&broker->workers_in[i]);
+        }
+    }
+    if (broker->returned != NULL) {
+        drain_groups(broker->returned);
+    }
+    queue_destroy(&broker->returned);
+    queue_destroy(&broker->groups);
+    queue_destroy(&broker->snapshot_requests);
+    for (size_t i = 0; i < sizeof broker->directories / sizeof broker->directories[0]; i++) {
+        directory_destroy(&broker->directories[i]);
+    }
+    serves_destroy(&broker->serves);
+    blob_store_close(&broker->blob_store);
+    exchange_destroy(&broker->exchange);
+    store_close(&broker->store);
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+static bool find_folder(struct broker *broker, const char *folder, struct problem *ret_problem)
+{
+    struct stat status;
+    if (!private_folder(folder, true, ret_problem)) {
+        return false;
+    }
+    if (realpath(folder, broker->folder) == NULL || stat(broker->folder, &status) != 0) {
+        problem_set(ret_problem, "%s: %s", folder, strerror(errno));
+        return false;
+    }
+    broker->is_group = (status.st_mode & S_IXGRP) != 0;
+    broker->group = status.st_gid;
+    return store_path(broker->folder, MARKET_FILE, broker->market_path, sizeof broker->market_path,
+                      ret_problem) &&
+           store_path(broker->folder, MARKET_DATABASE, broker->database, sizeof broker->database,
+                      ret_problem) &&
+           store_path(broker->folder, MARKET_SNAPSHOTS, broker->snapshots_folder,
+                      sizeof broker->snapshots_folder, ret_problem) &&
+           private_folder(broker->snapshots_folder, true, ret_problem);
+}
+
+static bool start(struct broker *broker, const struct broker_options *options,
+                  struct problem *ret_problem)
+{
+    bool is_new = false;
+    if (!find_folder(broker, options->folder, ret_problem) ||
+        !config_load(broker->folder, &broker->config, ret_problem) ||
+        !store_open(broker->folder, &broker->config, options->adopt, &broker->store, &is_new,
+                    ret_problem)) {
+        return false;
+    }
+    (void)unlink(
+        broker->market_path); /* of a broker that was killed: until we are ready there is none */
+    if (!start_exchange(broker, is_new, ret_problem) || !prepare_tables(broker, ret_problem) ||
+        !make_queues(broker, ret_problem) || !open_ports(broker, ret_problem)) {
+        return false;
+    }
+    log_info("%s market %s at command %" PRIu64, is_new ? "new" : "open",
+             broker->store.genesis.origin, exchange_index(broker->exchange));
+    start_threads(broker);
+    return true;
+}
+
+static void wait_for_end(int signals)
+{
+    struct pollfd item = {.fd = signals, .events = POLLIN};
+    for (;;) {
+        if (poll(&item, 1, -1) < 0 && errno != EINTR) {
+            fatal("signals cannot be received: %s", strerror(errno));
+        }
+        struct signalfd_siginfo info;
+        if (read(signals, &info, sizeof info) == (ssize_t)sizeof info && info.ssi_signo != SIGHUP) {
+            return;
+        }
+    }
+}
+
+bool broker_run(const struct broker_options *options, struct problem *ret_problem)
+{
+    struct broker *broker = calloc(1, sizeof *broker);
+    if (broker == NULL) {
+        problem_set(ret_problem, "out of memory");
+        return false;
+    }
+    broker->store.lock = -1;
+    bool started = start(broker, options, ret_problem);
+    if (started) {
+        if (announce(broker, ret_problem)) {
+            notify_supervisor("READY=1");
+            wait_for_end(options->signals);
+            log_info("stopping");
+        } else {
+            started = false;
+        }
+        notify_supervisor("STOPPING=1");
+        (void)unlink(broker->market_path); /* nobody shall come any more */
+        stop_threads(broker);
+    }
+    close_all(broker);
+    free(broker);
+    return started;
+}

@@ -1,0 +1,153 @@
+#include "broker/committer.h"
+
+#include "broker/fatal.h"
+#include "broker/release.h"
+#include "broker/snapshots.h"
+#include "runtime/log.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct committer {
+    struct committer_config config;
+    pthread_t thread;
+};
+
+static void send(struct queue *queue, struct outgoing *outgoing)
+{
+    if (!queue_push(queue, &outgoing->link)) {
+        outgoing_destroy(&outgoing); /* that thread has ended, on our way out */
+    }
+}
+
+static struct outgoing *copy_account(const struct outgoing *outgoing)
+{
+    struct outgoing *copy = outgoing_create(OUTGOING_ACCOUNT);
+    if (copy == NULL) {
+        fatal("out of memory");
+    }
+    copy->account = outgoing->account;
+    copy->opened = outgoing->opened;
+    return copy;
+}
+
+static void route(void *context, struct outgoing *outgoing)
+{
+    const struct committer *committer = context;
+    switch (outgoing->kind) {
+    case OUTGOING_ACCOUNT:
+        send(committer->config.blobs, copy_account(outgoing));
+        send(committer->config.names, copy_account(outgoing));
+        send(committer->config.releases, outgoing);
+        return;
+    case OUTGOING_SERVE:
+    case OUTGOING_UNSERVE:
+        send(committer->config.blobs, outgoing);
+        return;
+    case OUTGOING_REPLY:
+    case OUTGOING_PUSH:
+    case OUTGOING_EVENT:
+    case OUTGOING_INDEX:
+        send(committer->config.releases, outgoing);
+        return;
+    }
+}
+
+static void release_group(struct committer *committer, struct group *group)
+{
+    if (!release_effects(&group->effects, route, committer)) {
+        fatal("out of memory");
+    }
+    for (uint32_t i = 0; i < group->reply_count; i++) {
+        route(committer, group->replies[i]);
+    }
+    group->reply_count = 0; /* they are the gateway's now */
+    if (group->command_count > 0) {
+        struct outgoing *index = outgoing_create(OUTGOING_INDEX);
+        if (index == NULL) {
+            fatal("out of memory");
+        }
+        index->index = group->first_command + group->command_count - 1;
+        route(committer, index);
+    }
+}
+
+static void request_snapshot(struct committer *committer, const struct group *group)
+{
+    struct snapshot_request *request = calloc(1, sizeof *request);
+    if (request == NULL) {
+        return; /* the next mark will do */
+    }
+    const struct journal_last *last = &committer->config.store->last;
+    request->mark = (struct snapshot_mark){.command = last->next_command - 1,
+                                           .entry = last->index,
+                                           .chain = last->chain,
+                                           .state = group->mark};
+    if (!queue_try_push(committer->config.snapshots, &request->link)) {
+        free(request);
+    }
+}
+
+static void commit(struct committer *committer, const struct group *group)
+{
+    while (store_commit(committer->config.store, group) == STORE_FULL) {
+        if (!atomic_exchange(committer->config.storage_full, true)) {
+            log_error("the disk is full: commands are refused until there is room again");
+        }
+        const struct timespec second = {.tv_sec = 1};
+        (void)nanosleep(&second, NULL); /* waits for an operator; an early end only tries early */
+    }
+    if (atomic_exchange(committer->config.storage_full, false)) {
+        log_info("there is room on the disk again: commands are accepted");
+    }
+}
+
+static void *run(void *argument)
+{
+    struct committer *committer = argument;
+    while (!queue_finished(committer->config.groups)) {
+        struct queue_link *link = queue_pop(committer->config.groups, QUEUE_FOREVER);
+        if (link == NULL) {
+            continue;
+        }
+        struct group *group = QUEUE_ELEMENT(link, struct group, link);
+        if (group->command_count > 0) {
+            commit(committer, group);
+            if (group->has_mark) {
+                request_snapshot(committer, group);
+            }
+        }
+        release_group(committer, group);
+        group_clear(group);
+        bool pushed = queue_push(committer->config.returned, &group->link);
+        assert(pushed); /* closed by nobody, and as large as there are groups */
+        queue_wake(committer->config.core);
+    }
+    return NULL;
+}
+
+struct committer *committer_start(const struct committer_config *config)
+{
+    struct committer *committer = calloc(1, sizeof *committer);
+    if (committer == NULL) {
+        fatal("the committer cannot start: out of memory");
+    }
+    committer->config = *config;
+    if (pthread_create(&committer->thread, NULL, run, committer) != 0) {
+        fatal("the committer cannot start: no thread");
+    }
+    return committer;
+}
+
+void committer_stop(struct committer **self)
+{
+    struct committer *committer = *self;
+    if (committer != NULL) {
+        queue_close(committer->config.groups);
+        pthread_join(committer->thread, NULL);
+        free(committer);
+        *self = NULL;
+    }
+}

@@ -1,0 +1,33 @@
+/* broker/committer.h - the thread that makes groups durable and only then lets their effects go (P6, P7).
+ *
+ * Per group: store_commit (journal entry, ledger records, checkpoint, HEAD), then the rights to read blobs,
+ * the accounts, the answers and pushes, then the group goes back to the core. A full disk is waited out,
+ * one try a second, with `storage_full` set so that the gateway refuses commands meanwhile. */
+#ifndef BOURSE_BROKER_COMMITTER_H
+#define BOURSE_BROKER_COMMITTER_H
+
+#include "broker/queue.h"
+#include "broker/store.h"
+
+#include <stdatomic.h>
+
+struct committer;
+
+struct committer_config {
+    struct store *store;     /* the committer's alone while it runs */
+    struct queue *groups;    /* from the core */
+    struct queue *returned;  /* empty groups, back to it */
+    struct queue *core;      /* woken when a group went back */
+    struct queue *releases;  /* to the gateway */
+    struct queue *blobs;     /* outgoing: serve, unserve, account */
+    struct queue *names;     /* outgoing: accounts, to the reader */
+    struct queue *snapshots; /* struct snapshot_request */
+    atomic_bool *storage_full;
+};
+
+struct committer *
+committer_start(const struct committer_config *config); /* the process ends when that fails */
+/* Closes `groups`, commits what is in it, ends the thread. */
+void committer_stop(struct committer **self);
+
+#endif

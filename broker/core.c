@@ -1,0 +1,346 @@
+#include "broker/core.h"
+
+#include "base/checked.h"
+#include "broker/fatal.h"
+#include "broker/group.h"
+#include "broker/messages.h"
+#include "broker/replies.h"
+#include "broker/watches.h"
+#include "runtime/clock.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+/* Watchers of a busy job see it this often, not once per result. */
+#define EVENT_INTERVAL_NS (20 * NS_PER_MS)
+/* A due tick that leaves its deadline where it was must not spin. */
+#define TICK_INTERVAL_NS (1 * NS_PER_MS)
+
+struct core {
+    struct core_config config;
+    pthread_t thread;
+    struct watches *watches;
+    struct group *open;    /* being gathered */
+    int64_t events_due_ns; /* monotonic; INT64_MAX: no job has changed */
+    int64_t next_tick_ns;  /* monotonic: no tick before */
+    uint64_t next_mark;
+};
+
+/* ---------------------------------------------------------------- groups */
+
+/* Waits for the committer to give a group back. */
+static void take_group(struct core *core)
+{
+    struct queue_link *link = NULL;
+    while (link == NULL) {
+        link = queue_pop(core->config.returned, QUEUE_FOREVER);
+    }
+    core->open = QUEUE_ELEMENT(link, struct group, link);
+}
+
+static void add_reply(struct core *core, struct outgoing *reply)
+{
+    if (reply == NULL) {
+        fatal("out of memory");
+    }
+    assert(core->open->reply_count < GROUP_REPLIES_MAX);
+    core->open->replies[core->open->reply_count++] = reply;
+}
+
+/* Tells watchers of the jobs that changed, as they stand now. */
+static void add_events(struct core *core)
+{
+    struct watch_event event;
+    while (core->open->reply_count < GROUP_REPLIES_MAX &&
+           watches_next_event(core->watches, &event)) {
+        struct outgoing *reply = replies_job_event(core->config.exchange, &event.job);
+        if (reply != NULL) { /* a job may be forgotten before its watchers hear */
+            reply->session = event.session;
+            add_reply(core, reply);
+        }
+    }
+    core->events_due_ns = watches_pending(core->watches) ? clock_monotonic_ns() : INT64_MAX;
+}
+
+/* Sends the open group to the committer and opens the next. */
+static void hand_over(struct core *core)
+{
+    struct group *group = core->open;
+    if (group->command_count > 0) {
+        uint64_t last = group->first_command + group->command_count - 1;
+        assert(last == exchange_index(core->config.exchange));
+        if (core->config.mark_every > 0 && last >= core->next_mark) {
+            group->has_mark = true;
+            group->mark = exchange_state_hash(core->config.exchange);
+            core->next_mark = last + core->config.mark_every;
+        }
+    }
+    bool pushed = queue_push(core->config.groups, &group->link);
+    assert(pushed); /* the committer's queue is closed only after the core has ended */
+    core->open = NULL;
+    take_group(core);
+}
+
+/* The other group is back: waiting longer gains nothing. */
+static bool committer_is_idle(struct core *core)
+{
+    return queue_count(core->config.returned) > 0;
+}
+
+/* ---------------------------------------------------------------- commands */
+
+static void note_effects(struct core *core, size_t from)
+{
+    const struct exchange_effects *effects = &core->open->effects;
+    for (size_t i = from; i < effects->count; i++) {
+        if (effects->items[i].type == EFFECT_JOB &&
+            watches_changed(core->watches, &effects->items[i].id, effects->items[i].account) &&
+            core->events_due_ns == INT64_MAX) {
+            core->events_due_ns = clock_monotonic_ns() + EVENT_INTERVAL_NS;
+        }
+    }
+}
+
+/* Applies one command and keeps it for the entry. `command` has all but index and log time. */
+static void apply(struct core *core, struct exchange_command *command,
+                  const struct group_command *entry)
+{
+    if (!group_has_room(core->open, entry->entry.payload_length)) {
+        hand_over(core);
+    }
+    struct group *group = core->open;
+    command->index = exchange_index(core->config.exchange) + 1;
+    command->log_time_ns =
+        logclock_stamp(&core->config.clock, clock_monotonic_ns(), clock_wall_ns());
+    size_t before = group->effects.count;
+    switch (exchange_step(core->config.exchange, command, &group->effects)) {
+    case EXCHANGE_OK:
+        break;
+    case EXCHANGE_OUT_OF_ORDER:
+        fatal("the exchange refused command %" PRIu64 " as out of order", command->index);
+    case EXCHANGE_OUT_OF_MEMORY:
+        fatal("out of memory in command %" PRIu64, command->index);
+    }
+    if (group->command_count == 0) {
+        group->first_command = command->index;
+    }
+    struct group_command *kept = &group->commands[group->command_count++];
+    *kept = *entry;
+    kept->entry.log_time_ns = command->log_time_ns;
+    if (kept->request == NULL) {
+        kept->entry.payload = kept->own;
+    }
+    group->bytes += entry_command_size(kept->entry.payload_length);
+    note_effects(core, before);
+}
+
+static void apply_own(struct core *core, enum entry_command_kind kind, uint32_t provider)
+{
+    struct exchange_command command = {.account = EXCHANGE_NO_ACCOUNT, .provider = provider};
+    struct group_command entry = {.entry = {.account = EXCHANGE_NO_ACCOUNT, .kind = kind}};
+    switch (kind) {
+    case ENTRY_TICK:
+        command.type = EXCHANGE_TICK;
+        break;
+    case ENTRY_SUSPECT:
+        command.type = EXCHANGE_SUSPECT;
+        break;
+    case ENTRY_RETURNED:
+        command.type = EXCHANGE_RETURNED;
+        break;
+    case ENTRY_GOODBYE:
+        command.type = EXCHANGE_GOODBYE;
+        break;
+    case ENTRY_MESSAGE:
+    case ENTRY_GENESIS:
+        fatal("the core makes no entry of kind %d", (int)kind);
+    }
+    if (kind != ENTRY_TICK) {
+        translate_presence(provider, entry.own);
+        entry.entry.payload_length = TRANSLATE_PRESENCE_BYTES;
+    }
+    apply(core, &command, &entry);
+}
+
+static void apply_message(struct core *core, struct request *request)
+{
+    struct exchange_command *command = &request->translation.command;
+    command->account = request->account;
+    command->origin = request->session;
+    struct group_command entry = {
+        .entry = {.account = request->account,
+                  .kind = ENTRY_MESSAGE,
+                  .verdict = 1,
+                  .payload = request->message,
+                  .payload_length = (uint32_t)request->length},
+        .request = request,
+    };
+    apply(core, command, &entry);
+}
+
+/* ---------------------------------------------------------------- reads */
+
+static void watch(struct core *core, const struct request *request)
+{
+    const Bourse__V1__JobsRequest *body = (const void *)request->translation.body;
+    if (body->has_watch && body->watch) {
+        struct id128 job = {0};
+        if (body->has_job) {
+            job = codec_id(body->job);
+        }
+        /* A full table costs the client its events, not its answer: it polls then. */
+        (void)watches_add(core->watches, request->session, request->account,
+                          body->has_job ? &job : NULL);
+    }
+}
+
+/* Committed data is the reader's, once it is sure that the job is the asker's own. */
+static void pass_to_reader(struct core *core, struct request *request)
+{
+    struct outgoing *refusal = replies_refuse_read(core->config.exchange, request);
+    if (refusal == NULL && queue_try_push(core->config.reader, &request->link)) {
+        return;
+    }
+    if (refusal == NULL) {
+        refusal = outgoing_reject(request->session, &request->envelope.id, REJECT_BUSY, "", 0, 0);
+    }
+    add_reply(core, refusal);
+    request_destroy(&request);
+}
+
+static void answer(struct core *core, struct request *request)
+{
+    if (core->open->reply_count + 1 >= GROUP_REPLIES_MAX) {
+        hand_over(core);
+    }
+    enum message_type type = (enum message_type)request->envelope.type;
+    if (replies_are_the_readers(type)) {
+        pass_to_reader(core, request);
+        return;
+    }
+    struct outgoing *reply = replies_to_read(core->config.exchange, request);
+    if (type == MESSAGE_JOBS_REQUEST && reply != NULL && reply->type == MESSAGE_JOBS_REPLY) {
+        watch(core, request);
+    }
+    add_reply(core, reply);
+    request_destroy(&request);
+}
+
+/* ---------------------------------------------------------------- the loop */
+
+static void take_request(struct core *core, struct request *request)
+{
+    switch (request->kind) {
+    case REQUEST_MESSAGE:
+        if (translate_is_command((enum message_type)request->envelope.type)) {
+            apply_message(core, request); /* the group owns it now */
+        } else {
+            answer(core, request);
+        }
+        return;
+    case REQUEST_PRESENCE:
+        apply_own(core, request->presence, request->account);
+        break;
+    case REQUEST_CLOSED:
+        watches_forget(core->watches, request->session);
+        break;
+    }
+    request_destroy(&request);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How long nothing needs to be done, if nothing comes. */
+static int64_t idle_ns(struct core *core, int64_t now_ns)
+{
+    int64_t wait = INT64_MAX;
+    int64_t deadline = exchange_next_deadline_ns(core->config.exchange);
+    if (deadline != INT64_MAX) {
+        int64_t log_now = logclock_now(&core->config.clock, now_ns, clock_wall_ns());
+        int64_t due = deadline > log_now ? deadline - log_now : 0;
+        int64_t allowed = core->next_tick_ns > now_ns ? core->next_tick_ns - now_ns : 0;
+        wait = due > allowed ? due : allowed;
+    }
+    if (core->events_due_ns != INT64_MAX) {
+        wait = least(wait, core->events_due_ns > now_ns ? core->events_due_ns - now_ns : 0);
+    }
+    return wait;
+}
+
+static void tick_when_due(struct core *core)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    int64_t deadline = exchange_next_deadline_ns(core->config.exchange);
+    if (now_ns >= core->next_tick_ns && deadline != INT64_MAX &&
+        deadline <= logclock_now(&core->config.clock, now_ns, clock_wall_ns())) {
+        apply_own(core, ENTRY_TICK, 0);
+        core->next_tick_ns = now_ns + TICK_INTERVAL_NS;
+    }
+    if (core->events_due_ns <= now_ns) {
+        add_events(core);
+    }
+}
+
+static void *run(void *argument)
+{
+    struct core *core = argument;
+    while (!queue_finished(core->config.inbound)) {
+        int64_t wait = idle_ns(core, clock_monotonic_ns());
+        /* With something gathered, wait only for the committer, who wakes us when it is done. */
+        if (!group_is_empty(core->open) && committer_is_idle(core)) {
+            wait = 0;
+        }
+        struct queue_link *link =
+            queue_pop(core->config.inbound, wait == INT64_MAX ? QUEUE_FOREVER : wait);
+        if (link != NULL) {
+            take_request(core, QUEUE_ELEMENT(link, struct request, link));
+        }
+        tick_when_due(core);
+        if (link == NULL && !group_is_empty(core->open) && committer_is_idle(core)) {
+            hand_over(core);
+        }
+    }
+    if (!group_is_empty(core->open)) {
+        hand_over(core);
+    }
+    return NULL;
+}
+
+struct core *core_start(const struct core_config *config)
+{
+    struct core *core = calloc(1, sizeof *core);
+    if (core == NULL) {
+        fatal("the core cannot start: out of memory");
+    }
+    core->config = *config;
+    core->events_due_ns = INT64_MAX;
+    core->next_mark = exchange_index(config->exchange) + config->mark_every;
+    core->watches = watches_create();
+    core->open = group_create();
+    struct group *spare = group_create();
+    /* The spare comes out of `returned` like one that was committed. */
+    if (core->watches == NULL || core->open == NULL || spare == NULL ||
+        pthread_create(&core->thread, NULL, run, core) != 0 ||
+        !queue_try_push(config->returned, &spare->link)) {
+        fatal("the core cannot start: out of memory or threads");
+    }
+    return core;
+}
+
+void core_stop(struct core **self)
+{
+    struct core *core = *self;
+    if (core != NULL) {
+        queue_close(core->config.inbound);
+        pthread_join(core->thread, NULL);
+        watches_destroy(&core->watches);
+        group_destroy(&core->open);
+        free(core);
+        *self = NULL;
+    }
+}

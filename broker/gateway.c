@@ -1,0 +1,588 @@
+#include "broker/gateway.h"
+
+#include "base/checked.h"
+#include "broker/fatal.h"
+#include "broker/sessions.h"
+#include "exchange/exchange.h"
+#include "protocol/codec.h"
+#include "protocol/limits.h"
+#include "runtime/clock.h"
+#include "runtime/log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zmq.h>
+
+enum { RECEIVE_BATCH = 256, SEND_BATCH = 1024, HELLO_RATE = 2000 };
+
+struct counts {
+    uint64_t refused, dropped_anonymous, lost_sends, sessions;
+};
+
+struct gateway {
+    struct gateway_config config;
+    pthread_t thread;
+    struct sessions *sessions;
+    atomic_bool is_draining;
+    atomic_size_t pending_bytes; /* of requests that are somewhere inside */
+    struct session hellos;       /* only its allowance: Hellos have no session yet */
+    int64_t next_round_ns;
+    uint8_t *buffer; /* LIMIT_MESSAGE_BYTES, for what is sent */
+    struct counts counts;
+};
+
+struct incoming { /* one message with its sender */
+    struct router_message message;
+    struct envelope envelope;
+    const struct directory_account *account; /* NULL: anonymous */
+};
+
+/* ---------------------------------------------------------------- sending */
+
+static int64_t log_time_ms(struct gateway *gateway)
+{
+    return logclock_now(&gateway->config.clock, clock_monotonic_ns(), clock_wall_ns()) / NS_PER_MS;
+}
+
+static enum router_sent send_bytes(struct gateway *gateway, const struct route *route,
+                                   uint64_t session, uint64_t sequence,
+                                   const struct outgoing *outgoing)
+{
+    struct envelope envelope = {.version = ENVELOPE_VERSION,
+                                .type = (uint16_t)outgoing->type,
+                                .session = session,
+                                .sequence = sequence,
+                                .id = outgoing->id,
+                                .created_ms = log_time_ms(gateway),
+                                .body = outgoing->body,
+                                .body_length = (uint32_t)outgoing->length};
+    size_t size = envelope_size(&envelope);
+    if (outgoing->length > LIMIT_MESSAGE_BYTES || size > LIMIT_MESSAGE_BYTES) {
+        log_error("an answer of type %s is too large to send: %zu bytes",
+                  message_name(outgoing->type), size);
+        return ROUTER_SENT; /* the asker times out; nothing else can be said about it */
+    }
+    envelope_write(&envelope, gateway->buffer, LIMIT_MESSAGE_BYTES);
+    return router_send(gateway->config.router, route, gateway->buffer, size);
+}
+
+static void send_to(struct gateway *gateway, struct session *session,
+                    const struct outgoing *outgoing)
+{
+    session->sent_ns = clock_monotonic_ns();
+    session->sent_sequence++;
+    switch (
+        send_bytes(gateway, &session->route, session->number, session->sent_sequence, outgoing)) {
+    case ROUTER_SENT:
+        return;
+    case ROUTER_GONE:
+    case ROUTER_FULL: /* it does not read: it comes back, and states what it holds */
+        gateway->counts.lost_sends++;
+        sessions_close(session);
+        return;
+    case ROUTER_BROKEN:
+        fatal("the control socket is broken");
+    }
+}
+
+static void send_body(struct gateway *gateway, struct session *session, enum message_type type,
+                      const struct id128 *id, const ProtobufCMessage *body)
+{
+    struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, type, body);
+    if (outgoing == NULL) {
+        fatal("out of memory");
+    }
+    outgoing->id = *id;
+    send_to(gateway, session, outgoing);
+    outgoing_destroy(&outgoing);
+}
+
+/* Says no, on the session if there is one. Unknown keys get no answer at all, only a counter. */
+static void refuse(struct gateway *gateway, const struct incoming *in, struct session *session,
+                   enum reject_code code, const char *field, int64_t value, int64_t limit)
+{
+    if (session == NULL && in->account == NULL) {
+        gateway->counts.dropped_anonymous++;
+        return;
+    }
+    gateway->counts.refused++;
+    struct outgoing *outgoing =
+        outgoing_reject(in->envelope.session, &in->envelope.id, code, field, value, limit);
+    if (outgoing == NULL) {
+        fatal("out of memory");
+    }
+    if (session != NULL) {
+        send_to(gateway, session, outgoing);
+    } else {
+        /* No session: nothing to lose when it does not arrive. */
+        (void)send_bytes(gateway, &in->message.route, in->envelope.session, 0, outgoing);
+    }
+    outgoing_destroy(&outgoing);
+}
+
+/* ---------------------------------------------------------------- to the workers */
+
+/* All of one account passes one worker, so that its messages keep their order. */
+static struct queue *worker_of(const struct gateway *gateway, uint32_t account, uint64_t session)
+{
+    uint64_t key = account == EXCHANGE_NO_ACCOUNT ? session : account;
+    return gateway->config.workers[key % gateway->config.worker_count];
+}
+
+static bool notice(struct gateway *gateway, enum request_kind kind, uint32_t account,
+                   uint64_t session, enum entry_command_kind presence)
+{
+    struct request *request = request_create();
+    if (request == NULL) {
+        return false; /* the next round tries again */
+    }
+    request->kind = kind;
+    request->account = account;
+    request->session = session;
+    request->presence = presence;
+    bool pushed = queue_try_push(worker_of(gateway, account, session), &request->link);
+    if (!pushed) {
+        request_destroy(&request);
+    }
+    return pushed;
+}
+
+static void tell_presence(struct gateway *gateway)
+{
+    if (atomic_load(&gateway->is_draining)) {
+        return;
+    }
+    int64_t now_ns = clock_monotonic_ns();
+    uint32_t position = 0;
+    uint32_t account;
+    enum entry_command_kind kind;
+    while (presence_next_notice(gateway->sessions, now_ns, gateway->config.heartbeat_ms * NS_PER_MS,
+                                &position, &account, &kind)) {
+        if (!notice(gateway, REQUEST_PRESENCE, account, 0, kind)) {
+            return;
+        }
+        log_debug("provider %" PRIu32 ": presence %d", account, (int)kind);
+        presence_told(gateway->sessions, account, kind);
+    }
+}
+
+static bool pass_on(struct gateway *gateway, const struct incoming *in,
+                    const struct session *session)
+{
+    size_t length = in->message.length;
+    if (atomic_fetch_add(&gateway->pending_bytes, length) + length > GATEWAY_PENDING_BYTES) {
+        (void)atomic_fetch_sub(&gateway->pending_bytes, length);
+        return false;
+    }
+    struct request *request = request_create();
+    if (request == NULL) {
+        (void)atomic_fetch_sub(&gateway->pending_bytes, length);
+        return false;
+    }
+    request->budget = &gateway->pending_bytes; /* request_destroy gives it back from here on */
+    request->length = length;
+    request->message = malloc(length);
+    if (request->message == NULL) {
+        request_destroy(&request);
+        return false;
+    }
+    memcpy(request->message, in->message.bytes, length);
+    request->kind = REQUEST_MESSAGE;
+    request->session = session->number;
+    request->account = session->account;
+    if (in->account != NULL) {
+        request->roles = in->account->roles;
+        request->key = in->account->key;
+    }
+    request->transport = in->message.client;
+    request->envelope = in->envelope;
+    request->envelope.body = request->message + ENVELOPE_HEAD_BYTES;
+    if (!queue_try_push(worker_of(gateway, session->account, session->number), &request->link)) {
+        request_destroy(&request);
+        return false;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- session messages */
+
+static void welcome(struct gateway *gateway, const struct incoming *in, struct session *session)
+{
+    Bourse__V1__Welcome body = BOURSE__V1__WELCOME__INIT;
+    body.version = ENVELOPE_VERSION;
+    body.cluster = (ProtobufCBinaryData){.data = gateway->config.cluster.bytes, .len = 16};
+    body.session = session->number;
+    body.heartbeat_ms = (uint32_t)gateway->config.heartbeat_ms;
+    body.log_time_ms = log_time_ms(gateway);
+    body.log_index = gateway->config.index;
+    body.log_origin = gateway->config.origin;
+    body.log_key = (ProtobufCBinaryData){.data = gateway->config.log_key.bytes, .len = 32};
+    body.max_message_bytes = LIMIT_MESSAGE_BYTES;
+    struct directory_account account;
+    if (in->account != NULL) {
+        account = *in->account;
+        body.has_account = true;
+        body.account = (ProtobufCBinaryData){.data = account.key.bytes, .len = 32};
+        body.account_name = account.name;
+        body.has_roles = true;
+        body.roles = account.roles;
+    }
+    send_body(gateway, session, MESSAGE_WELCOME, &in->envelope.id, &body.base);
+}
+
+static void hello(struct gateway *gateway, const struct incoming *in)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    if (!sessions_allow(&gateway->hellos, HELLO_RATE, now_ns)) {
+        gateway->counts.dropped_anonymous++;
+        return;
+    }
+    ProtobufCMessage *body = NULL;
+    struct codec_error error;
+    if (codec_decode(MESSAGE_HELLO, in->envelope.body, in->envelope.body_length, &body, &error) !=
+        CODEC_OK) {
+        refuse(gateway, in, NULL, REJECT_MALFORMED, error.field, error.value, error.limit);
+        return;
+    }
+    const Bourse__V1__Hello *said = (const void *)body;
+    bool is_agent = said->has_role && said->role == SESSION_PROVIDER;
+    uint32_t version = said->version;
+    codec_free(&body);
+    if (version < ENVELOPE_VERSION) {
+        refuse(gateway, in, NULL, REJECT_VERSION, "version", version, ENVELOPE_VERSION);
+        return;
+    }
+    bool may_provide = in->account != NULL && (in->account->roles & ROLE_PROVIDER) != 0;
+    struct session *session = NULL;
+    enum sessions_status status =
+        sessions_open(gateway->sessions, &in->message.route, &in->message.client,
+                      in->account == NULL ? EXCHANGE_NO_ACCOUNT : in->account->number,
+                      is_agent ? SESSION_PROVIDER : SESSION_CONSUMER, now_ns, &session);
+    if (status != SESSIONS_OK) {
+        refuse(gateway, in, NULL, REJECT_LIMIT, "sessions", 0,
+               status == SESSIONS_FULL_FOR_KEY ? SESSIONS_PER_KEY : SESSIONS_MAX);
+        return;
+    }
+    gateway->counts.sessions++;
+    if (is_agent && may_provide) {
+        /* Leases go on: the agent states what it holds, and both sides settle the difference. */
+        (void)presence_hello(gateway->sessions, session->account, session->number, now_ns);
+        tell_presence(gateway);
+    }
+    welcome(gateway, in, session);
+}
+
+static void goodbye(struct gateway *gateway, struct session *session)
+{
+    if (session->role == SESSION_PROVIDER && session->account != EXCHANGE_NO_ACCOUNT &&
+        presence_session(gateway->sessions, session->account) == session->number) {
+        presence_goodbye(gateway->sessions, session->account);
+        tell_presence(gateway);
+    }
+    sessions_close(session);
+}
+
+static void heartbeat(struct gateway *gateway, struct session *session)
+{
+    static const struct id128 no_id;
+    Bourse__V1__Heartbeat body = BOURSE__V1__HEARTBEAT__INIT;
+    body.has_sequence = true;
+    body.sequence = session->heard_sequence;
+    send_body(gateway, session, MESSAGE_HEARTBEAT, &no_id, &body.base);
+}
+
+/* ---------------------------------------------------------------- checks of a head */
+
+struct refusal {
+    enum reject_code code;
+    const char *field;
+    int64_t value, limit;
+};
+
+/* Everything that can be said from the head, the account and the clock. */
+static struct refusal check(struct gateway *gateway, const struct incoming *in)
+{
+    const struct envelope *envelope = &in->envelope;
+    enum message_type type = (enum message_type)envelope->type;
+    unsigned roles = message_roles(type);
+    if (roles == 0 || type >= MESSAGE_BLOB_HAVE) {
+        return (struct refusal){REJECT_TYPE, "type", envelope->type, 0};
+    }
+    bool allowed =
+        (roles & ROLE_ANYONE) != 0 || (in->account != NULL && (in->account->roles & roles) != 0);
+    if (!allowed) {
+        return (struct refusal){REJECT_ROLE, "type", 0, 0};
+    }
+    if (envelope->body_length > message_body_cap(type)) {
+        return (struct refusal){REJECT_TOO_LARGE, "body", envelope->body_length,
+                                message_body_cap(type)};
+    }
+    if (message_must_be_signed(type) && !envelope->is_signed) {
+        return (struct refusal){REJECT_NOT_SIGNED, "signature", 0, 0};
+    }
+    if (id128_is_zero(&envelope->id)) {
+        return (struct refusal){REJECT_MALFORMED, "id", 0, 0};
+    }
+    if (atomic_load(&gateway->is_draining)) {
+        return (struct refusal){REJECT_UNAVAILABLE, "", 0, 0};
+    }
+    if (!translate_is_command(type)) {
+        return (struct refusal){.code = REJECT_NONE};
+    }
+    int64_t now_ms = log_time_ms(gateway);
+    if (envelope->created_ms < now_ms - LIMIT_ID_AGE_MS) {
+        return (struct refusal){REJECT_ID_EXPIRED, "created_ms", envelope->created_ms,
+                                now_ms - LIMIT_ID_AGE_MS};
+    }
+    if (envelope->created_ms > now_ms + LIMIT_ID_AHEAD_MS) {
+        return (struct refusal){REJECT_ID_EXPIRED, "created_ms", envelope->created_ms,
+                                now_ms + LIMIT_ID_AHEAD_MS};
+    }
+    if (atomic_load(gateway->config.storage_full)) {
+        return (struct refusal){REJECT_STORAGE_FULL, "", 0, 0};
+    }
+    return (struct refusal){.code = REJECT_NONE};
+}
+
+static void heard(struct gateway *gateway, struct session *session, const struct envelope *envelope,
+                  int64_t now_ns)
+{
+    session->heard_ns = now_ns;
+    if (envelope->sequence > session->heard_sequence) {
+        session->heard_sequence = envelope->sequence;
+    }
+    if (session->role == SESSION_PROVIDER &&
+        presence_session(gateway->sessions, session->account) == session->number) {
+        presence_heard(gateway->sessions, session->account, now_ns);
+    }
+}
+
+static void in_session(struct gateway *gateway, const struct incoming *in, struct session *session)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    heard(gateway, session, &in->envelope, now_ns);
+    uint32_t rate = in->account == NULL ? gateway->config.rate_anonymous : gateway->config.rate;
+    if (!sessions_allow(session, rate, now_ns)) {
+        refuse(gateway, in, session, REJECT_RATE, "messages_per_second", rate, rate);
+        return;
+    }
+    if (in->envelope.type == MESSAGE_HEARTBEAT) {
+        if (now_ns - session->sent_ns >= gateway->config.heartbeat_ms * NS_PER_MS / 2) {
+            heartbeat(gateway, session);
+        }
+        return;
+    }
+    if (in->envelope.type == MESSAGE_GOODBYE) {
+        goodbye(gateway, session);
+        return;
+    }
+    struct refusal refusal = check(gateway, in);
+    if (refusal.code != REJECT_NONE) {
+        refuse(gateway, in, session, refusal.code, refusal.field, refusal.value, refusal.limit);
+    } else if (!pass_on(gateway, in, session)) {
+        refuse(gateway, in, session, REJECT_BUSY, "", 0, 0);
+    }
+}
+
+static void receive(struct gateway *gateway, const struct router_message *message)
+{
+    struct incoming in = {.message = *message,
+                          .account =
+                              directory_transport(gateway->config.directory, &message->client)};
+    switch (envelope_read(message->bytes, message->length, LIMIT_MESSAGE_BYTES, &in.envelope)) {
+    case ENVELOPE_OK:
+        break;
+    case ENVELOPE_BAD_VERSION:
+        refuse(gateway, &in, NULL, REJECT_VERSION, "version", 0, ENVELOPE_VERSION);
+        return;
+    case ENVELOPE_TOO_LARGE:
+        refuse(gateway, &in, NULL, REJECT_TOO_LARGE, "body", 0, LIMIT_MESSAGE_BYTES);
+        return;
+    case ENVELOPE_SHORT:
+    case ENVELOPE_LONG:
+    case ENVELOPE_BAD_MAGIC:
+    case ENVELOPE_BAD_FLAGS:
+        refuse(gateway, &in, NULL, REJECT_MALFORMED, "envelope", 0, 0);
+        return;
+    }
+    if (in.envelope.type == MESSAGE_HELLO) {
+        hello(gateway, &in);
+        return;
+    }
+    struct session *session =
+        sessions_of(gateway->sessions, in.envelope.session, &message->route, &message->client);
+    if (session == NULL) {
+        refuse(gateway, &in, NULL, REJECT_SESSION, "session", 0, 0);
+    } else {
+        in_session(gateway, &in, session);
+    }
+}
+
+/* ---------------------------------------------------------------- releases */
+
+static void learn_account(struct gateway *gateway, const struct directory_account *account)
+{
+    if (!directory_put(gateway->config.directory, account)) {
+        fatal("out of memory");
+    }
+    size_t position = 0;
+    for (struct session *session;
+         (session = sessions_next(gateway->sessions, &position)) != NULL;) {
+        if (key32_equal(&session->transport, &account->transport)) {
+            session->account = account->number; /* it redeemed its invitation on this connection */
+        }
+    }
+}
+
+static void release(struct gateway *gateway, const struct outgoing *outgoing)
+{
+    struct session *session = NULL;
+    switch (outgoing->kind) {
+    case OUTGOING_REPLY:
+    case OUTGOING_EVENT:
+        session = sessions_number(gateway->sessions, outgoing->session);
+        break;
+    case OUTGOING_PUSH:
+        session = sessions_number(gateway->sessions,
+                                  presence_session(gateway->sessions, outgoing->account));
+        break;
+    case OUTGOING_ACCOUNT:
+        learn_account(gateway, &outgoing->opened);
+        return;
+    case OUTGOING_INDEX:
+        gateway->config.index = outgoing->index;
+        return;
+    case OUTGOING_SERVE:
+    case OUTGOING_UNSERVE:
+        return;
+    }
+    if (session != NULL) { /* else it left meanwhile: it asks again, or states what it holds */
+        send_to(gateway, session, outgoing);
+    }
+}
+
+static void release_batch(struct gateway *gateway)
+{
+    for (int i = 0; i < SEND_BATCH; i++) {
+        struct queue_link *link = queue_pop(gateway->config.releases, 0);
+        if (link == NULL) {
+            return;
+        }
+        struct outgoing *outgoing = QUEUE_ELEMENT(link, struct outgoing, link);
+        release(gateway, outgoing);
+        outgoing_destroy(&outgoing);
+    }
+}
+
+/* ---------------------------------------------------------------- the loop */
+
+/* Heartbeats out, silence noticed, places given back. */
+static void make_round(struct gateway *gateway, int64_t now_ns)
+{
+    int64_t beat_ns = gateway->config.heartbeat_ms * NS_PER_MS;
+    size_t position = 0;
+    for (struct session *session;
+         (session = sessions_next(gateway->sessions, &position)) != NULL;) {
+        if (!session->is_closing &&
+            now_ns - session->heard_ns > SESSIONS_SILENT_HEARTBEATS * beat_ns) {
+            sessions_close(session);
+        }
+        if (session->is_closing) {
+            if (notice(gateway, REQUEST_CLOSED, session->account, session->number, ENTRY_TICK)) {
+                sessions_forget(session);
+            }
+        } else if (now_ns - session->sent_ns >= beat_ns - beat_ns / 4) {
+            heartbeat(gateway, session);
+        }
+    }
+    tell_presence(gateway);
+    gateway->next_round_ns = now_ns + beat_ns / 4;
+}
+
+static void *run(void *argument)
+{
+    struct gateway *gateway = argument;
+    zmq_pollitem_t items[] = {
+        {.socket = router_socket(gateway->config.router), .events = ZMQ_POLLIN},
+        {.fd = queue_descriptor(gateway->config.releases), .events = ZMQ_POLLIN},
+    };
+    while (!queue_finished(gateway->config.releases)) {
+        int64_t now_ns = clock_monotonic_ns();
+        if (now_ns >= gateway->next_round_ns) {
+            make_round(gateway, now_ns);
+        }
+        int64_t wait_ms = (gateway->next_round_ns - now_ns) / NS_PER_MS + 1;
+        int ready = zmq_poll(items, 2, (long)(wait_ms > 0 ? wait_ms : 0));
+        if (ready < 0 && errno != EINTR) {
+            fatal("the control port cannot be polled: %s", zmq_strerror(errno));
+        }
+        release_batch(
+            gateway); /* first: what was learned there, an account, may be what the next message needs */
+        struct router_message message;
+        for (int i = 0;
+             i < RECEIVE_BATCH && router_receive(gateway->config.router, 0, &message) == 1; i++) {
+            receive(gateway, &message);
+        }
+    }
+    return NULL;
+}
+
+static void expect_providers(struct gateway *gateway)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    for (uint32_t number = 0; number < directory_count(gateway->config.directory); number++) {
+        const struct directory_account *account =
+            directory_number(gateway->config.directory, number);
+        if (account != NULL && (account->roles & ROLE_PROVIDER) != 0 &&
+            !presence_expect(gateway->sessions, number, now_ns)) {
+            fatal("out of memory");
+        }
+    }
+}
+
+struct gateway *gateway_start(const struct gateway_config *config)
+{
+    assert(config->worker_count > 0 && config->worker_count <= GATEWAY_WORKERS_MAX);
+    struct gateway *gateway = calloc(1, sizeof *gateway);
+    if (gateway == NULL) {
+        fatal("the gateway cannot start: out of memory");
+    }
+    gateway->config = *config;
+    gateway->hellos.allowance = INT64_MAX;
+    gateway->sessions = sessions_create(entropy_u64());
+    gateway->buffer = malloc(LIMIT_MESSAGE_BYTES);
+    if (gateway->sessions == NULL || gateway->buffer == NULL) {
+        fatal("the gateway cannot start: out of memory");
+    }
+    expect_providers(gateway);
+    if (pthread_create(&gateway->thread, NULL, run, gateway) != 0) {
+        fatal("the gateway cannot start: no thread");
+    }
+    return gateway;
+}
+
+void gateway_drain(struct gateway *gateway)
+{
+    atomic_store(&gateway->is_draining, true);
+}
+
+void gateway_stop(struct gateway **self)
+{
+    struct gateway *gateway = *self;
+    if (gateway != NULL) {
+        queue_close(gateway->config.releases);
+        pthread_join(gateway->thread, NULL);
+        log_info("sessions %" PRIu64 ", refused %" PRIu64 ", dropped %" PRIu64 ", unsent %" PRIu64,
+                 gateway->counts.sessions, gateway->counts.refused,
+                 gateway->counts.dropped_anonymous, gateway->counts.lost_sends);
+        sessions_destroy(&gateway->sessions);
+        directory_destroy(&gateway->config.directory);
+        free(gateway->buffer);
+        free(gateway);
+        *self = NULL;
+    }
+}

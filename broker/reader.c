@@ -1,0 +1,298 @@
+#include "broker/reader.h"
+
+#include "base/checked.h"
+#include "broker/fatal.h"
+#include "ledger/receipt.h"
+#include "ledger/sqlite.h"
+#include "protocol/codec.h"
+#include "protocol/limits.h"
+#include "runtime/log.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    OUTCOMES_BYTES = 512 << 10
+}; /* of results in one reply: below a message, whatever the rest */
+
+struct reader_thread {
+    struct reader_config config;
+    struct ledger_reader *ledger;
+    pthread_t thread;
+};
+
+static struct outgoing *refuse(const struct request *request, enum reject_code code,
+                               const char *field)
+{
+    return outgoing_reject(request->session, &request->envelope.id, code, field, 0, 0);
+}
+
+static struct outgoing *reply(const struct request *request, enum message_type type,
+                              const ProtobufCMessage *body)
+{
+    struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, type, body);
+    if (outgoing != NULL) {
+        outgoing->session = request->session;
+        outgoing->id = request->envelope.id;
+    }
+    return outgoing;
+}
+
+static struct outgoing *failed(const struct request *request, enum ledger_store_status status,
+                               const char *field)
+{
+    if (status == LEDGER_STORE_NOT_FOUND) {
+        return refuse(request, REJECT_NOT_FOUND, field);
+    }
+    log_error("the ledger could not be read (%d)", (int)status);
+    return refuse(request, REJECT_UNAVAILABLE, "");
+}
+
+static size_t row_limit(bool has_limit, uint32_t limit)
+{
+    return has_limit && limit > 0 && limit < LIMIT_ROWS ? limit : LIMIT_ROWS;
+}
+
+/* ---------------------------------------------------------------- statement */
+
+static void statement_row(const struct reader_thread *reader,
+                          const struct ledger_statement_row *row,
+                          Bourse__V1__StatementRow *ret_wire)
+{
+    bourse__v1__statement_row__init(ret_wire);
+    ret_wire->entry = row->entry;
+    ret_wire->log_index = row->log_index;
+    ret_wire->time_ms = row->log_time_ns / NS_PER_MS;
+    ret_wire->kind = (uint32_t)row->kind;
+    ret_wire->amount_micro = row->amount_micro;
+    ret_wire->held_micro = row->held_micro;
+    if (!id128_is_zero(&row->job)) {
+        ret_wire->has_job = true;
+        ret_wire->job =
+            (ProtobufCBinaryData){.data = (uint8_t *)(uintptr_t)row->job.bytes, .len = 16};
+    }
+    const struct directory_account *other =
+        directory_number(reader->config.directory, row->counterparty);
+    if (other != NULL) {
+        ret_wire->counterparty = (char *)(uintptr_t)other->name; /* packed, never written */
+    }
+    ret_wire->has_subtask = row->has_index;
+    ret_wire->subtask = row->index;
+}
+
+static struct outgoing *statement(struct reader_thread *reader, const struct request *request)
+{
+    const Bourse__V1__StatementRequest *body = (const void *)request->translation.body;
+    size_t limit = row_limit(body->has_limit, body->limit);
+    struct ledger_statement_row *rows = calloc(limit, sizeof *rows);
+    Bourse__V1__StatementRow *wires = calloc(limit, sizeof *wires);
+    Bourse__V1__StatementRow **pointers = calloc(limit, sizeof(Bourse__V1__StatementRow *));
+    struct outgoing *outgoing = NULL;
+    if (rows != NULL && wires != NULL && pointers != NULL) {
+        size_t count = 0;
+        enum ledger_store_status status =
+            ledger_reader_statement(reader->ledger, request->account,
+                                    body->has_before ? body->before : 0, limit, rows, &count);
+        if (status != LEDGER_STORE_OK) {
+            outgoing = failed(request, status, "account");
+        } else {
+            Bourse__V1__StatementReply answer = BOURSE__V1__STATEMENT_REPLY__INIT;
+            for (size_t i = 0; i < count; i++) {
+                statement_row(reader, &rows[i], &wires[i]);
+                pointers[i] = &wires[i];
+            }
+            answer.n_rows = count;
+            answer.rows = pointers;
+            answer.has_next_before = count == limit && rows[count - 1].entry > 1;
+            answer.next_before = answer.has_next_before ? rows[count - 1].entry : 0;
+            outgoing = reply(request, MESSAGE_STATEMENT_REPLY, &answer.base);
+        }
+    }
+    free(rows);
+    free(wires);
+    free(pointers);
+    return outgoing;
+}
+
+/* ---------------------------------------------------------------- outcomes */
+
+static struct outgoing *outcomes_reply(const struct request *request,
+                                       const struct ledger_outcome_row *rows, size_t count,
+                                       bool more)
+{
+    Bourse__V1__OutcomeRow *wires = calloc(count + 1, sizeof *wires);
+    Bourse__V1__OutcomeRow **pointers = calloc(count + 1, sizeof(Bourse__V1__OutcomeRow *));
+    struct outgoing *outgoing = NULL;
+    if (wires != NULL && pointers != NULL) {
+        for (size_t i = 0; i < count; i++) {
+            bourse__v1__outcome_row__init(&wires[i]);
+            wires[i].index = rows[i].index;
+            wires[i].attempt = rows[i].attempt;
+            wires[i].status = rows[i].status;
+            wires[i].result =
+                (ProtobufCBinaryData){.data = rows[i].result, .len = rows[i].result_length};
+            wires[i].charge_micro = rows[i].charge_micro;
+            wires[i].paid_ns = rows[i].paid_ns;
+            wires[i].log_index = rows[i].log_index;
+            pointers[i] = &wires[i];
+        }
+        Bourse__V1__OutcomesReply answer = BOURSE__V1__OUTCOMES_REPLY__INIT;
+        answer.n_rows = count;
+        answer.rows = pointers;
+        answer.has_next = more;
+        answer.next = more ? rows[count - 1].index + 1 : 0;
+        outgoing = reply(request, MESSAGE_OUTCOMES_REPLY, &answer.base);
+    }
+    free(wires);
+    free(pointers);
+    return outgoing;
+}
+
+static struct outgoing *outcomes(struct reader_thread *reader, const struct request *request)
+{
+    const Bourse__V1__OutcomesRequest *body = (const void *)request->translation.body;
+    struct id128 job = codec_id(body->job);
+    size_t limit = row_limit(true, body->limit);
+    struct ledger_outcome_row *rows = calloc(limit, sizeof *rows);
+    if (rows == NULL) {
+        return NULL;
+    }
+    size_t count = 0;
+    enum ledger_store_status status = ledger_reader_outcomes(reader->ledger, &job, body->from,
+                                                             limit, OUTCOMES_BYTES, rows, &count);
+    struct outgoing *outgoing = NULL;
+    if (status != LEDGER_STORE_OK && status != LEDGER_STORE_NOT_FOUND) {
+        outgoing = failed(request, status, "job");
+    } else {
+        /* A short page may have met the bytes, not the end: only an empty one is surely the last. */
+        outgoing = outcomes_reply(request, rows, count, count > 0);
+    }
+    for (size_t i = 0; i < count; i++) {
+        free(rows[i].result);
+    }
+    free(rows);
+    return outgoing;
+}
+
+/* ---------------------------------------------------------------- proofs */
+
+static struct outgoing *receipt(struct reader_thread *reader, const struct request *request)
+{
+    const Bourse__V1__ReceiptRequest *body = (const void *)request->translation.body;
+    struct id128 job = codec_id(body->job);
+    char *text = malloc(RECEIPT_TEXT_MAX);
+    if (text == NULL) {
+        return NULL;
+    }
+    size_t length = 0;
+    enum ledger_store_status status =
+        ledger_reader_receipt(reader->ledger, &reader->config.cluster, &job, body->index, text,
+                              RECEIPT_TEXT_MAX, &length);
+    struct outgoing *outgoing = NULL;
+    if (status != LEDGER_STORE_OK) {
+        outgoing = failed(request, status, "index");
+    } else {
+        Bourse__V1__ReceiptReply answer = BOURSE__V1__RECEIPT_REPLY__INIT;
+        answer.receipt = (ProtobufCBinaryData){.data = (uint8_t *)text, .len = length};
+        outgoing = reply(request, MESSAGE_RECEIPT_REPLY, &answer.base);
+    }
+    free(text);
+    return outgoing;
+}
+
+static struct outgoing *checkpoint(struct reader_thread *reader, const struct request *request)
+{
+    char note[CHECKPOINT_TEXT_SIZE];
+    uint64_t size = 0;
+    enum ledger_store_status status = ledger_reader_checkpoint(reader->ledger, note, &size);
+    if (status != LEDGER_STORE_OK) {
+        return failed(request, status, "checkpoint");
+    }
+    Bourse__V1__CheckpointReply answer = BOURSE__V1__CHECKPOINT_REPLY__INIT;
+    answer.note = (ProtobufCBinaryData){.data = (uint8_t *)note, .len = strlen(note)};
+    answer.tree_size = size;
+    return reply(request, MESSAGE_CHECKPOINT_REPLY, &answer.base);
+}
+
+static struct outgoing *answer(struct reader_thread *reader, const struct request *request)
+{
+    switch ((int)request->envelope.type) {
+    case MESSAGE_STATEMENT_REQUEST:
+        return statement(reader, request);
+    case MESSAGE_OUTCOMES_REQUEST:
+        return outcomes(reader, request);
+    case MESSAGE_RECEIPT_REQUEST:
+        return receipt(reader, request);
+    case MESSAGE_CHECKPOINT_REQUEST:
+        return checkpoint(reader, request);
+    default:
+        return refuse(request, REJECT_TYPE, "type");
+    }
+}
+
+/* ---------------------------------------------------------------- the loop */
+
+static void learn_names(struct reader_thread *reader)
+{
+    for (struct queue_link *link; (link = queue_pop(reader->config.names, 0)) != NULL;) {
+        struct outgoing *outgoing = QUEUE_ELEMENT(link, struct outgoing, link);
+        if (!directory_put(reader->config.directory, &outgoing->opened)) {
+            fatal("out of memory");
+        }
+        outgoing_destroy(&outgoing);
+    }
+}
+
+static void *run(void *argument)
+{
+    struct reader_thread *reader = argument;
+    while (!queue_finished(reader->config.inbound)) {
+        struct queue_link *link = queue_pop(reader->config.inbound, NS_PER_S);
+        learn_names(
+            reader); /* at least once a second, so that the committer never waits for long */
+        if (link == NULL) {
+            continue;
+        }
+        struct request *request = QUEUE_ELEMENT(link, struct request, link);
+        struct outgoing *outgoing = answer(reader, request);
+        if (outgoing == NULL) {
+            fatal("out of memory");
+        }
+        if (!queue_push(reader->config.releases, &outgoing->link)) {
+            outgoing_destroy(&outgoing);
+        }
+        request_destroy(&request);
+    }
+    return NULL;
+}
+
+struct reader_thread *reader_start(const struct reader_config *config)
+{
+    struct reader_thread *reader = calloc(1, sizeof *reader);
+    if (reader == NULL) {
+        fatal("the reader cannot start: out of memory");
+    }
+    reader->config = *config;
+    if (ledger_reader_open(config->database, &reader->ledger) != LEDGER_STORE_OK) {
+        fatal("the reader cannot open %s", config->database);
+    }
+    if (pthread_create(&reader->thread, NULL, run, reader) != 0) {
+        fatal("the reader cannot start: no thread");
+    }
+    return reader;
+}
+
+void reader_stop(struct reader_thread **self)
+{
+    struct reader_thread *reader = *self;
+    if (reader != NULL) {
+        queue_close(reader->config.inbound);
+        pthread_join(reader->thread, NULL);
+        learn_names(reader);
+        ledger_reader_close(&reader->ledger);
+        directory_destroy(&reader->config.directory);
+        free(reader);
+        *self = NULL;
+    }
+}

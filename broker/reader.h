@@ -1,0 +1,28 @@
+/* broker/reader.h - the thread that answers from committed data: statements, outcomes, receipts, the checkpoint.
+ *
+ * Over a connection of its own, so a long read delays no commit. The core has already seen to it that
+ * the asker may. */
+#ifndef BOURSE_BROKER_READER_H
+#define BOURSE_BROKER_READER_H
+
+#include "base/id.h"
+#include "broker/directory.h"
+#include "broker/messages.h"
+
+struct reader_thread;
+
+struct reader_config {
+    char database[4096];
+    struct id128 cluster;
+    struct directory *directory; /* taken over: names of counterparties */
+    struct queue *inbound;       /* requests */
+    struct queue *names;         /* outgoing: accounts, from the committer */
+    struct queue *releases;
+};
+
+struct reader_thread *
+reader_start(const struct reader_config *config); /* the process ends when that fails */
+/* Closes `inbound`, answers what is in it, ends the thread. */
+void reader_stop(struct reader_thread **self);
+
+#endif

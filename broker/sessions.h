@@ -1,0 +1,83 @@
+/* broker/sessions.h - who is connected, and when each was last heard: the gateway's memory, without its
+ * sockets and clocks.
+ *
+ * A session begins with Hello, belongs to one route and one connection key, and ends by Goodbye, silence,
+ * or a new Hello on its route. Presence is something else: a provider is one account, whatever connections
+ * come and go, and the exchange hears SUSPECT, RETURNED and GOODBYE of it, each until it was taken. Time is an argument. */
+#ifndef BOURSE_BROKER_SESSIONS_H
+#define BOURSE_BROKER_SESSIONS_H
+
+#include "base/id.h"
+#include "broker/entry.h"
+#include "protocol/message.h"
+#include "runtime/router.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    SESSIONS_MAX = 4096,
+    SESSIONS_PER_KEY = 64,
+    SESSIONS_ANONYMOUS = 256,
+    SESSIONS_MISSED_HEARTBEATS = 3,  /* a provider is suspect */
+    SESSIONS_SILENT_HEARTBEATS = 30, /* a session is over */
+};
+
+struct session {
+    uint64_t number; /* 0: the place is free */
+    struct route route;
+    struct key32 transport;
+    uint32_t account; /* EXCHANGE_NO_ACCOUNT while anonymous */
+    enum session_role role;
+    bool is_closing; /* over, but the core has not been told yet */
+    int64_t heard_ns, sent_ns;
+    uint64_t heard_sequence, sent_sequence;
+    int64_t allowance; /* messages it may send now, in thousandths */
+    int64_t allowance_ns;
+};
+
+enum sessions_status { SESSIONS_OK, SESSIONS_FULL, SESSIONS_FULL_FOR_KEY, SESSIONS_FULL_ANONYMOUS };
+
+struct sessions;
+
+/* `first`: where numbers start, random, so that those of an earlier broker are not met again. */
+struct sessions *sessions_create(uint64_t first);
+void sessions_destroy(struct sessions **self);
+
+/* Ends the route's former session, if any, and opens a new one. */
+enum sessions_status sessions_open(struct sessions *sessions, const struct route *route,
+                                   const struct key32 *transport, uint32_t account,
+                                   enum session_role role, int64_t now_ns, struct session **ret);
+/* The live session of that number, if it has that route and key; NULL otherwise. */
+struct session *sessions_of(struct sessions *sessions, uint64_t number, const struct route *route,
+                            const struct key32 *transport);
+struct session *sessions_number(struct sessions *sessions, uint64_t number); /* live, or NULL */
+/* The session gets nothing more; its place is free after sessions_forget. */
+void sessions_close(struct session *session);
+void sessions_forget(struct session *session);
+/* Walks the places in use, closing ones too: `position` starts at 0. NULL at the end. */
+struct session *sessions_next(struct sessions *sessions, size_t *position);
+
+/* True when the session may send one message more: `rate` per second, bursts of twice that. */
+bool sessions_allow(struct session *session, uint32_t rate, int64_t now_ns);
+
+/* ---------------------------------------------------------------- presence of providers */
+
+/* `account` may be present since before we started: it is missed only after the usual silence. */
+bool presence_expect(struct sessions *sessions, uint32_t account, int64_t now_ns);
+/* Its agent said Hello on `session`, which from now on gets what is pushed to it. */
+bool presence_hello(struct sessions *sessions, uint32_t account, uint64_t session, int64_t now_ns);
+void presence_heard(struct sessions *sessions, uint32_t account, int64_t now_ns);
+void presence_goodbye(struct sessions *sessions, uint32_t account);
+/* The session that pushes to the provider go to; 0: none. */
+uint64_t presence_session(const struct sessions *sessions, uint32_t account);
+
+/* Whose state has to be told to the exchange now: false when nobody's. `position` starts at 0; after the
+ * notice was taken, presence_told. */
+bool presence_next_notice(struct sessions *sessions, int64_t now_ns, int64_t heartbeat_ns,
+                          uint32_t *position, uint32_t *ret_account,
+                          enum entry_command_kind *ret_kind);
+void presence_told(struct sessions *sessions, uint32_t account, enum entry_command_kind kind);
+
+#endif

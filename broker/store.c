@@ -1,0 +1,361 @@
+#include "broker/store.h"
+
+#include "base/sha256.h"
+#include "base/text.h"
+#include "broker/fatal.h"
+#include "runtime/clock.h"
+#include "runtime/files.h"
+#include "runtime/market.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+bool store_path(const char *folder, const char *name, char *ret_path, size_t capacity,
+                struct problem *ret_problem)
+{
+    int length = snprintf(ret_path, capacity, "%s/%s", folder, name);
+    if (length < 0 || (size_t)length >= capacity) {
+        problem_set(ret_problem, "the path of the market's folder is too long");
+        return false;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static bool take_lock(struct store *store, struct problem *ret_problem)
+{
+    char path[sizeof store->folder + 16];
+    if (!store_path(store->folder, MARKET_LOCK, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    store->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (store->lock < 0) {
+        problem_set(ret_problem, "%s: %s", path, strerror(errno));
+        return false;
+    }
+    if (flock(store->lock, LOCK_EX | LOCK_NB) != 0) {
+        problem_set(ret_problem, "LOCKED: another broker is running on %s; stop it first",
+                    store->folder);
+        return false;
+    }
+    return true;
+}
+
+static bool open_key(const struct store *store, const char *name, struct identity **ret_key,
+                     struct problem *ret_problem)
+{
+    char path[sizeof store->folder + 16];
+    if (!store_path(store->folder, name, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    bool exists = access(path, F_OK) == 0;
+    return exists ? keyfile_load(path, ret_key, ret_problem)
+                  : keyfile_create(path, ret_key, ret_problem);
+}
+
+static const char *ledger_text(enum ledger_store_status status)
+{
+    switch (status) {
+    case LEDGER_STORE_OK:
+        return "ok";
+    case LEDGER_STORE_LOCKED:
+        return "LOCKED: another process has the ledger open";
+    case LEDGER_STORE_NEWER:
+        return "the ledger was written by a newer version; upgrade this broker";
+    case LEDGER_STORE_CORRUPT:
+        return "the ledger is damaged";
+    case LEDGER_STORE_FULL:
+        return "the disk is full";
+    case LEDGER_STORE_FAILED:
+        return "the disk failed";
+    case LEDGER_STORE_NOT_FOUND:
+        return "not found";
+    case LEDGER_STORE_OUT_OF_MEMORY:
+        return "out of memory";
+    }
+    return "unknown";
+}
+
+static bool open_ledger(struct store *store, struct problem *ret_problem)
+{
+    char path[sizeof store->folder + 16];
+    if (!store_path(store->folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    enum ledger_store_status status = ledger_store_open(path, &store->ledger);
+    if (status != LEDGER_STORE_OK) {
+        problem_set(ret_problem, "%s: %s", ledger_text(status),
+                    store->ledger == NULL ? path : ledger_store_error(store->ledger));
+        return false;
+    }
+    return true;
+}
+
+static bool open_journal(struct store *store, bool adopt, struct problem *ret_problem)
+{
+    char path[sizeof store->folder + 16];
+    if (!store_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    struct head head;
+    enum head_status found = head_open(path, &store->head, &head, ret_problem);
+    if (found == HEAD_CORRUPT || found == HEAD_FAILED) {
+        return false;
+    }
+    struct journal_sqlite_start start = {.head = found == HEAD_OK ? &head : NULL,
+                                         .tree_size = ledger_store_tree(store->ledger)->size,
+                                         .adopt = adopt};
+    if (journal_sqlite_open(ledger_store_database(store->ledger), &start, &store->journal,
+                            &store->last, ret_problem) != JOURNAL_OK) {
+        return false;
+    }
+    if (found == HEAD_MISSING) {
+        struct head fresh = {
+            .index = store->last.index, .chain = store->last.chain, .tree_size = start.tree_size};
+        return head_create(path, &fresh, &store->head, ret_problem) == HEAD_OK;
+    }
+    return true;
+}
+
+static bool read_genesis(struct store *store, struct problem *ret_problem)
+{
+    struct journal_entry entry;
+    struct entry_head head;
+    struct entry_command command;
+    size_t position = 0;
+    if (journal_next(store->journal, 1, &entry, 0) != JOURNAL_OK ||
+        !entry_read_head(entry.bytes, entry.length, &head) ||
+        !entry_next(entry.bytes, entry.length, &position, &command) ||
+        command.kind != ENTRY_GENESIS ||
+        !genesis_read(command.payload, command.payload_length, &store->genesis)) {
+        problem_set(ret_problem,
+                    "the journal does not begin with a genesis; it was not written by a broker");
+        return false;
+    }
+    if (!key32_equal(&store->genesis.log_key, identity_key(store->log_key))) {
+        problem_set(ret_problem, "%s is not the key of this market's log; restore the right one",
+                    MARKET_LOG_KEY);
+        return false;
+    }
+    return true;
+}
+
+static bool make_genesis(struct store *store, const struct broker_config *config,
+                         struct problem *ret_problem)
+{
+    struct genesis *genesis = &store->genesis;
+    *genesis = config->genesis;
+    genesis->cluster = entropy_id();
+    genesis->log_key = *identity_key(store->log_key);
+    genesis->transport_key = *identity_transport(store->transport_key);
+    if (config->origin[0] != '\0') {
+        memcpy(genesis->origin, config->origin, sizeof genesis->origin);
+    } else {
+        char cluster[33];
+        text_hex(genesis->cluster.bytes, sizeof genesis->cluster.bytes, cluster);
+        (void)snprintf(genesis->origin, sizeof genesis->origin, "bourse.local/%.8s", cluster);
+    }
+    if (!genesis_valid(genesis)) {
+        problem_set(ret_problem, "the genesis in %s is not valid: check keys, roles and credits",
+                    MARKET_BROKER_CONFIG);
+        return false;
+    }
+    return true;
+}
+
+bool store_open(const char *folder, const struct broker_config *config, bool adopt,
+                struct store *ret_store, bool *ret_new, struct problem *ret_problem)
+{
+    *ret_store = (struct store){.lock = -1};
+    struct store *store = ret_store;
+    if (!store_path(folder, "", store->folder, sizeof store->folder - 64, ret_problem)) {
+        return false;
+    }
+    store->folder[strlen(store->folder) - 1] = '\0'; /* without the slash */
+    store->buffer = malloc(ENTRY_MAX_BYTES);
+    if (store->buffer == NULL) {
+        problem_set(ret_problem, "out of memory");
+        return false;
+    }
+    if (!private_folder(folder, true, ret_problem) || !take_lock(store, ret_problem) ||
+        !open_key(store, MARKET_BROKER_KEY, &store->transport_key, ret_problem) ||
+        !open_key(store, MARKET_LOG_KEY, &store->log_key, ret_problem) ||
+        !open_ledger(store, ret_problem) || !open_journal(store, adopt, ret_problem)) {
+        return false;
+    }
+    struct journal_leader me = {.epoch = 0};
+    (void)snprintf(me.broker, sizeof me.broker, "%ld", (long)getpid());
+    enum journal_status led = journal_lead(store->journal, store->last.index, &me, &store->epoch);
+    if (led != JOURNAL_OK) {
+        problem_set(ret_problem, "the journal cannot be led: %s", journal_status_text(led));
+        return false;
+    }
+    *ret_new = store->last.index == 0;
+    return *ret_new ? make_genesis(store, config, ret_problem) : read_genesis(store, ret_problem);
+}
+
+void store_close(struct store *store)
+{
+    head_close(&store->head);
+    journal_destroy(&store->journal);
+    ledger_store_close(&store->ledger);
+    identity_destroy(&store->transport_key);
+    identity_destroy(&store->log_key);
+    free(store->buffer);
+    store->buffer = NULL;
+    if (store->lock >= 0) {
+        (void)close(store->lock); /* releases the lock */
+        store->lock = -1;
+    }
+}
+
+size_t store_genesis(const struct store *store, uint8_t *ret_bytes, size_t capacity)
+{
+    return genesis_write(&store->genesis, ret_bytes, capacity);
+}
+
+/* ---------------------------------------------------------------- commit */
+
+static size_t write_entry(struct store *store, const struct group *group)
+{
+    struct entry_head head = {.count = group->command_count,
+                              .index = store->last.index + 1,
+                              .epoch = store->epoch,
+                              .batch = entropy_id(),
+                              .previous = store->last.chain,
+                              .first_command = group->first_command};
+    struct entry_command *commands = calloc(group->command_count, sizeof *commands);
+    if (commands == NULL) {
+        fatal("out of memory for a journal entry");
+    }
+    for (uint32_t i = 0; i < group->command_count; i++) {
+        commands[i] = group->commands[i].entry;
+    }
+    size_t length = entry_write(&head, commands, store->buffer, ENTRY_MAX_BYTES);
+    free(commands);
+    assert(length > 0); /* a group is smaller than an entry may be */
+    return length;
+}
+
+/* The batch that a RESULT record came in: what its provider signed. */
+static bool batch_of(const struct group *group, const struct ledger_record *record,
+                     struct ledger_batch *ret_batch)
+{
+    if (record->kind != LEDGER_RESULT) {
+        return false;
+    }
+    assert(record->log_index >= group->first_command);
+    assert(record->log_index - group->first_command < group->command_count);
+    const struct request *request =
+        group->commands[record->log_index - group->first_command].request;
+    if (request == NULL || request->translation.results_count == 0) {
+        return false; /* an outcome that the broker itself decided */
+    }
+    const struct translation *translation = &request->translation;
+    *ret_batch = (struct ledger_batch){.signature = translation->results_signature,
+                                       .leaves = translation->results_leaves,
+                                       .count = translation->results_count};
+    return true;
+}
+
+static enum ledger_store_status append_records(struct store *store, const struct group *group)
+{
+    for (size_t i = 0; i < group->effects.count; i++) {
+        const struct exchange_effect *effect = &group->effects.items[i];
+        struct ledger_batch batch;
+        if (effect->type == EFFECT_LEDGER) {
+            bool has_batch = batch_of(group, &effect->ledger, &batch);
+            enum ledger_store_status status =
+                ledger_store_append(store->ledger, &effect->ledger, has_batch ? &batch : NULL);
+            if (status != LEDGER_STORE_OK) {
+                return status;
+            }
+        }
+    }
+    return LEDGER_STORE_OK;
+}
+
+static struct signature64 sign_note(void *context, const void *text, size_t length)
+{
+    return identity_sign(context, text, length);
+}
+
+static enum ledger_store_status set_checkpoint(struct store *store, uint64_t size_before)
+{
+    const struct merkle *tree = ledger_store_tree(store->ledger);
+    if (tree->size == size_before) {
+        return LEDGER_STORE_OK;
+    }
+    struct checkpoint checkpoint = {.size = tree->size, .root = merkle_root(tree)};
+    memcpy(checkpoint.origin, store->genesis.origin, sizeof checkpoint.origin);
+    char note[CHECKPOINT_TEXT_SIZE];
+    size_t length = checkpoint_write(&checkpoint, identity_key(store->log_key), sign_note,
+                                     store->log_key, note);
+    return ledger_store_set_checkpoint(store->ledger, note, length, checkpoint.size);
+}
+
+/* Within the transaction. */
+static enum ledger_store_status write_group(struct store *store, const struct group *group,
+                                            size_t length)
+{
+    struct journal_entry entry = {
+        .index = store->last.index + 1, .bytes = store->buffer, .length = length};
+    switch (journal_append(store->journal, store->epoch, &entry, 1)) {
+    case JOURNAL_OK:
+        break;
+    case JOURNAL_FULL:
+        return LEDGER_STORE_FULL;
+    case JOURNAL_UNKNOWN:
+    case JOURNAL_DEPOSED:
+    case JOURNAL_BEHIND:
+    case JOURNAL_TOO_LARGE:
+    case JOURNAL_UNAVAILABLE:
+    case JOURNAL_CORRUPT:
+        return LEDGER_STORE_FAILED;
+    }
+    uint64_t size_before = ledger_store_tree(store->ledger)->size;
+    enum ledger_store_status status = append_records(store, group);
+    if (status == LEDGER_STORE_OK) {
+        status = set_checkpoint(store, size_before);
+    }
+    return status;
+}
+
+enum store_status store_commit(struct store *store, const struct group *group)
+{
+    assert(group->command_count > 0);
+    assert(group->first_command == store->last.next_command);
+    size_t length = write_entry(store, group);
+    enum ledger_store_status status = ledger_store_begin(store->ledger);
+    if (status == LEDGER_STORE_OK) {
+        status = write_group(store, group, length);
+        status = status == LEDGER_STORE_OK ? ledger_store_commit(store->ledger) : status;
+    }
+    if (status == LEDGER_STORE_FULL) {
+        ledger_store_rollback(store->ledger);
+        return STORE_FULL;
+    }
+    if (status != LEDGER_STORE_OK) {
+        fatal("entry %" PRIu64
+              " could not be committed: %s: %s; stopped, nothing unacknowledged was sent",
+              store->last.index + 1, ledger_text(status), ledger_store_error(store->ledger));
+    }
+    store->last.index++;
+    store->last.chain = sha256_of(store->buffer, length);
+    store->last.next_command += group->command_count;
+    struct head head = {.index = store->last.index,
+                        .chain = store->last.chain,
+                        .tree_size = ledger_store_tree(store->ledger)->size};
+    if (head_write(store->head, &head) != HEAD_OK) {
+        fatal("%s could not be written: %s; stopped", MARKET_HEAD, strerror(errno));
+    }
+    return STORE_OK;
+}

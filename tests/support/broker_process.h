@@ -1,0 +1,49 @@
+/* tests/support/broker_process.h - a real bourse-broker in a folder of its own, and clients of it. */
+#ifndef BOURSE_TESTS_BROKER_PROCESS_H
+#define BOURSE_TESTS_BROKER_PROCESS_H
+
+#include "base/id.h"
+#include "protocol/codec.h"
+#include "protocol/dialogue.h"
+#include "protocol/identity.h"
+#include "runtime/link.h"
+#include "runtime/market.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct broker_process {
+    char folder[128];
+    pid_t pid; /* 0: not running */
+    struct market market;
+    struct identity *owner; /* consumer and operator, with 100 credits */
+};
+
+/* A fresh folder under /tmp with broker.yaml (plus `extra` lines); nothing runs yet. */
+void broker_process_init(struct broker_process *self, const char *extra);
+/* Starts it and waits until market.yaml is there. */
+void broker_process_start(struct broker_process *self);
+/* Sends `signal` and waits for the end; returns the wait status. */
+int broker_process_stop(struct broker_process *self, int signal);
+/* Stops what runs, removes the folder. */
+void broker_process_fini(struct broker_process *self);
+/* Runs bourse-broker with these words and returns its exit status; its output goes to `output`. */
+int broker_process_run(const char *const words[], char *output, size_t capacity);
+
+struct broker_client {
+    void *context;
+    struct link *link;
+    struct dialogue *dialogue;
+};
+
+/* Connects and waits for the Welcome. */
+void broker_client_open(struct broker_client *self, const struct broker_process *broker,
+                        const struct identity *identity, enum session_role role);
+void broker_client_close(struct broker_client *self);
+/* Sends a request under `id` (NULL: a new one) and waits for its answer (10 s at most). The caller frees event.body. */
+struct dialogue_event broker_client_ask(struct broker_client *self, enum message_type type,
+                                        const struct id128 *id, const ProtobufCMessage *body);
+/* Waits for a push of that type. */
+struct dialogue_event broker_client_push(struct broker_client *self, enum message_type type);
+
+#endif

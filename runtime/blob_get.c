@@ -1,5 +1,6 @@
 /* Gets: the first answer tells the size, then the rest is asked for in a window. The answers for one
- * blob come in the order asked (docs/protocol.md section 8), so that the hash is made as they come. */
+ * blob come in the order asked (docs/protocol.md section 8), so that the hash is made as they come; a
+ * hole among them is an answer that found the queue full, and what follows it is asked for again. */
 #include "base/sha256.h"
 #include "protocol/limits.h"
 #include "runtime/blob_flight.h"
@@ -9,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { REWINDS_MAX = 64 }; /* of one blob: more is a broker that answers at random */
 
 struct sink { /* where the bytes go: a descriptor or memory */
     int fd;   /* -1: memory */
@@ -23,6 +26,7 @@ struct get {
     struct sink sink;
     struct flights flights;
     struct sha256 running;
+    unsigned rewinds;
     bool is_sized;
     uint64_t size;
     uint64_t asked; /* up to here */
@@ -127,16 +131,32 @@ static bool take_size(struct get *get, uint64_t total, enum reject_code *ret_rej
     return sink_open(get, ret_problem);
 }
 
+/* Asks again for all after `done`; what is on its way does not matter any more. */
+static bool rewind_to_done(struct get *get, struct problem *ret_problem)
+{
+    if (++get->rewinds > REWINDS_MAX) {
+        return odd(ret_problem);
+    }
+    for (size_t i = 0; i < get->flights.count; i++) {
+        get->flights.list[i].is_stale = true;
+    }
+    get->asked = get->done;
+    return true;
+}
+
 static bool take_data(struct get *get, const struct flight *flight,
                       const Bourse__V1__BlobData *data, enum reject_code *ret_reject,
                       struct problem *ret_problem)
 {
+    if (flight->offset != get->done) {
+        return rewind_to_done(get, ret_problem);
+    }
     if (!take_size(get, data->total, ret_reject, ret_problem)) {
         return false;
     }
     uint64_t left = get->size - get->done;
     uint64_t expected = left < flight->length ? left : flight->length;
-    if (flight->offset != get->done || data->offset != get->done || data->data.len != expected ||
+    if (data->offset != get->done || data->data.len != expected ||
         memcmp(data->hash.data, get->hash->bytes, 32) != 0) {
         return odd(ret_problem);
     }
@@ -145,8 +165,8 @@ static bool take_data(struct get *get, const struct flight *flight,
     }
     sha256_add(&get->running, data->data.data, data->data.len);
     get->done += data->data.len;
-    if (flight->offset == 0) {
-        get->asked = get->done; /* the first request may have asked for more than there is */
+    if (get->asked > get->size) {
+        get->asked = get->size; /* the first request may have asked for more than there is */
     }
     return true;
 }
@@ -154,8 +174,10 @@ static bool take_data(struct get *get, const struct flight *flight,
 static bool take_answer(struct get *get, struct flight_answer *answer, enum reject_code *ret_reject,
                         struct problem *ret_problem)
 {
-    bool good;
-    if (answer->type == MESSAGE_REJECT) {
+    bool good = true;
+    if (answer->flight.is_stale) {
+        /* Asked for again already. */
+    } else if (answer->type == MESSAGE_REJECT) {
         const Bourse__V1__Reject *reject = (const Bourse__V1__Reject *)(const void *)answer->body;
         good = flight_is_passing(get->client, reject);
         if (good) {

@@ -9,8 +9,8 @@
 
 enum {
     LINK_QUEUE_BYTES =
-        64 << 20,         /* memory budget of one direction: high-water mark x largest message */
-    LINK_QUEUE_LEAST = 8, /* messages, however large they may be */
+        64 << 20,          /* memory budget of one direction: high-water mark x largest message */
+    LINK_QUEUE_LEAST = 32, /* twice what is sure to fit: libzmq learns of reads in halves */
     LINK_QUEUE_MOST = 1000,
     LINK_LINGER_MS = 500, /* a goodbye gets out; a dead broker does not hold us */
     LINK_RECONNECT_MS = 100,

@@ -16,7 +16,7 @@
 
 enum {
     ROUTER_PEERS_DEFAULT = 64,
-    ROUTER_QUEUE_LEAST = 8,
+    ROUTER_QUEUE_LEAST = 32, /* twice what is sure to fit: libzmq learns of reads in halves */
     ROUTER_QUEUE_MOST = 1000,
     ROUTER_LINGER_MS = 500,
     ROUTER_HANDSHAKE_MS = 5000,

@@ -42,6 +42,7 @@ struct port {
     atomic_int forget_after; /* after so many puts: the half-stored blobs lose a chunk; 0: never */
     atomic_bool lies;        /* flips a bit of what it hands out */
     atomic_bool refuses_quota;
+    atomic_int drop_answers; /* the how manieth answer to a get is dropped; 0: none */
     atomic_int puts;
     atomic_int gets;
     struct blob blobs[BLOBS_MAX];
@@ -158,9 +159,13 @@ static void on_get(struct port *port, const struct router_message *message,
     data.total = blob->size;
     data.data.len = left < get->length ? left : get->length;
     data.data.data = blob->bytes + get->offset;
-    blob->bytes[blob->size - 1] ^= atomic_load(&port->lies) ? 1 : 0;
+    if (atomic_fetch_sub(&port->drop_answers, 1) == 1) {
+        return; /* as a full queue would */
+    }
+    uint8_t lie = atomic_load(&port->lies) ? 1 : 0;
+    blob->bytes[blob->size - 1] ^= lie;
     answer(port, message, request, MESSAGE_BLOB_DATA, &data.base);
-    blob->bytes[blob->size - 1] ^= atomic_load(&port->lies) ? 1 : 0;
+    blob->bytes[blob->size - 1] ^= lie;
 }
 
 static void on_request(struct port *port, const struct router_message *message)
@@ -398,6 +403,21 @@ START_TEST(a_blob_goes_on_where_the_broker_says)
 }
 END_TEST
 
+START_TEST(a_dropped_answer_is_asked_for_again)
+{
+    struct port *port = setup();
+    uint8_t *bytes = pattern(8 << 20, 7);
+    struct blob_source source = source_of(bytes, 8 << 20);
+    enum reject_code reject;
+    ck_assert(put(port, &source, 1, &reject));
+    atomic_store(&port->drop_answers, 4);
+    check_get(port, &source);
+    ck_assert_int_gt(atomic_load(&port->gets), 8);
+    free(bytes);
+    teardown(port);
+}
+END_TEST
+
 START_TEST(refusals_and_lies_are_told)
 {
     struct port *port = setup();
@@ -480,6 +500,7 @@ int main(void)
     tcase_add_test(tests, descriptors_serve_on_both_ends);
     tcase_add_test(tests, a_busy_broker_is_asked_again);
     tcase_add_test(tests, a_blob_goes_on_where_the_broker_says);
+    tcase_add_test(tests, a_dropped_answer_is_asked_for_again);
     tcase_add_test(tests, refusals_and_lies_are_told);
     tcase_add_test(tests, the_empty_blob_needs_nobody);
     tcase_add_test(tests, an_interrupted_call_gives_up);

@@ -23,6 +23,7 @@ struct arena {
     struct block *blocks; /* the newest first */
     size_t total;         /* usable bytes in all blocks */
     size_t cap;
+    bool is_capped; /* something did not fit under the cap */
 };
 
 static size_t aligned(size_t size)
@@ -77,6 +78,7 @@ static void *arena_alloc(void *context, size_t size)
 {
     struct arena *arena = context;
     if (size > arena->cap) {
+        arena->is_capped = true;
         return NULL;
     }
     size_t wanted = aligned(size == 0 ? 1 : size);
@@ -89,6 +91,7 @@ static void *arena_alloc(void *context, size_t size)
         grown = wanted; /* the last, exact one */
     }
     if (grown > arena->cap - arena->total) {
+        arena->is_capped = true;
         return NULL;
     }
     struct block *fresh = block_create(grown);
@@ -125,7 +128,7 @@ static size_t decoded_cap(size_t length)
 }
 
 static enum codec_status unpack(const struct shape *shape, const uint8_t *bytes, size_t length,
-                                ProtobufCMessage **ret_body)
+                                ProtobufCMessage **ret_body, struct codec_error *ret_error)
 {
     size_t first = shape->descriptor->sizeof_message + 2 * length;
     if (first < ARENA_BLOCK_LEAST) {
@@ -139,9 +142,13 @@ static enum codec_status unpack(const struct shape *shape, const uint8_t *bytes,
         .alloc = arena_alloc, .free = arena_keep, .allocator_data = arena};
     ProtobufCMessage *body =
         protobuf_c_message_unpack(shape->descriptor, &allocator, length, bytes);
-    if (body == NULL) {
-        arena_destroy(arena); /* the bytes passed codec_check, so only memory was short */
-        return CODEC_OUT_OF_MEMORY;
+    if (body ==
+        NULL) { /* the bytes passed codec_check, so it is memory: ours, or the arena's cap */
+        enum codec_status status = arena->is_capped ? CODEC_TOO_LARGE : CODEC_OUT_OF_MEMORY;
+        ret_error->value = (int64_t)arena->total;
+        ret_error->limit = (int64_t)arena->cap;
+        arena_destroy(arena);
+        return status;
     }
     assert(body == arena_root(arena));
     *ret_body = body;
@@ -165,7 +172,7 @@ static enum codec_status decode(const struct shape *shape, size_t cap, const voi
     if (!codec_check(shape, bytes, length, error)) {
         return CODEC_MALFORMED;
     }
-    return unpack(shape, bytes, length, ret_body);
+    return unpack(shape, bytes, length, ret_body, error);
 }
 
 enum codec_status codec_decode(enum message_type type, const void *body, size_t length,

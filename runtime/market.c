@@ -114,7 +114,7 @@ static void write_text(struct writer *out, const char *text)
     writer_bytes(out, text, length);
 }
 
-/* A text for an endpoint or a name: printable ASCII, at least one character. */
+/* A text for an endpoint or a name: at least one character, no control characters. */
 static bool read_text(struct reader *in, char *ret_text, size_t capacity)
 {
     size_t length = reader_u8(in);
@@ -123,7 +123,7 @@ static bool read_text(struct reader *in, char *ret_text, size_t capacity)
         return false;
     }
     for (size_t i = 0; i < length; i++) {
-        if (bytes[i] <= ' ' || bytes[i] > '~') {
+        if (bytes[i] < ' ' || bytes[i] == 0x7f) {
             return false;
         }
     }
@@ -221,7 +221,7 @@ bool invitation_write(const struct invitation *invitation, char *ret_text, unsig
     writer_bytes(&out, hash.bytes, CHECKSUM_BYTES);
     assert(!out.failed);
 
-    /* What invitation_read would refuse is not written: spaces in a path, an empty name. */
+    /* What invitation_read would refuse is not written: line breaks in a path, an empty name. */
     struct invitation again;
     size_t prefix_length = strlen(INVITATION_PREFIX);
     if (!parse_invitation(bytes, out.position, &again) ||

@@ -1,0 +1,271 @@
+#include "runtime/files.h"
+
+#include "runtime/process.h"
+
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[64];
+static char path[128];
+static struct problem problem;
+
+static void setup(void)
+{
+    ck_assert(process_start(&problem));
+    strcpy(folder, "/tmp/bourse-files-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder)); /* 0700 */
+    (void)snprintf(path, sizeof path, "%s/a.key", folder);
+    problem.text[0] = '\0';
+}
+
+static void teardown(void)
+{
+    char command[128];
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static bool says(const char *part)
+{
+    return strstr(problem.text, part) != NULL;
+}
+
+static void make_key(void)
+{
+    struct identity *identity = NULL;
+    ck_assert_msg(keyfile_create(path, &identity, &problem), "%s", problem.text);
+    identity_destroy(&identity);
+}
+
+static bool load(void)
+{
+    struct identity *identity = NULL;
+    bool good = keyfile_load(path, &identity, &problem);
+    ck_assert(good == (identity != NULL));
+    identity_destroy(&identity);
+    return good;
+}
+
+START_TEST(a_key_is_made_once_and_read_again)
+{
+    struct identity *made;
+    struct identity *loaded;
+    ck_assert(keyfile_create(path, &made, &problem));
+    struct stat status;
+    ck_assert_int_eq(stat(path, &status), 0);
+    ck_assert_uint_eq(status.st_mode & 07777, 0600);
+    ck_assert_int_eq(status.st_size, 65);
+    ck_assert_uint_eq(status.st_nlink, 1);
+
+    ck_assert(keyfile_load(path, &loaded, &problem));
+    ck_assert(key32_equal(identity_key(made), identity_key(loaded)));
+    struct identity *again = NULL;
+    ck_assert(!keyfile_create(path, &again, &problem));
+    ck_assert(says("there already"));
+    ck_assert_ptr_null(again);
+    identity_destroy(&loaded);
+    ck_assert(keyfile_load(path, &loaded, &problem)); /* untouched */
+    ck_assert(key32_equal(identity_key(made), identity_key(loaded)));
+    identity_destroy(&made);
+    identity_destroy(&loaded);
+}
+END_TEST
+
+START_TEST(a_key_that_others_may_read_is_refused_with_the_fix)
+{
+    static const mode_t wrong[] = {0644, 0640, 0604, 0660, 0666, 0700, 0601, 04600};
+    make_key();
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_int_eq(chmod(path, wrong[i]), 0);
+        ck_assert_msg(!load(), "mode %04o", (unsigned)wrong[i]);
+        char fix[256];
+        (void)snprintf(fix, sizeof fix, "chmod 600 '%s'", path);
+        ck_assert_msg(says(fix), "%s", problem.text);
+    }
+    ck_assert_int_eq(chmod(path, 0400), 0);
+    ck_assert(load());
+    ck_assert_int_eq(chmod(path, 0600), 0);
+    ck_assert(load());
+}
+END_TEST
+
+START_TEST(a_folder_that_others_may_enter_is_refused_with_the_fix)
+{
+    static const mode_t wrong[] = {0755, 0750, 0701, 0711, 0770, 0777};
+    make_key();
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_int_eq(chmod(folder, wrong[i]), 0);
+        ck_assert_msg(!load(), "mode %04o", (unsigned)wrong[i]);
+        char fix[256];
+        (void)snprintf(fix, sizeof fix, "chmod 700 '%s'", folder);
+        ck_assert_msg(says(fix), "%s", problem.text);
+        ck_assert(!private_folder(folder, true, &problem));
+    }
+    ck_assert_int_eq(chmod(folder, 0710),
+                     0); /* a group passes through: an embedded market's agent */
+    ck_assert(load());
+}
+END_TEST
+
+START_TEST(symbolic_links_are_refused)
+{
+    char elsewhere[128];
+    make_key();
+    (void)snprintf(elsewhere, sizeof elsewhere, "%s/b.key", folder);
+    ck_assert_int_eq(rename(path, elsewhere), 0);
+    ck_assert_int_eq(symlink("b.key", path), 0);
+    ck_assert(!load());
+    ck_assert(says("symbolic link"));
+
+    char link_folder[128];
+    (void)snprintf(link_folder, sizeof link_folder, "%s/link", folder);
+    ck_assert_int_eq(symlink(folder, link_folder), 0);
+    ck_assert(!private_folder(link_folder, false, &problem));
+    ck_assert(says("symbolic link"));
+    (void)snprintf(path, sizeof path, "%s/link/b.key", folder);
+    ck_assert(!load());
+}
+END_TEST
+
+START_TEST(what_is_no_key_is_refused)
+{
+    static const char *const wrong[] = {
+        "",
+        "\n",
+        "0000000000000000000000000000000000000000000000000000000000000000",
+        "0000000000000000000000000000000000000000000000000000000000000000\n\n",
+        "000000000000000000000000000000000000000000000000000000000000000\n",
+        "g000000000000000000000000000000000000000000000000000000000000000\n",
+        "0000000000000000000000000000000000000000000000000000000000000000 "};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert(file_write(path, wrong[i], strlen(wrong[i]), 0600, &problem));
+        ck_assert_msg(!load(), "text %zu", i);
+        ck_assert(says("not a key file"));
+    }
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert(!load());
+    ck_assert(says("No such file"));
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert(!load()); /* and does not wait for a writer */
+    ck_assert(says("not a file"));
+}
+END_TEST
+
+START_TEST(private_folders_are_made_with_their_parents)
+{
+    (void)snprintf(path, sizeof path, "%s/a/b c/d", folder);
+    ck_assert(!private_folder(path, false, &problem));
+    ck_assert_msg(private_folder(path, true, &problem), "%s", problem.text);
+    ck_assert(private_folder(path, false, &problem));
+    struct stat status;
+    ck_assert_int_eq(stat(path, &status), 0);
+    ck_assert_uint_eq(status.st_mode & 07777, 0700);
+
+    (void)snprintf(path, sizeof path, "%s/file", folder);
+    ck_assert(file_write(path, "x", 1, 0600, &problem));
+    ck_assert(!private_folder(path, true, &problem));
+    ck_assert(says("not a folder"));
+    ck_assert(!private_folder("", true, &problem));
+    if (geteuid() == 0) {
+        (void)snprintf(path, sizeof path, "%s/theirs", folder);
+        ck_assert_int_eq(mkdir(path, 0700), 0);
+        ck_assert_int_eq(chown(path, 12345, 12345), 0);
+        ck_assert(!private_folder(path, true, &problem));
+        ck_assert(says("belongs to user 12345"));
+    }
+}
+END_TEST
+
+START_TEST(files_are_written_whole_and_read_up_to_a_cap)
+{
+    uint8_t *bytes;
+    size_t length;
+    char text[200000];
+    memset(text, 'x', sizeof text);
+    ck_assert(file_write(path, text, sizeof text, 0640, &problem));
+    ck_assert(file_write(path, text, sizeof text - 1, 0640, &problem)); /* over the former one */
+    struct stat status;
+    ck_assert_int_eq(stat(path, &status), 0);
+    ck_assert_uint_eq(status.st_mode & 07777, 0640);
+
+    ck_assert(file_read(path, sizeof text - 1, &bytes, &length, &problem));
+    ck_assert_uint_eq(length, sizeof text - 1);
+    ck_assert_mem_eq(bytes, text, length);
+    ck_assert_uint_eq(bytes[length], 0);
+    free(bytes);
+    ck_assert(!file_read(path, sizeof text - 2, &bytes, &length, &problem));
+    ck_assert(says("more than 199998 bytes"));
+
+    ck_assert(file_write(path, "", 0, 0600, &problem));
+    ck_assert(file_read(path, 0, &bytes, &length, &problem));
+    ck_assert_uint_eq(length, 0);
+    free(bytes);
+    (void)snprintf(path, sizeof path, "%s/missing/file", folder);
+    ck_assert(!file_write(path, "x", 1, 0600, &problem));
+    ck_assert(!file_read(path, 10, &bytes, &length, &problem));
+}
+END_TEST
+
+START_TEST(a_failed_write_leaves_the_old_file_and_no_spare)
+{
+    ck_assert(file_write(path, "old", 3, 0600, &problem));
+    struct rlimit limit = {.rlim_cur = 1000, .rlim_max = 1000};
+    ck_assert(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    static const char large[4000];
+    ck_assert(!file_write(path, large, sizeof large, 0600, &problem));
+    ck_assert(says("cannot be written"));
+
+    uint8_t *bytes;
+    size_t length;
+    ck_assert(file_read(path, 10, &bytes, &length, &problem));
+    ck_assert_mem_eq(bytes, "old", 3);
+    free(bytes);
+    char command[200];
+    (void)snprintf(command, sizeof command, "test $(ls -A '%s' | wc -l) = 1", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+START_TEST(the_process_says_where_it_lives_and_leaves_no_cores)
+{
+    char here[512];
+    ck_assert(process_folder(here, sizeof here));
+    ck_assert_int_eq(here[0], '/');
+    ck_assert_ptr_nonnull(strstr(here, "tests"));
+    ck_assert(!process_folder(here, 3));
+    struct rlimit limit;
+    ck_assert_int_eq(getrlimit(RLIMIT_CORE, &limit), 0);
+    ck_assert_uint_le(limit.rlim_cur, 1);
+    ck_assert_uint_eq(umask(077), 077);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("files");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, a_key_is_made_once_and_read_again);
+    tcase_add_test(tests, a_key_that_others_may_read_is_refused_with_the_fix);
+    tcase_add_test(tests, a_folder_that_others_may_enter_is_refused_with_the_fix);
+    tcase_add_test(tests, symbolic_links_are_refused);
+    tcase_add_test(tests, what_is_no_key_is_refused);
+    tcase_add_test(tests, private_folders_are_made_with_their_parents);
+    tcase_add_test(tests, files_are_written_whole_and_read_up_to_a_cap);
+    tcase_add_test(tests, a_failed_write_leaves_the_old_file_and_no_spare);
+    tcase_add_test(tests, the_process_says_where_it_lives_and_leaves_no_cores);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

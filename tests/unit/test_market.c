@@ -1,0 +1,151 @@
+#include "runtime/market.h"
+
+#include "runtime/files.h"
+#include "runtime/process.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct market example(void)
+{
+    struct market market = {
+        .pid = 4711, .server = {{1, 2, 3}}, .cluster = {{0xc1}}, .log_key = {{0xfe}}};
+    strcpy(market.control, "tcp://203.0.113.7:7001");
+    strcpy(market.blobs, "tcp://203.0.113.7:7002");
+    strcpy(market.origin, "bourse.example.org/log");
+    return market;
+}
+
+static void check_same(const struct market *a, const struct market *b)
+{
+    ck_assert_str_eq(a->control, b->control);
+    ck_assert_str_eq(a->blobs, b->blobs);
+    ck_assert_str_eq(a->origin, b->origin);
+    ck_assert(key32_equal(&a->server, &b->server));
+    ck_assert(key32_equal(&a->log_key, &b->log_key));
+    ck_assert(id128_equal(&a->cluster, &b->cluster));
+}
+
+START_TEST(market_files_are_read_as_written)
+{
+    char folder[] = "/tmp/bourse-market-XXXXXX";
+    char path[64];
+    struct problem problem;
+    ck_assert(process_start(&problem));
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/%s", folder, MARKET_FILE);
+    struct market out = example();
+    strcpy(out.control, "ipc:///tmp/a folder: \"quoted\" # and\\more/broker.sock");
+    struct market in;
+    ck_assert_msg(market_write(path, &out, &problem), "%s", problem.text);
+    ck_assert_msg(market_read(path, &in, &problem), "%s", problem.text);
+    check_same(&in, &out);
+    ck_assert_int_eq(in.pid, 4711);
+    struct stat status;
+    ck_assert_int_eq(stat(path, &status), 0);
+    ck_assert_uint_eq(status.st_mode & 07777, 0640);
+
+    static const char *const wrong[] = {"", "control: x\n", "- a\n", "control: [\n",
+                                        "pid: 1\npid: 2\n"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert(file_write(path, wrong[i], strlen(wrong[i]), 0600, &problem));
+        ck_assert_msg(!market_read(path, &in, &problem), "text %zu", i);
+        ck_assert_ptr_nonnull(strstr(problem.text, MARKET_FILE));
+    }
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert(!market_read(path, &in, &problem));
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
+static struct invitation invitation_example(void)
+{
+    return (struct invitation){.market = example(), .token = {{9, 9}}, .expires_ms = 1800000000000};
+}
+
+START_TEST(an_invitation_travels_as_one_word)
+{
+    struct invitation out = invitation_example();
+    char text[1024];
+    struct problem problem;
+    ck_assert(invitation_write(&out, text, sizeof text));
+    ck_assert_int_eq(strncmp(text, "bourse-invite-1.", 16), 0);
+    ck_assert_uint_eq(
+        strspn(text + 16, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"),
+        strlen(text) - 16);
+    struct invitation in;
+    ck_assert_msg(invitation_read(text, &in, &problem), "%s", problem.text);
+    check_same(&in.market, &out.market);
+    ck_assert(id128_equal(&in.token, &out.token));
+    ck_assert_int_eq(in.expires_ms, out.expires_ms);
+    ck_assert_int_eq(in.market.pid, 0);
+}
+END_TEST
+
+START_TEST(any_changed_character_is_noticed)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=. \n";
+    struct invitation out = invitation_example();
+    char text[1024];
+    ck_assert(invitation_write(&out, text, sizeof text));
+    struct invitation in;
+    for (size_t at = 0; text[at] != '\0'; at++) {
+        char good = text[at];
+        for (size_t i = 0; letters[i] != '\0'; i++) {
+            text[at] = letters[i];
+            struct problem problem;
+            ck_assert_msg(letters[i] == good || !invitation_read(text, &in, &problem), "at %zu: %c",
+                          at, letters[i]);
+        }
+        text[at] = '\0';
+        ck_assert(!invitation_read(text, &in, NULL));
+        text[at] = good;
+    }
+    strcat(text, "A");
+    ck_assert(!invitation_read(text, &in, NULL));
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_is_not_written)
+{
+    char text[1024];
+    struct invitation out = invitation_example();
+    ck_assert(!invitation_write(&out, text, 100));
+    strcpy(out.market.control, "ipc:///with space");
+    ck_assert(invitation_write(&out, text, sizeof text));
+    strcpy(out.market.control, "ipc:///with\nbreak");
+    ck_assert(!invitation_write(&out, text, sizeof text));
+    out = invitation_example();
+    out.market.origin[0] = '\0';
+    ck_assert(!invitation_write(&out, text, sizeof text));
+    out = invitation_example();
+    memset(out.market.control, 'x', 255);
+    memset(out.market.blobs, 'y', 255);
+    char longest[2048];
+    struct invitation in;
+    ck_assert(invitation_write(&out, longest, sizeof longest));
+    ck_assert(invitation_read(longest, &in, NULL));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("market");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, market_files_are_read_as_written);
+    tcase_add_test(tests, an_invitation_travels_as_one_word);
+    tcase_add_test(tests, any_changed_character_is_noticed);
+    tcase_add_test(tests, what_cannot_be_read_is_not_written);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -35,7 +35,7 @@ enum {
     LIMIT_SMALL_BODY_BYTES = 4 << 10,
     LIMIT_MEDIUM_BODY_BYTES = 64 << 10,
     LIMIT_LARGE_BODY_BYTES = LIMIT_MESSAGE_BYTES - 120, /* what fits a message of the control port */
-    LIMIT_RESULT_BYTES = 128 << 10,     /* one encoded Result */
+    LIMIT_RESULT_BYTES = 64 << 10,      /* one encoded Result: what a receipt can hold */
     LIMIT_RECEIPT_BYTES = 256 << 10,
     LIMIT_NOTE_BYTES = 16 << 10,        /* a signed checkpoint */
     LIMIT_INSTRUMENT_BYTES = 64,

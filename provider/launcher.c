@@ -397,8 +397,9 @@ bool launcher_launch(struct launcher *launcher, const struct launch *launch, int
     if (launch->error_file >= 0) {
         files[count++] = launch->error_file;
     }
-    memcpy(files + count, launch->files, launch->file_count * sizeof *files);
-    count += launch->file_count;
+    for (size_t i = 0; i < launch->file_count; i++) {
+        files[count++] = launch->files[i];
+    }
     bool sent = packet_send(launcher->socket, bytes, out.position, files, count);
     int error = errno;
     (void)close(control[1]);

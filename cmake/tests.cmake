@@ -33,6 +33,15 @@ foreach(source ${test_sources})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
 endforeach()
 
+# What runs inside the jails of tests/jail: static, without sanitizers.
+if(EXISTS ${CMAKE_SOURCE_DIR}/tests/jail/probe.c)
+  add_executable(jail-probe tests/jail/probe.c)
+  target_compile_definitions(jail-probe PRIVATE _GNU_SOURCE)
+  target_compile_options(jail-probe PRIVATE -Wall -Wextra -Wshadow -Wconversion -O1)
+  set_target_properties(jail-probe PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF POSITION_INDEPENDENT_CODE OFF)
+  target_link_options(jail-probe PRIVATE -static)
+endif()
+
 file(GLOB script_tests CONFIGURE_DEPENDS tests/integration/test_*.sh)
 foreach(script ${script_tests})
   get_filename_component(name ${script} NAME_WE)

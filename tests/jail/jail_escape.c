@@ -1,0 +1,270 @@
+/* Programs that try to leave the jail or to exhaust the host. Each runs both ways of fixture.h. */
+#include "fixture.h"
+
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+
+START_TEST(files_of_the_host_are_not_there)
+{
+    struct fixture fixture = fixture_open(_i);
+    fixture_tight(PROBE(&fixture, "files", fixture.secret, fixture.folder, BOURSE_SOURCE_DIR));
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(no_network_of_any_kind)
+{
+    struct fixture fixture = fixture_open(_i);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t length = strlen(fixture.mark);
+    memcpy(address.sun_path + 1, fixture.mark, length);
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&address,
+                          (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)),
+                     0);
+    ck_assert_int_eq(listen(listener, 1), 0);
+    fixture_tight(PROBE(&fixture, "network", fixture.mark));
+    (void)close(listener);
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(other_processes_are_out_of_reach)
+{
+    struct fixture fixture = fixture_open(_i);
+    char pid[16];
+    (void)snprintf(pid, sizeof pid, "%d", (int)getpid());
+    fixture_tight(PROBE(&fixture, "processes", pid));
+    ck_assert(jail_noop(fixture.jail)); /* process 1 survived the attempt */
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(no_namespaces_inside)
+{
+    struct fixture fixture = fixture_open(_i);
+    fixture_tight(PROBE(&fixture, "namespaces"));
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(the_wide_surface_of_the_kernel_is_closed)
+{
+    struct fixture fixture = fixture_open(_i);
+    fixture_tight(PROBE(&fixture, "surface"));
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(nothing_of_the_agent_is_inherited)
+{
+    struct fixture fixture = fixture_open(_i);
+    fixture_tight(PROBE(&fixture, "self"));
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(hostile_variables_stay_with_the_program)
+{
+    struct fixture fixture = fixture_open(_i);
+    static const char *const env[] = {"LD_PRELOAD=/work/evil.so",
+                                      "LD_LIBRARY_PATH=/work",
+                                      "LD_AUDIT=/work/evil.so",
+                                      "GCONV_PATH=/work",
+                                      "IFS=/",
+                                      "BASH_ENV=/work/evil",
+                                      "PATH=/work:/tmp",
+                                      NULL};
+    struct jail_request request = {.stdin_fd = -1, .env = env};
+    fixture_tight(fixture_run(&fixture, request, (const char *const[]){"self", NULL}));
+    fixture_tight(PROBE(&fixture, "self"));
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(a_fork_bomb_ends_at_its_limit)
+{
+    struct fixture fixture = fixture_open(_i);
+    struct jail_request request = {.stdin_fd = -1, .wall_ns = SECOND};
+    fixture_ends(fixture_run(&fixture, request, (const char *const[]){"fork-bomb", NULL}),
+                 OUTCOME_PROCESS_LIMIT);
+    ck_assert_int_eq(fixture_survivors(&fixture), 0);
+    fixture_ends(PROBE(&fixture, "fork-many"), OUTCOME_PROCESS_LIMIT);
+    ck_assert_int_eq(fixture_survivors(&fixture), 0);
+    fixture_tight(PROBE(&fixture, "processes")); /* and the jail is still good */
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(a_memory_hog_ends_at_its_limit)
+{
+    struct fixture fixture = fixture_open(_i);
+    fixture_ends(PROBE(&fixture, "memory"), OUTCOME_MEMORY_LIMIT);
+    struct jail_request request = {.stdin_fd = -1, .wall_ns = 2 * SECOND};
+    fixture_ends(fixture_run(&fixture, request, (const char *const[]){"memory-together", NULL}),
+                 OUTCOME_MEMORY_LIMIT);
+    fixture_tight(PROBE(&fixture, "self"));
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(a_disk_filler_ends_at_its_limit)
+{
+    struct fixture fixture = fixture_open(_i);
+    fixture_ends(PROBE(&fixture, "disk", "/work/file"), OUTCOME_DISK_LIMIT);
+    fixture_ends(PROBE(&fixture, "disk", "/tmp/file"), OUTCOME_DISK_LIMIT);
+    fixture_ends(PROBE(&fixture, "disk", "/dev/shm/file"), OUTCOME_DISK_LIMIT);
+    fixture_tight(PROBE(&fixture, "clean", fixture.mark));
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(descriptors_are_limited)
+{
+    struct fixture fixture = fixture_open(_i);
+    fixture_tight(PROBE(&fixture, "descriptors"));
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(an_endless_loop_ends_by_cpu_time_and_by_wall_time)
+{
+    struct fixture fixture = fixture_open(_i);
+    struct jail_request cpu = {.stdin_fd = -1, .cpu_ns = SECOND / 5};
+    struct jail_request wall = {.stdin_fd = -1, .wall_ns = SECOND / 5};
+    const char *const spin[] = {"spin", NULL};
+    const char *const ignore[] = {"ignore", NULL};
+    struct jail_reply reply = fixture_run(&fixture, cpu, spin);
+    ck_assert_int_ge(reply.cpu_ns, (int64_t)(SECOND / 10));
+    fixture_ends(reply, OUTCOME_CPU_LIMIT);
+    fixture_ends(fixture_run(&fixture, wall, spin), OUTCOME_TIME_LIMIT);
+    fixture_ends(fixture_run(&fixture, wall, ignore), OUTCOME_TIME_LIMIT);
+    ck_assert_int_eq(fixture_survivors(&fixture), 0);
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(a_daemon_does_not_outlive_its_subtask)
+{
+    struct fixture fixture = fixture_open(_i);
+    fixture_ends(PROBE(&fixture, "detach"), OUTCOME_OK);
+    ck_assert_int_eq(fixture_survivors(&fixture), 0);
+    fixture_tight(PROBE(&fixture, "processes"));
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(a_subtask_finds_nothing_of_the_one_before)
+{
+    struct fixture fixture = fixture_open(_i);
+    fixture_ends(PROBE(&fixture, "litter"), OUTCOME_OK);
+    fixture_tight(PROBE(&fixture, "clean", fixture.mark));
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(outputs_are_plain_files_beneath_the_work_folder)
+{
+    static const char *const names[] = {"link",   "folder-link/bin/env", "pipe",   "folder",
+                                        "device", "unreadable",          "socket", "nothing"};
+    struct fixture fixture = fixture_open(_i);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct jail_request request = {.stdin_fd = -1, .outputs = &names[i], .output_count = 1};
+        fixture_ends(
+            fixture_run(&fixture, request, (const char *const[]){"outputs", "/etc/passwd", NULL}),
+            OUTCOME_OUTPUT_MISSING);
+    }
+    static const char *const refused[] = {"../plain", "/etc/passwd", "a/../../plain",
+                                          "",         "a//b",        "."};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct jail_request request = {.stdin_fd = -1, .outputs = &refused[i], .output_count = 1};
+        fixture_ends(fixture_run(&fixture, request, (const char *const[]){"outputs", "x", NULL}),
+                     OUTCOME_REFUSED);
+    }
+    static const char *const plain[] = {"plain"};
+    struct jail_request small = {
+        .stdin_fd = -1, .outputs = plain, .output_count = 1, .output_bytes = MIB - 1};
+    fixture_ends(fixture_run(&fixture, small, (const char *const[]){"outputs", "x", NULL}),
+                 OUTCOME_OUTPUT_LIMIT);
+    small.output_bytes = MIB;
+    struct jail_reply reply =
+        fixture_run(&fixture, small, (const char *const[]){"outputs", "x", NULL});
+    ck_assert_uint_eq(reply.output_count, 1);
+    ck_assert_uint_eq(reply.outputs[0].size, MIB);
+    fixture_ends(reply, OUTCOME_OK);
+    fixture_close(&fixture);
+}
+END_TEST
+
+/* The launcher sees the end of file of a dead agent, and every jail goes with it. */
+START_TEST(a_killed_agent_takes_its_jails_along)
+{
+    int ready[2];
+    struct fixture seen;
+    ck_assert_int_eq(pipe(ready), 0);
+    pid_t agent = fork();
+    if (agent == 0) {
+        struct fixture own = fixture_open(_i);
+        ck_assert_int_eq(write(ready[1], &own, sizeof own), (int)sizeof own);
+        fixture_ends(PROBE(&own, "spin"), OUTCOME_OK); /* never comes back */
+        _exit(1);
+    }
+    ck_assert_int_eq(read(ready[0], &seen, sizeof seen), (int)sizeof seen);
+    const struct timespec pause = {.tv_nsec = 2000000};
+    int tries = 0;
+    while (fixture_survivors(&seen) == 0 && tries++ < 5000) {
+        (void)nanosleep(&pause, NULL); /* other processes offer no event to wait for */
+    }
+    ck_assert_int_eq(fixture_survivors(&seen), 1);
+    ck_assert_int_eq(kill(agent, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(agent, NULL, 0), agent);
+    for (tries = 0; fixture_survivors(&seen) != 0 && tries < 2500; tries++) {
+        (void)nanosleep(&pause, NULL);
+    }
+    ck_assert_int_eq(fixture_survivors(&seen), 0);
+    (void)unlink(seen.worker);
+    (void)unlink(seen.secret);
+    (void)rmdir(seen.folder);
+}
+END_TEST
+
+int main(void)
+{
+    int skip = fixture_skip();
+    if (skip != 0) {
+        return skip;
+    }
+    const TTest *const tests[] = {
+        files_of_the_host_are_not_there,
+        no_network_of_any_kind,
+        other_processes_are_out_of_reach,
+        no_namespaces_inside,
+        the_wide_surface_of_the_kernel_is_closed,
+        nothing_of_the_agent_is_inherited,
+        hostile_variables_stay_with_the_program,
+        a_fork_bomb_ends_at_its_limit,
+        a_memory_hog_ends_at_its_limit,
+        a_disk_filler_ends_at_its_limit,
+        descriptors_are_limited,
+        an_endless_loop_ends_by_cpu_time_and_by_wall_time,
+        a_daemon_does_not_outlive_its_subtask,
+        a_subtask_finds_nothing_of_the_one_before,
+        outputs_are_plain_files_beneath_the_work_folder,
+        a_killed_agent_takes_its_jails_along,
+    };
+    Suite *suite = suite_create("jail_escape");
+    TCase *tcase = tcase_create("escape");
+    int first = fixture_possible(WAY_SERVICE) ? WAY_SERVICE : WAY_ORDINARY;
+    tcase_set_timeout(tcase, 120);
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        tcase_add_loop_test(tcase, tests[i], first, WAYS);
+    }
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

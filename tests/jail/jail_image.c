@@ -1,0 +1,184 @@
+/* Root images: unpacked from tar in a jail, used as a root, removed again. */
+#include "fixture.h"
+
+#include "provider/image.h"
+
+#include <sys/sendfile.h>
+
+/* A tar of `folder` made by the host's tar, as an open file. The tests write their own little roots. */
+static int archive_of(const char *folder, const char *options)
+{
+    char path[128];
+    char command[512];
+    (void)snprintf(path, sizeof path, "%s.tar", folder);
+    (void)snprintf(command, sizeof command, "tar -C '%s' %s -cf '%s' .", folder, options, path);
+    ck_assert_int_eq(system(command), 0);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ck_assert_int_ge(file, 0);
+    (void)unlink(path);
+    return file;
+}
+
+/* Runs a script whose $1 is `folder`. */
+static void shell(const char *script, const char *folder)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)execl("/bin/sh", "sh", "-c", script, "sh", folder, (char *)NULL);
+        _exit(127);
+    }
+    int status = -1;
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+}
+
+static uint64_t size_of(int file)
+{
+    struct stat status;
+    ck_assert_int_eq(fstat(file, &status), 0);
+    return (uint64_t)status.st_size;
+}
+
+struct image_test {
+    struct fixture fixture;
+    char source[96], image[96];
+};
+
+static struct image_test image_open(int way)
+{
+    struct image_test test = {.fixture = fixture_open(way)};
+    (void)snprintf(test.source, sizeof test.source, "%s/source", test.fixture.folder);
+    (void)snprintf(test.image, sizeof test.image, "%s/image", test.fixture.folder);
+    ck_assert_int_eq(mkdir(test.source, 0700), 0);
+    return test;
+}
+
+static void image_close(struct image_test *test)
+{
+    shell("chmod -R u+rwX \"$1\" && rm -rf \"$1\"", test->source);
+    fixture_close(&test->fixture);
+}
+
+static bool unpack(struct image_test *test, int file, struct problem *problem)
+{
+    struct fixture *fixture = &test->fixture;
+    return image_unpack(fixture->launcher, fixture->worker, fixture->cgroups, file, size_of(file),
+                        test->image, problem);
+}
+
+START_TEST(an_image_is_a_root)
+{
+    struct image_test test = image_open(_i);
+    struct problem problem;
+    /* The probe is static, so a root of one file is enough for it. */
+    char program[160];
+    (void)snprintf(program, sizeof program, "%s/%s", test.source, test.fixture.mark);
+    int copy = open(program, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+    off_t offset = 0;
+    uint64_t size = size_of(test.fixture.probe);
+    ck_assert_int_eq(sendfile(copy, test.fixture.probe, &offset, (size_t)size), (ssize_t)size);
+    (void)close(copy);
+    shell("mkdir -p \"$1/locked/in\" && chmod 0500 \"$1/locked\" \"$1/locked/in\"", test.source);
+    int file = archive_of(test.source, "");
+    ck_assert_msg(unpack(&test, file, &problem), "%s", problem.text);
+    ck_assert(!unpack(&test, file, &problem)); /* never over another */
+
+    struct jail_spec spec = fixture_spec(&test.fixture);
+    spec.name = "lane-1";
+    spec.image_path = test.image;
+    struct jail *jail = NULL;
+    ck_assert_msg(jail_open(test.fixture.launcher, &spec, &jail, &problem), "%s", problem.text);
+    (void)snprintf(program, sizeof program, "/%s", test.fixture.mark);
+    const char *const argv[] = {program, "self", NULL};
+    const char *const files[] = {program, "files", test.fixture.secret, NULL};
+    const char *const host[] = {"/bin/sh", NULL};
+    const char *const *programs[] = {argv, files, host};
+    for (size_t i = 0; i < 3; i++) {
+        struct jail_request request = {.argv = programs[i], .stdin_fd = -1};
+        struct jail_reply reply;
+        jail_run(jail, &request, &reply);
+        if (i < 2) {
+            fixture_tight(reply);
+        } else {
+            fixture_ends(reply, OUTCOME_PROGRAM_MISSING);
+        }
+    }
+    jail_close(&jail);
+    ck_assert_msg(image_remove(test.fixture.launcher, test.fixture.worker, test.fixture.cgroups,
+                               test.image, &problem),
+                  "%s", problem.text);
+    ck_assert_int_ne(access(test.image, F_OK), 0);
+    (void)close(file);
+    image_close(&test);
+}
+END_TEST
+
+START_TEST(a_link_where_bwrap_mounts_is_refused)
+{
+    static const char *const names[] = {"proc", "dev", "work", "tmp", ".bourse-worker"};
+    struct image_test test = image_open(_i);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char link[128];
+        struct problem problem;
+        (void)snprintf(link, sizeof link, "%s/%s", test.source, names[i]);
+        ck_assert_int_eq(symlink("/etc", link), 0);
+        int file = archive_of(test.source, "");
+        ck_assert(!unpack(&test, file, &problem));
+        ck_assert_msg(strstr(problem.text, names[i]) != NULL, "%s", problem.text);
+        ck_assert_int_ne(access(test.image, F_OK), 0);
+        ck_assert_int_eq(unlink(link), 0);
+        (void)close(file);
+    }
+    image_close(&test);
+}
+END_TEST
+
+START_TEST(only_plain_archives_unpack)
+{
+    struct image_test test = image_open(_i);
+    struct problem problem;
+    shell("echo hello > \"$1/file\"", test.source);
+    int packed = archive_of(test.source, "-z");
+    ck_assert(!unpack(&test, packed, &problem));
+    int text = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+    ck_assert(!unpack(&test, text, &problem));
+    ck_assert_uint_gt(strlen(problem.text), 0);
+    int outside = archive_of(test.source, "--transform='s,file,../../escaped,'");
+    (void)unpack(&test, outside, &problem); /* tar drops the dots or refuses; either way: */
+    char escaped[160];
+    (void)snprintf(escaped, sizeof escaped, "%s/escaped", test.fixture.folder);
+    ck_assert_int_ne(access(escaped, F_OK), 0);
+    ck_assert_int_ne(access("/tmp/escaped", F_OK), 0);
+    if (access(test.image, F_OK) == 0) {
+        ck_assert(image_remove(test.fixture.launcher, test.fixture.worker, test.fixture.cgroups,
+                               test.image, &problem));
+    }
+    (void)close(packed);
+    (void)close(text);
+    (void)close(outside);
+    image_close(&test);
+}
+END_TEST
+
+int main(void)
+{
+    int skip = fixture_skip();
+    if (skip != 0) {
+        return skip;
+    }
+    const TTest *const tests[] = {an_image_is_a_root, a_link_where_bwrap_mounts_is_refused,
+                                  only_plain_archives_unpack};
+    Suite *suite = suite_create("jail_image");
+    TCase *tcase = tcase_create("image");
+    int first = fixture_possible(WAY_SERVICE) ? WAY_SERVICE : WAY_ORDINARY;
+    tcase_set_timeout(tcase, 120);
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        tcase_add_loop_test(tcase, tests[i], first, WAYS);
+    }
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,180 @@
+/* A worker that has been taken over may answer anything: the agent believes none of it. */
+#include "base/cursor.h"
+#include "provider/jail_parts.h"
+#include "provider/privilege.h"
+#include "provider/worker/wire.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct answer {
+    uint32_t outcome;
+    uint64_t captured, output_size;
+    uint32_t output_count;
+    const char *detail;
+    size_t spare; /* bytes behind the end */
+    size_t cut;   /* bytes missing at the end */
+};
+
+static size_t encode(const struct answer *answer, uint8_t *bytes, size_t capacity)
+{
+    struct writer out = writer_over(bytes, capacity);
+    writer_u8(&out, WIRE_REPLY);
+    writer_u32(&out, 1);
+    writer_u32(&out, answer->outcome);
+    writer_u32(&out, 0);
+    writer_u32(&out, 0);
+    writer_u64(&out, 5);
+    writer_u64(&out, 6);
+    writer_u32(&out, WIRE_REPLY_STDERR_CUT);
+    writer_u64(&out, answer->captured);
+    writer_u64(&out, 0);
+    writer_u32(&out, answer->output_count);
+    for (uint32_t i = 0; i < answer->output_count; i++) {
+        writer_u8(&out, 1);
+        writer_u64(&out, answer->output_size);
+    }
+    writer_u32(&out, (uint32_t)strlen(answer->detail));
+    writer_bytes(&out, answer->detail, strlen(answer->detail));
+    ck_assert(!out.failed);
+    return out.position + answer->spare - answer->cut;
+}
+
+/* Decodes an answer that came with `file`; the file is the decoder's. */
+static bool decode(struct answer answer, int file, struct jail_reply *reply)
+{
+    static const char *const outputs[] = {"out"};
+    uint8_t bytes[1024] = {0};
+    struct jail_request request = {
+        .outputs = outputs, .output_count = 1, .output_bytes = 100, .capture_bytes = 50};
+    uint64_t captured[2];
+    size_t length = encode(&answer, bytes, sizeof bytes);
+    for (size_t i = 0; i < LIMIT_OUTPUTS; i++) {
+        reply->outputs[i].fd = -1;
+    }
+    return wire_read_reply(bytes, length, &request, &file, file >= 0 ? 1 : 0, reply, captured);
+}
+
+static int memory_file(off_t size)
+{
+    int file = memfd_create("output", MFD_CLOEXEC);
+    ck_assert_int_eq(ftruncate(file, size), 0);
+    return file;
+}
+
+static const struct answer good = {
+    .outcome = OUTCOME_OK, .captured = 50, .output_size = 100, .output_count = 1, .detail = ""};
+
+START_TEST(an_honest_answer_is_taken)
+{
+    struct jail_reply reply = {0};
+    ck_assert(decode(good, memory_file(100), &reply));
+    ck_assert_int_eq(reply.outcome, OUTCOME_OK);
+    ck_assert_uint_eq(reply.outputs[0].size, 100);
+    ck_assert(reply.stderr_cut && !reply.stdout_cut);
+    (void)close(reply.outputs[0].fd);
+    struct answer failed = {.outcome = OUTCOME_PROGRAM_FAILED, .detail = "bad\x1b[2J"};
+    ck_assert(decode(failed, -1, &reply));
+    ck_assert_str_eq(reply.detail, "bad?[2J");
+}
+END_TEST
+
+START_TEST(only_plain_files_in_memory_are_outputs)
+{
+    struct jail_reply reply = {0};
+    int ends[2];
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert(!decode(good, ends[0], &reply));
+    ck_assert(!decode(good, open("/etc/passwd", O_RDONLY), &reply)); /* a file of the host's */
+    ck_assert(!decode(good, open("/proc/self/environ", O_RDONLY), &reply));
+    ck_assert(!decode(good, open("/dev/zero", O_RDONLY), &reply));
+    ck_assert(!decode(good, open("/tmp", O_RDONLY | O_DIRECTORY), &reply));
+    ck_assert(!decode(good, memory_file(99), &reply)); /* smaller than said */
+    ck_assert_int_eq(reply.outputs[0].fd, -1);
+    ck_assert(!decode(good, -1, &reply));
+    (void)close(ends[1]);
+}
+END_TEST
+
+START_TEST(numbers_out_of_range_are_refused)
+{
+    struct jail_reply reply = {0};
+    struct answer answer = good;
+    answer.outcome = OUTCOME_COUNT;
+    ck_assert(!decode(answer, memory_file(100), &reply));
+    answer = good;
+    answer.captured = 51;
+    ck_assert(!decode(answer, memory_file(100), &reply));
+    answer = good;
+    answer.output_size = 101;
+    ck_assert(!decode(answer, memory_file(200), &reply));
+    answer = good;
+    answer.output_count = 2;
+    ck_assert(!decode(answer, memory_file(100), &reply));
+    answer = good;
+    answer.outcome = OUTCOME_PROGRAM_FAILED; /* with outputs */
+    ck_assert(!decode(answer, memory_file(100), &reply));
+    answer = good;
+    answer.spare = 1;
+    ck_assert(!decode(answer, memory_file(100), &reply));
+    answer = good;
+    answer.cut = 1;
+    ck_assert(!decode(answer, memory_file(100), &reply));
+}
+END_TEST
+
+START_TEST(names_are_plain_relative_paths)
+{
+    static const char *const bad[] = {"",  "/",  "/a",   "a/",   "a//b",
+                                      ".", "..", "a/..", "../a", "a/./b"};
+    static const char *const fine[] = {"a", "a/b/c", "...", ".a", "a..b", "-rf", "a b\n"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ck_assert_msg(!wire_name_valid(bad[i]), "%s", bad[i]);
+    }
+    for (size_t i = 0; i < sizeof fine / sizeof *fine; i++) {
+        ck_assert_msg(wire_name_valid(fine[i]), "%s", fine[i]);
+    }
+}
+END_TEST
+
+START_TEST(root_is_left_for_good)
+{
+    struct problem problem;
+    uid_t uid;
+    gid_t gid;
+    ck_assert(!privilege_user("root", &uid, &gid, &problem));
+    ck_assert(!privilege_user("no such user", &uid, &gid, &problem));
+    ck_assert(!privilege_user("0", &uid, &gid, &problem));
+    ck_assert(!privilege_drop(0, 1, &problem));
+    if (geteuid() != 0) {
+        ck_assert(privilege_drop(getuid(), getgid(), &problem));
+        ck_assert(!privilege_drop(getuid() + 1, getgid(), &problem));
+        return;
+    }
+    ck_assert(privilege_user("nobody", &uid, &gid, &problem));
+    ck_assert_msg(privilege_drop(uid, gid, &problem), "%s", problem.text);
+    ck_assert_int_ne(setuid(0), 0);
+    ck_assert_int_ne(access("/etc/shadow", R_OK), 0);
+    ck_assert_int_eq(getgroups(0, NULL), 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("jail_wire");
+    TCase *tcase = tcase_create("jail_wire");
+    tcase_add_test(tcase, an_honest_answer_is_taken);
+    tcase_add_test(tcase, only_plain_files_in_memory_are_outputs);
+    tcase_add_test(tcase, numbers_out_of_range_are_refused);
+    tcase_add_test(tcase, names_are_plain_relative_paths);
+    tcase_add_test(tcase, root_is_left_for_good);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

@@ -38,10 +38,11 @@ START_TEST(files_go_in_and_come_out)
                                    .output_count = 2};
     struct jail_reply reply =
         shell(&fixture, request,
-              "mkdir out && cat a/b/one two - > out/sum && cp two copy && pwd && "
+              "cat a/b/one two - > out/sum && cp two copy && pwd && "
               "echo bad >&2 && test ! -w two");
     char text[256];
-    ck_assert_msg(reply.outcome == OUTCOME_OK, "%d %s", reply.outcome, reply.detail);
+    ck_assert_msg(reply.outcome == OUTCOME_OK, "%d %s %s", reply.outcome, reply.detail,
+                  fixture_output(&reply.standard_error, text, sizeof text));
     ck_assert_uint_eq(reply.output_count, 2);
     ck_assert_uint_eq(reply.outputs[0].size, 14);
     ck_assert_str_eq(fixture_output(&reply.outputs[0], text, sizeof text), "hello\nhelstdin");

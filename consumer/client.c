@@ -232,9 +232,9 @@ static void flush(struct bourse *client)
     while (client->reopen_at_ns == 0 &&
            consumer_session_outgoing(client->session, &message, &length)) {
         if (!link_send(client->link, message, length)) {
-            lost(client,
-                 SLICE_MS *
-                     NS_PER_MS); /* unanswered requests go out again on the next connection */
+            consumer_session_unsent(
+                client->session); /* not connected yet, or full: the next turn tries again */
+            return;
         }
     }
 }

@@ -320,6 +320,11 @@ bool consumer_session_outgoing(struct consumer_session *session, const uint8_t *
     return dialogue_outgoing(session->dialogue, ret_message, ret_length);
 }
 
+void consumer_session_unsent(struct consumer_session *session)
+{
+    dialogue_unsent(session->dialogue);
+}
+
 int64_t consumer_session_deadline_ns(const struct consumer_session *session)
 {
     return dialogue_next_deadline_ns(session->dialogue);

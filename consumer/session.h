@@ -86,6 +86,8 @@ void consumer_session_goodbye(struct consumer_session *session, int64_t now_ns);
 /* The next message for the wire, borrowed until the next call on the session. */
 bool consumer_session_outgoing(struct consumer_session *session, const uint8_t **ret_message,
                                size_t *ret_length);
+/* The connection could not take that message: the next call gives it again. */
+void consumer_session_unsent(struct consumer_session *session);
 /* A message came; always writes *ret_event, which the caller clears. */
 void consumer_session_incoming(struct consumer_session *session, int64_t now_ns,
                                const uint8_t *message, size_t length,

@@ -1,0 +1,647 @@
+/* The wire's test vectors: messages with fixed keys, ids and times, as text and as bytes.
+ *
+ * `golden_wire --print` writes tests/golden/wire.txt; without an argument the program makes the vectors
+ * anew, compares them with the file, byte for byte, and decodes and verifies each. A change of the file
+ * is a change of the protocol. */
+#include "base/sha256.h"
+#include "base/text.h"
+#include "protocol/codec.h"
+#include "protocol/codec_check.h"
+#include "protocol/envelope.h"
+#include "protocol/identity.h"
+#include "protocol/limits.h"
+#include "protocol/results.h"
+#include "runtime/files.h"
+#include "runtime/market.h"
+
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GOLDEN_FILE BOURSE_SOURCE_DIR "/tests/golden/wire.txt"
+
+enum { GOLDEN_BYTES_MAX = 1 << 20 };
+
+/* ---- the text, growing ---- */
+
+struct text {
+    char bytes[GOLDEN_BYTES_MAX];
+    size_t length;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct text *text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int written =
+        vsnprintf(text->bytes + text->length, sizeof text->bytes - text->length, format, arguments);
+    va_end(arguments);
+    if (written < 0 || (size_t)written >= sizeof text->bytes - text->length) {
+        (void)fprintf(stderr, "the vectors do not fit\n");
+        exit(EXIT_FAILURE);
+    }
+    text->length += (size_t)written;
+}
+
+static void put_hex(struct text *text, const char *name, const void *bytes, size_t length)
+{
+    char *hex = malloc(2 * length + 1);
+    text_hex(bytes, length, hex);
+    put(text, "%s: %s\n", name, hex);
+    free(hex);
+}
+
+/* ---- fields of a body, by the schema's descriptors ---- */
+
+static void put_message(struct text *text, const char *path, const ProtobufCMessage *message);
+
+static const void *at_offset(const ProtobufCMessage *message, size_t offset)
+{
+    return (const uint8_t *)message + offset;
+}
+
+static bool is_present(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field,
+                       const void *value)
+{
+    if (field->label == PROTOBUF_C_LABEL_REQUIRED) {
+        return true;
+    }
+    if (field->type == PROTOBUF_C_TYPE_STRING || field->type == PROTOBUF_C_TYPE_MESSAGE) {
+        return *(const void *const *)value != NULL;
+    }
+    return *(const protobuf_c_boolean *)at_offset(message, field->quantifier_offset) != 0;
+}
+
+static void put_value(struct text *text, const char *path, const ProtobufCFieldDescriptor *field,
+                      const void *value)
+{
+    char name[256];
+    (void)snprintf(name, sizeof name, "  %s", path);
+    switch (field->type) {
+    case PROTOBUF_C_TYPE_BOOL:
+        put(text, "%s: %s\n", name, *(const protobuf_c_boolean *)value != 0 ? "true" : "false");
+        break;
+    case PROTOBUF_C_TYPE_UINT32:
+        put(text, "%s: %" PRIu32 "\n", name, *(const uint32_t *)value);
+        break;
+    case PROTOBUF_C_TYPE_SINT32:
+        put(text, "%s: %" PRId32 "\n", name, *(const int32_t *)value);
+        break;
+    case PROTOBUF_C_TYPE_UINT64:
+        put(text, "%s: %" PRIu64 "\n", name, *(const uint64_t *)value);
+        break;
+    case PROTOBUF_C_TYPE_SINT64:
+        put(text, "%s: %" PRId64 "\n", name, *(const int64_t *)value);
+        break;
+    case PROTOBUF_C_TYPE_STRING:
+        put(text, "%s: \"%s\"\n", name, *(char *const *)value);
+        break;
+    case PROTOBUF_C_TYPE_BYTES:
+        put_hex(text, name, ((const ProtobufCBinaryData *)value)->data,
+                ((const ProtobufCBinaryData *)value)->len);
+        break;
+    default: /* messages; the schema has nothing else */
+        put_message(text, path, *(const ProtobufCMessage *const *)value);
+        break;
+    }
+}
+
+static size_t value_size(ProtobufCType type)
+{
+    return type == PROTOBUF_C_TYPE_BYTES ? sizeof(ProtobufCBinaryData) : sizeof(void *);
+}
+
+static void put_field(struct text *text, const char *path, const ProtobufCMessage *message,
+                      const ProtobufCFieldDescriptor *field)
+{
+    const void *value = at_offset(message, field->offset);
+    char name[256];
+    if (field->label != PROTOBUF_C_LABEL_REPEATED) {
+        (void)snprintf(name, sizeof name, "%s%s", path, field->name);
+        if (is_present(message, field, value)) {
+            put_value(text, name, field, value);
+        }
+        return;
+    }
+    size_t count = *(const size_t *)at_offset(message, field->quantifier_offset);
+    const uint8_t *values = *(const uint8_t *const *)value;
+    for (size_t i = 0; i < count; i++) {
+        (void)snprintf(name, sizeof name, "%s%s[%zu]", path, field->name, i);
+        put_value(text, name, field, values + i * value_size(field->type));
+    }
+}
+
+static void put_message(struct text *text, const char *path, const ProtobufCMessage *message)
+{
+    char prefix[256];
+    (void)snprintf(prefix, sizeof prefix, "%s%s", path, path[0] == '\0' ? "" : ".");
+    for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
+        put_field(text, prefix, message, &message->descriptor->fields[i]);
+    }
+}
+
+/* ---- the cast ---- */
+
+struct cast { /* keys and ids that stand in several vectors */
+    struct identity *consumer;
+    struct identity *provider;
+    struct id128 cluster;
+    struct id128 job;
+    struct id128 device;
+    uint8_t hash[32];
+    uint8_t token[16];
+    unsigned failures;
+};
+
+static void fill(uint8_t *bytes, size_t length, uint8_t first)
+{
+    for (size_t i = 0; i < length; i++) {
+        bytes[i] = (uint8_t)(first + i);
+    }
+}
+
+static struct cast make_cast(void)
+{
+    struct cast cast = {0};
+    uint8_t seed[32];
+    fill(seed, sizeof seed, 0x00);
+    cast.consumer = identity_create(seed);
+    fill(seed, sizeof seed, 0x40);
+    cast.provider = identity_create(seed);
+    fill(cast.cluster.bytes, 16, 0xc0);
+    fill(cast.job.bytes, 16, 0x10);
+    fill(cast.device.bytes, 16, 0xd0);
+    fill(cast.hash, 32, 0x80);
+    fill(cast.token, 16, 0xe0);
+    return cast;
+}
+
+static ProtobufCBinaryData binary(const void *bytes, size_t length)
+{
+    return (ProtobufCBinaryData){length,
+                                 (uint8_t *)(uintptr_t)bytes}; /* protobuf-c only reads it */
+}
+
+static void put_identity(struct text *text, const char *name, uint8_t first,
+                         const struct identity *identity)
+{
+    uint8_t seed[32];
+    fill(seed, sizeof seed, first);
+    put(text, "[%s]\n", name);
+    put_hex(text, "seed", seed, sizeof seed);
+    put_hex(text, "account", identity_key(identity)->bytes, 32);
+    put_hex(text, "transport", identity_transport(identity)->bytes, 32);
+    put(text, "\n");
+}
+
+static void expect(struct cast *cast, bool is_good, const char *what)
+{
+    if (!is_good) {
+        (void)fprintf(stderr, "%s: does not hold\n", what);
+        cast->failures++;
+    }
+}
+
+/* One message: head, fields, body, and all bytes. `signer` NULL: unsigned. */
+static void put_vector(struct text *text, struct cast *cast, enum message_type type,
+                       const struct identity *signer, const ProtobufCMessage *body)
+{
+    size_t body_length;
+    uint8_t *bytes = codec_encode(body, &body_length);
+    struct envelope envelope = {.version = ENVELOPE_VERSION,
+                                .type = (uint16_t)type,
+                                .session = 0x0102030405060708,
+                                .sequence = (uint64_t)type,
+                                .created_ms = 1700000000000 + (int64_t)type,
+                                .body = bytes,
+                                .body_length = (uint32_t)body_length};
+    fill(envelope.id.bytes, 16, (uint8_t)type);
+    if (signer != NULL) {
+        expect(cast, identity_sign_envelope(signer, &cast->cluster, &envelope), "signing");
+    }
+    size_t length = envelope_size(&envelope);
+    uint8_t *message = malloc(length);
+    envelope_write(&envelope, message, length);
+
+    put(text, "[%s]\n", message_name(type));
+    put(text, "type: %d\nsession: %" PRIu64 "\nsequence: %" PRIu64 "\n", (int)type,
+        envelope.session, envelope.sequence);
+    put_hex(text, "id", envelope.id.bytes, 16);
+    put(text, "created_ms: %" PRId64 "\n", envelope.created_ms);
+    put(text, "signed by: %s\n",
+        signer == NULL             ? "nobody"
+        : signer == cast->consumer ? "consumer"
+                                   : "provider");
+    put(text, "fields:\n");
+    put_message(text, "", body);
+    put_hex(text, "body", bytes, body_length);
+    put_hex(text, "message", message, length);
+    put(text, "\n");
+
+    struct envelope again;
+    expect(cast, envelope_read(message, length, message_body_cap(type), &again) == ENVELOPE_OK,
+           message_name(type));
+    expect(cast, message_must_be_signed(type) == (signer != NULL), message_name(type));
+    expect(cast,
+           signer == NULL || identity_verify_envelope(identity_key(signer), &cast->cluster, &again),
+           message_name(type));
+    ProtobufCMessage *decoded = NULL;
+    expect(cast, codec_decode(type, again.body, again.body_length, &decoded, NULL) == CODEC_OK,
+           message_name(type));
+    if (decoded != NULL) {
+        size_t again_length;
+        uint8_t *encoded = codec_encode(decoded, &again_length);
+        expect(cast, again_length == body_length && memcmp(encoded, bytes, body_length) == 0,
+               message_name(type));
+        free(encoded);
+    }
+    codec_free(&decoded);
+    free(message);
+    free(bytes);
+}
+
+/* ---- the vectors ---- */
+
+static void put_session(struct text *text, struct cast *cast)
+{
+    Bourse__V1__Hello hello = BOURSE__V1__HELLO__INIT;
+    hello.version = 1;
+    hello.program = "golden 1";
+    hello.has_role = 1;
+    hello.role = SESSION_PROVIDER;
+    put_vector(text, cast, MESSAGE_HELLO, NULL, &hello.base);
+
+    Bourse__V1__Welcome welcome = BOURSE__V1__WELCOME__INIT;
+    welcome.version = 1;
+    welcome.cluster = binary(cast->cluster.bytes, 16);
+    welcome.session = 0x0102030405060708;
+    welcome.heartbeat_ms = 1000;
+    welcome.log_time_ms = 1700000000000;
+    welcome.log_index = 42;
+    welcome.log_origin = "bourse.example/log";
+    welcome.log_key = binary(identity_key(cast->provider)->bytes, 32);
+    welcome.has_account = 1;
+    welcome.account = binary(identity_key(cast->consumer)->bytes, 32);
+    welcome.account_name = "ann";
+    welcome.has_roles = 1;
+    welcome.roles = ROLE_CONSUMER | ROLE_OPERATOR;
+    welcome.max_message_bytes = LIMIT_MESSAGE_BYTES;
+    put_vector(text, cast, MESSAGE_WELCOME, NULL, &welcome.base);
+
+    Bourse__V1__Accepted accepted = BOURSE__V1__ACCEPTED__INIT;
+    accepted.index = UINT64_C(1) << 40;
+    put_vector(text, cast, MESSAGE_ACCEPTED, NULL, &accepted.base);
+
+    Bourse__V1__Reject reject = BOURSE__V1__REJECT__INIT;
+    reject.code = 24;
+    reject.text = "INSUFFICIENT_FUNDS: need 5, have 3";
+    reject.has_value = 1;
+    reject.value = 5000000;
+    reject.has_limit = 1;
+    reject.limit = -3000000;
+    put_vector(text, cast, MESSAGE_REJECT, NULL, &reject.base);
+}
+
+static void put_accounts(struct text *text, struct cast *cast)
+{
+    Bourse__V1__Join join = BOURSE__V1__JOIN__INIT;
+    join.account = binary(identity_key(cast->provider)->bytes, 32);
+    join.token = binary(cast->token, 16);
+    join.name = "b\xc3\xb6rse";
+    put_vector(text, cast, MESSAGE_JOIN, cast->provider, &join.base);
+
+    Bourse__V1__Mint mint = BOURSE__V1__MINT__INIT;
+    mint.account = binary(identity_key(cast->provider)->bytes, 32);
+    mint.amount_micro = INT64_C(12500000);
+    put_vector(text, cast, MESSAGE_MINT, cast->consumer, &mint.base);
+}
+
+static void put_provider(struct text *text, struct cast *cast)
+{
+    Bourse__V1__Attribute memory = BOURSE__V1__ATTRIBUTE__INIT;
+    memory.name = "memory";
+    memory.has_number = 1;
+    memory.number = INT64_C(8) << 30;
+    Bourse__V1__Attribute program = BOURSE__V1__ATTRIBUTE__INIT;
+    program.name = "program";
+    program.text = "xz";
+    Bourse__V1__Attribute *attributes[] = {&memory, &program};
+    Bourse__V1__Device device = BOURSE__V1__DEVICE__INIT;
+    device.device = binary(cast->device.bytes, 16);
+    device.instrument = "cpu.x86_64.avx2";
+    device.slots = 4;
+    device.n_attributes = 2;
+    device.attributes = attributes;
+    device.label = "desktop";
+    Bourse__V1__Device *devices[] = {&device};
+    Bourse__V1__Advertise advertise = BOURSE__V1__ADVERTISE__INIT;
+    advertise.n_devices = 1;
+    advertise.devices = devices;
+    put_vector(text, cast, MESSAGE_ADVERTISE, cast->provider, &advertise.base);
+
+    Bourse__V1__AskPlace ask = BOURSE__V1__ASK_PLACE__INIT;
+    ask.device = binary(cast->device.bytes, 16);
+    ask.slots = 4;
+    ask.price_micro = 100000;
+    ask.has_max_term_ms = 1;
+    ask.max_term_ms = 600000;
+    put_vector(text, cast, MESSAGE_ASK_PLACE, cast->provider, &ask.base);
+
+    Bourse__V1__HeldWork work = BOURSE__V1__HELD_WORK__INIT;
+    work.index = 17;
+    work.attempt = 1;
+    Bourse__V1__HeldWork *works[] = {&work};
+    Bourse__V1__HeldLease lease = BOURSE__V1__HELD_LEASE__INIT;
+    lease.lease = 3;
+    lease.n_work = 1;
+    lease.work = works;
+    Bourse__V1__HeldLease *leases[] = {&lease};
+    Bourse__V1__Statement statement = BOURSE__V1__STATEMENT__INIT;
+    statement.n_leases = 1;
+    statement.leases = leases;
+    put_vector(text, cast, MESSAGE_STATEMENT_HELD, cast->provider, &statement.base);
+
+    Bourse__V1__Work item = BOURSE__V1__WORK__INIT;
+    item.index = 18;
+    item.attempt = 1;
+    item.lane = 2;
+    Bourse__V1__Work *items[] = {&item, &item};
+    Bourse__V1__Dispatch dispatch = BOURSE__V1__DISPATCH__INIT;
+    dispatch.lease = 3;
+    dispatch.n_work = 2;
+    dispatch.work = items;
+    put_vector(text, cast, MESSAGE_DISPATCH, NULL, &dispatch.base);
+}
+
+static Bourse__V1__Result result_of(const struct cast *cast, uint32_t index)
+{
+    Bourse__V1__Result result = BOURSE__V1__RESULT__INIT;
+    result.cluster = binary(cast->cluster.bytes, 16);
+    result.job = binary(cast->job.bytes, 16);
+    result.index = index;
+    result.attempt = 1;
+    result.lease = 3;
+    result.provider = binary(identity_key(cast->provider)->bytes, 32);
+    result.device = binary(cast->device.bytes, 16);
+    result.manifest = binary(cast->hash, 32);
+    result.outcome = OUTCOME_OK;
+    result.started_ms = 1700000001000;
+    result.busy_ns = 250000000;
+    result.has_exit_code = 1;
+    return result;
+}
+
+static void put_results(struct text *text, struct cast *cast)
+{
+    enum { COUNT = 3 };
+    uint8_t *bytes[COUNT];
+    size_t lengths[COUNT];
+    struct hash32 leaves[COUNT];
+    ProtobufCBinaryData encoded[COUNT];
+    Bourse__V1__Output output = BOURSE__V1__OUTPUT__INIT;
+    output.name = "a.xz";
+    output.hash = binary(cast->hash, 32);
+    output.size = 1000;
+    Bourse__V1__Output *outputs[] = {&output};
+    for (uint32_t i = 0; i < COUNT; i++) {
+        Bourse__V1__Result result = result_of(cast, 17 + i);
+        result.n_outputs = 1;
+        result.outputs = outputs;
+        bytes[i] = codec_encode(&result.base, &lengths[i]);
+        encoded[i] = binary(bytes[i], lengths[i]);
+        leaves[i] = results_leaf(bytes[i], lengths[i]);
+        Bourse__V1__Result *decoded = NULL;
+        expect(cast, codec_decode_result(bytes[i], lengths[i], &decoded, NULL) == CODEC_OK,
+               "result");
+        codec_result_free(&decoded);
+        put(text, "[result %" PRIu32 "]\nfields:\n", i);
+        put_message(text, "", &result.base);
+        put_hex(text, "bytes", bytes[i], lengths[i]);
+        put_hex(text, "leaf", leaves[i].bytes, 32);
+        put(text, "\n");
+    }
+    struct hash32 root = results_root(leaves, COUNT);
+    struct hash32 path[RESULTS_PATH_MAX];
+    size_t path_length = results_path(leaves, COUNT, 1, path);
+    put(text, "[results tree]\n");
+    put_hex(text, "root", root.bytes, 32);
+    for (size_t i = 0; i < path_length; i++) {
+        put_hex(text, "path of result 1", path[i].bytes, 32);
+    }
+    put(text, "\n");
+    struct signature64 signature = results_sign(cast->provider, &cast->cluster, &root);
+    expect(cast, results_verify(identity_key(cast->provider), &cast->cluster, &root, &signature),
+           "results");
+    Bourse__V1__Results results = BOURSE__V1__RESULTS__INIT;
+    results.signature = binary(signature.bytes, 64);
+    results.n_results = COUNT;
+    results.results = encoded;
+    put_vector(text, cast, MESSAGE_RESULTS, NULL, &results.base);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        free(bytes[i]);
+    }
+}
+
+static struct requirement needs_example(void)
+{
+    struct requirement needs = {.count = 3};
+    needs.nodes[0] = (struct requirement_node){
+        .op = REQUIREMENT_GE, .attribute = {.name = "memory", .number = INT64_C(2) << 30}};
+    needs.nodes[1] = (struct requirement_node){
+        .op = REQUIREMENT_EQ, .attribute = {.name = "kind", .is_text = true, .text = "cpu"}};
+    needs.nodes[2] = (struct requirement_node){.op = REQUIREMENT_AND, .arity = 2};
+    return needs;
+}
+
+static void put_consumer(struct text *text, struct cast *cast)
+{
+    struct requirement needs = needs_example();
+    Bourse__V1__Requirement *wire = codec_requirement_to_wire(&needs);
+    Bourse__V1__SubmitJob job = BOURSE__V1__SUBMIT_JOB__INIT;
+    job.name = "thumbnails";
+    job.manifest = binary(cast->hash, 32);
+    job.subtasks = 200;
+    job.budget_micro = 2000000;
+    job.has_cap_micro = 1;
+    job.cap_micro = 120000;
+    job.needs = wire;
+    job.slots = 1;
+    job.at_most = 64;
+    job.limit_ms = 600000;
+    job.term_ms = 300000;
+    job.verify = "none";
+    put_vector(text, cast, MESSAGE_SUBMIT_JOB, cast->consumer, &job.base);
+    codec_requirement_free(&wire);
+
+    Bourse__V1__JobCancel cancel = BOURSE__V1__JOB_CANCEL__INIT;
+    cancel.job = binary(cast->job.bytes, 16);
+    put_vector(text, cast, MESSAGE_JOB_CANCEL, cast->consumer, &cancel.base);
+
+    Bourse__V1__BalanceRequest balance = BOURSE__V1__BALANCE_REQUEST__INIT;
+    put_vector(text, cast, MESSAGE_BALANCE_REQUEST, NULL, &balance.base);
+
+    Bourse__V1__StatementRow row = BOURSE__V1__STATEMENT_ROW__INIT;
+    row.entry = 9;
+    row.log_index = 43;
+    row.time_ms = 1700000002000;
+    row.kind = 3;
+    row.amount_micro = -250;
+    row.held_micro = INT64_MIN;
+    row.has_job = 1;
+    row.job = binary(cast->job.bytes, 16);
+    Bourse__V1__StatementRow *rows[] = {&row};
+    Bourse__V1__StatementReply statement = BOURSE__V1__STATEMENT_REPLY__INIT;
+    statement.n_rows = 1;
+    statement.rows = rows;
+    put_vector(text, cast, MESSAGE_STATEMENT_REPLY, NULL, &statement.base);
+}
+
+static void put_blobs(struct text *text, struct cast *cast)
+{
+    static const char content[] = "hello, market\n";
+    struct hash32 hash = sha256_of(content, strlen(content));
+    Bourse__V1__BlobPut blob = BOURSE__V1__BLOB_PUT__INIT;
+    blob.hash = binary(hash.bytes, 32);
+    blob.size = strlen(content);
+    blob.data = binary(content, strlen(content));
+    put_vector(text, cast, MESSAGE_BLOB_PUT, NULL, &blob.base);
+
+    Bourse__V1__BlobGet get = BOURSE__V1__BLOB_GET__INIT;
+    get.hash = binary(hash.bytes, 32);
+    get.length = LIMIT_BLOB_CHUNK_BYTES;
+    get.has_job = 1;
+    get.job = binary(cast->job.bytes, 16);
+    put_vector(text, cast, MESSAGE_BLOB_GET, NULL, &get.base);
+}
+
+static void put_manifest(struct text *text, struct cast *cast)
+{
+    char *arguments[] = {"xz", "-9", "-k", "{in}"};
+    char *outputs[] = {"{in}.xz"};
+    Bourse__V1__ManifestInput input = BOURSE__V1__MANIFEST_INPUT__INIT;
+    input.name = "a.txt";
+    input.hash = binary(cast->hash, 32);
+    input.size = 14;
+    Bourse__V1__ManifestInput *inputs[] = {&input};
+    Bourse__V1__ManifestSubtask subtask = BOURSE__V1__MANIFEST_SUBTASK__INIT;
+    subtask.value = "a.txt";
+    subtask.n_inputs = 1;
+    subtask.inputs = inputs;
+    Bourse__V1__ManifestSubtask *subtasks[] = {&subtask};
+    Bourse__V1__Manifest manifest = BOURSE__V1__MANIFEST__INIT;
+    manifest.version = 1;
+    manifest.executor = "command";
+    manifest.name = "compress";
+    manifest.n_arguments = 4;
+    manifest.arguments = arguments;
+    manifest.n_outputs = 1;
+    manifest.outputs = outputs;
+    manifest.n_subtasks = 1;
+    manifest.subtasks = subtasks;
+    manifest.subtask_count = 1;
+    size_t length;
+    uint8_t *bytes = codec_encode(&manifest.base, &length);
+    struct hash32 hash = sha256_of(bytes, length);
+    Bourse__V1__Manifest *decoded = NULL;
+    expect(cast, codec_decode_manifest(bytes, length, &decoded, NULL) == CODEC_OK, "manifest");
+    codec_manifest_free(&decoded);
+    put(text, "[manifest]\nfields:\n");
+    put_message(text, "", &manifest.base);
+    put_hex(text, "bytes", bytes, length);
+    put_hex(text, "hash", hash.bytes, 32);
+    put(text, "\n");
+    free(bytes);
+}
+
+static void put_invitation(struct text *text, struct cast *cast)
+{
+    struct invitation invitation = {.expires_ms = 1800000000000};
+    (void)snprintf(invitation.market.control, sizeof invitation.market.control,
+                   "tcp://192.0.2.1:7001");
+    (void)snprintf(invitation.market.blobs, sizeof invitation.market.blobs, "tcp://192.0.2.1:7002");
+    (void)snprintf(invitation.market.origin, sizeof invitation.market.origin, "bourse.example/log");
+    invitation.market.server = *identity_transport(cast->provider);
+    invitation.market.log_key = *identity_key(cast->provider);
+    invitation.market.cluster = cast->cluster;
+    memcpy(invitation.token.bytes, cast->token, 16);
+    char word[1024];
+    struct invitation again;
+    expect(cast, invitation_write(&invitation, word, sizeof word), "invitation");
+    expect(cast, invitation_read(word, &again, NULL), "invitation");
+    put(text, "[invitation]\nserver key: transport key of the provider above\nlog key: account key "
+              "of the provider\n");
+    put(text, "control: \"%s\"\nblobs: \"%s\"\norigin: \"%s\"\nexpires_ms: %lld\n",
+        again.market.control, again.market.blobs, again.market.origin, again.expires_ms);
+    put_hex(text, "cluster", again.market.cluster.bytes, 16);
+    put_hex(text, "token", again.token.bytes, 16);
+    put(text, "text: %s\n", word);
+}
+
+static void make_vectors(struct text *text, struct cast *cast)
+{
+    put(text, "# Test vectors of the bourse protocol, version 1 (docs/protocol.md). Bytes are hex. "
+              "Made by\n"
+              "# golden_wire --print; the schema is protocol/bourse.proto. Optional fields that "
+              "are absent are\n"
+              "# not listed. `message` is what travels.\n\n");
+    put_identity(text, "consumer", 0x00, cast->consumer);
+    put_identity(text, "provider", 0x40, cast->provider);
+    put(text, "[cluster]\n");
+    put_hex(text, "id", cast->cluster.bytes, 16);
+    put(text, "\n");
+    put_session(text, cast);
+    put_accounts(text, cast);
+    put_provider(text, cast);
+    put_results(text, cast);
+    put_consumer(text, cast);
+    put_blobs(text, cast);
+    put_manifest(text, cast);
+    put_invitation(text, cast);
+}
+
+/* The first line that differs, for people. */
+static void show_difference(const char *expected, const char *made)
+{
+    size_t line = 1;
+    size_t at = 0;
+    for (; expected[at] != '\0' && expected[at] == made[at]; at++) {
+        line += expected[at] == '\n';
+    }
+    (void)fprintf(stderr,
+                  "%s:%zu differs from what the code makes; if the protocol was meant to change, "
+                  "write it anew with --print\n",
+                  GOLDEN_FILE, line);
+}
+
+int main(int argc, char **argv)
+{
+    static struct text text;
+    if (sodium_init() < 0) {
+        return EXIT_FAILURE;
+    }
+    struct cast cast = make_cast();
+    make_vectors(&text, &cast);
+    identity_destroy(&cast.consumer);
+    identity_destroy(&cast.provider);
+    if (argc == 2 && strcmp(argv[1], "--print") == 0) {
+        (void)fputs(text.bytes, stdout);
+        return cast.failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    uint8_t *file;
+    size_t length;
+    struct problem problem;
+    if (!file_read(GOLDEN_FILE, GOLDEN_BYTES_MAX, &file, &length, &problem)) {
+        (void)fprintf(stderr, "%s\n", problem.text);
+        return EXIT_FAILURE;
+    }
+    bool is_same = length == text.length && memcmp(file, text.bytes, length) == 0;
+    if (!is_same) {
+        show_difference((const char *)file, text.bytes);
+    }
+    free(file);
+    (void)printf("%s: %s\n", GOLDEN_FILE, is_same && cast.failures == 0 ? "ok" : "FAILED");
+    return is_same && cast.failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -29,6 +29,10 @@ if(BOURSE_SANITIZE)
 else()
   target_compile_options(bourse_flags INTERFACE $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
 endif()
+if(BOURSE_FUZZ)
+  # The rooms are instrumented too: libFuzzer is guided by the coverage of the decoders, not of its target.
+  target_compile_options(bourse_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 target_link_options(bourse_flags INTERFACE -Wl,-z,relro,-z,now)
 
 # assert stays on in every build: it states what the code relies on.

@@ -1,0 +1,27 @@
+/* Encoded results, as agents sign them and receipts hold them. */
+#include "tests/fuzz/again.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    Bourse__V1__Result *result = NULL;
+    if (codec_decode_result(data, size, &result, NULL) != CODEC_OK) {
+        return 0;
+    }
+    (void)codec_id(result->job); /* asserts the sizes */
+    (void)codec_key(result->provider);
+    (void)codec_hash(result->manifest);
+    size_t length;
+    uint8_t *bytes = codec_encode(&result->base, &length);
+    Bourse__V1__Result *again = NULL;
+    if (codec_decode_result(bytes, length, &again, NULL) == CODEC_OK) {
+        same_bytes(bytes, length, &again->base);
+    } else {
+        assert(length > size); /* only a longer form can have passed a cap */
+    }
+    codec_result_free(&again);
+    codec_result_free(&result);
+    free(bytes);
+    return 0;
+}

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -119,6 +120,28 @@ static bool place_files(const int *files, size_t count, int error_file)
     return syscall(SYS_close_range, (unsigned)(FIRST_FILE + (int)count), ~0U, 0U) == 0;
 }
 
+/* To one byte: too short for any file, and the one value at which no dump handler is called. */
+static void limit_cores(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_CORE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max = limit.rlim_max < 1 ? limit.rlim_max : 1;
+        (void)setrlimit(RLIMIT_CORE, &limit); /* lowering always succeeds */
+    }
+}
+
+/* Descriptors in flight are counted per user against the sender's own limit; the jobs' limit is
+ * lower, so that they cannot use ours up. */
+static void raise_open_files(void)
+{
+    enum { OPEN_FILES_MOST = 65536 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < OPEN_FILES_MOST) {
+        limit.rlim_cur = limit.rlim_max < OPEN_FILES_MOST ? limit.rlim_max : OPEN_FILES_MOST;
+        (void)setrlimit(RLIMIT_NOFILE, &limit); /* up to the hard limit anyone may */
+    }
+}
+
 _Noreturn static void become(const struct order *order, const int *files, size_t count,
                              int error_file)
 {
@@ -141,6 +164,7 @@ _Noreturn static void become(const struct order *order, const int *files, size_t
         (void)sched_setaffinity(0, sizeof order->cpus, &order->cpus); /* narrower is only nicer */
     }
     (void)write_file("/proc/self/oom_score_adj", "500"); /* before the owner's own programs */
+    limit_cores();
     if (place_files(files, count, error_file)) {
         (void)execve(order->argv[0], order->argv, empty);
     }
@@ -324,6 +348,7 @@ bool launcher_start(struct launcher **ret_launcher, struct problem *ret_problem)
         free(launcher);
         return false;
     }
+    raise_open_files();
     pid_t agent = getpid();
     launcher->pid = fork();
     if (launcher->pid == 0) {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -122,16 +123,15 @@ static const struct denial denials[] = {
     {"setdomainname", EPERM},
 };
 
-/* Denies `name` when the comparison holds, or always when `compare` is NULL. */
+/* Denies `name` when all `count` comparisons hold. */
 static int deny(scmp_filter_ctx filter, const char *name, int error,
-                const struct scmp_arg_cmp *compare)
+                const struct scmp_arg_cmp *compare, unsigned count)
 {
     int call = seccomp_syscall_resolve_name(name);
     if (call < 0) {
         return 0; /* not of this architecture, or above the last known */
     }
-    return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO((uint16_t)error), call,
-                                  compare != NULL ? 1 : 0, compare);
+    return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO((uint16_t)error), call, count, compare);
 }
 
 static int deny_by_argument(scmp_filter_ctx filter)
@@ -139,7 +139,7 @@ static int deny_by_argument(scmp_filter_ctx filter)
     static const unsigned long terminal[] = {TIOCSTI, 0x541c /* TIOCLINUX */};
     for (size_t i = 0; i < sizeof terminal / sizeof *terminal; i++) {
         struct scmp_arg_cmp request = SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_HALF, terminal[i]);
-        int error = deny(filter, "ioctl", EPERM, &request);
+        int error = deny(filter, "ioctl", EPERM, &request, 1);
         if (error != 0) {
             return error;
         }
@@ -148,12 +148,19 @@ static int deny_by_argument(scmp_filter_ctx filter)
     struct scmp_arg_cmp not_local = SCMP_A0(SCMP_CMP_NE, AF_UNIX, 0);
     struct scmp_arg_cmp not_default = SCMP_A0(SCMP_CMP_NE, 0, 0);
     struct scmp_arg_cmp not_self = SCMP_A0(SCMP_CMP_NE, 0, 0);
-    int error = deny(filter, "clone", EPERM, &namespaces);
-    error = error != 0 ? error : deny(filter, "socket", EAFNOSUPPORT, &not_local);
-    error = error != 0 ? error : deny(filter, "socketpair", EAFNOSUPPORT, &not_local);
-    error = error != 0 ? error : deny(filter, "personality", EPERM, &not_default);
+    int error = deny(filter, "clone", EPERM, &namespaces, 1);
+    error = error != 0 ? error : deny(filter, "socket", EAFNOSUPPORT, &not_local, 1);
+    error = error != 0 ? error : deny(filter, "socketpair", EAFNOSUPPORT, &not_local, 1);
+    error = error != 0 ? error : deny(filter, "personality", EPERM, &not_default, 1);
     /* prlimit checks the user only, and process 1 is of the same user. */
-    return error != 0 ? error : deny(filter, "prlimit64", EPERM, &not_self);
+    error = error != 0 ? error : deny(filter, "prlimit64", EPERM, &not_self, 1);
+    /* The launcher set one byte: at any other value, even none, the kernel would hand a crash to the
+     * host's dump handler. */
+    struct scmp_arg_cmp core[] = {SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_HALF, RLIMIT_CORE),
+                                  SCMP_A2(SCMP_CMP_NE, 0, 0)};
+    struct scmp_arg_cmp old_core = SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_HALF, RLIMIT_CORE);
+    error = error != 0 ? error : deny(filter, "prlimit64", EPERM, core, 2);
+    return error != 0 ? error : deny(filter, "setrlimit", EPERM, &old_core, 1);
 }
 
 static int add_rules(scmp_filter_ctx filter, bool memory_files)
@@ -163,11 +170,11 @@ static int add_rules(scmp_filter_ctx filter, bool memory_files)
     /* A binary tree: the cost per call of a long list stays small. */
     error = error != 0 ? error : seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     for (size_t i = 0; error == 0 && i < sizeof denials / sizeof *denials; i++) {
-        error = deny(filter, denials[i].call, denials[i].error, NULL);
+        error = deny(filter, denials[i].call, denials[i].error, NULL, 0);
     }
     error = error != 0 ? error : deny_by_argument(filter);
     if (error == 0 && !memory_files) {
-        error = deny(filter, "memfd_create", ENOSYS, NULL);
+        error = deny(filter, "memfd_create", ENOSYS, NULL, 0);
     }
     return error;
 }

@@ -132,11 +132,19 @@ static void limit(int resource, uint64_t value)
     (void)setrlimit((__rlimit_resource_t)resource, &next); /* lowering always succeeds */
 }
 
+static uint64_t open_files_of_worker(void)
+{
+    struct rlimit now;
+    return getrlimit(RLIMIT_NOFILE, &now) == 0 ? (uint64_t)now.rlim_cur : 0;
+}
+
 static void limit_all(const struct child *child)
 {
     enum { OPEN_FILES = 1024 };
-    limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_NOFILE, OPEN_FILES);
+    /* Descriptors in flight are counted per user of the host against the sender's own limit: the
+     * job's must be the lower one, or it could keep us and other jails from sending any. */
+    limit(RLIMIT_NOFILE,
+          open_files_of_worker() / 2 < OPEN_FILES ? open_files_of_worker() / 2 : OPEN_FILES);
     limit(RLIMIT_MSGQUEUE, 0);
     if (child->file_bytes != 0) {
         limit(RLIMIT_FSIZE, child->file_bytes);

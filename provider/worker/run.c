@@ -22,8 +22,7 @@
 #define NS UINT64_C(1000000000)
 #define WATCH_FIRST_NS UINT64_C(5000000)
 #define WATCH_LAST_NS UINT64_C(40000000)
-#define FILES_MOST                                                                                 \
-    UINT64_C(200000) /* entries in the memory file systems: each costs kernel memory */
+#define ENTRY_BYTES UINT64_C(1024) /* what an entry of a memory file system costs beside its data */
 #define ADDRESS_SPARE_BYTES (UINT64_C(256) << 20)
 
 struct watch {
@@ -166,7 +165,7 @@ static bool passed_limit(struct watch *watch)
     const struct run *run = watch->run;
     struct usage usage = stage_usage(watch->worker, !run->keep);
     watch->disk_full = watch->disk_full || usage.full;
-    if (usage.used_bytes > run->disk_bytes || usage.files > FILES_MOST) {
+    if (usage.used_bytes + usage.files * ENTRY_BYTES > run->disk_bytes) {
         verdict(watch->outcome, OUTCOME_DISK_LIMIT, "files take more room than the disk limit");
         return true;
     }

@@ -1,6 +1,7 @@
 /* Programs that try to leave the jail or to exhaust the host. Each runs both ways of fixture.h. */
 #include "fixture.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -102,6 +103,7 @@ START_TEST(a_memory_hog_ends_at_its_limit)
 {
     struct fixture fixture = fixture_open(_i);
     fixture_ends(PROBE(&fixture, "memory"), OUTCOME_MEMORY_LIMIT);
+    fixture_ends(PROBE(&fixture, "memory-at-once"), OUTCOME_MEMORY_LIMIT);
     struct jail_request request = {.stdin_fd = -1, .wall_ns = 2 * SECOND};
     fixture_ends(fixture_run(&fixture, request, (const char *const[]){"memory-together", NULL}),
                  OUTCOME_MEMORY_LIMIT);
@@ -116,7 +118,39 @@ START_TEST(a_disk_filler_ends_at_its_limit)
     fixture_ends(PROBE(&fixture, "disk", "/work/file"), OUTCOME_DISK_LIMIT);
     fixture_ends(PROBE(&fixture, "disk", "/tmp/file"), OUTCOME_DISK_LIMIT);
     fixture_ends(PROBE(&fixture, "disk", "/dev/shm/file"), OUTCOME_DISK_LIMIT);
+    fixture_ends(PROBE(&fixture, "many-files"), OUTCOME_DISK_LIMIT);
     fixture_tight(PROBE(&fixture, "clean", fixture.mark));
+    fixture_close(&fixture);
+}
+END_TEST
+
+/* A second jail of the same user hoards descriptors in flight; the first must still take inputs. */
+static void *hoard(void *context)
+{
+    struct fixture *other = context;
+    struct jail_request request = {.stdin_fd = -1};
+    struct jail_reply reply = fixture_run(other, request, (const char *const[]){"in-flight", NULL});
+    ck_assert_int_eq(reply.outcome, OUTCOME_CANCELLED);
+    jail_reply_fini(&reply);
+    return NULL;
+}
+
+START_TEST(descriptors_in_flight_of_one_jail_do_not_stop_another)
+{
+    struct fixture fixture = fixture_open(_i);
+    struct fixture other = fixture;
+    struct jail_spec spec = fixture_spec(&fixture);
+    struct problem problem;
+    pthread_t thread;
+    spec.name = "lane-1";
+    ck_assert_msg(jail_open(fixture.launcher, &spec, &other.jail, &problem), "%s", problem.text);
+    ck_assert_int_eq(pthread_create(&thread, NULL, hoard, &other), 0);
+    for (int i = 0; i < 100; i++) {
+        fixture_tight(PROBE(&fixture, "clean", fixture.mark));
+    }
+    jail_cancel(other.jail, OUTCOME_CANCELLED);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    jail_close(&other.jail);
     fixture_close(&fixture);
 }
 END_TEST
@@ -248,6 +282,7 @@ int main(void)
         a_memory_hog_ends_at_its_limit,
         a_disk_filler_ends_at_its_limit,
         descriptors_are_limited,
+        descriptors_in_flight_of_one_jail_do_not_stop_another,
         an_endless_loop_ends_by_cpu_time_and_by_wall_time,
         a_daemon_does_not_outlive_its_subtask,
         a_subtask_finds_nothing_of_the_one_before,

@@ -36,10 +36,9 @@ START_TEST(files_go_in_and_come_out)
                                    .stdin_size = 5,
                                    .outputs = outputs,
                                    .output_count = 2};
-    struct jail_reply reply =
-        shell(&fixture, request,
-              "cat a/b/one two - > out/sum && cp two copy && pwd && "
-              "echo bad >&2 && test ! -w two");
+    struct jail_reply reply = shell(&fixture, request,
+                                    "cat a/b/one two - > out/sum && cp two copy && pwd && "
+                                    "echo bad >&2 && test ! -w two");
     char text[256];
     ck_assert_msg(reply.outcome == OUTCOME_OK, "%d %s %s", reply.outcome, reply.detail,
                   fixture_output(&reply.standard_error, text, sizeof text));
@@ -228,6 +227,33 @@ START_TEST(a_jail_that_dies_is_told_apart)
 }
 END_TEST
 
+START_TEST(a_cpu_set_holds)
+{
+    struct fixture fixture = fixture_open(_i);
+    struct problem problem;
+    struct jail_spec spec = fixture_spec(&fixture);
+    cpu_set_t all;
+    cpu_set_t one;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
+    CPU_ZERO(&one);
+    for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++) {
+        if (CPU_ISSET(i, &all)) {
+            CPU_SET(i, &one);
+        }
+    }
+    spec.name = "lane-1";
+    spec.cpus = &one;
+    jail_close(&fixture.jail);
+    ck_assert_msg(jail_open(fixture.launcher, &spec, &fixture.jail, &problem), "%s", problem.text);
+    struct jail_reply reply = shell(&fixture, (struct jail_request){.stdin_fd = -1},
+                                    "nproc; taskset -p ffff $$ >/dev/null 2>&1 && exit 9; nproc");
+    char text[64];
+    ck_assert_str_eq(fixture_output(&reply.standard_output, text, sizeof text), "1\n1\n");
+    fixture_ends(reply, OUTCOME_OK);
+    fixture_close(&fixture);
+}
+END_TEST
+
 START_TEST(a_jail_is_refused_to_root)
 {
     if (getuid() != 0) {
@@ -284,6 +310,7 @@ int main(void)
         each_failure_has_its_cause,
         what_is_printed_is_kept_up_to_a_cap,
         a_run_is_cancelled_from_another_thread,
+        a_cpu_set_holds,
         a_jail_that_dies_is_told_apart,
         a_jail_is_refused_to_root,
         a_jail_that_cannot_start_says_why,

@@ -275,12 +275,16 @@ static void self(void)
         gap("session", "is shared");
     }
     struct rlimit limit;
-    if (getrlimit(RLIMIT_CORE, &limit) != 0 || limit.rlim_max != 0) {
+    if (getrlimit(RLIMIT_CORE, &limit) != 0 || limit.rlim_max > 1) {
         gap("core files", "");
     }
     if (getenv("BOURSE_SECRET") != NULL) {
         gap("environment", "of the agent");
     }
+    struct rlimit none = {0, 0};
+    must_fail("core limit", setrlimit(RLIMIT_CORE, &none), EPERM);
+    must_fail("core limit high", syscall(SYS_prlimit64, 0, HIGH_RUBBISH | RLIMIT_CORE, &none, NULL),
+              EPERM);
     must_fail("controlling terminal", open("/dev/tty", O_RDWR), 0);
 }
 
@@ -427,6 +431,50 @@ static void fill_disk(const char *path)
     }
 }
 
+static void fill_with_files(void)
+{
+    for (unsigned long i = 0;; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "/tmp/%lu", i);
+        if (open(name, O_WRONLY | O_CREAT, 0600) < 0 && errno != EMFILE) {
+            _exit(6);
+        }
+        for (int file = 3; file < 8; file++) {
+            (void)close(file);
+        }
+    }
+}
+
+/* Descriptors in flight are counted for the whole user: the other jails must not notice. */
+_Noreturn static void put_in_flight(void)
+{
+    int pairs[64][2];
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(250 * sizeof(int))];
+    } control;
+    char byte = 0;
+    struct iovec vector = {&byte, 1};
+    for (size_t i = 0; i < 64; i++) {
+        (void)socketpair(AF_UNIX, SOCK_DGRAM, 0, pairs[i]);
+    }
+    for (size_t i = 0; i < 64 * 8; i++) {
+        struct msghdr message = {.msg_iov = &vector,
+                                 .msg_iovlen = 1,
+                                 .msg_control = &control,
+                                 .msg_controllen = sizeof control};
+        memset(&control, 0, sizeof control);
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        control.header.cmsg_len = CMSG_LEN(250 * sizeof(int));
+        (void)sendmsg(pairs[i % 64][0], &message, MSG_DONTWAIT); /* 250 times descriptor 0 */
+    }
+    (void)close(open("ready", O_WRONLY | O_CREAT, 0600));
+    for (;;) {
+        (void)pause();
+    }
+}
+
 static void eat_descriptors(void)
 {
     int count = 0;
@@ -507,6 +555,10 @@ int main(int argc, char **argv)
         eat_memory_together();
     } else if (strcmp(mode, "disk") == 0) {
         fill_disk(rest[0]);
+    } else if (strcmp(mode, "many-files") == 0) {
+        fill_with_files();
+    } else if (strcmp(mode, "in-flight") == 0) {
+        put_in_flight();
     } else if (strcmp(mode, "descriptors") == 0) {
         eat_descriptors();
     } else if (strcmp(mode, "spin") == 0) {

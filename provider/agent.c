@@ -120,7 +120,8 @@ static void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *
     ret_result->started_ms = outcome->started_ms;
     ret_result->busy_ns = outcome->busy_ns > 0 ? outcome->busy_ns : 0;
     if (outcome->ran) {
-        ret_result->has_exit_code = outcome->signal == 0;
+        ret_result->has_exit_code =
+            outcome->exit_code != 0 || outcome->result == OUTCOME_OK; /* else it did not exit */
         ret_result->exit_code = outcome->exit_code;
         ret_result->has_signal = outcome->signal != 0;
         ret_result->signal = outcome->signal;

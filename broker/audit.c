@@ -1,0 +1,165 @@
+#include "broker/audit_state.h"
+
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SCHEMA_VERSION = 1 };
+
+/* ---- reporting */
+
+bool audit_finding(struct audit *audit, const char *table, uint64_t entry, const char *format, ...)
+{
+    struct audit_report *report = audit->report;
+    va_list arguments;
+    report->verdict = AUDIT_FINDING;
+    report->entry = entry;
+    (void)snprintf(report->table, sizeof report->table, "%s", table); /* our own names: they fit */
+    va_start(arguments, format);
+    (void)vsnprintf(report->what, sizeof report->what, format, arguments); /* cut, never overrun */
+    va_end(arguments);
+    return false;
+}
+
+bool audit_unreadable(struct audit *audit, const char *format, ...)
+{
+    va_list arguments;
+    audit->report->verdict = AUDIT_UNREADABLE;
+    va_start(arguments, format);
+    (void)vsnprintf(audit->report->what, sizeof audit->report->what, format,
+                    arguments); /* cut, never overrun */
+    va_end(arguments);
+    return false;
+}
+
+bool audit_out_of_memory(struct audit *audit)
+{
+    return audit_unreadable(audit, "out of memory");
+}
+
+static bool row_finding(struct audit *audit, const char *what)
+{
+    return audit_finding(audit, audit_table_name(audit->rows.row.table), audit->rows.row.entry,
+                         "%s", what);
+}
+
+bool audit_expect(struct audit *audit, bool holds, const char *what)
+{
+    return holds || row_finding(audit, what);
+}
+
+bool audit_expect_i64(struct audit *audit, const char *what, int64_t expected, int64_t found)
+{
+    if (expected == found) {
+        return true;
+    }
+    (void)snprintf(audit->report->expected, sizeof audit->report->expected, "%" PRId64,
+                   expected); /* fits */
+    (void)snprintf(audit->report->found, sizeof audit->report->found, "%" PRId64, found);
+    return row_finding(audit, what);
+}
+
+bool audit_expect_bytes(struct audit *audit, const char *what, const void *expected,
+                        const void *found, size_t length)
+{
+    if (memcmp(expected, found, length) == 0) {
+        return true;
+    }
+    text_hex(expected, length, audit->report->expected);
+    text_hex(found, length, audit->report->found);
+    return row_finding(audit, what);
+}
+
+/* ---- the run */
+
+static bool read_version(struct audit *audit)
+{
+    sqlite3_stmt *select;
+    int64_t version = -1;
+    int64_t cut = 0;
+    if (sqlite3_prepare_v2(
+            audit->database,
+            "SELECT user_version, (SELECT idx FROM journal_base) FROM pragma_user_version", -1,
+            &select, NULL) != SQLITE_OK) {
+        return audit_unreadable(audit, "this is not a ledger that this program knows: %s",
+                                sqlite3_errmsg(audit->database));
+    }
+    if (sqlite3_step(select) == SQLITE_ROW) {
+        version = sqlite3_column_int64(select, 0);
+        cut = sqlite3_column_int64(select, 1);
+    }
+    (void)sqlite3_finalize(select); /* read only */
+    if (version != SCHEMA_VERSION) {
+        return audit_unreadable(audit,
+                                "the ledger has schema version %" PRId64 ", this program knows %d",
+                                version, SCHEMA_VERSION);
+    }
+    return cut == 0 || audit_unreadable(audit,
+                                        "the journal was cut at entry %" PRId64
+                                        ": audit a copy that has all of it",
+                                        cut);
+}
+
+/* One read transaction, so that a running broker does not move what is looked at. */
+static bool open_database(struct audit *audit, const char *path)
+{
+    if (sqlite3_open_v2(path, &audit->database, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
+        return audit_unreadable(audit, "%s cannot be opened: %s", path,
+                                sqlite3_errmsg(audit->database));
+    }
+    (void)sqlite3_busy_timeout(audit->database, 5000); /* cannot fail on an open handle */
+    if (sqlite3_exec(audit->database, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
+        return audit_unreadable(audit, "%s cannot be read: %s", path,
+                                sqlite3_errmsg(audit->database));
+    }
+    return read_version(audit);
+}
+
+static bool run(struct audit *audit, const char *database_path, const char *head_path)
+{
+    return open_database(audit, database_path) && audit_tree_open(audit) &&
+           audit_rows_open(audit) && audit_journal(audit, head_path) && audit_tree_end(audit) &&
+           audit_balances(audit) && audit_outcomes(audit);
+}
+
+static void end(struct audit *audit)
+{
+    audit_rows_close(audit);
+    audit_tree_close(audit);
+    (void)sqlite3_close(audit->database); /* read only */
+    free(audit->accounts);
+    audit_map_fini(&audit->numbers, NULL);
+    audit_map_fini(&audit->invitations, NULL);
+    audit_map_fini(&audit->devices, NULL);
+    audit_map_fini(&audit->asks, NULL);
+    audit_map_fini(&audit->jobs, audit_job_end);
+    audit_map_fini(&audit->leases, NULL);
+    audit_map_fini(&audit->tainted, NULL);
+}
+
+void audit_run(const char *folder, struct audit_report *ret_report)
+{
+    char database_path[PATH_MAX];
+    char head_path[PATH_MAX];
+    *ret_report = (struct audit_report){.verdict = AUDIT_OK};
+    struct audit *audit = calloc(1, sizeof *audit);
+    if (audit == NULL) {
+        *ret_report = (struct audit_report){.verdict = AUDIT_UNREADABLE, .what = "out of memory"};
+        return;
+    }
+    audit->report = ret_report;
+    int length = snprintf(database_path, sizeof database_path, "%s/ledger.db", folder);
+    (void)snprintf(head_path, sizeof head_path, "%s/HEAD", folder); /* shorter than the one above */
+    if (length < 0 || (size_t)length >= sizeof database_path) {
+        (void)audit_unreadable(audit, "the path of the folder is too long");
+    } else {
+        (void)run(audit, database_path, head_path); /* the report says all */
+    }
+    end(audit);
+    free(audit);
+}

@@ -1,0 +1,325 @@
+/* Commands: decoded, their signatures verified, and what later rows rely on kept. */
+#include "broker/audit_state.h"
+
+#include "base/sha256.h"
+#include "protocol/identity.h"
+#include "protocol/limits.h"
+#include "protocol/results.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KIND_MESSAGE = 1, KIND_GENESIS = 2, KIND_SUSPECT = 4, KIND_GOODBYE = 6 };
+
+static bool journal_finding(struct audit *audit, const struct audit_command *command,
+                            const char *what)
+{
+    return audit_finding(audit, "journal", audit->report->journal_entries + 1,
+                         "command %" PRIu64 ": %s", command->index, what);
+}
+
+bool audit_account_number(const struct audit *audit, const struct key32 *key, uint32_t *ret_number)
+{
+    struct hash32 name;
+    memcpy(name.bytes, key->bytes, sizeof name.bytes);
+    const uint32_t *number = audit_map_find(&audit->numbers, &name);
+    if (number != NULL) {
+        *ret_number = *number;
+    }
+    return number != NULL;
+}
+
+/* ---- signatures */
+
+/* Whose key a command must be signed with: a JOIN brings its own. */
+static const struct key32 *signer_of(const struct audit *audit, const struct audit_command *command,
+                                     struct key32 *buffer)
+{
+    if (command->type == MESSAGE_JOIN) {
+        *buffer = codec_key(((const Bourse__V1__Join *)command->body)->account);
+        return buffer;
+    }
+    return command->account < audit->account_count ? &audit->accounts[command->account].key : NULL;
+}
+
+static bool check_envelope(struct audit *audit, struct audit_command *command)
+{
+    struct key32 buffer;
+    const struct key32 *key = signer_of(audit, command, &buffer);
+    if (key == NULL) {
+        return journal_finding(audit, command, "its sender is not an account");
+    }
+    if (!message_must_be_signed(command->type)) {
+        return true;
+    }
+    if (command->verdict != 1 || !command->envelope.is_signed ||
+        !identity_verify_envelope(key, &audit->genesis.cluster, &command->envelope)) {
+        return journal_finding(audit, command, "its signature is not its sender's");
+    }
+    audit->report->signatures++;
+    return true;
+}
+
+static bool check_batch(struct audit *audit, struct audit_command *command)
+{
+    const Bourse__V1__Results *body = (const Bourse__V1__Results *)command->body;
+    if (body->n_results == 0 || body->n_results > AUDIT_RESULTS_MAX ||
+        body->n_results > LIMIT_RESULTS) {
+        return journal_finding(audit, command, "a batch of no or too many results");
+    }
+    for (size_t i = 0; i < body->n_results; i++) {
+        ProtobufCBinaryData bytes = body->results[i];
+        struct audit_sent *sent = &command->sent[i];
+        sent->hash = sha256_of(bytes.data, bytes.len);
+        command->sent_leaves[i] = results_leaf(bytes.data, bytes.len);
+        if (codec_decode_result(bytes.data, bytes.len, &sent->result, NULL) != CODEC_OK) {
+            return journal_finding(audit, command, "a result does not decode");
+        }
+        command->sent_count++;
+    }
+    struct hash32 root = results_root(command->sent_leaves, command->sent_count);
+    struct signature64 signature;
+    memcpy(signature.bytes, body->signature.data, sizeof signature.bytes);
+    if (!results_verify(&audit->accounts[command->account].key, &audit->genesis.cluster, &root,
+                        &signature)) {
+        return journal_finding(audit, command, "the batch of results is not signed by its sender");
+    }
+    audit->report->signatures++;
+    return true;
+}
+
+static bool decode(struct audit *audit, struct audit_command *command)
+{
+    if (!audit->has_genesis) {
+        return journal_finding(audit, command, "it stands before the genesis");
+    }
+    if (envelope_read(command->payload, command->payload_length, LIMIT_MESSAGE_BYTES,
+                      &command->envelope) != ENVELOPE_OK) {
+        return journal_finding(audit, command, "its envelope is not well formed");
+    }
+    command->type = (enum message_type)command->envelope.type;
+    if (codec_decode(command->type, command->envelope.body, command->envelope.body_length,
+                     &command->body, NULL) != CODEC_OK) {
+        return journal_finding(audit, command, "its body does not decode");
+    }
+    return check_envelope(audit, command) &&
+           (command->type != MESSAGE_RESULTS || check_batch(audit, command));
+}
+
+/* ---- what later rows rely on */
+
+static bool is_operator(const struct audit *audit, const struct audit_command *command)
+{
+    return command->account < audit->account_count &&
+           (audit->accounts[command->account].roles & ROLE_OPERATOR) != 0;
+}
+
+static bool note_invitation(struct audit *audit, const struct audit_command *command)
+{
+    const Bourse__V1__InviteCreate *body = (const Bourse__V1__InviteCreate *)command->body;
+    struct hash32 token = codec_hash(body->token_hash);
+    struct audit_invitation *invitation = audit_map_find(&audit->invitations, &token);
+    if (!is_operator(audit, command)) {
+        return true; /* refused: nothing may rely on it */
+    }
+    /* The first stands while it can be redeemed. */
+    if (invitation != NULL && !invitation->is_used &&
+        invitation->expires_ms * 1000000 > command->log_time_ns) {
+        return true;
+    }
+    if (invitation == NULL) {
+        invitation = audit_map_add(&audit->invitations, &token, sizeof *invitation);
+    }
+    if (invitation == NULL) {
+        return audit_out_of_memory(audit);
+    }
+    *invitation = (struct audit_invitation){
+        .roles = body->roles, .credits = body->credits_micro, .expires_ms = body->expires_ms};
+    return true;
+}
+
+static int compare_attributes(const void *a, const void *b)
+{
+    return memcmp(((const struct hash32 *)a)->bytes, ((const struct hash32 *)b)->bytes,
+                  sizeof(struct hash32));
+}
+
+/* Devices with the same set of attributes are of one cell. */
+static bool cell_of(const Bourse__V1__Device *device, struct hash32 *ret_cell)
+{
+    struct hash32 parts[LIMIT_ATTRIBUTES + 1];
+    size_t count = 0;
+    if (device->n_attributes > LIMIT_ATTRIBUTES) {
+        return false;
+    }
+    for (size_t i = 0; i < device->n_attributes; i++) {
+        size_t length;
+        uint8_t *bytes = codec_encode(&device->attributes[i]->base, &length);
+        if (bytes == NULL) {
+            return false;
+        }
+        parts[count++] = sha256_of(bytes, length);
+        free(bytes);
+    }
+    parts[count++] = sha256_of(device->instrument, strlen(device->instrument));
+    qsort(parts, count, sizeof parts[0], compare_attributes);
+    *ret_cell = sha256_of(parts, count * sizeof parts[0]);
+    return true;
+}
+
+/* Advertising again, on whatever terms, makes its asks useless as witnesses of priority. */
+static bool taint(struct audit *audit, uint32_t account)
+{
+    struct hash32 name = audit_number(account);
+    if (audit_map_find(&audit->tainted, &name) == NULL &&
+        audit_map_add(&audit->tainted, &name, 1) == NULL) {
+        return audit_out_of_memory(audit);
+    }
+    return true;
+}
+
+static bool note_devices(struct audit *audit, const struct audit_command *command)
+{
+    const Bourse__V1__Advertise *body = (const Bourse__V1__Advertise *)command->body;
+    for (size_t i = 0; i < body->n_devices; i++) {
+        struct id128 id = codec_id(body->devices[i]->device);
+        struct hash32 name = audit_id(&id);
+        struct audit_device *device = audit_map_find(&audit->devices, &name);
+        if (device != NULL && !taint(audit, command->account)) {
+            return false;
+        }
+        if (device == NULL) {
+            device = audit_map_add(&audit->devices, &name, sizeof *device);
+        }
+        if (device == NULL || !cell_of(body->devices[i], &device->cell)) {
+            return audit_out_of_memory(audit);
+        }
+    }
+    return true;
+}
+
+static bool note_message(struct audit *audit, const struct audit_command *command)
+{
+    if (command->type == MESSAGE_INVITE_CREATE) {
+        return note_invitation(audit, command);
+    }
+    if (command->type == MESSAGE_ADVERTISE) {
+        return note_devices(audit, command);
+    }
+    return true;
+}
+
+static bool note_genesis(struct audit *audit, const struct audit_command *command)
+{
+    if (command->index != 1 ||
+        !genesis_read(command->payload, command->payload_length, &audit->genesis)) {
+        return journal_finding(audit, command,
+                               "the genesis is not well formed, or not the first command");
+    }
+    audit->has_genesis = true;
+    memcpy(audit->report->origin, audit->genesis.origin, sizeof audit->report->origin);
+    return true;
+}
+
+static bool note_presence(struct audit *audit, const struct audit_command *command)
+{
+    if (command->payload_length != 4) {
+        return journal_finding(audit, command, "it does not name an account");
+    }
+    const uint8_t *bytes = command->payload;
+    return taint(audit, (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+                            (uint32_t)bytes[3] << 24);
+}
+
+/* ---- rows of this command */
+
+static bool check_place(struct audit *audit, const struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    if (row->log_index < command->index) {
+        return audit_expect_i64(audit, "log indices never go back", (int64_t)command->index,
+                                (int64_t)row->log_index);
+    }
+    return audit_expect_i64(audit, "its time is that of its command", command->log_time_ns,
+                            row->log_time_ns);
+}
+
+static bool check_one(struct audit *audit, struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    if (row->table != AUDIT_TRANSFERS && !audit_nothing_due(audit)) {
+        return false;
+    }
+    switch (row->table) {
+    case AUDIT_ACCOUNTS:
+        return audit_account_row(audit, command);
+    case AUDIT_TRANSFERS:
+        return audit_transfer_row(audit, command);
+    case AUDIT_JOBS:
+        return audit_job_row(audit, command);
+    case AUDIT_ASKS:
+        return audit_ask_row(audit, command);
+    case AUDIT_BIDS:
+        return audit_bid_row(audit, command);
+    case AUDIT_CANCELS:
+        return audit_cancel_row(audit, command);
+    case AUDIT_FILLS:
+        return audit_fill_row(audit, command);
+    case AUDIT_RESULTS:
+        return audit_result_row(audit, command);
+    case AUDIT_SETTLEMENTS:
+        return audit_settlement_row(audit, command);
+    case AUDIT_FLAGS:
+        return audit_flag_row(audit, command);
+    case AUDIT_TABLES:
+        break;
+    }
+    return false;
+}
+
+static bool check_rows(struct audit *audit, struct audit_command *command)
+{
+    while (!audit->rows.is_at_end && audit->rows.row.log_index <= command->index) {
+        if (!check_place(audit, command) || !check_one(audit, command) ||
+            (audit->rows.row.has_leaf && !audit_tree_add(audit, &audit->rows.row)) ||
+            !audit_rows_next(audit)) {
+            return false;
+        }
+    }
+    return audit_nothing_due(audit);
+}
+
+bool audit_command_check(struct audit *audit, struct audit_command *command)
+{
+    switch (command->kind) {
+    case KIND_MESSAGE:
+        if (!decode(audit, command) || !note_message(audit, command)) {
+            return false;
+        }
+        break;
+    case KIND_GENESIS:
+        if (!note_genesis(audit, command)) {
+            return false;
+        }
+        break;
+    default:
+        if (command->kind > KIND_GOODBYE || command->kind == 0 || !audit->has_genesis) {
+            return journal_finding(audit, command,
+                                   "it is of no known kind, or stands before the genesis");
+        }
+        if (command->kind >= KIND_SUSPECT && !note_presence(audit, command)) {
+            return false;
+        }
+        break;
+    }
+    return check_rows(audit, command);
+}
+
+void audit_command_fini(struct audit_command *command)
+{
+    for (size_t i = 0; i < command->sent_count; i++) {
+        codec_result_free(&command->sent[i].result);
+    }
+    codec_free(&command->body);
+}

@@ -1,0 +1,224 @@
+/* The journal as the audit reads it: its own reading of docs/ledger.md sections 1 and 2. */
+#include "broker/audit_state.h"
+
+#include "base/cursor.h"
+#include "base/sha256.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HEAD_BYTES = 1024, HEAD_SLOT = 512 };
+
+struct mark { /* what HEAD says */
+    uint64_t counter, index, tree_size;
+    struct hash32 chain;
+};
+
+struct link { /* where the chain stands */
+    uint64_t entry, next_command;
+    struct hash32 chain;
+};
+
+static bool read_mark(const uint8_t slot[HEAD_SLOT], struct mark *ret_mark)
+{
+    struct hash32 hash = sha256_of(slot, HEAD_SLOT - 32);
+    if (memcmp(hash.bytes, slot + HEAD_SLOT - 32, 32) != 0 || memcmp(slot, "BJHEAD1", 8) != 0) {
+        return false;
+    }
+    struct reader in = reader_over(slot + 8, 56);
+    ret_mark->counter = reader_u64(&in);
+    ret_mark->index = reader_u64(&in);
+    reader_bytes(&in, ret_mark->chain.bytes, 32);
+    ret_mark->tree_size = reader_u64(&in);
+    return true;
+}
+
+static bool read_head(struct audit *audit, const char *path, struct mark *ret_mark, bool *ret_found)
+{
+    uint8_t bytes[HEAD_BYTES] = {0};
+    *ret_found = false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) {
+        return true;
+    }
+    ssize_t length = fd < 0 ? -1 : read(fd, bytes, sizeof bytes);
+    if (fd >= 0) {
+        (void)close(fd); /* read only */
+    }
+    if (length < 0) {
+        return audit_unreadable(audit, "%s cannot be read: %s", path, strerror(errno));
+    }
+    for (size_t i = 0; i < 2; i++) {
+        struct mark mark;
+        if (read_mark(bytes + i * HEAD_SLOT, &mark) &&
+            (!*ret_found || mark.counter > ret_mark->counter)) {
+            *ret_mark = mark;
+            *ret_found = true;
+        }
+    }
+    return *ret_found || length == 0 ||
+           audit_finding(audit, "HEAD", 0, "neither of its two marks is whole");
+}
+
+/* Entry: "BJE1", u32 count, u64 index, u64 epoch, 16 batch, 32 previous, u64 first command, then the commands. */
+static bool check_entry_head(struct audit *audit, struct reader *in, const struct link *link,
+                             uint32_t *ret_count)
+{
+    const uint8_t *magic = reader_view(in, 4);
+    uint32_t count = reader_u32(in);
+    uint64_t index = reader_u64(in);
+    struct hash32 previous;
+    (void)reader_u64(in);      /* epoch: any */
+    (void)reader_view(in, 16); /* batch id: any */
+    reader_bytes(in, previous.bytes, 32);
+    uint64_t first_command = reader_u64(in);
+    if (in->failed || memcmp(magic, "BJE1", 4) != 0 || count == 0) {
+        return audit_finding(audit, "journal", link->entry + 1, "its bytes are not an entry");
+    }
+    if (index != link->entry + 1 || first_command != link->next_command) {
+        return audit_finding(audit, "journal", link->entry + 1,
+                             "its numbers do not follow the entry before");
+    }
+    if (!hash32_equal(&previous, &link->chain)) {
+        return audit_finding(audit, "journal", link->entry + 1,
+                             "it does not name the chain hash of the entry before");
+    }
+    *ret_count = count;
+    return true;
+}
+
+static bool read_command(struct reader *in, struct audit_command *command)
+{
+    uint32_t length = reader_u32(in);
+    if (in->failed || length < 16) {
+        return false;
+    }
+    command->log_time_ns = reader_i64(in);
+    command->account = reader_u32(in);
+    command->kind = reader_u16(in);
+    command->verdict = reader_u16(in);
+    command->payload_length = length - 16;
+    command->payload = reader_view(in, length - 16);
+    return !in->failed;
+}
+
+static bool check_commands(struct audit *audit, struct reader *in, struct link *link,
+                           uint32_t count, struct audit_command *command)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        *command = (struct audit_command){.index = link->next_command};
+        if (!read_command(in, command)) {
+            return audit_finding(audit, "journal", link->entry + 1,
+                                 "a command does not fit in its entry");
+        }
+        bool good = audit_command_check(audit, command);
+        audit_command_fini(command);
+        if (!good) {
+            return false;
+        }
+        audit->report->commands++;
+        link->next_command++;
+    }
+    return reader_finished(in) || audit_finding(audit, "journal", link->entry + 1,
+                                                "bytes are left over after its commands");
+}
+
+static bool check_row(struct audit *audit, sqlite3_stmt *select, struct link *link,
+                      struct audit_command *command)
+{
+    const void *bytes = sqlite3_column_blob(select, 2);
+    size_t length = (size_t)sqlite3_column_bytes(select, 2);
+    const void *stored = sqlite3_column_blob(select, 1);
+    if ((uint64_t)sqlite3_column_int64(select, 0) != link->entry + 1) {
+        return audit_finding(audit, "journal", link->entry + 1, "the row is missing");
+    }
+    if (bytes == NULL || stored == NULL || sqlite3_column_bytes(select, 1) != 32) {
+        return audit_finding(audit, "journal", link->entry + 1, "the row is empty");
+    }
+    struct hash32 hash = sha256_of(bytes, length);
+    if (memcmp(hash.bytes, stored, 32) != 0) {
+        audit->report->entry = link->entry + 1;
+        text_hex(stored, 32, audit->report->expected);
+        text_hex(hash.bytes, 32, audit->report->found);
+        return audit_finding(audit, "journal", link->entry + 1,
+                             "its bytes do not hash to its chain value");
+    }
+    struct reader in = reader_over(bytes, length);
+    uint32_t count;
+    if (!check_entry_head(audit, &in, link, &count) ||
+        !check_commands(audit, &in, link, count, command)) {
+        return false;
+    }
+    link->entry++;
+    link->chain = hash;
+    audit->report->journal_entries++;
+    return true;
+}
+
+static bool check_head(struct audit *audit, const struct mark *mark, const struct link *link,
+                       bool met, const struct hash32 *chain_there)
+{
+    if (mark->index > link->entry) {
+        return audit_finding(audit, "HEAD", 0, "HEAD has seen entry %llu, the journal ends at %llu",
+                             (unsigned long long)mark->index, (unsigned long long)link->entry);
+    }
+    if (!met || !hash32_equal(&mark->chain, chain_there)) {
+        return audit_finding(audit, "HEAD", 0,
+                             "entry %llu of the journal is not the one that HEAD has seen",
+                             (unsigned long long)mark->index);
+    }
+    if (mark->tree_size > audit->rows.next_leaf) {
+        return audit_finding(audit, "HEAD", 0, "a tree of %llu leaves was signed, there are %llu",
+                             (unsigned long long)mark->tree_size,
+                             (unsigned long long)audit->rows.next_leaf);
+    }
+    return true;
+}
+
+static bool walk(struct audit *audit, sqlite3_stmt *select, const struct mark *mark, bool has_mark,
+                 struct audit_command *command)
+{
+    struct link link = {.next_command = 1};
+    bool met = has_mark && mark->index == 0;
+    struct hash32 chain_there = {{0}};
+    int code;
+    while ((code = sqlite3_step(select)) == SQLITE_ROW) {
+        if (!check_row(audit, select, &link, command)) {
+            return false;
+        }
+        if (has_mark && link.entry == mark->index) {
+            met = true;
+            chain_there = link.chain;
+        }
+    }
+    if (code != SQLITE_DONE) {
+        return audit_unreadable(audit, "table journal cannot be read: %s",
+                                sqlite3_errmsg(audit->database));
+    }
+    if (!audit->rows.is_at_end) {
+        return audit_expect(audit, false, "no command of the journal has its log index");
+    }
+    return !has_mark || check_head(audit, mark, &link, met, &chain_there);
+}
+
+bool audit_journal(struct audit *audit, const char *head_path)
+{
+    static struct audit_command command; /* large; one audit runs at a time */
+    struct mark mark = {0};
+    bool has_mark;
+    sqlite3_stmt *select;
+    if (!read_head(audit, head_path, &mark, &has_mark)) {
+        return false;
+    }
+    memcpy(audit->report->head, has_mark ? "ok" : "missing", has_mark ? 3 : 8);
+    if (sqlite3_prepare_v2(audit->database, "SELECT idx, chain, bytes FROM journal ORDER BY idx",
+                           -1, &select, NULL) != SQLITE_OK) {
+        return audit_unreadable(audit, "there is no journal: %s", sqlite3_errmsg(audit->database));
+    }
+    bool good = walk(audit, select, &mark, has_mark, &command);
+    (void)sqlite3_finalize(select); /* read only */
+    return good;
+}

@@ -1,0 +1,269 @@
+/* Jobs, orders and fills: docs/ledger.md section 6. */
+#include "broker/audit_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CANCELLED_BY_OWNER = 0 };
+
+static bool sender_owns(struct audit *audit, const struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    return audit_expect_bytes(audit, "its owner is who signed the command",
+                              audit->accounts[command->account].key.bytes, row->owner.bytes, 32);
+}
+
+bool audit_job_row(struct audit *audit, struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct hash32 name = audit_id(&row->job);
+    if (!audit_expect(audit, command->type == MESSAGE_SUBMIT_JOB, "a signed SubmitJob made it") ||
+        !audit_expect_bytes(audit, "its id is the command's", command->envelope.id.bytes,
+                            row->job.bytes, 16) ||
+        !audit_expect(audit, audit_map_find(&audit->jobs, &name) == NULL,
+                      "a job is accepted once")) {
+        return false;
+    }
+    const Bourse__V1__SubmitJob *body = (const Bourse__V1__SubmitJob *)command->body;
+    struct hash32 manifest = codec_hash(body->manifest);
+    if (!sender_owns(audit, command) ||
+        !audit_expect_bytes(audit, "its manifest is the one that was signed", manifest.bytes,
+                            row->hash.bytes, 32) ||
+        !audit_expect_i64(audit, "its subtasks are those that were signed", body->subtasks,
+                          row->subtasks) ||
+        !audit_expect_i64(audit, "its budget is the one that was signed", body->budget_micro,
+                          row->budget) ||
+        !audit_expect_i64(audit, "its cap is the one that was signed",
+                          body->has_cap_micro ? body->cap_micro : -1, row->cap) ||
+        !audit_expect_i64(audit, "its width is the one that was signed", body->slots, row->width)) {
+        return false;
+    }
+    struct audit_job *job = audit_map_add(&audit->jobs, &name, sizeof *job);
+    uint8_t *bits = calloc(row->subtasks / 8 + 1, 1);
+    if (job == NULL || bits == NULL) {
+        free(bits);
+        return audit_out_of_memory(audit);
+    }
+    *job = (struct audit_job){.id = row->job,
+                              .entry = row->entry,
+                              .owner = row->owner,
+                              .owner_number = command->account,
+                              .manifest = row->hash,
+                              .subtasks = row->subtasks,
+                              .width = row->width,
+                              .budget = row->budget,
+                              .limit = row->cap,
+                              .accepted_bits = bits};
+    audit->report->jobs++;
+    return true;
+}
+
+void audit_job_end(void *value)
+{
+    free(((struct audit_job *)value)->accepted_bits);
+}
+
+bool audit_ask_row(struct audit *audit, struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct hash32 name = audit_id(&row->order);
+    if (!audit_expect(audit, command->type == MESSAGE_ASK_PLACE, "a signed AskPlace made it") ||
+        !audit_expect_bytes(audit, "its id is the command's", command->envelope.id.bytes,
+                            row->order.bytes, 16) ||
+        !audit_expect(audit, audit_map_find(&audit->asks, &name) == NULL,
+                      "an order is placed once")) {
+        return false;
+    }
+    const Bourse__V1__AskPlace *body = (const Bourse__V1__AskPlace *)command->body;
+    struct id128 device = codec_id(body->device);
+    if (!sender_owns(audit, command) ||
+        !audit_expect_bytes(audit, "its device is the one that was signed", device.bytes,
+                            row->device.bytes, 16) ||
+        !audit_expect_i64(audit, "its slots are those that were signed", body->slots, row->slots) ||
+        !audit_expect_i64(audit, "its price is the one that was signed", body->price_micro,
+                          row->price)) {
+        return false;
+    }
+    struct hash32 device_name = audit_id(&row->device);
+    const struct audit_device *known = audit_map_find(&audit->devices, &device_name);
+    struct audit_ask *ask = audit_map_add(&audit->asks, &name, sizeof *ask);
+    if (ask == NULL) {
+        return audit_out_of_memory(audit);
+    }
+    *ask = (struct audit_ask){.entry = row->entry,
+                              .owner = row->owner,
+                              .owner_number = command->account,
+                              .device = row->device,
+                              .cell = known != NULL ? known->cell : (struct hash32){{0}},
+                              .slots = row->slots,
+                              .price = row->price,
+                              .max_term_ms = body->has_max_term_ms ? body->max_term_ms : 0};
+    *(audit->last_ask != NULL ? &audit->last_ask->next : &audit->first_ask) = ask;
+    audit->last_ask = ask;
+    return true;
+}
+
+bool audit_bid_row(struct audit *audit, struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct hash32 name = audit_id(&row->job);
+    struct audit_job *job = audit_map_find(&audit->jobs, &name);
+    if (!audit_expect(audit,
+                      command->type == MESSAGE_SUBMIT_JOB && job != NULL && job->bid_entry == 0,
+                      "it is the one bid of a job submitted with it") ||
+        !audit_expect_bytes(audit, "it bears the job's id", row->job.bytes, row->order.bytes, 16) ||
+        !audit_expect_bytes(audit, "its owner is the job's", job->owner.bytes, row->owner.bytes,
+                            32) ||
+        !audit_expect_i64(audit, "its width is the job's", job->width, row->width) ||
+        !audit_expect(audit, row->price >= 0 && row->price <= audit->genesis.price_band_micro,
+                      "its limit is within the market's price band") ||
+        !audit_expect(audit, job->limit < 0 || row->price <= job->limit,
+                      "its limit is not above the job's cap")) {
+        return false;
+    }
+    job->bid_entry = row->entry;
+    job->slots = row->slots;
+    job->limit = row->price;
+    return true;
+}
+
+bool audit_cancel_row(struct audit *audit, struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct hash32 name = audit_id(&row->order);
+    struct audit_ask *ask = audit_map_find(&audit->asks, &name);
+    struct audit_job *job = audit_map_find(&audit->jobs, &name);
+    bool *is_cancelled = ask != NULL   ? &ask->is_cancelled
+                         : job != NULL ? &job->bid_cancelled
+                                       : NULL;
+    if (!audit_expect(audit, is_cancelled != NULL, "its order exists") ||
+        !audit_expect(audit, !*is_cancelled, "an order is cancelled once")) {
+        return false;
+    }
+    if (ask != NULL && row->status == CANCELLED_BY_OWNER &&
+        !audit_expect(audit,
+                      command->type == MESSAGE_ORDER_CANCEL &&
+                          command->account == ask->owner_number &&
+                          memcmp(((const Bourse__V1__OrderCancel *)command->body)->order.data,
+                                 row->order.bytes, 16) == 0,
+                      "its owner signed the cancel")) {
+        return false;
+    }
+    *is_cancelled = true;
+    return true;
+}
+
+/* ---- fills */
+
+/* The maker's price: that of the order which rested first; a donation fills at 0 whoever did. */
+static int64_t price_of(const struct audit_ask *ask, const struct audit_job *job)
+{
+    if (ask->price == 0) {
+        return 0;
+    }
+    return ask->entry < job->bid_entry ? ask->price : job->limit;
+}
+
+/* An arriving bid takes the best ask. A witness against that is an ask of the same cell (so it satisfies the same
+ * requirements) that stood all the time with every slot free, and was better. */
+static bool is_better(struct audit *audit, const struct audit_ask *other,
+                      const struct audit_ask *taken, const struct audit_job *job, int64_t term_ms)
+{
+    struct hash32 account = audit_number(other->owner_number);
+    bool stands = !other->is_cancelled && !other->was_filled &&
+                  other->owner_number != job->owner_number && other->slots >= job->width &&
+                  (other->max_term_ms == 0 || other->max_term_ms >= term_ms) &&
+                  audit_map_find(&audit->tainted, &account) == NULL;
+    bool is_alike = !hash32_is_zero(&other->cell) && hash32_equal(&other->cell, &taken->cell);
+    return stands && is_alike &&
+           (other->price < taken->price ||
+            (other->price == taken->price && other->price > 0 && other->entry < taken->entry));
+}
+
+static bool check_priority(struct audit *audit, const struct audit_command *command,
+                           const struct audit_ask *taken, const struct audit_job *job)
+{
+    if (command->type != MESSAGE_SUBMIT_JOB || !id128_equal(&command->envelope.id, &job->id)) {
+        return true; /* the rows do not say who was free when the job came for more */
+    }
+    const Bourse__V1__SubmitJob *body = (const Bourse__V1__SubmitJob *)command->body;
+    for (const struct audit_ask *other = audit->first_ask; other != NULL; other = other->next) {
+        if (other != taken && is_better(audit, other, taken, job, body->term_ms)) {
+            return audit_expect_i64(audit,
+                                    "the best ask of the cell is taken first (an ask's entry)",
+                                    (int64_t)other->entry, (int64_t)taken->entry);
+        }
+    }
+    return true;
+}
+
+static bool check_sides(struct audit *audit, const struct audit_ask *ask,
+                        const struct audit_job *job)
+{
+    const struct audit_row *row = &audit->rows.row;
+    return audit_expect(audit, ask != NULL && !ask->is_cancelled, "its ask stands") &&
+           audit_expect(audit, job != NULL && job->bid_entry != 0 && !job->bid_cancelled,
+                        "its bid stands") &&
+           audit_expect_bytes(audit, "its bid is its job's", row->job.bytes, row->bid.bytes, 16) &&
+           audit_expect_bytes(audit, "its provider is the ask's owner", ask->owner.bytes,
+                              row->provider.bytes, 32) &&
+           audit_expect_bytes(audit, "its consumer is the job's owner", job->owner.bytes,
+                              row->owner.bytes, 32) &&
+           audit_expect(audit, ask->owner_number != job->owner_number,
+                        "nobody trades with himself") &&
+           audit_expect_bytes(audit, "its device is the ask's", ask->device.bytes,
+                              row->device.bytes, 16);
+}
+
+static bool check_terms(struct audit *audit, const struct audit_ask *ask,
+                        const struct audit_job *job)
+{
+    const struct audit_row *row = &audit->rows.row;
+    return audit_expect_i64(audit, "it fills at the maker's price", price_of(ask, job),
+                            row->price) &&
+           audit_expect(audit, row->price <= job->limit, "its price is within the bid's limit") &&
+           audit_expect(audit, row->price >= ask->price, "its price is not below the ask") &&
+           audit_expect(audit,
+                        row->slots > 0 && row->slots <= ask->slots && row->slots <= job->slots,
+                        "its slots are within the ask's and the bid's") &&
+           audit_expect(audit, job->width > 0 && row->slots % job->width == 0,
+                        "its slots are a multiple of the width") &&
+           audit_expect(audit, row->term_ns > 0, "it has a term") &&
+           audit_expect(audit, ask->max_term_ms == 0 || row->term_ns / 1000000 <= ask->max_term_ms,
+                        "its term is within the ask's");
+}
+
+bool audit_fill_row(struct audit *audit, struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct hash32 ask_name = audit_id(&row->order);
+    struct hash32 job_name = audit_id(&row->job);
+    struct hash32 lease_name = audit_number(row->lease);
+    struct audit_ask *ask = audit_map_find(&audit->asks, &ask_name);
+    struct audit_job *job = audit_map_find(&audit->jobs, &job_name);
+    if (!audit_expect(audit, row->lease > audit->last_lease, "leases are numbered upwards") ||
+        !check_sides(audit, ask, job) || !check_terms(audit, ask, job) ||
+        !check_priority(audit, command, ask, job)) {
+        return false;
+    }
+    struct audit_lease *lease = audit_map_add(&audit->leases, &lease_name, sizeof *lease);
+    if (lease == NULL) {
+        return audit_out_of_memory(audit);
+    }
+    *lease = (struct audit_lease){.job = job,
+                                  .provider = row->provider,
+                                  .provider_number = ask->owner_number,
+                                  .device = row->device,
+                                  .width = job->width,
+                                  .price = row->price};
+    ask->was_filled = true;
+    audit->last_lease = row->lease;
+    audit->report->fills++;
+    return true;
+}
+
+bool audit_flag_row(struct audit *audit, struct audit_command *command)
+{
+    return audit_expect(audit, command->type == MESSAGE_FREEZE || command->type == MESSAGE_HALT,
+                        "a signed Freeze or Halt made it");
+}

@@ -1,0 +1,242 @@
+/* Results, what they were paid, and settlements: docs/ledger.md section 7. */
+#include "broker/audit_state.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+/* ---- what was sent */
+
+static const struct audit_sent *check_sent(struct audit *audit, struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    if (!audit_expect(audit,
+                      command->type == MESSAGE_RESULTS && row->position < command->sent_count,
+                      "it came in a signed batch")) {
+        return NULL;
+    }
+    struct audit_sent *sent = &command->sent[row->position];
+    ProtobufCBinaryData bytes =
+        ((const Bourse__V1__Results *)command->body)->results[row->position];
+    if (!audit_expect(audit, !sent->is_used, "a result is recorded once") ||
+        !audit_expect_bytes(audit, "its hash is that of the bytes sent", sent->hash.bytes,
+                            row->hash.bytes, 32) ||
+        !audit_expect(audit,
+                      row->length == bytes.len && memcmp(row->bytes, bytes.data, bytes.len) == 0,
+                      "its bytes are those that were sent")) {
+        return NULL;
+    }
+    sent->is_used = true;
+    return sent;
+}
+
+static bool check_fields(struct audit *audit, const struct audit_command *command,
+                         const Bourse__V1__Result *result)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct id128 cluster = codec_id(result->cluster);
+    struct id128 job = codec_id(result->job);
+    struct key32 provider = codec_key(result->provider);
+    return audit_expect_bytes(audit, "it was made for this market", audit->genesis.cluster.bytes,
+                              cluster.bytes, 16) &&
+           audit_expect_bytes(audit, "its job is the one in the result", job.bytes, row->job.bytes,
+                              16) &&
+           audit_expect_i64(audit, "its subtask is the one in the result", result->index,
+                            row->index) &&
+           audit_expect_i64(audit, "its attempt is the one in the result", result->attempt,
+                            row->attempt) &&
+           audit_expect_i64(audit, "its lease is the one in the result", (int64_t)result->lease,
+                            (int64_t)row->lease) &&
+           audit_expect_i64(audit, "its outcome is the one in the result", result->outcome,
+                            row->outcome) &&
+           audit_expect_bytes(audit, "its provider is the one in the result", provider.bytes,
+                              row->provider.bytes, 32) &&
+           audit_expect_bytes(audit, "its provider is who signed the batch",
+                              audit->accounts[command->account].key.bytes, row->provider.bytes, 32);
+}
+
+/* What is stored of the batch, so that receipts can be made, is what was sent. Once per command. */
+static bool check_batch(struct audit *audit, struct audit_command *command)
+{
+    sqlite3_stmt *select;
+    if (command->batch_checked) {
+        return true;
+    }
+    command->batch_checked = true;
+    if (sqlite3_prepare_v2(audit->database,
+                           "SELECT signature, leaves FROM batches WHERE log_index = ?1", -1,
+                           &select, NULL) != SQLITE_OK) {
+        return audit_unreadable(audit, "table batches: %s", sqlite3_errmsg(audit->database));
+    }
+    (void)sqlite3_bind_int64(select, 1,
+                             (sqlite3_int64)command->index); /* a failed bind finds nothing */
+    const Bourse__V1__Results *body = (const Bourse__V1__Results *)command->body;
+    size_t length = command->sent_count * sizeof command->sent_leaves[0];
+    bool good = sqlite3_step(select) == SQLITE_ROW && sqlite3_column_bytes(select, 0) == 64 &&
+                memcmp(sqlite3_column_blob(select, 0), body->signature.data, 64) == 0 &&
+                (size_t)sqlite3_column_bytes(select, 1) == length &&
+                memcmp(sqlite3_column_blob(select, 1), command->sent_leaves, length) == 0;
+    (void)sqlite3_finalize(select); /* read only */
+    return good ||
+           audit_finding(audit, "batches", command->index, "it is not the batch that was sent");
+}
+
+/* ---- what became of it */
+
+static bool check_lease(struct audit *audit, const struct audit_lease *lease)
+{
+    const struct audit_row *row = &audit->rows.row;
+    return audit_expect(audit, lease != NULL, "its lease exists") &&
+           audit_expect_bytes(audit, "its job is the lease's", lease->job->id.bytes, row->job.bytes,
+                              16) &&
+           audit_expect_bytes(audit, "its provider is the lease's", lease->provider.bytes,
+                              row->provider.bytes, 32) &&
+           audit_expect_bytes(audit, "its consumer is the job's owner", lease->job->owner.bytes,
+                              row->owner.bytes, 32) &&
+           audit_expect_i64(audit, "its price is the lease's", lease->price, row->price) &&
+           audit_expect(audit, row->index < lease->job->subtasks, "its subtask exists") &&
+           audit_expect(audit, row->attempt > 0, "attempts count from 1");
+}
+
+static bool check_accepted(struct audit *audit, struct audit_job *job,
+                           const Bourse__V1__Result *result)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct hash32 manifest = codec_hash(result->manifest);
+    uint8_t *byte = &job->accepted_bits[row->index / 8];
+    uint8_t bit = (uint8_t)(1u << row->index % 8);
+    if (!audit_expect(audit, !job->is_settled, "nothing is accepted after the job was settled") ||
+        !audit_expect(audit, row->outcome == OUTCOME_OK, "only what went well is accepted") ||
+        !audit_expect_bytes(audit, "it ran the job's manifest", job->manifest.bytes, manifest.bytes,
+                            32) ||
+        !audit_expect(audit, (*byte & bit) == 0, "a subtask is accepted once")) {
+        return false;
+    }
+    *byte = (uint8_t)(*byte | bit);
+    job->accepted++;
+    audit->report->accepted++;
+    return true;
+}
+
+static bool check_status(struct audit *audit, struct audit_job *job,
+                         const Bourse__V1__Result *result)
+{
+    const struct audit_row *row = &audit->rows.row;
+    switch (row->status) {
+    case ATTEMPT_ACCEPTED:
+        return check_accepted(audit, job, result);
+    case ATTEMPT_FAILED_PAID:
+        return audit_expect(audit, row->outcome != OUTCOME_OK, "what went well did not fail");
+    case ATTEMPT_FAILED_UNPAID:
+    case ATTEMPT_LATE:
+        return audit_expect(audit, row->paid_ns == 0 && row->charge == 0,
+                            "late and refused work is not paid");
+    default:
+        return audit_expect(audit, false, "its status is known");
+    }
+}
+
+/* charge = floor(price x paid time of the lease so far / 3.6e12) - what the lease was charged before. */
+static bool check_charge(struct audit *audit, struct audit_lease *lease,
+                         const Bourse__V1__Result *result)
+{
+    const struct audit_row *row = &audit->rows.row;
+    int64_t most;
+    int64_t total;
+    int64_t fee;
+    if (!checked_mul(result->busy_ns, lease->width, &most)) {
+        most = INT64_MAX;
+    }
+    if (!audit_expect(audit, row->paid_ns >= 0, "paid time is not negative") ||
+        !audit_expect(audit, row->paid_ns == 0 || row->paid_ns <= most,
+                      "no more time is paid than was claimed") ||
+        !audit_expect(audit, checked_add(lease->paid_ns, row->paid_ns, &lease->paid_ns),
+                      "paid time fits 64 bits") ||
+        !audit_expect(audit,
+                      checked_muldiv_floor(lease->price, lease->paid_ns, NS_PER_HOUR, &total),
+                      "the charge fits 64 bits") ||
+        !audit_expect_i64(audit,
+                          "the charge is floor(price x paid / 3.6e12) on the lease's total, less "
+                          "what was charged",
+                          total - lease->charged, row->charge)) {
+        return false;
+    }
+    lease->charged = total;
+    if (!checked_muldiv_floor(row->charge, audit->genesis.fee_ppm, 1000000, &fee)) {
+        return audit_expect(audit, false, "the fee fits 64 bits");
+    }
+    audit->due = (struct audit_due){.job = lease->job,
+                                    .lease = row->lease,
+                                    .index = row->index,
+                                    .attempt = row->attempt,
+                                    .provider_number = lease->provider_number,
+                                    .capture = row->charge - fee,
+                                    .fee = fee};
+    return true;
+}
+
+bool audit_result_row(struct audit *audit, struct audit_command *command)
+{
+    struct hash32 name = audit_number(audit->rows.row.lease);
+    struct audit_lease *lease = audit_map_find(&audit->leases, &name);
+    const struct audit_sent *sent = check_sent(audit, command);
+    if (sent == NULL || !check_fields(audit, command, sent->result) ||
+        !check_batch(audit, command) || !check_lease(audit, lease) ||
+        !check_status(audit, lease->job, sent->result)) {
+        return false;
+    }
+    audit->report->results++;
+    return check_charge(audit, lease, sent->result);
+}
+
+bool audit_settlement_row(struct audit *audit, struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct hash32 name = audit_id(&row->job);
+    struct audit_job *job = audit_map_find(&audit->jobs, &name);
+    (void)command; /* any may end a job: a result, a cancel, a tick */
+    if (!audit_expect(audit, job != NULL && !job->is_settled, "a job is settled once") ||
+        !audit_expect(audit, job->has_hold && (!job->hold_is_open || job->captured == job->budget),
+                      "its hold has ended") ||
+        !audit_expect_i64(audit, "what it was charged is the sum of its payments", job->captured,
+                          row->charged) ||
+        !audit_expect_i64(audit, "what it gave back was released", job->released, row->released) ||
+        !audit_expect(audit, row->charged <= job->budget, "it cost no more than its budget") ||
+        !audit_expect_i64(audit, "its accepted subtasks are those of its results", job->accepted,
+                          row->accepted) ||
+        !audit_expect_i64(audit, "accepted, failed and cancelled are all its subtasks",
+                          job->subtasks, (int64_t)row->accepted + row->failed + row->cancelled)) {
+        return false;
+    }
+    job->is_settled = true;
+    job->hold_is_open = false;
+    return true;
+}
+
+/* Table outcomes says of which attempt a receipt is made: the accepted one, else the last that failed. */
+bool audit_outcomes(struct audit *audit)
+{
+    static const char query[] =
+        "WITH decided AS (SELECT job, idx, max(CASE WHEN status = 0 THEN entry END) AS accepted,"
+        "  max(CASE WHEN status IN (1, 2) THEN entry END) AS failed FROM results WHERE status < 3 "
+        "GROUP BY job, idx)"
+        " SELECT coalesce(r.accepted, r.failed), o.entry FROM decided r LEFT JOIN outcomes o"
+        "  ON o.job = r.job AND o.idx = r.idx WHERE o.entry IS NOT coalesce(r.accepted, r.failed)"
+        " UNION ALL SELECT 0, o.entry FROM outcomes o LEFT JOIN results r ON r.entry = o.entry"
+        "  WHERE r.job IS NOT o.job OR r.idx IS NOT o.idx LIMIT 1";
+    sqlite3_stmt *select;
+    if (sqlite3_prepare_v2(audit->database, query, -1, &select, NULL) != SQLITE_OK) {
+        return audit_unreadable(audit, "table outcomes: %s", sqlite3_errmsg(audit->database));
+    }
+    int code = sqlite3_step(select);
+    bool good = code == SQLITE_DONE;
+    if (code == SQLITE_ROW) {
+        (void)audit_finding(audit, "outcomes", (uint64_t)sqlite3_column_int64(select, 1),
+                            "it is not the attempt that decided its subtask: that is entry %lld",
+                            (long long)sqlite3_column_int64(select, 0));
+    } else if (code != SQLITE_DONE) {
+        (void)audit_unreadable(audit, "table outcomes: %s", sqlite3_errmsg(audit->database));
+    }
+    (void)sqlite3_finalize(select); /* read only */
+    return good;
+}

@@ -1,0 +1,270 @@
+/* broker/audit_state.h - what the parts of the audit share. Not for anyone else.
+ *
+ * Every check returns true to go on; false after audit_finding or audit_unreadable has written the report. */
+#ifndef BOURSE_BROKER_AUDIT_STATE_H
+#define BOURSE_BROKER_AUDIT_STATE_H
+
+#include "base/id.h"
+#include "broker/audit.h"
+#include "protocol/codec.h"
+#include "protocol/envelope.h"
+#include "protocol/genesis.h"
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- a map from 32 bytes (ids and lease numbers are padded) to a struct that it owns */
+
+struct audit_map {
+    struct audit_slot {
+        struct hash32 key;
+        void *value; /* NULL: free */
+    } *slots;
+    size_t capacity, count;
+};
+void *audit_map_find(const struct audit_map *map, const struct hash32 *key);
+/* A new zeroed value of `size` under a key that is not there; NULL when out of memory. */
+void *audit_map_add(struct audit_map *map, const struct hash32 *key, size_t size);
+void audit_map_fini(struct audit_map *map, void (*end)(void *value)); /* `end` may be NULL */
+struct hash32 audit_id(const struct id128 *id);
+struct hash32 audit_number(uint64_t number);
+
+/* ---- rows of the ledger, in the order of their entries */
+
+enum audit_table {
+    AUDIT_ACCOUNTS,
+    AUDIT_TRANSFERS,
+    AUDIT_JOBS,
+    AUDIT_ASKS,
+    AUDIT_BIDS,
+    AUDIT_CANCELS,
+    AUDIT_FILLS,
+    AUDIT_RESULTS,
+    AUDIT_SETTLEMENTS,
+    AUDIT_FLAGS,
+    AUDIT_TABLES,
+};
+
+enum audit_money { /* transfers.kind */
+    MONEY_MINT = 2,
+    MONEY_HOLD = 3,
+    MONEY_CAPTURE = 4,
+    MONEY_RELEASE = 5,
+    MONEY_EXPIRE = 6,
+    MONEY_FEE = 7,
+};
+
+struct audit_row {
+    enum audit_table table;
+    uint64_t entry, log_index;
+    int64_t log_time_ns;
+    bool has_leaf;
+    uint64_t leaf;
+
+    uint32_t number, roles;                        /* accounts */
+    int64_t kind, amount;                          /* transfers */
+    uint32_t debit, credit;
+    struct key32 owner, provider;                  /* accounts.key, fills and results.consumer too */
+    struct id128 job, order, bid, device;          /* order: asks.ask, bids.bid, cancels.order_id, fills.ask */
+    struct hash32 hash;                            /* jobs.manifest, results.hash */
+    uint64_t lease;
+    uint32_t index, attempt, position;
+    uint32_t subtasks, width, slots;
+    int64_t price, budget, cap, term_ns, paid_ns, charge;
+    uint8_t outcome, status;                       /* settlements.state, cancels.reason too */
+    uint32_t accepted, failed, cancelled;
+    int64_t charged, released;
+    const uint8_t *bytes;                          /* results.bytes, until the next row */
+    size_t length;
+};
+
+struct audit_rows {
+    sqlite3_stmt *statements[AUDIT_TABLES];
+    struct audit_row ahead[AUDIT_TABLES]; /* the next row of each */
+    bool has_ahead[AUDIT_TABLES];
+    uint64_t next_entry, next_leaf;
+    bool is_at_end;
+    struct audit_row row; /* the one to look at */
+};
+const char *audit_table_name(enum audit_table table);
+
+/* ---- commands of the journal */
+
+enum { AUDIT_RESULTS_MAX = 256 };
+
+struct audit_sent { /* one result of the batch at hand */
+    struct hash32 hash;
+    Bourse__V1__Result *result;
+    bool is_used;
+};
+
+struct audit_command {
+    uint64_t index;
+    int64_t log_time_ns;
+    uint32_t account;
+    uint16_t kind, verdict;
+    const uint8_t *payload; /* borrowed from the entry */
+    uint32_t payload_length;
+
+    struct envelope envelope; /* kind MESSAGE */
+    enum message_type type;   /* 0 otherwise */
+    ProtobufCMessage *body;
+    struct audit_sent sent[AUDIT_RESULTS_MAX];
+    struct hash32 sent_leaves[AUDIT_RESULTS_MAX];
+    size_t sent_count;
+
+    uint32_t accounts_opened, mints_made; /* by its rows so far */
+    bool batch_checked;
+};
+
+/* ---- what is known so far */
+
+struct audit_account {
+    struct key32 key;
+    uint32_t roles;
+    int64_t available, held;
+};
+
+struct audit_invitation {
+    uint32_t roles;
+    int64_t credits, expires_ms;
+    bool is_used;
+};
+
+struct audit_device { /* attributes as last advertised */
+    struct hash32 cell;
+};
+
+struct audit_ask {
+    uint64_t entry;
+    struct key32 owner;
+    uint32_t owner_number;
+    struct id128 device;
+    struct hash32 cell; /* zeros: unknown */
+    uint32_t slots;
+    int64_t price, max_term_ms;
+    bool is_cancelled, was_filled;
+    struct audit_ask *next; /* in order of entry, for the check of priority */
+};
+
+struct audit_job {
+    struct id128 id;
+    uint64_t entry, bid_entry; /* bid_entry 0: no bid yet */
+    struct key32 owner;
+    uint32_t owner_number;
+    struct hash32 manifest;
+    uint32_t subtasks, width, slots;
+    int64_t budget, limit;
+    bool bid_cancelled, is_settled;
+    uint8_t *accepted_bits;
+    uint32_t accepted;
+    bool has_hold, hold_is_open;
+    int64_t captured, released;
+};
+
+struct audit_lease {
+    struct audit_job *job;
+    struct key32 provider;
+    uint32_t provider_number;
+    struct id128 device;
+    uint32_t width;
+    int64_t price, paid_ns, charged;
+};
+
+struct audit_due { /* what the last result row must be followed by */
+    struct audit_job *job;
+    uint64_t lease;
+    uint32_t index, attempt, provider_number;
+    int64_t capture, fee;
+};
+
+enum { AUDIT_LEVELS = 64, AUDIT_NODE_STEP = 8 };
+
+struct audit_tree {
+    uint64_t size;
+    struct hash32 complete[AUDIT_LEVELS];
+    bool has_root;
+    struct hash32 root_at_checkpoint;
+    sqlite3_stmt *nodes[2]; /* stored hashes of level 0 and 8, read along */
+    char note[512];
+    uint64_t note_size;
+    bool has_note;
+};
+
+struct audit {
+    struct audit_report *report;
+    sqlite3 *database;
+    struct audit_rows rows;
+    struct audit_tree tree;
+    struct genesis genesis;
+    bool has_genesis;
+
+    struct audit_account *accounts; /* by number */
+    uint32_t account_count, account_capacity;
+    struct audit_map numbers;     /* account key -> uint32_t */
+    struct audit_map invitations; /* token hash */
+    struct audit_map devices;     /* device id */
+    struct audit_map asks, jobs, leases;
+    struct audit_map tainted;     /* account number: was suspect or away once */
+    struct audit_ask *first_ask, *last_ask;
+    struct audit_due due;
+    uint64_t last_lease;
+};
+
+/* ---- reporting (audit.c) */
+__attribute__((format(printf, 4, 5))) bool audit_finding(struct audit *audit, const char *table, uint64_t entry,
+                                                         const char *format, ...);
+__attribute__((format(printf, 2, 3))) bool audit_unreadable(struct audit *audit, const char *format, ...);
+/* Each true when found equals expected; else the finding is of the row at hand. */
+bool audit_expect(struct audit *audit, bool holds, const char *what);
+bool audit_expect_i64(struct audit *audit, const char *what, int64_t expected, int64_t found);
+bool audit_expect_bytes(struct audit *audit, const char *what, const void *expected, const void *found, size_t length);
+bool audit_out_of_memory(struct audit *audit);
+
+/* ---- audit_rows.c */
+bool audit_rows_open(struct audit *audit);
+void audit_rows_close(struct audit *audit);
+/* Moves to the next row, whose entry and leaf numbers must follow without a gap. */
+bool audit_rows_next(struct audit *audit);
+
+/* ---- audit_journal.c */
+/* Walks the chain; calls audit_command_check for each command. Compares HEAD, which was read before. */
+bool audit_journal(struct audit *audit, const char *head_path);
+
+/* ---- audit_commands.c */
+/* Decodes, verifies the signature, takes note of what later rows rely on; then looks at all rows that bear its index. */
+bool audit_command_check(struct audit *audit, struct audit_command *command);
+void audit_command_fini(struct audit_command *command);
+/* Accounts by key: false when unknown. */
+bool audit_account_number(const struct audit *audit, const struct key32 *key, uint32_t *ret_number);
+
+/* ---- audit_tree.c */
+bool audit_tree_open(struct audit *audit);
+void audit_tree_close(struct audit *audit);
+bool audit_tree_add(struct audit *audit, const struct audit_row *row);
+bool audit_tree_end(struct audit *audit);
+
+/* ---- audit_money.c */
+bool audit_account_row(struct audit *audit, struct audit_command *command);
+bool audit_transfer_row(struct audit *audit, struct audit_command *command);
+/* Before any row that is not a payment: all that the last result was due has been paid. */
+bool audit_nothing_due(struct audit *audit);
+bool audit_balances(struct audit *audit);
+
+/* ---- audit_market.c */
+bool audit_job_row(struct audit *audit, struct audit_command *command);
+bool audit_ask_row(struct audit *audit, struct audit_command *command);
+bool audit_bid_row(struct audit *audit, struct audit_command *command);
+bool audit_cancel_row(struct audit *audit, struct audit_command *command);
+bool audit_fill_row(struct audit *audit, struct audit_command *command);
+bool audit_flag_row(struct audit *audit, struct audit_command *command);
+
+/* ---- audit_results.c */
+bool audit_result_row(struct audit *audit, struct audit_command *command);
+bool audit_settlement_row(struct audit *audit, struct audit_command *command);
+bool audit_outcomes(struct audit *audit);
+void audit_job_end(void *job); /* for audit_map_fini */
+
+#endif

@@ -1,11 +1,11 @@
 #include "protocol/dialogue.h"
 
 #include "base/checked.h"
-#include "base/list.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "protocol/envelope.h"
 #include "protocol/limits.h"
+#include "protocol/requests.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -25,26 +25,10 @@ enum state {
     STATE_LEAVING, /* Goodbye is or goes out; nothing follows */
 };
 
-struct request {
-    struct list_link link;
-    struct id128 id;
-    enum message_type type;
-    bool
-        is_stamped; /* created_ms, and the signature where one is needed, are made: once, for good */
-    bool is_sent;   /* on this connection */
-    int64_t created_ms;
-    bool is_signed;
-    struct signature64 signature;
-    uint8_t *body;
-    uint32_t body_length;
-};
-
 struct dialogue {
     struct dialogue_config config;
     enum state state;
-    struct list_link requests; /* in the order asked */
-    size_t request_count;
-    size_t request_bytes;
+    struct requests requests;
 
     struct random dice;
     uint64_t connections; /* made so far */
@@ -73,65 +57,6 @@ struct dialogue {
     bool give_again;
 };
 
-/* ---- requests ---- */
-
-static void request_destroy(struct dialogue *dialogue, struct request *request)
-{
-    list_remove(&request->link);
-    dialogue->request_count--;
-    dialogue->request_bytes -= request->body_length;
-    free(request->body);
-    free(request);
-}
-
-static struct request *request_at(struct list_link *link)
-{
-    return LIST_ELEMENT(link, struct request, link);
-}
-
-/* Answers come in the order of the requests, near enough: the search ends early. */
-static struct request *find_request(const struct dialogue *dialogue, const struct id128 *id)
-{
-    const struct list_link *head = &dialogue->requests;
-    for (struct list_link *link = head->next; link != head; link = link->next) {
-        if (id128_equal(&request_at(link)->id, id)) {
-            return request_at(link);
-        }
-    }
-    return NULL;
-}
-
-static struct envelope envelope_of(const struct request *request)
-{
-    return (struct envelope){.version = ENVELOPE_VERSION,
-                             .type = (uint16_t)request->type,
-                             .id = request->id,
-                             .created_ms = request->created_ms,
-                             .is_signed = request->is_signed,
-                             .signature = request->signature,
-                             .body = request->body,
-                             .body_length = request->body_length};
-}
-
-/* Fixes what a resend repeats. Only once the cluster and the log time are known. */
-static bool stamp_request(struct dialogue *dialogue, struct request *request, int64_t now_ns)
-{
-    if (request->is_stamped) {
-        return true;
-    }
-    request->created_ms = dialogue_log_time_ms(dialogue, now_ns);
-    if (message_must_be_signed(request->type)) {
-        struct envelope envelope = envelope_of(request);
-        if (!identity_sign_envelope(dialogue->config.identity, &dialogue->cluster, &envelope)) {
-            return false;
-        }
-        request->is_signed = true;
-        request->signature = envelope.signature;
-    }
-    request->is_stamped = true;
-    return true;
-}
-
 /* ---- life ---- */
 
 struct dialogue *dialogue_create(const struct dialogue_config *config)
@@ -142,7 +67,7 @@ struct dialogue *dialogue_create(const struct dialogue_config *config)
         return NULL;
     }
     dialogue->config = *config;
-    list_init(&dialogue->requests);
+    requests_init(&dialogue->requests);
     return dialogue;
 }
 
@@ -150,9 +75,7 @@ void dialogue_destroy(struct dialogue **self)
 {
     struct dialogue *dialogue = *self;
     if (dialogue != NULL) {
-        while (!list_empty(&dialogue->requests)) {
-            request_destroy(dialogue, request_at(dialogue->requests.next));
-        }
+        requests_fini(&dialogue->requests);
         codec_free(&dialogue->welcome);
         free(dialogue->outgoing);
         free(dialogue);
@@ -183,10 +106,7 @@ void dialogue_connected(struct dialogue *dialogue, int64_t now_ns, uint64_t dice
     dialogue->heartbeat_due = false;
     dialogue->goodbye_due = false;
     dialogue->give_again = false;
-    for (struct list_link *link = dialogue->requests.next; link != &dialogue->requests;
-         link = link->next) {
-        request_at(link)->is_sent = false;
-    }
+    requests_unsend(&dialogue->requests);
 }
 
 bool dialogue_ready(const struct dialogue *dialogue)
@@ -210,33 +130,18 @@ int64_t dialogue_log_time_ms(const struct dialogue *dialogue, int64_t now_ns)
 
 size_t dialogue_pending(const struct dialogue *dialogue)
 {
-    return dialogue->request_count;
+    return dialogue->requests.count;
 }
 
 /* ---- asking ---- */
 
-static enum dialogue_status create_request(enum message_type type, const struct id128 *id,
-                                           const ProtobufCMessage *body,
-                                           struct request **ret_request)
+/* Stamps what can be stamped already: after the first Welcome the cluster and the log time are
+ * known. */
+static bool stamp_early(const struct dialogue *dialogue, struct request *request, int64_t now_ns)
 {
-    size_t length = protobuf_c_message_get_packed_size(body);
-    if (length > message_body_cap(type)) {
-        return DIALOGUE_TOO_LARGE;
-    }
-    struct request *request = calloc(1, sizeof *request);
-    if (request == NULL) {
-        return DIALOGUE_OUT_OF_MEMORY;
-    }
-    request->body = codec_encode(body, &length);
-    if (request->body == NULL) {
-        free(request);
-        return DIALOGUE_OUT_OF_MEMORY;
-    }
-    request->body_length = (uint32_t)length; /* at most the cap */
-    request->id = *id;
-    request->type = type;
-    *ret_request = request;
-    return DIALOGUE_OK;
+    return dialogue->welcome == NULL ||
+           request_stamp(request, dialogue->config.identity, &dialogue->cluster,
+                         dialogue_log_time_ms(dialogue, now_ns));
 }
 
 enum dialogue_status dialogue_request(struct dialogue *dialogue, int64_t now_ns,
@@ -244,35 +149,33 @@ enum dialogue_status dialogue_request(struct dialogue *dialogue, int64_t now_ns,
                                       const ProtobufCMessage *body)
 {
     assert(message_answer(type) != 0 && type != MESSAGE_HELLO);
-    assert(find_request(dialogue, id) == NULL);
-    if (dialogue->request_count == dialogue->config.pending_max) {
+    assert(requests_find(&dialogue->requests, id) == NULL);
+    if (dialogue->requests.count == dialogue->config.pending_max) {
         return DIALOGUE_FULL;
     }
     struct request *request;
-    enum dialogue_status status = create_request(type, id, body, &request);
+    enum dialogue_status status = request_create(type, id, body, &request);
     if (status != DIALOGUE_OK) {
         return status;
     }
-    bool has_room =
-        request->body_length <= dialogue->config.pending_bytes_max - dialogue->request_bytes;
-    bool is_stamped =
-        !has_room || dialogue->welcome == NULL || stamp_request(dialogue, request, now_ns);
-    if (!has_room || !is_stamped) {
-        free(request->body);
-        free(request);
-        return has_room ? DIALOGUE_OUT_OF_MEMORY : DIALOGUE_FULL;
+    size_t bytes_left = dialogue->config.pending_bytes_max - dialogue->requests.bytes;
+    if (request->body_length > bytes_left) {
+        request_destroy(&request);
+        return DIALOGUE_FULL;
     }
-    list_append(&dialogue->requests, &request->link);
-    dialogue->request_count++;
-    dialogue->request_bytes += request->body_length;
+    if (!stamp_early(dialogue, request, now_ns)) {
+        request_destroy(&request);
+        return DIALOGUE_OUT_OF_MEMORY;
+    }
+    requests_add(&dialogue->requests, request);
     return DIALOGUE_OK;
 }
 
 void dialogue_forget(struct dialogue *dialogue, const struct id128 *id)
 {
-    struct request *request = find_request(dialogue, id);
+    struct request *request = requests_find(&dialogue->requests, id);
     if (request != NULL) {
-        request_destroy(dialogue, request);
+        requests_drop(&dialogue->requests, request);
     }
 }
 
@@ -311,7 +214,7 @@ static bool give(struct dialogue *dialogue, struct envelope *envelope)
 
 static bool give_request(struct dialogue *dialogue, struct request *request)
 {
-    struct envelope envelope = envelope_of(request);
+    struct envelope envelope = request_envelope(request);
     request->is_sent = give(dialogue, &envelope);
     return request->is_sent;
 }
@@ -365,17 +268,6 @@ static bool give_goodbye(struct dialogue *dialogue)
     return give_own(dialogue, MESSAGE_GOODBYE, &no_id, &goodbye.base);
 }
 
-static struct request *next_unsent(struct dialogue *dialogue)
-{
-    struct list_link *head = &dialogue->requests;
-    for (struct list_link *link = head->previous; link != head; link = link->previous) {
-        if (request_at(link)->is_sent) { /* those before it are sent too: they go out in order */
-            return link->next == head ? NULL : request_at(link->next);
-        }
-    }
-    return list_empty(head) ? NULL : request_at(head->next);
-}
-
 /* Makes the most urgent message that is due. A failing allocation leaves it due. */
 static bool give_next(struct dialogue *dialogue)
 {
@@ -401,7 +293,7 @@ static bool give_next(struct dialogue *dialogue)
         dialogue->heartbeat_due = !give_heartbeat(dialogue);
         return !dialogue->heartbeat_due;
     }
-    struct request *request = next_unsent(dialogue);
+    struct request *request = requests_next_unsent(&dialogue->requests);
     return request != NULL && give_request(dialogue, request);
 }
 
@@ -423,8 +315,8 @@ void dialogue_unsent(struct dialogue *dialogue)
 
 /* ---- what comes in ---- */
 
-/* Doubles from 100 ms to 5 s, and takes between half and all of it, so that many clients of one broker
- * do not come back in step. */
+/* Doubles from 100 ms to 5 s, and takes between half and all of it, so that many clients of one
+ * broker do not come back in step. */
 static int64_t backoff_ns(struct dialogue *dialogue)
 {
     unsigned doublings =
@@ -455,17 +347,6 @@ static void broken(struct dialogue *dialogue, const char *text, struct dialogue_
 static void lost(struct dialogue *dialogue, const char *text, struct dialogue_event *ret_event)
 {
     end_connection(dialogue, DIALOGUE_LOST, text, ret_event);
-}
-
-static bool stamp_all(struct dialogue *dialogue, int64_t now_ns)
-{
-    for (struct list_link *link = dialogue->requests.next; link != &dialogue->requests;
-         link = link->next) {
-        if (!stamp_request(dialogue, request_at(link), now_ns)) {
-            return false;
-        }
-    }
-    return true;
 }
 
 static void on_welcome(struct dialogue *dialogue, int64_t now_ns, const struct envelope *envelope,
@@ -499,7 +380,8 @@ static void on_welcome(struct dialogue *dialogue, int64_t now_ns, const struct e
     dialogue->heard_ns = now_ns;
     dialogue->beaten_ns = now_ns;
     dialogue->heartbeat_ns = (int64_t)dialogue_welcome(dialogue)->heartbeat_ms * NS_PER_MS;
-    if (!stamp_all(dialogue, now_ns)) {
+    if (!requests_stamp(&dialogue->requests, dialogue->config.identity, &dialogue->cluster,
+                        dialogue_log_time_ms(dialogue, now_ns))) {
         lost(dialogue, "out of memory for signing", ret_event);
         return;
     }
@@ -535,7 +417,8 @@ static bool is_push(enum message_type type)
            type == MESSAGE_WITHDRAW || type == MESSAGE_LEASE_END || type == MESSAGE_JOB_EVENT;
 }
 
-/* An answer to `request`, or to one that is forgotten (NULL). Takes the body where the caller gets it. */
+/* An answer to `request`, or to one that is forgotten (NULL). Takes the body where the caller gets
+ * it. */
 static void on_answer(struct dialogue *dialogue, struct request *request,
                       const struct envelope *envelope, ProtobufCMessage **body,
                       struct dialogue_event *ret_event)
@@ -561,7 +444,7 @@ static void on_answer(struct dialogue *dialogue, struct request *request,
         ret_event->body = *body;
         *body = NULL;
     }
-    request_destroy(dialogue, request);
+    requests_drop(&dialogue->requests, request);
 }
 
 static void on_message(struct dialogue *dialogue, const struct envelope *envelope,
@@ -576,7 +459,8 @@ static void on_message(struct dialogue *dialogue, const struct envelope *envelop
     } else if (type == MESSAGE_GOODBYE) {
         lost(dialogue, "the broker said goodbye", ret_event);
     } else if (type != MESSAGE_HEARTBEAT) {
-        on_answer(dialogue, find_request(dialogue, &envelope->id), envelope, body, ret_event);
+        on_answer(dialogue, requests_find(&dialogue->requests, &envelope->id), envelope, body,
+                  ret_event);
     }
 }
 

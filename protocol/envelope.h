@@ -14,8 +14,8 @@
  *      120    n body             protobuf, exactly `body length` bytes, then the end
  *
  * All integers are little endian. What is signed (D5): the domain "bourse/message/v1" with its NUL,
- * cluster id (16), version, type, id, created_ms, body length, body. Session, sequence and flags are
- * outside, so that a message can be sent again, byte for byte, on another connection. Pure. */
+ * cluster id (16), version, type, id, created_ms, body length, body. Session, sequence and flags
+ * are outside, so that a message can be sent again, byte for byte, on another connection. Pure. */
 #ifndef BOURSE_PROTOCOL_ENVELOPE_H
 #define BOURSE_PROTOCOL_ENVELOPE_H
 
@@ -29,8 +29,8 @@ enum { ENVELOPE_VERSION = 1, ENVELOPE_HEAD_BYTES = 120 };
 
 enum envelope_status {
     ENVELOPE_OK,
-    ENVELOPE_SHORT,       /* fewer bytes than the head, or than head and body */
-    ENVELOPE_LONG,        /* bytes after the body */
+    ENVELOPE_SHORT, /* fewer bytes than the head, or than head and body */
+    ENVELOPE_LONG,  /* bytes after the body */
     ENVELOPE_BAD_MAGIC,
     ENVELOPE_BAD_VERSION, /* well formed so far, another version */
     ENVELOPE_BAD_FLAGS,   /* unknown flag, or a signature without the flag */

@@ -1,4 +1,5 @@
-/* protocol/limits.h - every cap of the wire, in one place. A refusal names the cap and its value. */
+/* protocol/limits.h - every cap of the wire, in one place. A refusal names the cap and its value.
+ */
 #ifndef BOURSE_PROTOCOL_LIMITS_H
 #define BOURSE_PROTOCOL_LIMITS_H
 
@@ -9,18 +10,18 @@ enum {
     LIMIT_BLOB_MESSAGE_BYTES = 5 << 20, /* one message on the blob port */
     LIMIT_BLOB_CHUNK_BYTES = 4 << 20,   /* data in one BlobPut or BlobData */
     LIMIT_MANIFEST_BYTES = 64 << 20,
-    LIMIT_NAME_BYTES = 128,             /* names of jobs, accounts, labels */
-    LIMIT_TEXT_BYTES = 512,             /* notes, reasons, details */
-    LIMIT_PATH_BYTES = 1024,            /* input and output names */
-    LIMIT_ARGUMENT_BYTES = 32768,       /* one argument, one variable */
+    LIMIT_NAME_BYTES = 128,       /* names of jobs, accounts, labels */
+    LIMIT_TEXT_BYTES = 512,       /* notes, reasons, details */
+    LIMIT_PATH_BYTES = 1024,      /* input and output names */
+    LIMIT_ARGUMENT_BYTES = 32768, /* one argument, one variable */
     LIMIT_ARGUMENTS = 1024,
     LIMIT_VARIABLES = 256,
-    LIMIT_OUTPUTS = 64,                 /* per subtask */
-    LIMIT_INPUTS = 256,                 /* per subtask */
-    LIMIT_SUBTASKS = 10000000,          /* per job */
-    LIMIT_DEVICES = 1024,               /* per provider */
-    LIMIT_SLOTS = 4096,                 /* per device */
-    LIMIT_ATTRIBUTES = 128,             /* per device */
+    LIMIT_OUTPUTS = 64,        /* per subtask */
+    LIMIT_INPUTS = 256,        /* per subtask */
+    LIMIT_SUBTASKS = 10000000, /* per job */
+    LIMIT_DEVICES = 1024,      /* per provider */
+    LIMIT_SLOTS = 4096,        /* per device */
+    LIMIT_ATTRIBUTES = 128,    /* per device */
     LIMIT_REQUIREMENT_NODES = 64,
     LIMIT_RESULTS = 256,                /* in one Results */
     LIMIT_DISPATCH = 256,               /* work items in one Dispatch or Withdraw */
@@ -34,16 +35,17 @@ enum {
     /* bodies, by type (docs/protocol.md section 10) */
     LIMIT_SMALL_BODY_BYTES = 4 << 10,
     LIMIT_MEDIUM_BODY_BYTES = 64 << 10,
-    LIMIT_LARGE_BODY_BYTES = LIMIT_MESSAGE_BYTES - 120, /* what fits a message of the control port */
-    LIMIT_RESULT_BYTES = 64 << 10,      /* one encoded Result: what a receipt can hold */
+    LIMIT_LARGE_BODY_BYTES =
+        LIMIT_MESSAGE_BYTES - 120, /* what fits a message of the control port */
+    LIMIT_RESULT_BYTES = 64 << 10, /* one encoded Result: what a receipt can hold */
     LIMIT_RECEIPT_BYTES = 256 << 10,
-    LIMIT_NOTE_BYTES = 16 << 10,        /* a signed checkpoint */
+    LIMIT_NOTE_BYTES = 16 << 10, /* a signed checkpoint */
     LIMIT_INSTRUMENT_BYTES = 64,
-    LIMIT_WORD_BYTES = 32,              /* attribute names, states, levels of verification */
-    LIMIT_PROGRAM_BYTES = 64,           /* "bourse 0.1.0" */
+    LIMIT_WORD_BYTES = 32,    /* attribute names, states, levels of verification */
+    LIMIT_PROGRAM_BYTES = 64, /* "bourse 0.1.0" */
     LIMIT_ENDPOINT_BYTES = 255,
     LIMIT_STANDARD_INPUT_BYTES = 1 << 20, /* in a manifest; longer input is a file */
-    LIMIT_PREDICATES = 64,              /* in one Explanation */
+    LIMIT_PREDICATES = 64,                /* in one Explanation */
     LIMIT_RETRIES = 100,
     LIMIT_HEARTBEAT_MS = 60 * 1000,
     LIMIT_PROCESSES = 1 << 22,
@@ -54,8 +56,9 @@ enum {
 };
 
 /* Wider than an int, so not in the enum. */
-#define LIMIT_DURATION_MS INT64_C(31622400000)  /* 366 days: a term, a limit, an estimate */
-#define LIMIT_TIME_MS INT64_C(9223372036854)    /* a moment: the last one that int64 nanoseconds hold */
+#define LIMIT_DURATION_MS INT64_C(31622400000) /* 366 days: a term, a limit, an estimate */
+#define LIMIT_TIME_MS                                                                              \
+    INT64_C(9223372036854) /* a moment: the last one that int64 nanoseconds hold */
 #define LIMIT_DECODED_BYTES INT64_C(1073741824) /* memory of any one decoded body */
 
 #endif

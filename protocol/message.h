@@ -1,7 +1,7 @@
 /* protocol/message.h - the numbers that travel: message types, roles, outcomes, states.
  *
- * Part of the wire format: numbers are never reused and never change. docs/protocol.md section 5 lists
- * them with who may send what. */
+ * Part of the wire format: numbers are never reused and never change. docs/protocol.md section 5
+ * lists them with who may send what. */
 #ifndef BOURSE_PROTOCOL_MESSAGE_H
 #define BOURSE_PROTOCOL_MESSAGE_H
 
@@ -22,11 +22,11 @@ enum message_type {
     MESSAGE_ACCOUNTS_REQUEST = 21,
     MESSAGE_ACCOUNTS_REPLY = 22,
     /* provider */
-    MESSAGE_ADVERTISE = 32,    /* S */
-    MESSAGE_ASK_PLACE = 33,    /* S */
-    MESSAGE_ORDER_CANCEL = 34, /* S */
+    MESSAGE_ADVERTISE = 32,      /* S */
+    MESSAGE_ASK_PLACE = 33,      /* S */
+    MESSAGE_ORDER_CANCEL = 34,   /* S */
     MESSAGE_STATEMENT_HELD = 35, /* S: body Statement */
-    MESSAGE_RESULTS = 36,      /* the results inside are signed */
+    MESSAGE_RESULTS = 36,        /* the results inside are signed */
     MESSAGE_LEASE_GRANT = 40,
     MESSAGE_LEASE_RENEW = 41,
     MESSAGE_DISPATCH = 42,
@@ -64,18 +64,18 @@ enum message_type {
 enum session_role { SESSION_CONSUMER = 1, SESSION_PROVIDER = 2 };
 
 enum account_role { /* bits */
-    ROLE_CONSUMER = 1,
-    ROLE_PROVIDER = 2,
-    ROLE_AUDITOR = 4,
-    ROLE_REPLICA = 8,
-    ROLE_RISK = 16,
-    ROLE_OPERATOR = 32,
+                    ROLE_CONSUMER = 1,
+                    ROLE_PROVIDER = 2,
+                    ROLE_AUDITOR = 4,
+                    ROLE_REPLICA = 8,
+                    ROLE_RISK = 16,
+                    ROLE_OPERATOR = 32,
 };
 
 enum result_outcome {
     OUTCOME_OK = 0,
-    OUTCOME_PROGRAM_FAILED = 1,  /* exit code not 0 */
-    OUTCOME_SIGNALLED = 2,       /* ended by a signal that no limit of ours sent */
+    OUTCOME_PROGRAM_FAILED = 1, /* exit code not 0 */
+    OUTCOME_SIGNALLED = 2,      /* ended by a signal that no limit of ours sent */
     OUTCOME_TIME_LIMIT = 3,
     OUTCOME_CPU_LIMIT = 4,
     OUTCOME_MEMORY_LIMIT = 5,
@@ -86,39 +86,40 @@ enum result_outcome {
     OUTCOME_INPUT_MISSING = 10,
     OUTCOME_PROGRAM_MISSING = 11,
     OUTCOME_IMAGE_MISSING = 12,
-    OUTCOME_REFUSED = 13,        /* by the provider's policy, or a job it cannot isolate */
-    OUTCOME_CANCELLED = 14,      /* withdrawn by the broker while it ran */
-    OUTCOME_JAIL_FAILED = 15,    /* the provider's fault */
-    OUTCOME_TERM_OVER = 16,      /* the lease's term ended under it */
+    OUTCOME_REFUSED = 13,     /* by the provider's policy, or a job it cannot isolate */
+    OUTCOME_CANCELLED = 14,   /* withdrawn by the broker while it ran */
+    OUTCOME_JAIL_FAILED = 15, /* the provider's fault */
+    OUTCOME_TERM_OVER = 16,   /* the lease's term ended under it */
     OUTCOME_COUNT
 };
 
 enum attempt_status { /* what the broker made of a result */
-    ATTEMPT_ACCEPTED = 0,
-    ATTEMPT_FAILED_PAID = 1,   /* the program's fault: time is paid */
-    ATTEMPT_FAILED_UNPAID = 2, /* the provider's fault */
-    ATTEMPT_LATE = 3,          /* logged, not paid */
+                      ATTEMPT_ACCEPTED = 0,
+                      ATTEMPT_FAILED_PAID = 1,   /* the program's fault: time is paid */
+                      ATTEMPT_FAILED_UNPAID = 2, /* the provider's fault */
+                      ATTEMPT_LATE = 3,          /* logged, not paid */
 };
 
 enum job_state { JOB_OPEN = 0, JOB_DONE = 1, JOB_FAILED = 2, JOB_CANCELLED = 3 };
 
 enum job_reason {
     JOB_REASON_NONE = 0,
-    JOB_REASON_NO_DEVICE = 1,   /* nothing advertised fits the needs */
-    JOB_REASON_NO_ASK = 2,      /* something fits, nobody asks */
-    JOB_REASON_PRICE = 3,       /* asks are above the limit */
-    JOB_REASON_BUSY = 4,        /* all that fits is taken */
-    JOB_REASON_BUDGET = 5,      /* what is left of the budget buys no lease */
-    JOB_REASON_HALTED = 6,      /* the market or the account is halted */
+    JOB_REASON_NO_DEVICE = 1, /* nothing advertised fits the needs */
+    JOB_REASON_NO_ASK = 2,    /* something fits, nobody asks */
+    JOB_REASON_PRICE = 3,     /* asks are above the limit */
+    JOB_REASON_BUSY = 4,      /* all that fits is taken */
+    JOB_REASON_BUDGET = 5,    /* what is left of the budget buys no lease */
+    JOB_REASON_HALTED = 6,    /* the market or the account is halted */
     JOB_REASON_SUBTASKS_FAILED = 7,
     JOB_REASON_ERROR_LIMIT = 8,
     JOB_REASON_CANCELLED = 9,
     JOB_REASON_RUNNING = 10,
-    JOB_REASON_PROVIDERS_FAILED = 11, /* every try on every provider failed by the provider's fault */
+    JOB_REASON_PROVIDERS_FAILED =
+        11, /* every try on every provider failed by the provider's fault */
 };
 
 enum lease_end_reason {
-    LEASE_END_RETURNED = 0,  /* nothing left to do */
+    LEASE_END_RETURNED = 0, /* nothing left to do */
     LEASE_END_TERM = 1,
     LEASE_END_CANCELLED = 2, /* job cancelled or ended */
     LEASE_END_UNKNOWN = 3,   /* the agent holds it, the broker does not */

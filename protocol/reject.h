@@ -1,42 +1,43 @@
 /* protocol/reject.h - every reason to refuse a message: a stable number, a stable name, a text.
- * docs/errors.md is generated from this table's texts by hand and checked by a test. Numbers are never reused. Pure. */
+ * docs/errors.md is generated from this table's texts by hand and checked by a test. Numbers are
+ * never reused. Pure. */
 #ifndef BOURSE_PROTOCOL_REJECT_H
 #define BOURSE_PROTOCOL_REJECT_H
 
 enum reject_code {
     REJECT_NONE = 0,
-    REJECT_MALFORMED = 1,        /* does not parse, or a field out of its range */
+    REJECT_MALFORMED = 1, /* does not parse, or a field out of its range */
     REJECT_VERSION = 2,
-    REJECT_TYPE = 3,             /* unknown message type, or one that only the broker sends */
+    REJECT_TYPE = 3, /* unknown message type, or one that only the broker sends */
     REJECT_TOO_LARGE = 4,
     REJECT_NOT_SIGNED = 5,
     REJECT_BAD_SIGNATURE = 6,
-    REJECT_ROLE = 7,             /* the account's roles do not allow it */
+    REJECT_ROLE = 7, /* the account's roles do not allow it */
     REJECT_ID_EXPIRED = 8,
-    REJECT_ID_REUSED = 9,        /* the same id with another body */
+    REJECT_ID_REUSED = 9, /* the same id with another body */
     REJECT_ID_TABLE_FULL = 10,
-    REJECT_SESSION = 11,         /* say Hello first, or the session is over */
+    REJECT_SESSION = 11, /* say Hello first, or the session is over */
     REJECT_RATE = 12,
-    REJECT_BUSY = 13,            /* a queue of the broker is full; try again */
-    REJECT_UNAVAILABLE = 14,     /* shutting down, or storage refused */
-    REJECT_NOT_FOUND = 20,       /* no such thing, or not yours: the same text for both */
+    REJECT_BUSY = 13,        /* a queue of the broker is full; try again */
+    REJECT_UNAVAILABLE = 14, /* shutting down, or storage refused */
+    REJECT_NOT_FOUND = 20,   /* no such thing, or not yours: the same text for both */
     REJECT_EXISTS = 21,
     REJECT_FROZEN = 22,
     REJECT_HALTED = 23,
     REJECT_FUNDS = 24,
-    REJECT_BUDGET = 25,          /* outside the allowed range, or below one lease's escrow */
-    REJECT_PRICE = 26,           /* outside the price band */
+    REJECT_BUDGET = 25, /* outside the allowed range, or below one lease's escrow */
+    REJECT_PRICE = 26,  /* outside the price band */
     REJECT_QUANTITY = 27,
-    REJECT_LIMIT = 28,           /* a cap on orders, jobs, devices ...: `field` names it */
+    REJECT_LIMIT = 28, /* a cap on orders, jobs, devices ...: `field` names it */
     REJECT_REQUIREMENT = 29,
-    REJECT_VERIFY = 30,          /* a level of verification that is not available */
-    REJECT_INVITATION = 31,      /* unknown, used or expired */
-    REJECT_DEVICE = 32,          /* not advertised by this provider */
-    REJECT_STATE = 33,           /* not possible in its present state */
-    REJECT_SELF_MATCH = 34,      /* the best counter order is your own */
-    REJECT_BLOB_HASH = 40,       /* the bytes do not have that hash */
+    REJECT_VERIFY = 30,     /* a level of verification that is not available */
+    REJECT_INVITATION = 31, /* unknown, used or expired */
+    REJECT_DEVICE = 32,     /* not advertised by this provider */
+    REJECT_STATE = 33,      /* not possible in its present state */
+    REJECT_SELF_MATCH = 34, /* the best counter order is your own */
+    REJECT_BLOB_HASH = 40,  /* the bytes do not have that hash */
     REJECT_BLOB_QUOTA = 41,
-    REJECT_BLOB_OFFSET = 42,     /* resume from `value` */
+    REJECT_BLOB_OFFSET = 42, /* resume from `value` */
     REJECT_STORAGE_FULL = 43,
     REJECT_CODE_COUNT
 };

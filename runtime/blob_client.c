@@ -112,8 +112,9 @@ static bool land(struct flights *flights, const struct id128 *id, struct flight 
     return false;
 }
 
-/* True when the message answers something in flight in the way expected. Others are dropped: answers to
- * an earlier call that was interrupted, or a broker that breaks the rules and will be found silent. */
+/* True when the message answers something in flight in the way expected. Others are dropped:
+ * answers to an earlier call that was interrupted, or a broker that breaks the rules and will be
+ * found silent. */
 static bool read_answer(struct flights *flights, const uint8_t *message, size_t length,
                         enum message_type expected, struct flight_answer *ret_answer)
 {

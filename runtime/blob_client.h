@@ -1,13 +1,15 @@
-/* runtime/blob_client.h - puts and gets blobs over the blob port: chunked, resumable, several in flight.
+/* runtime/blob_client.h - puts and gets blobs over the blob port: chunked, resumable, several in
+ * flight.
  *
- * Blocking calls for a thread of their own; each owns its link. A put returns only when the broker has
- * the bytes durably. Hashes are checked at both ends.
+ * Blocking calls for a thread of their own; each owns its link. A put returns only when the broker
+ * has the bytes durably. Hashes are checked at both ends.
  *
- * The blob port has no Hello and no session: every request stands alone, with session 0 and a fresh id,
- * and is answered under that id (BlobMissing, BlobStored, BlobData, or Reject). The sender is the account
- * of the connection's key. A BlobPut that does not start where the stored bytes end is refused with
- * BLOB_OFFSET and the place to go on from in `value` (all of it: the blob is there). The answers to the
- * BlobGets of one blob come in the order asked. The blob of no bytes exists everywhere and is never sent. docs/protocol.md section 8. */
+ * The blob port has no Hello and no session: every request stands alone, with session 0 and a fresh
+ * id, and is answered under that id (BlobMissing, BlobStored, BlobData, or Reject). The sender is
+ * the account of the connection's key. A BlobPut that does not start where the stored bytes end is
+ * refused with BLOB_OFFSET and the place to go on from in `value` (all of it: the blob is there).
+ * The answers to the BlobGets of one blob come in the order asked. The blob of no bytes exists
+ * everywhere and is never sent. docs/protocol.md section 8. */
 #ifndef BOURSE_RUNTIME_BLOB_CLIENT_H
 #define BOURSE_RUNTIME_BLOB_CLIENT_H
 
@@ -22,31 +24,37 @@
 
 struct blob_client;
 
-bool blob_client_open(void *context, const char *endpoint, const struct key32 *server, const struct identity *identity,
-                      struct blob_client **ret_client, struct problem *ret_problem);
+bool blob_client_open(void *context, const char *endpoint, const struct key32 *server,
+                      const struct identity *identity, struct blob_client **ret_client,
+                      struct problem *ret_problem);
 void blob_client_close(struct blob_client **self);
 
-struct blob_source {     /* what to store: a descriptor (read with pread) or memory */
+struct blob_source { /* what to store: a descriptor (read with pread) or memory */
     struct hash32 hash;
     uint64_t size;
-    int fd;              /* -1: memory */
+    int fd; /* -1: memory */
     const uint8_t *bytes;
 };
-/* Stores `count` blobs, asking first which the broker lacks. `job` (NULL: own) names the job for whose owner a
- * provider stores. `progress` (may be NULL) is told of bytes done. False with the problem and, when the broker
- * refused, *ret_reject (REJECT_NONE when it was something else). Safe to repeat. */
+/* Stores `count` blobs, asking first which the broker lacks. `job` (NULL: own) names the job for
+ * whose owner a provider stores. `progress` (may be NULL) is told of bytes done. False with the
+ * problem and, when the broker refused, *ret_reject (REJECT_NONE when it was something else). Safe
+ * to repeat. */
 typedef void blob_progress(void *context, uint64_t done_bytes, uint64_t total_bytes);
-bool blob_client_put(struct blob_client *client, const struct blob_source *sources, size_t count, const struct id128 *job,
-                     blob_progress *progress, void *context, enum reject_code *ret_reject, struct problem *ret_problem);
+bool blob_client_put(struct blob_client *client, const struct blob_source *sources, size_t count,
+                     const struct id128 *job, blob_progress *progress, void *context,
+                     enum reject_code *ret_reject, struct problem *ret_problem);
 
 /* Fetches one blob of at most `cap` bytes into `fd` (written from offset 0), verifying the hash. */
-bool blob_client_get(struct blob_client *client, const struct hash32 *hash, const struct id128 *job, uint64_t cap, int fd,
-                     uint64_t *ret_size, enum reject_code *ret_reject, struct problem *ret_problem);
+bool blob_client_get(struct blob_client *client, const struct hash32 *hash, const struct id128 *job,
+                     uint64_t cap, int fd, uint64_t *ret_size, enum reject_code *ret_reject,
+                     struct problem *ret_problem);
 /* The same into memory that the caller frees. */
-bool blob_client_get_bytes(struct blob_client *client, const struct hash32 *hash, const struct id128 *job, uint64_t cap,
-                           uint8_t **ret_bytes, size_t *ret_length, enum reject_code *ret_reject,
+bool blob_client_get_bytes(struct blob_client *client, const struct hash32 *hash,
+                           const struct id128 *job, uint64_t cap, uint8_t **ret_bytes,
+                           size_t *ret_length, enum reject_code *ret_reject,
                            struct problem *ret_problem);
-/* Another thread asks a blocking call to give up soon; it then fails, and so does every later one. */
+/* Another thread asks a blocking call to give up soon; it then fails, and so does every later one.
+ */
 void blob_client_interrupt(struct blob_client *client);
 
 #endif

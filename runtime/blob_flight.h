@@ -1,5 +1,5 @@
-/* runtime/blob_flight.h - requests of the blob port on their way: what puts and gets have in common.
- * Inner to the blob client. */
+/* runtime/blob_flight.h - requests of the blob port on their way: what puts and gets have in
+ * common. Inner to the blob client. */
 #ifndef BOURSE_RUNTIME_BLOB_FLIGHT_H
 #define BOURSE_RUNTIME_BLOB_FLIGHT_H
 
@@ -49,8 +49,8 @@ struct flight_answer {
 /* Sends a request and notes it as in flight (there is room). False when it cannot go out now. */
 bool flight_send(struct blob_client *client, struct flights *flights, const struct flight *what,
                  enum message_type type, const ProtobufCMessage *body);
-/* Waits for the next answer to anything in flight, which is then no longer in flight; with nothing in
- * flight, until the connection takes messages. Writes *ret_answer when ANSWERED. */
+/* Waits for the next answer to anything in flight, which is then no longer in flight; with nothing
+ * in flight, until the connection takes messages. Writes *ret_answer when ANSWERED. */
 enum flight_status flight_await(struct blob_client *client, struct flights *flights,
                                 enum message_type expected, struct flight_answer *ret_answer,
                                 struct problem *ret_problem);

@@ -1,6 +1,7 @@
-/* Gets: the first answer tells the size, then the rest is asked for in a window. The answers for one
- * blob come in the order asked (docs/protocol.md section 8), so that the hash is made as they come; a
- * hole among them is an answer that found the queue full, and what follows it is asked for again. */
+/* Gets: the first answer tells the size, then the rest is asked for in a window. The answers for
+ * one blob come in the order asked (docs/protocol.md section 8), so that the hash is made as they
+ * come; a hole among them is an answer that found the queue full, and what follows it is asked for
+ * again. */
 #include "base/sha256.h"
 #include "protocol/limits.h"
 #include "runtime/blob_flight.h"

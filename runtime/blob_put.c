@@ -1,5 +1,6 @@
-/* Puts: the broker is asked which blobs it lacks, then those are sent in a window of chunks. After a lost
- * connection the question is asked again; a blob of which it has a part goes on where BLOB_OFFSET says. */
+/* Puts: the broker is asked which blobs it lacks, then those are sent in a window of chunks. After
+ * a lost connection the question is asked again; a blob of which it has a part goes on where
+ * BLOB_OFFSET says. */
 #include "base/sha256.h"
 #include "protocol/limits.h"
 #include "runtime/blob_flight.h"
@@ -301,8 +302,8 @@ static bool all_done(const struct put *put)
     return true;
 }
 
-/* Sends what is wanted. STEP_AGAIN: the connection was lost, or the broker took all without storing some:
- * ask again what it lacks. */
+/* Sends what is wanted. STEP_AGAIN: the connection was lost, or the broker took all without storing
+ * some: ask again what it lacks. */
 static enum step send_wanted(struct put *put, enum reject_code *ret_reject,
                              struct problem *ret_problem)
 {

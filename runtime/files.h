@@ -9,19 +9,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Makes sure `path` is a folder of mode 0700 (or 0710, where a group must pass) owned by us and not a
- * symbolic link; with `create`, makes it, 0700 (parents 0700 too). A folder with wider modes is refused, and the problem says the chmod that mends it. */
+/* Makes sure `path` is a folder of mode 0700 (or 0710, where a group must pass) owned by us and not
+ * a symbolic link; with `create`, makes it, 0700 (parents 0700 too). A folder with wider modes is
+ * refused, and the problem says the chmod that mends it. */
 bool private_folder(const char *path, bool create, struct problem *ret_problem);
 
-/* A key file: 64 hex digits of the seed and a newline, mode 0600 (or 0400), owned by us, no symbolic link, in a
- * private folder. Anything else is refused with the fix. */
+/* A key file: 64 hex digits of the seed and a newline, mode 0600 (or 0400), owned by us, no
+ * symbolic link, in a private folder. Anything else is refused with the fix. */
 bool keyfile_load(const char *path, struct identity **ret_identity, struct problem *ret_problem);
 /* Makes a new key; refuses to overwrite. fsyncs file and folder. */
 bool keyfile_create(const char *path, struct identity **ret_identity, struct problem *ret_problem);
 
 /* Reads at most `cap` bytes (more is a problem); the caller frees; a NUL follows the bytes. */
-bool file_read(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length, struct problem *ret_problem);
+bool file_read(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,
+               struct problem *ret_problem);
 /* Writes beside, fsyncs, renames over `path`, fsyncs the folder. */
-bool file_write(const char *path, const void *bytes, size_t length, unsigned mode, struct problem *ret_problem);
+bool file_write(const char *path, const void *bytes, size_t length, unsigned mode,
+                struct problem *ret_problem);
 
 #endif

@@ -1,7 +1,9 @@
-/* runtime/link.h - one CURVE connection to a broker: a DEALER on the control port or on the blob port.
+/* runtime/link.h - one CURVE connection to a broker: a DEALER on the control port or on the blob
+ * port.
  *
- * Frames are single-part messages. Endpoints: "ipc://PATH" or "tcp://HOST:PORT". High-water marks and the
- * largest message are set so that their product is a named budget (link.c). Used by one thread. */
+ * Frames are single-part messages. Endpoints: "ipc://PATH" or "tcp://HOST:PORT". High-water marks
+ * and the largest message are set so that their product is a named budget (link.c). Used by one
+ * thread. */
 #ifndef BOURSE_RUNTIME_LINK_H
 #define BOURSE_RUNTIME_LINK_H
 
@@ -15,15 +17,18 @@
 struct link;
 
 /* `context` is a zmq context. `server` is the broker's X25519 transport key. */
-bool link_open(void *context, const char *endpoint, const struct key32 *server, const struct identity *identity,
-               size_t max_message_bytes, struct link **ret_link, struct problem *ret_problem);
+bool link_open(void *context, const char *endpoint, const struct key32 *server,
+               const struct identity *identity, size_t max_message_bytes, struct link **ret_link,
+               struct problem *ret_problem);
 void link_close(struct link **self);
 /* A fresh socket to the same place (after silence). */
 bool link_reopen(struct link *link, struct problem *ret_problem);
 /* False when the message cannot be queued now (full, or not connected). */
 bool link_send(struct link *link, const void *message, size_t length);
-/* Waits up to timeout_ms (0: do not wait, -1: for ever). 1: a message, valid until the next call; 0: none; -1: broken. */
-int link_receive(struct link *link, int timeout_ms, const uint8_t **ret_message, size_t *ret_length);
+/* Waits up to timeout_ms (0: do not wait, -1: for ever). 1: a message, valid until the next call;
+ * 0: none; -1: broken. */
+int link_receive(struct link *link, int timeout_ms, const uint8_t **ret_message,
+                 size_t *ret_length);
 /* The zmq socket, for zmq_poll beside other things. */
 void *link_socket(struct link *link);
 

@@ -1,19 +1,20 @@
-/* runtime/market.h - the folder of a market: the files by which broker, agent and client find one another.
- * Shared by the three programs (through runtime's rules for private folders), so names stand in one place.
+/* runtime/market.h - the folder of a market: the files by which broker, agent and client find one
+ * another. The three programs share them, so their names stand in one place.
  *
- *   DIR/                 0700 (0710 and the agent's group when root runs an embedded market)
- *     market.yaml        written by the broker when it is ready: endpoints, keys, cluster id, pid (0640)
- *     broker.yaml        the broker's config (optional keys; docs/operator.md)
- *     broker.key         Ed25519 seed of the broker's transport key          0600
- *     log.key            Ed25519 seed that signs checkpoints                 0600
- *     owner.key          the operator's and consumer's key of an embedded market
- *     ledger.db          journal + ledger (SQLite), ledger.db-wal
- *     HEAD               (index, chain hash, signed tree size); keep it OUT of backups
- *     LOCK               flock'ed by the running broker
- *     snapshots/         state-<index>.snapshot
- *     blobs/             blobs.db and large blobs as files
+ *   DIR/              0700 (0710 and the agent's group when root runs an embedded market)
+ *     market.yaml     written by the broker when it is ready (endpoints, keys, pid)         0640
+ *     broker.yaml     the broker's config (optional keys; docs/operator.md)
+ *     broker.key      Ed25519 seed of the broker's transport key          0600
+ *     log.key         Ed25519 seed that signs checkpoints                 0600
+ *     owner.key       the operator's and consumer's key of an embedded market
+ *     ledger.db       journal + ledger (SQLite), ledger.db-wal
+ *     HEAD            (index, chain hash, signed tree size); keep it OUT of backups
+ *     LOCK            flock'ed by the running broker
+ *     snapshots/      state-<index>.snapshot
+ *     blobs/          blobs.db and large blobs as files
  *     broker.sock, blobs.sock   ipc endpoints
- *     provider/          the agent's folder: provider.yaml, provider.key, cache/, spool/ (0700, the agent's user)
+ *     provider/       the agent's folder: provider.yaml, provider.key, cache/, spool/ (0700, the
+ *                     agent's user)
  */
 #ifndef BOURSE_RUNTIME_MARKET_H
 #define BOURSE_RUNTIME_MARKET_H
@@ -34,7 +35,6 @@
 #define MARKET_PROVIDER_CONFIG "provider.yaml"
 #define MARKET_PROVIDER_KEY "provider.key"
 
-
 #include "base/id.h"
 #include "base/problem.h"
 
@@ -44,25 +44,26 @@
 struct market {
     char control[256]; /* zmq endpoint */
     char blobs[256];
-    struct key32 server;   /* the broker's X25519 transport key */
+    struct key32 server; /* the broker's X25519 transport key */
     struct id128 cluster;
-    char origin[64];       /* of the Merkle log */
+    char origin[64]; /* of the Merkle log */
     struct key32 log_key;
-    long pid;              /* of the broker; 0 when unknown */
+    long pid; /* of the broker; 0 when unknown */
 };
 
 bool market_read(const char *path, struct market *ret_market, struct problem *ret_problem);
 bool market_write(const char *path, const struct market *market, struct problem *ret_problem);
 
-/* An invitation: one string, "bourse-invite-1." and base64url (no padding) of the cursor bytes: server
- * key 32, cluster 16, token 16, i64 expires_ms, u8+control endpoint, u8+blob endpoint, u8+origin, log key 32,
- * then the first 4 bytes of the SHA-256 of all before. */
+/* An invitation: one string, "bourse-invite-1." and base64url (no padding) of the cursor bytes:
+ * server key 32, cluster 16, token 16, i64 expires_ms, u8+control endpoint, u8+blob endpoint,
+ * u8+origin, log key 32, then the first 4 bytes of the SHA-256 of all before. */
 struct invitation {
     struct market market;
     struct id128 token;
     long long expires_ms;
 };
-bool invitation_read(const char *text, struct invitation *ret_invitation, struct problem *ret_problem);
+bool invitation_read(const char *text, struct invitation *ret_invitation,
+                     struct problem *ret_problem);
 bool invitation_write(const struct invitation *invitation, char *ret_text, unsigned long capacity);
 
 #endif

@@ -1,4 +1,5 @@
-/* runtime/process.h - what every program does once at its start, and how it hears that it should end. */
+/* runtime/process.h - what every program does once at its start, and how it hears that it should
+ * end. */
 #ifndef BOURSE_RUNTIME_PROCESS_H
 #define BOURSE_RUNTIME_PROCESS_H
 
@@ -9,8 +10,8 @@
 
 /* sodium_init, core dumps off, umask 077, SIGPIPE ignored. False: say the problem and exit. */
 bool process_start(struct problem *ret_problem);
-/* Blocks SIGINT, SIGTERM and SIGHUP in this and later threads and returns a descriptor (signalfd) that
- * reads them, or -1. Call before any thread exists. */
+/* Blocks SIGINT, SIGTERM and SIGHUP in this and later threads and returns a descriptor (signalfd)
+ * that reads them, or -1. Call before any thread exists. */
 int process_signals(void);
 /* Folder of the running executable, for the helpers beside it. False when it cannot be known. */
 bool process_folder(char *ret_path, size_t capacity);

@@ -1,5 +1,6 @@
-/* The head of a message: what is read must be written again as the same bytes, and what is not read must
- * be refused without a trace. A body of a known type goes through its decoder too, as in the gateway. */
+/* The head of a message: what is read must be written again as the same bytes, and what is not read
+ * must be refused without a trace. A body of a known type goes through its decoder too, as in the
+ * gateway. */
 #include "protocol/codec.h"
 #include "protocol/envelope.h"
 #include "protocol/limits.h"

@@ -1,8 +1,8 @@
 /* The wire's test vectors: messages with fixed keys, ids and times, as text and as bytes.
  *
- * `golden_wire --print` writes tests/golden/wire.txt; without an argument the program makes the vectors
- * anew, compares them with the file, byte for byte, and decodes and verifies each. A change of the file
- * is a change of the protocol. */
+ * `golden_wire --print` writes tests/golden/wire.txt; without an argument the program makes the
+ * vectors anew, compares them with the file, byte for byte, and decodes and verifies each. A change
+ * of the file is a change of the protocol. */
 #include "base/sha256.h"
 #include "base/text.h"
 #include "protocol/codec.h"

@@ -90,7 +90,8 @@ static bool is_signed_type(ProtobufCType type)
     return type == PROTOBUF_C_TYPE_SINT32 || type == PROTOBUF_C_TYPE_SINT64;
 }
 
-/* What the valid message leaves out: the second half of a one-of, and what an `and` node may not have. */
+/* What the valid message leaves out: the second half of a one-of, and what an `and` node may not
+ * have. */
 static bool left_out(const struct shape *shape, unsigned index)
 {
     if (shape->descriptor == &bourse__v1__attribute__descriptor) {

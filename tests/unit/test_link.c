@@ -151,7 +151,8 @@ START_TEST(each_message_tells_which_key_sent_it)
 }
 END_TEST
 
-/* A socket on which libzmq tells of `events` of `watched`. Made before connecting, it misses none. */
+/* A socket on which libzmq tells of `events` of `watched`. Made before connecting, it misses none.
+ */
 static void *monitor_of(void *context, void *watched, int events)
 {
     char endpoint[64];

@@ -1,4 +1,5 @@
-/* docs/protocol.md against the code: the table of messages line by line, and every limit by its name. */
+/* docs/protocol.md against the code: the table of messages line by line, and every limit by its
+ * name. */
 #include "protocol/codec.h"
 #include "protocol/codec_check.h"
 #include "protocol/limits.h"

@@ -43,7 +43,7 @@ enum {
 
 struct broker {
     struct broker_config config;
-    struct store store;
+    struct storage store;
     struct exchange *exchange;
     bool is_group; /* the folder lets a group pass: the agent of a market that root runs */
     gid_t group;
@@ -70,7 +70,7 @@ struct broker {
 
 /* ---------------------------------------------------------------- the exchange */
 
-struct exchange *broker_rebuild(struct store *store, const struct broker_config *config,
+struct exchange *broker_rebuild(struct storage *store, const struct broker_config *config,
                                 struct problem *ret_problem)
 {
     char folder[PATH_MAX];
@@ -483,7 +483,7 @@ static void close_all(struct broker *broker)
     serves_destroy(&broker->serves);
     blob_store_close(&broker->blob_store);
     exchange_destroy(&broker->exchange);
-    store_close(&broker->store);
+    storage_close(&broker->store);
 }
 
 /* ---------------------------------------------------------------- the whole */
@@ -515,7 +515,7 @@ static bool start(struct broker *broker, const struct broker_options *options,
     bool is_new = false;
     if (!find_folder(broker, options->folder, ret_problem) ||
         !config_load(broker->folder, &broker->config, ret_problem) ||
-        !store_open(broker->folder, &broker->config, options->adopt, &broker->store, &is_new,
+        !storage_open(broker->folder, &broker->config, options->adopt, &broker->store, &is_new,
                     ret_problem)) {
         return false;
     }

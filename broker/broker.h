@@ -6,7 +6,7 @@
 #include "base/problem.h"
 #include "broker/config.h"
 #include "broker/logclock.h"
-#include "broker/store.h"
+#include "broker/storage.h"
 #include "exchange/exchange.h"
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ struct broker_options {
 bool broker_run(const struct broker_options *options, struct problem *ret_problem);
 
 /* The exchange as the journal left it: newest good snapshot and the entries after it. */
-struct exchange *broker_rebuild(struct store *store, const struct broker_config *config,
+struct exchange *broker_rebuild(struct storage *store, const struct broker_config *config,
                                 struct problem *ret_problem);
 
 /* Tells systemd, when NOTIFY_SOCKET says that it listens: "READY=1", "STOPPING=1". */

@@ -7,14 +7,14 @@
 #define BOURSE_BROKER_COMMITTER_H
 
 #include "broker/queue.h"
-#include "broker/store.h"
+#include "broker/storage.h"
 
 #include <stdatomic.h>
 
 struct committer;
 
 struct committer_config {
-    struct store *store;     /* the committer's alone while it runs */
+    struct storage *store;     /* the committer's alone while it runs */
     struct queue *groups;    /* from the core */
     struct queue *returned;  /* empty groups, back to it */
     struct queue *core;      /* woken when a group went back */

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "broker/entry.h"
 #include "broker/snapshot_file.h"
-#include "broker/store.h"
+#include "broker/storage.h"
 #include "ledger/checkpoint.h"
 #include "ledger/merkle.h"
 #include "ledger/record.h"

@@ -479,12 +479,12 @@ void job_check(struct exchange *exchange, struct job *job)
     if (job->phase != JOB_PHASE_OPEN) {
         return;
     }
-    if (!job->is_closing && job->failed > job->error_limit) {
-        job_close(exchange, job, JOB_PHASE_FAILED, XREASON_ERROR_LIMIT);
-        return;
-    }
     if (job->waiting == 0 && job->running == 0) {
         job_settle(exchange, job);
+        return;
+    }
+    if (!job->is_closing && job->failed > job->error_limit) {
+        job_close(exchange, job, JOB_PHASE_FAILED, XREASON_ERROR_LIMIT);
         return;
     }
     job_wants(exchange, job);

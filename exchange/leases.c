@@ -272,7 +272,21 @@ static int64_t unbilled_from(const struct exchange *exchange, const struct lease
     return exchange->now_ns;
 }
 
-/* Another term from now, at the same price, while the ask stands and the budget covers it. */
+/* Escrow that the lease needs to run until `end_ns`. */
+static int64_t needed_micro(const struct exchange *exchange, const struct lease *lease,
+                            int64_t end_ns)
+{
+    int64_t lane_ns = 0;
+    for (uint32_t i = 0; i < lease->lane_count; i++) {
+        const struct lane *lane = &lease->lanes[i];
+        lane_ns += end_ns - unbilled_from(exchange, lease, i) + lane->seen_ns - lane->paid_ns;
+    }
+    /* One more micro-credit than the time costs: the running total's earlier rounding may still come due. */
+    return escrow_micro(lease->price_micro, lease->job->width, lane_ns) + 1;
+}
+
+/* More time from now, at the same price, while the ask stands: a term, or if the budget does not cover
+ * that, enough for one subtask. */
 static bool renew(struct exchange *exchange, struct lease *lease)
 {
     struct job *job = lease->job;
@@ -281,14 +295,11 @@ static bool renew(struct exchange *exchange, struct lease *lease)
         return false;
     }
     int64_t end_ns = exchange->now_ns + job->term_ns;
-    int64_t lane_ns = 0;
-    for (uint32_t i = 0; i < lease->lane_count; i++) {
-        const struct lane *lane = &lease->lanes[i];
-        lane_ns += end_ns - unbilled_from(exchange, lease, i) + lane->seen_ns - lane->paid_ns;
+    int64_t extra = needed_micro(exchange, lease, end_ns) - lease->reserved_micro;
+    if (extra > job_free_micro(job)) {
+        end_ns = exchange->now_ns + job->limit_ns;
+        extra = needed_micro(exchange, lease, end_ns) - lease->reserved_micro;
     }
-    /* One more micro-credit than the time costs: the running total's earlier rounding may still come due. */
-    int64_t needed = escrow_micro(lease->price_micro, job->width, lane_ns) + 1;
-    int64_t extra = needed - lease->reserved_micro;
     if (extra > job_free_micro(job)) {
         return false;
     }

@@ -483,8 +483,8 @@ static void tell_unknown(struct exchange *exchange, const struct held_list *held
 void apply_statement(struct exchange *exchange, const struct exchange_statement *statement)
 {
     const struct member *member = sender(exchange);
-    if ((member->roles & XROLE_PROVIDER) == 0 || member->provider == NULL) {
-        reject(exchange, member->provider == NULL ? XREJECT_STATE : XREJECT_ROLE, "account", 0, 0);
+    if ((member->roles & XROLE_PROVIDER) == 0) {
+        reject(exchange, XREJECT_ROLE, "account", 0, 0);
         return;
     }
     struct exchange_held *sorted = allocate(exchange, (statement->count + 1) * sizeof *sorted);

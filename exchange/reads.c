@@ -251,17 +251,17 @@ static void quote_cost(const struct exchange_need *need, struct quoting *quoting
     }
     int64_t half = quote->expected_micro / 2 + (quote->expected_micro & 1);
     int128 suggested = (int128)quote->expected_micro + half;
-    /* Every lane in use draws a term's escrow at once: a budget below that would use fewer lanes. */
-    int128 all_lanes = (int128)quote->minimum_micro;
+    /* Every lane in use draws a term's escrow beside what has been charged: less would use fewer lanes. */
+    int128 lanes_micro = 0;
     for (uint32_t i = 0, left = quoting->lanes_taken; i < quote->level_count && left > 0; i++) {
         uint32_t lanes = quote->levels[i].slots / need->slots;
         uint32_t used = lanes < left ? lanes : left;
-        all_lanes = i == 0 ? 0 : all_lanes;
-        all_lanes +=
+        lanes_micro +=
             (int128)used * escrow_micro(quote->levels[i].price_micro, need->slots, need->term_ns);
         left -= used;
     }
-    quote->suggested_micro = clamp_micro(suggested > all_lanes ? suggested : all_lanes);
+    lanes_micro = lanes_micro > quote->minimum_micro ? lanes_micro : quote->minimum_micro;
+    quote->suggested_micro = clamp_micro(suggested + lanes_micro);
     quote->suggested_micro = quote->suggested_micro > 0 ? quote->suggested_micro : 1;
 }
 

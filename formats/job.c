@@ -142,10 +142,18 @@ static bool name_from_program(struct job_file *job)
     return job_file_set(&job->name, name[0] != '\0' && strchr(name, '{') == NULL ? name : "job");
 }
 
+/* Twice the limit, so that a lease is renewed every other subtask at worst, and never for less than a minute. */
+static int64_t default_term_ms(int64_t limit_ms)
+{
+    int64_t term_ms = 2 * limit_ms;
+    term_ms = term_ms < JOB_TERM_MS_LEAST ? JOB_TERM_MS_LEAST : term_ms;
+    return term_ms < FORMAT_TIME_MS ? term_ms : FORMAT_TIME_MS;
+}
+
 bool job_complete(struct job_file *job)
 {
     if (job->term_ms == 0) {
-        job->term_ms = job->limit_ms;
+        job->term_ms = default_term_ms(job->limit_ms);
     }
     return job->name != NULL || name_from_program(job);
 }

@@ -18,6 +18,7 @@
 
 enum {
     JOB_LIMIT_MS_DEFAULT = 10 * 60 * 1000, /* wall time of one subtask */
+    JOB_TERM_MS_LEAST = 60 * 1000, /* of a default term */
     JOB_RETRIES_DEFAULT = 0,
     JOB_ABSENT = -1, /* an amount or count that the file does not give */
 };
@@ -42,7 +43,7 @@ struct job_limits { /* 0: absent, the provider's own limit holds */
 
 struct job_file {
     char *name;           /* never NULL; without `name:` the program's, its folders cut off */
-    int64_t budget_micro; /* JOB_ABSENT: 1.5 times the quote */
+    int64_t budget_micro; /* JOB_ABSENT: as the quote suggests */
     int64_t cap_micro;    /* per slot-hour; JOB_ABSENT: market price */
     struct requirement needs;
     uint32_t slots;   /* width of one subtask, >= 1 */
@@ -59,7 +60,7 @@ struct job_file {
     char *standard_input;       /* template; exactly "{in}" is the file's content; NULL: empty */
     struct job_strings outputs; /* templates */
     int64_t limit_ms;           /* wall time of one subtask */
-    int64_t term_ms;            /* of a lease, >= limit_ms; without `term:` the same */
+    int64_t term_ms;            /* of a lease, >= limit_ms; without `term:` twice that, 1m at least */
     int64_t expect_ms;          /* estimate of one subtask's time; JOB_ABSENT */
     struct job_limits limits;
     char *verify;        /* "none" */

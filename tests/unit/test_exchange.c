@@ -602,7 +602,7 @@ START_TEST(a_quote_tells_price_time_and_what_must_be_held)
     ck_assert_int_eq(quote.makespan_ns, 10 * NS_PER_S);
     ck_assert_int_eq(quote.minimum_micro, 20 * MICRO_PER_CREDIT);
     ck_assert_int_eq(quote.suggested_micro,
-                     80 * MICRO_PER_CREDIT); /* three lanes' terms: 20 + 20 + 40 */
+                     140 * MICRO_PER_CREDIT); /* 60, and three lanes' terms: 20 + 20 + 40 */
     ck_assert_uint_eq(quote.level_count, 2);
 }
 END_TEST

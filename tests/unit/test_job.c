@@ -99,7 +99,7 @@ START_TEST(a_job_needs_no_more_than_a_program)
     ck_assert_ptr_null(job->image);
     ck_assert_ptr_null(job->standard_input);
     ck_assert_int_eq(job->limit_ms, JOB_LIMIT_MS_DEFAULT);
-    ck_assert_int_eq(job->term_ms, JOB_LIMIT_MS_DEFAULT);
+    ck_assert_int_eq(job->term_ms, 2 * JOB_LIMIT_MS_DEFAULT);
     ck_assert_int_eq(job->expect_ms, JOB_ABSENT);
     ck_assert_int_eq(job->limits.memory_bytes, 0);
     ck_assert_str_eq(job->verify, "none");
@@ -273,7 +273,7 @@ START_TEST(a_job_from_the_command_line_obeys_the_same_rules)
     ck_assert(job_file_add_variable(job, "A", "1"));
     ck_assert(job_file_check(job, &problem));
     ck_assert_str_eq(job->name, "echo");
-    ck_assert_int_eq(job->term_ms, JOB_LIMIT_MS_DEFAULT);
+    ck_assert_int_eq(job->term_ms, 2 * JOB_LIMIT_MS_DEFAULT);
     ck_assert(job_file_add_variable(job, "A", "2"));
     ck_assert(!job_file_check(job, &problem));
     ck_assert_str_eq(problem.text, "env: \"A\" is given twice");

@@ -1,10 +1,10 @@
-/* broker/store.h - everything durable of a market, opened and checked together: the folder's lock, the keys,
+/* broker/storage.h - everything durable of a market, opened and checked together: the folder's lock, the keys,
  * the ledger, the journal in the same file, and HEAD beside it.
  *
- * After store_open only the committer uses the store. Its commit makes a group durable: one transaction
+ * After storage_open only the committer uses the store. Its commit makes a group durable: one transaction
  * with the entry, the ledger records and the signed checkpoint, then HEAD. */
-#ifndef BOURSE_BROKER_STORE_H
-#define BOURSE_BROKER_STORE_H
+#ifndef BOURSE_BROKER_STORAGE_H
+#define BOURSE_BROKER_STORAGE_H
 
 #include "base/problem.h"
 #include "broker/config.h"
@@ -16,7 +16,7 @@
 
 #include <stdbool.h>
 
-struct store {
+struct storage {
     char folder[4096];
     int lock;                       /* descriptor that holds the flock */
     struct identity *transport_key; /* of both ports */
@@ -37,16 +37,16 @@ bool store_path(const char *folder, const char *name, char *ret_path, size_t cap
 /* Opens or makes the market in `folder`. `adopt`: believe a journal without HEAD (a restored backup). False
  * with a problem, "LOCKED ..." when another broker has it. *ret_new: the journal is empty, genesis has to
  * be committed first; the genesis is then the config's with a fresh cluster id. */
-bool store_open(const char *folder, const struct broker_config *config, bool adopt,
-                struct store *ret_store, bool *ret_new, struct problem *ret_problem);
-void store_close(struct store *store);
+bool storage_open(const char *folder, const struct broker_config *config, bool adopt,
+                struct storage *ret_store, bool *ret_new, struct problem *ret_problem);
+void storage_close(struct storage *store);
 
 enum store_status { STORE_OK, STORE_FULL };
 /* Makes `group` durable. FULL: nothing was changed, try again when there is room. Any other failure
  * ends the process with a line that says why. */
-enum store_status store_commit(struct store *store, const struct group *group);
+enum store_status store_commit(struct storage *store, const struct group *group);
 
 /* Bytes of the genesis command. */
-size_t store_genesis(const struct store *store, uint8_t *ret_bytes, size_t capacity);
+size_t store_genesis(const struct storage *store, uint8_t *ret_bytes, size_t capacity);
 
 #endif

@@ -1,4 +1,4 @@
-#include "broker/store.h"
+#include "broker/storage.h"
 
 #include "base/sha256.h"
 #include "base/text.h"
@@ -30,7 +30,7 @@ bool store_path(const char *folder, const char *name, char *ret_path, size_t cap
 
 /* ---------------------------------------------------------------- opening */
 
-static bool take_lock(struct store *store, struct problem *ret_problem)
+static bool take_lock(struct storage *store, struct problem *ret_problem)
 {
     char path[sizeof store->folder + 16];
     if (!store_path(store->folder, MARKET_LOCK, path, sizeof path, ret_problem)) {
@@ -49,7 +49,7 @@ static bool take_lock(struct store *store, struct problem *ret_problem)
     return true;
 }
 
-static bool open_key(const struct store *store, const char *name, struct identity **ret_key,
+static bool open_key(const struct storage *store, const char *name, struct identity **ret_key,
                      struct problem *ret_problem)
 {
     char path[sizeof store->folder + 16];
@@ -84,7 +84,7 @@ static const char *ledger_text(enum ledger_store_status status)
     return "unknown";
 }
 
-static bool open_ledger(struct store *store, struct problem *ret_problem)
+static bool open_ledger(struct storage *store, struct problem *ret_problem)
 {
     char path[sizeof store->folder + 16];
     if (!store_path(store->folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
@@ -99,7 +99,7 @@ static bool open_ledger(struct store *store, struct problem *ret_problem)
     return true;
 }
 
-static bool open_journal(struct store *store, bool adopt, struct problem *ret_problem)
+static bool open_journal(struct storage *store, bool adopt, struct problem *ret_problem)
 {
     char path[sizeof store->folder + 16];
     if (!store_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
@@ -125,7 +125,7 @@ static bool open_journal(struct store *store, bool adopt, struct problem *ret_pr
     return true;
 }
 
-static bool read_genesis(struct store *store, struct problem *ret_problem)
+static bool read_genesis(struct storage *store, struct problem *ret_problem)
 {
     struct journal_entry entry;
     struct entry_head head;
@@ -148,7 +148,7 @@ static bool read_genesis(struct store *store, struct problem *ret_problem)
     return true;
 }
 
-static bool make_genesis(struct store *store, const struct broker_config *config,
+static bool make_genesis(struct storage *store, const struct broker_config *config,
                          struct problem *ret_problem)
 {
     struct genesis *genesis = &store->genesis;
@@ -171,11 +171,11 @@ static bool make_genesis(struct store *store, const struct broker_config *config
     return true;
 }
 
-bool store_open(const char *folder, const struct broker_config *config, bool adopt,
-                struct store *ret_store, bool *ret_new, struct problem *ret_problem)
+bool storage_open(const char *folder, const struct broker_config *config, bool adopt,
+                struct storage *ret_store, bool *ret_new, struct problem *ret_problem)
 {
-    *ret_store = (struct store){.lock = -1};
-    struct store *store = ret_store;
+    *ret_store = (struct storage){.lock = -1};
+    struct storage *store = ret_store;
     if (!store_path(folder, "", store->folder, sizeof store->folder - 64, ret_problem)) {
         return false;
     }
@@ -202,7 +202,7 @@ bool store_open(const char *folder, const struct broker_config *config, bool ado
     return *ret_new ? make_genesis(store, config, ret_problem) : read_genesis(store, ret_problem);
 }
 
-void store_close(struct store *store)
+void storage_close(struct storage *store)
 {
     head_close(&store->head);
     journal_destroy(&store->journal);
@@ -217,14 +217,14 @@ void store_close(struct store *store)
     }
 }
 
-size_t store_genesis(const struct store *store, uint8_t *ret_bytes, size_t capacity)
+size_t store_genesis(const struct storage *store, uint8_t *ret_bytes, size_t capacity)
 {
     return genesis_write(&store->genesis, ret_bytes, capacity);
 }
 
 /* ---------------------------------------------------------------- commit */
 
-static size_t write_entry(struct store *store, const struct group *group)
+static size_t write_entry(struct storage *store, const struct group *group)
 {
     struct entry_head head = {.count = group->command_count,
                               .index = store->last.index + 1,
@@ -266,7 +266,7 @@ static bool batch_of(const struct group *group, const struct ledger_record *reco
     return true;
 }
 
-static enum ledger_store_status append_records(struct store *store, const struct group *group)
+static enum ledger_store_status append_records(struct storage *store, const struct group *group)
 {
     for (size_t i = 0; i < group->effects.count; i++) {
         const struct exchange_effect *effect = &group->effects.items[i];
@@ -288,7 +288,7 @@ static struct signature64 sign_note(void *context, const void *text, size_t leng
     return identity_sign(context, text, length);
 }
 
-static enum ledger_store_status set_checkpoint(struct store *store, uint64_t size_before)
+static enum ledger_store_status set_checkpoint(struct storage *store, uint64_t size_before)
 {
     const struct merkle *tree = ledger_store_tree(store->ledger);
     if (tree->size == size_before) {
@@ -303,7 +303,7 @@ static enum ledger_store_status set_checkpoint(struct store *store, uint64_t siz
 }
 
 /* Within the transaction. */
-static enum ledger_store_status write_group(struct store *store, const struct group *group,
+static enum ledger_store_status write_group(struct storage *store, const struct group *group,
                                             size_t length)
 {
     struct journal_entry entry = {
@@ -329,7 +329,7 @@ static enum ledger_store_status write_group(struct store *store, const struct gr
     return status;
 }
 
-enum store_status store_commit(struct store *store, const struct group *group)
+enum store_status store_commit(struct storage *store, const struct group *group)
 {
     assert(group->command_count > 0);
     assert(group->first_command == store->last.next_command);

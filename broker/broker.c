@@ -443,10 +443,22 @@ static void drain_groups(struct queue *queue)
     }
 }
 
+static void close_port(const struct broker *broker, struct router **router, const char *name)
+{
+    char path[PATH_MAX];
+    struct problem problem;
+    if (*router != NULL) {
+        router_close(router);
+        if (store_path(broker->folder, name, path, sizeof path, &problem)) {
+            (void)unlink(path); /* libzmq leaves it; the next start would remove it too */
+        }
+    }
+}
+
 static void close_all(struct broker *broker)
 {
-    router_close(&broker->control);
-    router_close(&broker->blob_port);
+    close_port(broker, &broker->control, MARKET_SOCKET);
+    close_port(broker, &broker->blob_port, MARKET_BLOB_SOCKET);
     zap_stop(&broker->zap);
     if (broker->context != NULL) {
         (void)zmq_ctx_term(broker->context); /* all sockets are closed */

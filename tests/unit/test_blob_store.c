@@ -1,0 +1,274 @@
+#include "broker/blob_store.h"
+
+#include "base/checked.h"
+#include "base/sha256.h"
+#include "broker/serves.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ALICE = 3, BOB = 4, LARGE = 200000 };
+
+static char folder[64];
+static struct blob_store *store;
+
+static void reopen(int64_t quota)
+{
+    struct problem problem;
+    struct blob_store_config config = {.folder = folder, .quota_bytes = quota, .size_bytes = 1 << 20};
+    blob_store_close(&store);
+    ck_assert_msg(blob_store_open(&config, &store, &problem), "%s", problem.text);
+}
+
+static void setup(void)
+{
+    (void)snprintf(folder, sizeof folder, "/tmp/bourse-blobs-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    reopen(1 << 20);
+}
+
+static void teardown(void)
+{
+    blob_store_close(&store);
+    pid_t pid = fork();
+    if (pid == 0) {
+        execlp("rm", "rm", "-rf", folder, (char *)NULL);
+        _exit(127);
+    }
+    (void)waitpid(pid, NULL, 0);
+}
+
+static uint8_t *large_bytes(struct hash32 *ret_hash)
+{
+    static uint8_t bytes[LARGE];
+    for (size_t i = 0; i < LARGE; i++) {
+        bytes[i] = (uint8_t)(i * 7 + i / 251);
+    }
+    *ret_hash = sha256_of(bytes, LARGE);
+    return bytes;
+}
+
+static enum blob_status put(uint32_t account, struct hash32 hash, const void *bytes, size_t size, size_t offset,
+                            size_t length, uint64_t *ret_stored, bool *ret_complete)
+{
+    struct blob_chunk chunk = {.account = account,
+                               .hash = hash,
+                               .size = size,
+                               .offset = offset,
+                               .data = (const uint8_t *)bytes + offset,
+                               .length = length};
+    ck_assert_int_eq(blob_store_begin(store), BLOB_OK);
+    enum blob_status status = blob_store_put(store, &chunk, 0, ret_stored, ret_complete);
+    ck_assert_int_eq(blob_store_commit(store), BLOB_OK);
+    return status;
+}
+
+START_TEST(a_small_blob_is_stored_at_once_and_read_back_by_its_owner)
+{
+    struct hash32 hash = sha256_of("hello", 5);
+    uint64_t stored = 0;
+    bool complete = false;
+    uint8_t back[16];
+    size_t length = 0;
+    uint64_t size = 0;
+
+    ck_assert_int_eq(put(ALICE, hash, "hello", 5, 0, 5, &stored, &complete), BLOB_OK);
+    ck_assert(complete);
+    ck_assert_uint_eq(stored, 5);
+    reopen(1 << 20);
+    ck_assert(blob_store_owns(store, ALICE, &hash));
+    ck_assert(!blob_store_owns(store, BOB, &hash)); /* knowing the hash is not having the bytes */
+    ck_assert_int_eq(blob_store_get(store, &hash, 1, sizeof back, back, &length, &size), BLOB_OK);
+    ck_assert_uint_eq(length, 4);
+    ck_assert_uint_eq(size, 5);
+    ck_assert_int_eq(memcmp(back, "ello", 4), 0);
+    ck_assert_int_eq(blob_store_get(store, &hash, 6, 1, back, &length, &size), BLOB_WRONG_OFFSET);
+}
+END_TEST
+
+START_TEST(nothing_at_all_is_a_blob_too)
+{
+    struct hash32 hash = sha256_of("", 0);
+    uint64_t stored = 1;
+    bool complete = false;
+    uint8_t back[1];
+    size_t length = 1;
+    uint64_t size = 1;
+
+    ck_assert_int_eq(put(ALICE, hash, "", 0, 0, 0, &stored, &complete), BLOB_OK);
+    ck_assert(complete);
+    ck_assert_int_eq(blob_store_get(store, &hash, 0, 1, back, &length, &size), BLOB_OK);
+    ck_assert_uint_eq(length, 0);
+    ck_assert_uint_eq(size, 0);
+}
+END_TEST
+
+START_TEST(bytes_of_another_hash_are_refused_and_leave_nothing)
+{
+    struct hash32 hash = sha256_of("hello", 5);
+    struct hash32 large_hash;
+    uint8_t *bytes = large_bytes(&large_hash);
+    uint64_t stored = 0;
+    bool complete = false;
+
+    ck_assert_int_eq(put(ALICE, hash, "hellO", 5, 0, 5, &stored, &complete), BLOB_WRONG_HASH);
+    bytes[LARGE - 1] ^= 1;
+    ck_assert_int_eq(put(ALICE, large_hash, bytes, LARGE, 0, LARGE, &stored, &complete), BLOB_WRONG_HASH);
+    ck_assert(!blob_store_owns(store, ALICE, &hash));
+    ck_assert(!blob_store_owns(store, ALICE, &large_hash));
+    ck_assert_int_eq(blob_store_usage(store, ALICE), 0);
+    bytes[LARGE - 1] ^= 1; /* and the right bytes are welcome afterwards, from the start */
+    ck_assert_int_eq(put(ALICE, large_hash, bytes, LARGE, 0, LARGE, &stored, &complete), BLOB_OK);
+    ck_assert(complete);
+}
+END_TEST
+
+START_TEST(a_large_blob_comes_in_chunks_and_says_where_to_go_on)
+{
+    struct hash32 hash;
+    const uint8_t *bytes = large_bytes(&hash);
+    uint64_t stored = 0;
+    bool complete = true;
+    uint8_t back[100];
+    size_t length = 0;
+    uint64_t size = 0;
+
+    ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 100, 50, &stored, &complete), BLOB_WRONG_OFFSET);
+    ck_assert_uint_eq(stored, 0);
+    ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, 150000, &stored, &complete), BLOB_OK);
+    ck_assert(!complete);
+    ck_assert_uint_eq(stored, 150000);
+    ck_assert(!blob_store_owns(store, ALICE, &hash));
+    ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, 1000, &stored, &complete), BLOB_WRONG_OFFSET);
+    ck_assert_uint_eq(stored, 150000); /* sent again after a lost answer: go on from here */
+    ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 150000, 50000, &stored, &complete), BLOB_OK);
+    ck_assert(complete);
+    ck_assert_int_eq(blob_store_get(store, &hash, LARGE - 60, 100, back, &length, &size), BLOB_OK);
+    ck_assert_uint_eq(length, 60);
+    ck_assert_int_eq(memcmp(back, bytes + LARGE - 60, 60), 0);
+}
+END_TEST
+
+START_TEST(chunks_past_the_size_are_malformed)
+{
+    struct hash32 hash;
+    const uint8_t *bytes = large_bytes(&hash);
+    uint64_t stored = 0;
+    bool complete = false;
+
+    ck_assert_int_eq(put(ALICE, hash, bytes, 100, 90, 20, &stored, &complete), BLOB_MALFORMED);
+    ck_assert_int_eq(put(ALICE, hash, bytes, 100, 200, 0, &stored, &complete), BLOB_MALFORMED);
+    ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, 0, &stored, &complete), BLOB_MALFORMED);
+}
+END_TEST
+
+START_TEST(quota_counts_what_is_stored_and_what_is_on_its_way)
+{
+    struct hash32 hash;
+    const uint8_t *bytes = large_bytes(&hash);
+    struct hash32 other = sha256_of(bytes, 90000);
+    uint64_t stored = 0;
+    bool complete = false;
+
+    reopen(250000);
+    ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, 1000, &stored, &complete), BLOB_OK);
+    ck_assert_int_eq(put(ALICE, other, bytes, 90000, 0, 90000, &stored, &complete), BLOB_OVER_QUOTA);
+    ck_assert_int_eq(put(BOB, other, bytes, 90000, 0, 90000, &stored, &complete), BLOB_OK);
+    ck_assert_int_eq(put(BOB, other, bytes, 90000, 0, 90000, &stored, &complete), BLOB_OK);
+    ck_assert_int_eq(blob_store_usage(store, BOB), 90000); /* the same blob twice counts once */
+    ck_assert_int_eq(put(ALICE, hash, bytes, 2 << 20, 0, 1000, &stored, &complete), BLOB_WRONG_OFFSET);
+}
+END_TEST
+
+START_TEST(two_owners_of_one_blob_pay_each_and_idle_uploads_end)
+{
+    struct hash32 hash;
+    const uint8_t *bytes = large_bytes(&hash);
+    uint64_t stored = 0;
+    bool complete = false;
+
+    ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, LARGE, &stored, &complete), BLOB_OK);
+    ck_assert_int_eq(put(BOB, hash, bytes, LARGE, 0, 1000, &stored, &complete), BLOB_OK);
+    ck_assert(!complete); /* he has to show all of it */
+    blob_store_expire(store, (BLOB_PARTIAL_IDLE_S + 1) * NS_PER_S);
+    ck_assert_int_eq(put(BOB, hash, bytes, LARGE, 1000, LARGE - 1000, &stored, &complete), BLOB_WRONG_OFFSET);
+    ck_assert_int_eq(put(BOB, hash, bytes, LARGE, 0, LARGE, &stored, &complete), BLOB_OK);
+    ck_assert(complete);
+    ck_assert_int_eq(blob_store_usage(store, ALICE), LARGE);
+    ck_assert_int_eq(blob_store_usage(store, BOB), LARGE);
+}
+END_TEST
+
+START_TEST(leftovers_of_a_crash_are_removed_at_the_next_start)
+{
+    char path[128];
+    struct stat status;
+    (void)snprintf(path, sizeof path, "%s/partial/3-abcd", folder);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    (void)fclose(file);
+    reopen(1 << 20);
+    ck_assert_int_ne(stat(path, &status), 0);
+}
+END_TEST
+
+START_TEST(a_provider_serves_while_its_lease_stands_and_a_minute_more)
+{
+    struct serves *serves = serves_create();
+    const struct id128 job = {{1}};
+    const struct id128 other = {{2}};
+    const struct hash32 manifest = {{9}};
+    const struct hash32 input = {{7}};
+    const struct hash32 stranger = {{8}};
+
+    ck_assert(serves_add(serves, 1, 5, &job, ALICE, &manifest));
+    ck_assert(serves_add(serves, 1, 5, &job, ALICE, &manifest)); /* granted again after a statement */
+    ck_assert_ptr_null(serves_find(serves, 6, &job, 0));
+    ck_assert_ptr_null(serves_find(serves, 5, &other, 0));
+    struct served_job *served = serves_find(serves, 5, &job, 0);
+    ck_assert_ptr_nonnull(served);
+    ck_assert_uint_eq(served->owner, ALICE);
+    struct hash32 *hashes = calloc(2, sizeof *hashes);
+    ck_assert_ptr_nonnull(hashes);
+    hashes[0] = input;
+    hashes[1] = (struct hash32){{3}};
+    served_job_set_hashes(served, hashes, 2);
+    ck_assert(served_job_names(served, &manifest));
+    ck_assert(served_job_names(served, &input));
+    ck_assert(!served_job_names(served, &stranger));
+
+    serves_end(serves, 1, 1000 * NS_PER_S);
+    ck_assert_ptr_nonnull(serves_find(serves, 5, &job, 1060 * NS_PER_S));
+    ck_assert_ptr_null(serves_find(serves, 5, &job, 1061 * NS_PER_S));
+    serves_expire(serves, 1061 * NS_PER_S);
+    ck_assert_ptr_null(serves_find(serves, 5, &job, 0));
+    serves_destroy(&serves);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("blob store");
+    TCase *tests = tcase_create("all");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, a_small_blob_is_stored_at_once_and_read_back_by_its_owner);
+    tcase_add_test(tests, nothing_at_all_is_a_blob_too);
+    tcase_add_test(tests, bytes_of_another_hash_are_refused_and_leave_nothing);
+    tcase_add_test(tests, a_large_blob_comes_in_chunks_and_says_where_to_go_on);
+    tcase_add_test(tests, chunks_past_the_size_are_malformed);
+    tcase_add_test(tests, quota_counts_what_is_stored_and_what_is_on_its_way);
+    tcase_add_test(tests, two_owners_of_one_blob_pay_each_and_idle_uploads_end);
+    tcase_add_test(tests, leftovers_of_a_crash_are_removed_at_the_next_start);
+    tcase_add_test(tests, a_provider_serves_while_its_lease_stands_and_a_minute_more);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,132 @@
+#include "broker/queue.h"
+
+#include <check.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+struct number {
+    struct queue_link link;
+    int value;
+};
+
+static int pop_value(struct queue *queue, int64_t timeout_ns)
+{
+    struct queue_link *link = queue_pop(queue, timeout_ns);
+    return link == NULL ? -1 : QUEUE_ELEMENT(link, struct number, link)->value;
+}
+
+static bool is_readable(const struct queue *queue)
+{
+    struct pollfd item = {.fd = queue_descriptor(queue), .events = POLLIN};
+    return poll(&item, 1, 0) == 1;
+}
+
+START_TEST(first_in_is_first_out_and_a_full_queue_says_so)
+{
+    struct queue *queue = queue_create(2);
+    struct number one = {.value = 1};
+    struct number two = {.value = 2};
+    struct number three = {.value = 3};
+
+    ck_assert(queue_try_push(queue, &one.link));
+    ck_assert(queue_try_push(queue, &two.link));
+    ck_assert(!queue_try_push(queue, &three.link));
+    ck_assert_uint_eq(queue_count(queue), 2);
+    ck_assert_int_eq(pop_value(queue, 0), 1);
+    ck_assert(queue_try_push(queue, &three.link));
+    ck_assert_int_eq(pop_value(queue, 0), 2);
+    ck_assert_int_eq(pop_value(queue, 0), 3);
+    ck_assert_int_eq(pop_value(queue, 0), -1);
+    queue_destroy(&queue);
+}
+END_TEST
+
+START_TEST(a_closed_queue_takes_nothing_and_gives_what_it_has)
+{
+    struct queue *queue = queue_create(2);
+    struct number one = {.value = 1};
+    struct number two = {.value = 2};
+
+    ck_assert(queue_try_push(queue, &one.link));
+    queue_close(queue);
+    ck_assert(!queue_try_push(queue, &two.link));
+    ck_assert(!queue_push(queue, &two.link));
+    ck_assert(!queue_finished(queue));
+    ck_assert_int_eq(pop_value(queue, QUEUE_FOREVER), 1);
+    ck_assert_int_eq(pop_value(queue, QUEUE_FOREVER), -1);
+    ck_assert(queue_finished(queue));
+    queue_destroy(&queue);
+}
+END_TEST
+
+START_TEST(the_descriptor_says_what_the_queue_says)
+{
+    struct queue *queue = queue_create(2);
+    struct number one = {.value = 1};
+
+    ck_assert(!is_readable(queue));
+    ck_assert(queue_try_push(queue, &one.link));
+    ck_assert(is_readable(queue));
+    (void)pop_value(queue, 0);
+    ck_assert(!is_readable(queue));
+    queue_wake(queue);
+    ck_assert(is_readable(queue));
+    ck_assert_int_eq(pop_value(queue, QUEUE_FOREVER), -1); /* one wait ends */
+    ck_assert(!is_readable(queue));
+    queue_close(queue);
+    ck_assert(is_readable(queue));
+    queue_destroy(&queue);
+}
+END_TEST
+
+enum { COUNT = 10000 };
+
+static void *produce(void *argument)
+{
+    struct queue *queue = argument;
+    for (int i = 0; i < COUNT; i++) {
+        struct number *number = malloc(sizeof *number);
+        ck_assert_ptr_nonnull(number);
+        number->value = i;
+        ck_assert(queue_push(queue, &number->link));
+    }
+    queue_close(queue);
+    return NULL;
+}
+
+START_TEST(a_producer_that_waits_loses_nothing)
+{
+    struct queue *queue = queue_create(3);
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, produce, queue), 0);
+    int expected = 0;
+    while (!queue_finished(queue)) {
+        struct queue_link *link = queue_pop(queue, QUEUE_FOREVER);
+        if (link != NULL) {
+            struct number *number = QUEUE_ELEMENT(link, struct number, link);
+            ck_assert_int_eq(number->value, expected++);
+            free(number);
+        }
+    }
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(expected, COUNT);
+    queue_destroy(&queue);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("queue");
+    TCase *tests = tcase_create("all");
+    tcase_add_test(tests, first_in_is_first_out_and_a_full_queue_says_so);
+    tcase_add_test(tests, a_closed_queue_takes_nothing_and_gives_what_it_has);
+    tcase_add_test(tests, the_descriptor_says_what_the_queue_says);
+    tcase_add_test(tests, a_producer_that_waits_loses_nothing);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -304,9 +304,8 @@ static bool open_port(struct broker *broker, const char *socket_name, const char
         return false;
     }
     log_info("listening on %s", tcp);
-    if (advertise[0] != '\0') {
-        (void)snprintf(ret_endpoint, 256, "%s", advertise);
-    }
+    /* What invitations name, so what everybody connects to, our own agent included. */
+    (void)snprintf(ret_endpoint, 256, "%s", advertise[0] != '\0' ? advertise : tcp);
     return true;
 }
 

@@ -52,6 +52,22 @@ static void read_endpoint(struct yaml_value value, char ret_endpoint[CONFIG_ENDP
     }
 }
 
+/* An endpoint that means "every address of this machine" is nothing that others can connect to. */
+static void check_advertised(struct yaml_value root, const char *key, const char *listen,
+                             const char *advertise)
+{
+    bool is_wildcard = strncmp(listen, "tcp://0.0.0.0:", 14) == 0 ||
+                       strncmp(listen, "tcp://*:", 8) == 0 ||
+                       strncmp(listen, "tcp://[::]:", 11) == 0;
+    if (is_wildcard && advertise[0] == '\0') {
+        yaml_refuse(
+            root,
+            "listening on every address needs %s: the endpoint that others connect to, for example "
+            "tcp://exchange.example:4770",
+            key);
+    }
+}
+
 static uint32_t read_roles(struct yaml_value value)
 {
     static const char *const names[] = {"consumer", "provider", "auditor",
@@ -169,6 +185,8 @@ bool config_parse(const char *text, size_t length, const char *file_name,
     if ((ret_config->listen[0] == '\0') != (ret_config->blob_listen[0] == '\0')) {
         yaml_refuse(root, "listen and blob_listen go together: a client needs both ports");
     }
+    check_advertised(root, "advertise", ret_config->listen, ret_config->advertise);
+    check_advertised(root, "blob_advertise", ret_config->blob_listen, ret_config->blob_advertise);
     ret_config->heartbeat_ms =
         yaml_duration_ms(yaml_key(root, "heartbeat"), 100, LIMIT_HEARTBEAT_MS, 1000);
     ret_config->workers =

@@ -19,7 +19,7 @@ struct broker_config {
     char origin[GENESIS_ORIGIN_SIZE];       /* of the Merkle log; "" = made from the cluster id */
     char listen[CONFIG_ENDPOINT_SIZE];      /* tcp endpoint of the control port; "" = ipc only */
     char blob_listen[CONFIG_ENDPOINT_SIZE]; /* of the blob port */
-    char advertise[CONFIG_ENDPOINT_SIZE];   /* what others connect to, when it is not `listen` */
+    char advertise[CONFIG_ENDPOINT_SIZE];   /* what others connect to; "" = `listen` */
     char blob_advertise[CONFIG_ENDPOINT_SIZE];
     int64_t heartbeat_ms;
     uint32_t rate, rate_anonymous; /* messages per second and session */

@@ -1,0 +1,102 @@
+#!/bin/bash
+# bourse-broker from the outside: config checks, private folders, one broker per folder, a kill, a replay.
+set -u
+bin=${1:?usage: test_broker.sh BIN}
+work=$(mktemp -d)
+pid=
+cleanup() {
+    [ -n "$pid" ] && kill -9 "$pid" 2>/dev/null
+    rm -rf "$work"
+}
+trap cleanup EXIT
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+
+# Says what went wrong when `$1` does not hold the text `$2`.
+has() {
+    case $1 in
+    *"$2"*) ;;
+    *) fail "expected \"$2\" in: $1" ;;
+    esac
+}
+
+wait_ready() {
+    for _ in $(seq 400); do
+        [ -e "$dir/market.yaml" ] && return
+        kill -0 "$pid" 2>/dev/null || fail "the broker ended: $(cat "$work/log")"
+        sleep 0.05 # between two looks at a file; the file is the event
+    done
+    fail "the broker was not ready: $(cat "$work/log")"
+}
+
+start() {
+    "$bin/bourse-broker" --dir "$dir" 2>"$work/log" &
+    pid=$!
+    wait_ready
+}
+
+dir="$work/a market"
+mkdir -m 700 "$dir"
+
+"$bin/bourse-broker" version | grep -q '^bourse-broker [0-9]' || fail "version"
+out=$("$bin/bourse-broker" 2>&1) && fail "no folder was accepted"
+has "$out" "--dir"
+
+# A new market without an operator is refused with what to do; a mistyped key with its line and the right name.
+out=$("$bin/bourse-broker" --dir "$work/empty" 2>&1) && fail "a market without an operator started"
+has "$out" "genesis.accounts"
+printf 'heartbeat: 1s\nlisen: tcp://127.0.0.1:1\n' >"$dir/broker.yaml"
+out=$("$bin/bourse-broker" --dir "$dir" --check-config 2>&1) && fail "a wrong config was accepted"
+has "$out" ":2"
+has "$out" '"listen"'
+
+# The key of RFC 8032, section 7.1, test 1.
+cat >"$dir/broker.yaml" <<END
+genesis:
+  accounts:
+    - {key: "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a", name: ops, roles: [operator], credits: "5"}
+END
+"$bin/bourse-broker" --dir "$dir" --check-config >/dev/null || fail "a good config was refused"
+
+chmod 755 "$dir"
+out=$("$bin/bourse-broker" --dir "$dir" 2>&1) && fail "an open folder was accepted"
+has "$out" "chmod 700"
+chmod 700 "$dir"
+
+start
+out=$("$bin/bourse-broker" --dir "$dir" 2>&1) && fail "a second broker started"
+has "$out" "LOCKED"
+[ "$(stat -c %a "$dir/broker.key")" = 600 ] || fail "broker.key is open"
+
+# Killed, it starts again where it was, whatever it left behind.
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+rm -f "$dir/market.yaml"
+start
+out=$("$bin/bourse-broker" replay --verify "$dir") || fail "replay beside a running broker"
+has "$out" "replay ok"
+kill -TERM "$pid"
+wait "$pid" || fail "a clean stop ended with $?: $(cat "$work/log")"
+pid=
+[ -e "$dir/market.yaml" ] && fail "market.yaml is left behind"
+[ -e "$dir/broker.sock" ] && fail "broker.sock is left behind"
+
+if [ -x "$bin/bourse-audit" ]; then
+    "$bin/bourse-broker" audit "$dir" >/dev/null || fail "audit"
+fi
+
+# A key file that others may read is refused with the fix.
+chmod 644 "$dir/log.key"
+out=$("$bin/bourse-broker" --dir "$dir" 2>&1) && fail "an open key file was accepted"
+has "$out" "chmod"
+chmod 600 "$dir/log.key"
+
+# A ledger that lost its end, beside a HEAD that knows better.
+cp "$dir/HEAD" "$work/HEAD"
+rm "$dir/ledger.db"
+out=$("$bin/bourse-broker" --dir "$dir" 2>&1) && fail "an empty ledger was accepted beside HEAD"
+has "$out" "HEAD"
+echo ok

@@ -1,0 +1,110 @@
+#include "broker/config.h"
+
+#include "base/text.h"
+#include "protocol/identity.h"
+#include "protocol/message.h"
+
+#include <check.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct broker_config config;
+static struct problem problem;
+
+static bool parse(const char *text)
+{
+    problem.text[0] = '\0';
+    return config_parse(text, strlen(text), "broker.yaml", &config, &problem);
+}
+
+static void ck_refused(const char *text, const char *what)
+{
+    ck_assert_msg(!parse(text), "accepted: %s", text);
+    ck_assert_msg(strstr(problem.text, what) != NULL, "\"%s\" lacks \"%s\"", problem.text, what);
+}
+
+START_TEST(an_empty_file_means_the_defaults)
+{
+    ck_assert_msg(parse(""), "%s", problem.text);
+    ck_assert_int_eq(config.heartbeat_ms, 1000);
+    ck_assert_int_eq(config.blob_quota_bytes, INT64_C(64) << 30);
+    ck_assert_str_eq(config.listen, "");
+    ck_assert_uint_eq(config.genesis.account_count, 0);
+}
+END_TEST
+
+START_TEST(every_key_is_read)
+{
+    uint8_t seed[32] = {1};
+    char key[65];
+    char text[1024];
+    struct identity *identity = identity_create(seed);
+    text_hex(identity_key(identity)->bytes, 32, key);
+    identity_destroy(&identity);
+    (void)snprintf(
+        text, sizeof text,
+        "origin: exchange.example/main\nlisten: tcp://0.0.0.0:4770\nblob_listen: "
+        "tcp://0.0.0.0:4771\n"
+        "advertise: tcp://a.example:4770\nblob_advertise: tcp://a.example:4771\nheartbeat: 500ms\n"
+        "workers: 4\nsnapshot_every: 64\ngenesis:\n  fee_ppm: 20000\n  price_band: 50.00\n  "
+        "accounts:\n"
+        "    - {key: \"%s\", name: ops, roles: [operator, consumer], credits: \"2.5\"}\n"
+        "limits: {rate: 7, jobs: 9, subtasks: 1000000, blob_quota: 1GiB}\n",
+        key);
+    ck_assert_msg(parse(text), "%s", problem.text);
+    ck_assert_str_eq(config.origin, "exchange.example/main");
+    ck_assert_str_eq(config.advertise, "tcp://a.example:4770");
+    ck_assert_int_eq(config.heartbeat_ms, 500);
+    ck_assert_uint_eq(config.workers, 4);
+    ck_assert_uint_eq(config.snapshot_every, 64);
+    ck_assert_uint_eq(config.genesis.fee_ppm, 20000);
+    ck_assert_int_eq(config.genesis.price_band_micro, 50000000);
+    ck_assert_uint_eq(config.genesis.account_count, 1);
+    ck_assert_uint_eq(config.genesis.accounts[0].roles, ROLE_OPERATOR | ROLE_CONSUMER);
+    ck_assert_int_eq(config.genesis.accounts[0].credits_micro, 2500000);
+    ck_assert_uint_eq(config.rate, 7);
+    ck_assert_uint_eq(config.limits.jobs, 9);
+    ck_assert_uint_eq(config.limits.subtasks, 1000000);
+    ck_assert_int_eq(config.blob_quota_bytes, 1 << 30);
+}
+END_TEST
+
+START_TEST(mistakes_are_named_with_their_line)
+{
+    ck_refused("lisen: tcp://0.0.0.0:1", "did you mean \"listen\"");
+    ck_refused("\nheartbeat: 10", "broker.yaml:2");
+    ck_refused("listen: tcp://0.0.0.0:1", "blob_listen");
+    ck_refused("listen: 0.0.0.0:1\nblob_listen: tcp://0.0.0.0:2", "tcp://ADDRESS:PORT");
+    ck_refused("listen: tcp://0.0.0.0:1\nblob_listen: tcp://0.0.0.0:2", "needs advertise");
+    ck_refused("origin: a b", "origin");
+    ck_refused("genesis: {fee_ppm: 1000001}", "fee_ppm");
+    ck_refused("genesis: {accounts: [{key: abc, roles: [consumer]}]}", "key");
+    ck_refused("genesis: {accounts: [{roles: [consumer]}]}", "key");
+    ck_refused("genesis: {accounts: [{key: "
+               "\"0000000000000000000000000000000000000000000000000000000000000000\", roles: "
+               "[consumer]}]}",
+               "not a valid account key");
+    ck_refused("limits: {rate: 0}", "rate");
+    ck_refused("limits: {blob_quota: 12 apples}", "blob_quota");
+}
+END_TEST
+
+int main(void)
+{
+    if (sodium_init() < 0) {
+        return EXIT_FAILURE;
+    }
+    Suite *suite = suite_create("broker config");
+    TCase *tests = tcase_create("all");
+    tcase_add_test(tests, an_empty_file_means_the_defaults);
+    tcase_add_test(tests, every_key_is_read);
+    tcase_add_test(tests, mistakes_are_named_with_their_line);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,194 @@
+#include "broker/sessions.h"
+
+#include "base/checked.h"
+#include "broker/watches.h"
+#include "exchange/exchange.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+enum { AGENT = 7 };
+#define BEAT NS_PER_S
+
+static struct sessions *sessions;
+
+static void setup(void)
+{
+    sessions = sessions_create(12345);
+    ck_assert_ptr_nonnull(sessions);
+}
+
+static void teardown(void)
+{
+    sessions_destroy(&sessions);
+}
+
+static struct session *open_session(uint32_t route_number, uint8_t key_number, uint32_t account)
+{
+    struct route route = {{(uint8_t)route_number, (uint8_t)(route_number >> 8), 1, 1, 1}};
+    struct key32 key = {{key_number}};
+    struct session *session = NULL;
+    enum sessions_status status =
+        sessions_open(sessions, &route, &key, account, SESSION_CONSUMER, 0, &session);
+    return status == SESSIONS_OK ? session : NULL;
+}
+
+START_TEST(a_session_is_found_by_number_on_its_own_route_and_key_only)
+{
+    struct session *session = open_session(1, 1, 3);
+    struct route other_route = {{9}};
+    struct key32 other_key = {{9}};
+
+    ck_assert_ptr_eq(sessions_of(sessions, session->number, &session->route, &session->transport),
+                     session);
+    ck_assert_ptr_null(sessions_of(sessions, session->number, &other_route, &session->transport));
+    ck_assert_ptr_null(sessions_of(sessions, session->number, &session->route, &other_key));
+    ck_assert_ptr_null(
+        sessions_of(sessions, session->number + 1, &session->route, &session->transport));
+    ck_assert_ptr_null(sessions_number(sessions, 0));
+}
+END_TEST
+
+START_TEST(a_second_hello_on_a_route_ends_the_first_session)
+{
+    struct session *first = open_session(1, 1, 3);
+    uint64_t number = first->number;
+    struct session *second = open_session(1, 1, 3);
+
+    ck_assert_ptr_nonnull(second);
+    ck_assert_uint_ne(second->number, number);
+    ck_assert_ptr_null(sessions_number(sessions, number));
+    ck_assert(first->is_closing); /* until the core knows */
+    sessions_forget(first);
+    ck_assert_ptr_nonnull(sessions_number(sessions, second->number));
+}
+END_TEST
+
+START_TEST(anonymous_keys_and_single_keys_have_their_caps)
+{
+    for (uint32_t i = 0; i < SESSIONS_PER_KEY; i++) {
+        ck_assert_ptr_nonnull(open_session(i, 1, 3));
+    }
+    ck_assert_ptr_null(open_session(1000, 1, 3));
+    for (uint32_t i = 0; i < SESSIONS_ANONYMOUS; i++) {
+        ck_assert_ptr_nonnull(open_session(2000 + i, (uint8_t)(10 + i % 8), EXCHANGE_NO_ACCOUNT));
+    }
+    ck_assert_ptr_null(open_session(5000, 30, EXCHANGE_NO_ACCOUNT));
+    ck_assert_ptr_nonnull(open_session(5001, 31, 4));
+}
+END_TEST
+
+START_TEST(a_rate_allows_a_burst_and_then_its_pace)
+{
+    struct session *session = open_session(1, 1, 3);
+    int allowed = 0;
+    for (int i = 0; i < 100; i++) {
+        allowed += sessions_allow(session, 10, 0) ? 1 : 0;
+    }
+    ck_assert_int_eq(allowed, 20);
+    allowed = 0;
+    for (int64_t at = 0; at < 10 * NS_PER_S; at += NS_PER_MS) {
+        allowed += sessions_allow(session, 10, at) ? 1 : 0;
+    }
+    ck_assert_int_ge(allowed, 99);
+    ck_assert_int_le(allowed, 101);
+}
+END_TEST
+
+static enum entry_command_kind notice_at(int64_t now_ns)
+{
+    uint32_t position = 0;
+    uint32_t account;
+    enum entry_command_kind kind;
+    if (!presence_next_notice(sessions, now_ns, BEAT, &position, &account, &kind)) {
+        return ENTRY_TICK;
+    }
+    ck_assert_uint_eq(account, AGENT);
+    presence_told(sessions, account, kind);
+    return kind;
+}
+
+START_TEST(a_silent_provider_is_suspect_after_three_heartbeats_and_returns_by_speaking)
+{
+    ck_assert(presence_hello(sessions, AGENT, 99, 0));
+    ck_assert_uint_eq(presence_session(sessions, AGENT), 99);
+    ck_assert_int_eq(notice_at(3 * BEAT), ENTRY_TICK);
+    ck_assert_int_eq(notice_at(3 * BEAT + 1), ENTRY_SUSPECT);
+    ck_assert_int_eq(notice_at(9 * BEAT), ENTRY_TICK); /* told once */
+    presence_heard(sessions, AGENT, 10 * BEAT);
+    ck_assert_int_eq(notice_at(10 * BEAT), ENTRY_RETURNED);
+    ck_assert_int_eq(notice_at(10 * BEAT), ENTRY_TICK);
+}
+END_TEST
+
+START_TEST(a_new_session_of_a_present_provider_says_nothing_and_a_goodbye_does)
+{
+    ck_assert(presence_hello(sessions, AGENT, 99, 0));
+    ck_assert(presence_hello(sessions, AGENT, 100, BEAT)); /* cut off and back: no work is lost */
+    ck_assert_int_eq(notice_at(BEAT), ENTRY_TICK);
+    ck_assert_uint_eq(presence_session(sessions, AGENT), 100);
+    presence_goodbye(sessions, AGENT);
+    ck_assert_int_eq(notice_at(BEAT), ENTRY_GOODBYE);
+    ck_assert_int_eq(notice_at(90 * BEAT), ENTRY_TICK); /* away is not silent */
+    ck_assert(presence_hello(sessions, AGENT, 101, 100 * BEAT));
+    ck_assert_int_eq(notice_at(104 * BEAT), ENTRY_SUSPECT);
+}
+END_TEST
+
+START_TEST(a_provider_from_before_the_start_gets_the_usual_grace)
+{
+    ck_assert(presence_expect(sessions, AGENT, 50 * BEAT));
+    ck_assert_int_eq(notice_at(53 * BEAT), ENTRY_TICK);
+    ck_assert_int_eq(notice_at(54 * BEAT), ENTRY_SUSPECT);
+}
+END_TEST
+
+START_TEST(watchers_hear_of_their_own_jobs_once_per_change)
+{
+    struct watches *watches = watches_create();
+    const struct id128 one = {{1}};
+    const struct id128 two = {{2}};
+    struct watch_event event;
+
+    ck_assert(watches_add(watches, 10, 3, NULL));
+    ck_assert(watches_add(watches, 10, 3, NULL));
+    ck_assert(watches_add(watches, 11, 3, &two));
+    ck_assert(!watches_changed(watches, &one, 4)); /* another's */
+    ck_assert(watches_changed(watches, &one, 3));
+    ck_assert(watches_changed(watches, &one, 3));
+    ck_assert(watches_next_event(watches, &event));
+    ck_assert_uint_eq(event.session, 10);
+    ck_assert(id128_equal(&event.job, &one));
+    ck_assert(!watches_next_event(watches, &event));
+    ck_assert(watches_changed(watches, &two, 3));
+    ck_assert(watches_next_event(watches, &event));
+    ck_assert(watches_next_event(watches, &event));
+    ck_assert_uint_eq(event.session, 11);
+    ck_assert(!watches_next_event(watches, &event));
+    watches_forget(watches, 10);
+    ck_assert(!watches_changed(watches, &one, 3));
+    watches_destroy(&watches);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sessions");
+    TCase *tests = tcase_create("all");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, a_session_is_found_by_number_on_its_own_route_and_key_only);
+    tcase_add_test(tests, a_second_hello_on_a_route_ends_the_first_session);
+    tcase_add_test(tests, anonymous_keys_and_single_keys_have_their_caps);
+    tcase_add_test(tests, a_rate_allows_a_burst_and_then_its_pace);
+    tcase_add_test(tests,
+                   a_silent_provider_is_suspect_after_three_heartbeats_and_returns_by_speaking);
+    tcase_add_test(tests, a_new_session_of_a_present_provider_says_nothing_and_a_goodbye_does);
+    tcase_add_test(tests, a_provider_from_before_the_start_gets_the_usual_grace);
+    tcase_add_test(tests, watchers_hear_of_their_own_jobs_once_per_change);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,308 @@
+#include "broker/translate.h"
+
+#include "base/sha256.h"
+#include "broker/release.h"
+#include "broker/verify.h"
+#include "protocol/identity.h"
+#include "protocol/limits.h"
+#include "protocol/results.h"
+
+#include <check.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct id128 cluster = {{1, 2, 3}};
+static struct identity *identity;
+static struct request *request;
+
+static void setup(void)
+{
+    const uint8_t seed[32] = {5};
+    identity = identity_create(seed);
+    request = request_create();
+    ck_assert(identity != NULL && request != NULL);
+    request->kind = REQUEST_MESSAGE;
+    request->key = *identity_key(identity);
+    request->transport = *identity_transport(identity);
+}
+
+static void teardown(void)
+{
+    identity_destroy(&identity);
+    request_destroy(&request);
+}
+
+static ProtobufCBinaryData bytes_of(const void *bytes, size_t length)
+{
+    return (ProtobufCBinaryData){.data = (uint8_t *)(uintptr_t)bytes, .len = length};
+}
+
+/* Makes the body the request's message, signed by our identity for its cluster. */
+static void fill(enum message_type type, const ProtobufCMessage *body)
+{
+    size_t length = 0;
+    uint8_t *packed = codec_encode(body, &length);
+    ck_assert_ptr_nonnull(packed);
+    struct envelope envelope = {.version = ENVELOPE_VERSION,
+                                .type = (uint16_t)type,
+                                .session = 3,
+                                .id = {{7}},
+                                .created_ms = 99,
+                                .body = packed,
+                                .body_length = (uint32_t)length};
+    ck_assert(identity_sign_envelope(identity, &cluster, &envelope));
+    request->length = envelope_size(&envelope);
+    request->message = malloc(request->length);
+    ck_assert_ptr_nonnull(request->message);
+    envelope_write(&envelope, request->message, request->length);
+    free(packed);
+    ck_assert_int_eq(
+        envelope_read(request->message, request->length, LIMIT_MESSAGE_BYTES, &request->envelope),
+        ENVELOPE_OK);
+}
+
+static void fill_submit(void)
+{
+    static const uint8_t manifest[32] = {1};
+    Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
+    Bourse__V1__SubmitJob body = BOURSE__V1__SUBMIT_JOB__INIT;
+    body.name = (char *)(uintptr_t) "n";
+    body.manifest = bytes_of(manifest, sizeof manifest);
+    body.subtasks = 3;
+    body.budget_micro = 5;
+    body.needs = &needs;
+    body.slots = 1;
+    body.at_most = 2;
+    body.limit_ms = 1500;
+    body.term_ms = 60000;
+    body.verify = (char *)(uintptr_t) "none";
+    fill(MESSAGE_SUBMIT_JOB, &body.base);
+}
+
+START_TEST(a_job_becomes_a_command_in_the_units_of_the_exchange)
+{
+    struct codec_error error;
+    fill_submit();
+    ck_assert_int_eq(verify_request(request, &cluster, &error), REJECT_NONE);
+    const struct exchange_command *command = &request->translation.command;
+    ck_assert_int_eq(command->type, EXCHANGE_SUBMIT);
+    ck_assert_int_eq(command->submit.limit_ns, INT64_C(1500000000));
+    ck_assert_int_eq(command->submit.cap_micro, -1);
+    ck_assert(command->submit.verify_none);
+    ck_assert_uint_eq(command->submit.needs->count, 0);
+    ck_assert_int_eq(command->created_ms, 99);
+    ck_assert_uint_eq(command->id.bytes[0], 7);
+}
+END_TEST
+
+START_TEST(the_journal_gives_the_same_command_again)
+{
+    struct codec_error error;
+    struct translation again = {0};
+    fill_submit();
+    ck_assert_int_eq(verify_request(request, &cluster, &error), REJECT_NONE);
+    const struct entry_command entry = {.log_time_ns = 1234,
+                                        .account = 8,
+                                        .kind = ENTRY_MESSAGE,
+                                        .verdict = 1,
+                                        .payload = request->message,
+                                        .payload_length = (uint32_t)request->length};
+    ck_assert(translate_entry(&entry, 17, &cluster, &again));
+    ck_assert_uint_eq(again.command.index, 17);
+    ck_assert_int_eq(again.command.log_time_ns, 1234);
+    ck_assert_uint_eq(again.command.account, 8);
+    ck_assert(hash32_equal(&again.command.body, &request->translation.command.body));
+    ck_assert_int_eq(again.command.submit.budget_micro, 5);
+    ck_assert_int_eq(memcmp(again.command.submit.needs, request->translation.command.submit.needs,
+                            sizeof(struct requirement)),
+                     0);
+    translation_fini(&again);
+}
+END_TEST
+
+START_TEST(presence_and_damage_in_a_journal_are_told_apart)
+{
+    uint8_t payload[TRANSLATE_PRESENCE_BYTES];
+    struct translation translation = {0};
+    struct entry_command entry = {.kind = ENTRY_SUSPECT,
+                                  .payload = payload,
+                                  .payload_length = sizeof payload,
+                                  .account = UINT32_MAX};
+    translate_presence(77, payload);
+    ck_assert(translate_entry(&entry, 1, &cluster, &translation));
+    ck_assert_uint_eq(translation.command.provider, 77);
+    entry.payload_length = 3;
+    ck_assert(!translate_entry(&entry, 1, &cluster, &translation));
+    entry.kind = ENTRY_MESSAGE;
+    ck_assert(!translate_entry(&entry, 1, &cluster, &translation));
+    translation_fini(&translation);
+}
+END_TEST
+
+START_TEST(a_signature_counts_for_its_key_cluster_and_bytes_only)
+{
+    struct codec_error error;
+    const struct id128 other_cluster = {{9}};
+    fill_submit();
+    ck_assert_int_eq(verify_request(request, &other_cluster, &error), REJECT_BAD_SIGNATURE);
+    translation_fini(&request->translation);
+    request->translation = (struct translation){0};
+    request->key.bytes[0] ^= 1;
+    ck_assert_int_eq(verify_request(request, &cluster, &error), REJECT_BAD_SIGNATURE);
+    translation_fini(&request->translation);
+    request->translation = (struct translation){0};
+    request->key = *identity_key(identity);
+    request->message[ENVELOPE_HEAD_BYTES + 2] ^= 1; /* the job's name */
+    ck_assert_int_ne(verify_request(request, &cluster, &error), REJECT_NONE);
+}
+END_TEST
+
+START_TEST(only_the_owner_of_the_connection_may_join_with_its_key)
+{
+    struct codec_error error;
+    static const uint8_t token[16] = {4};
+    Bourse__V1__Join body = BOURSE__V1__JOIN__INIT;
+    body.account = bytes_of(identity_key(identity)->bytes, 32);
+    body.token = bytes_of(token, sizeof token);
+    fill(MESSAGE_JOIN, &body.base);
+    ck_assert_int_eq(verify_request(request, &cluster, &error), REJECT_NONE);
+    struct hash32 hash = sha256_of(token, sizeof token);
+    ck_assert(hash32_equal(&request->translation.command.join.token_hash, &hash));
+    translation_fini(&request->translation);
+    request->translation = (struct translation){0};
+    request->transport.bytes[3] ^= 1;
+    ck_assert_int_eq(verify_request(request, &cluster, &error), REJECT_BAD_SIGNATURE);
+}
+END_TEST
+
+static uint8_t *encode_result(const struct key32 *provider, const struct id128 *of_cluster,
+                              size_t *ret_length)
+{
+    static const uint8_t id[16] = {1};
+    static const uint8_t hash[32] = {2};
+    Bourse__V1__Result result = BOURSE__V1__RESULT__INIT;
+    result.cluster = bytes_of(of_cluster->bytes, 16);
+    result.job = bytes_of(id, 16);
+    result.attempt = 1;
+    result.lease = 6;
+    result.provider = bytes_of(provider->bytes, 32);
+    result.device = bytes_of(id, 16);
+    result.manifest = bytes_of(hash, 32);
+    result.busy_ns = 10;
+    uint8_t *bytes = codec_encode(&result.base, ret_length);
+    ck_assert_ptr_nonnull(bytes);
+    return bytes;
+}
+
+static enum reject_code send_result(const struct key32 *provider, const struct id128 *of_cluster,
+                                    bool spoil)
+{
+    size_t length = 0;
+    uint8_t *bytes = encode_result(provider, of_cluster, &length);
+    struct hash32 leaf = results_leaf(bytes, length);
+    struct hash32 root = results_root(&leaf, 1);
+    struct signature64 signature = results_sign(identity, &cluster, &root);
+    signature.bytes[5] ^= spoil ? 1 : 0;
+    ProtobufCBinaryData one = bytes_of(bytes, length);
+    Bourse__V1__Results body = BOURSE__V1__RESULTS__INIT;
+    body.signature = bytes_of(signature.bytes, sizeof signature.bytes);
+    body.n_results = 1;
+    body.results = &one;
+    fill(MESSAGE_RESULTS, &body.base);
+    free(bytes);
+    struct codec_error error;
+    enum reject_code code = verify_request(request, &cluster, &error);
+    if (code == REJECT_NONE) {
+        const struct exchange_results *results = &request->translation.command.results;
+        ck_assert_uint_eq(results->count, 1);
+        ck_assert_uint_eq(results->results[0].lease, 6);
+        ck_assert_uint_eq(results->results[0].length, length);
+        ck_assert(hash32_equal(&request->translation.results_leaves[0], &leaf));
+    }
+    request_destroy(&request);
+    teardown();
+    setup();
+    return code;
+}
+
+START_TEST(results_count_when_their_own_provider_signed_them_for_this_market)
+{
+    const struct id128 elsewhere = {{8}};
+    const struct key32 somebody = {{8}};
+    ck_assert_int_eq(send_result(identity_key(identity), &cluster, false), REJECT_NONE);
+    ck_assert_int_eq(send_result(identity_key(identity), &cluster, true), REJECT_BAD_SIGNATURE);
+    ck_assert_int_eq(send_result(identity_key(identity), &elsewhere, false), REJECT_MALFORMED);
+    ck_assert_int_eq(send_result(&somebody, &cluster, false), REJECT_BAD_SIGNATURE);
+}
+END_TEST
+
+struct sent {
+    enum message_type types[16];
+    size_t work[16];
+    size_t count;
+};
+
+static void note(void *context, struct outgoing *outgoing)
+{
+    struct sent *sent = context;
+    if (outgoing->kind == OUTGOING_PUSH) {
+        sent->types[sent->count] = outgoing->type;
+        if (outgoing->type == MESSAGE_DISPATCH) {
+            ProtobufCMessage *body = NULL;
+            ck_assert_int_eq(
+                codec_decode(outgoing->type, outgoing->body, outgoing->length, &body, NULL),
+                CODEC_OK);
+            sent->work[sent->count] = ((Bourse__V1__Dispatch *)(void *)body)->n_work;
+            codec_free(&body);
+        }
+        sent->count++;
+    }
+    outgoing_destroy(&outgoing);
+}
+
+START_TEST(neighbouring_work_of_one_lease_travels_in_one_message)
+{
+    struct exchange_effect items[6] = {0};
+    for (size_t i = 0; i < 6; i++) {
+        items[i].type = EFFECT_DISPATCH;
+        items[i].account = 4;
+        items[i].work =
+            (struct exchange_work){.lease = i < 4 ? 1 : 2, .index = (uint32_t)i, .attempt = 1};
+    }
+    items[1].type = EFFECT_JOB; /* between them, but of no provider's concern */
+    items[3].type = EFFECT_LEASE_RENEW;
+    items[3].lease.lease = 1;
+    const struct exchange_effects effects = {.items = items, .count = 6};
+    struct sent sent = {.count = 0};
+    ck_assert(release_effects(&effects, note, &sent));
+    ck_assert_uint_eq(sent.count, 3);
+    ck_assert_int_eq(sent.types[0], MESSAGE_DISPATCH);
+    ck_assert_uint_eq(sent.work[0], 2);
+    ck_assert_int_eq(sent.types[1], MESSAGE_LEASE_RENEW);
+    ck_assert_uint_eq(sent.work[2], 2);
+}
+END_TEST
+
+int main(void)
+{
+    if (sodium_init() < 0) {
+        return EXIT_FAILURE;
+    }
+    Suite *suite = suite_create("translate");
+    TCase *tests = tcase_create("all");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, a_job_becomes_a_command_in_the_units_of_the_exchange);
+    tcase_add_test(tests, the_journal_gives_the_same_command_again);
+    tcase_add_test(tests, presence_and_damage_in_a_journal_are_told_apart);
+    tcase_add_test(tests, a_signature_counts_for_its_key_cluster_and_bytes_only);
+    tcase_add_test(tests, only_the_owner_of_the_connection_may_join_with_its_key);
+    tcase_add_test(tests, results_count_when_their_own_provider_signed_them_for_this_market);
+    tcase_add_test(tests, neighbouring_work_of_one_lease_travels_in_one_message);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -35,8 +35,8 @@ static const char *const statement_texts[STATEMENT_COUNT] = {
     [INSERT] = "INSERT OR IGNORE INTO blob (hash, size, bytes) VALUES (?1, ?2, ?3)",
     [OWNS] = "SELECT 1 FROM owner WHERE account = ?1 AND hash = ?2",
     [OWN] = "INSERT INTO owner (account, hash) VALUES (?1, ?2)",
-    [USE] = "INSERT INTO usage (account, bytes) VALUES (?1, ?2) "
-            "ON CONFLICT (account) DO UPDATE SET bytes = bytes + excluded.bytes",
+    [USE] = ("INSERT INTO usage (account, bytes) VALUES (?1, ?2) "
+             "ON CONFLICT (account) DO UPDATE SET bytes = bytes + excluded.bytes"),
     [USAGE] = "SELECT bytes FROM usage WHERE account = ?1",
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",

@@ -24,7 +24,8 @@
 
 struct exchange;
 
-enum { EXCHANGE_NO_ACCOUNT = UINT32_MAX, EXCHANGE_NAME_SIZE = 64 };
+#define EXCHANGE_NO_ACCOUNT UINT32_MAX /* wider than an int, so not in the enum */
+enum { EXCHANGE_NAME_SIZE = 64 };
 
 struct exchange_limits { /* every cap of the state; reject codes name them */
     uint32_t accounts, invitations;

@@ -150,9 +150,16 @@ static int say(const char *text)
     return EXIT_OK;
 }
 
-static int fail(enum exit_status status, const struct problem *problem)
+/* A service's failure belongs in its log, a command's on the terminal. */
+static int fail_run(enum exit_status status, const struct problem *problem)
 {
     log_error("%s", problem->text);
+    return status;
+}
+
+static int fail(enum exit_status status, const struct problem *problem)
+{
+    fprintf(stderr, "bourse-provider: %s\n", problem->text);
     return status;
 }
 
@@ -176,7 +183,7 @@ static int run(const struct options *options)
     struct setup_options wanted = options->setup;
     wanted.needs_market = true;
     if (!setup_begin(&wanted, &setup, &problem)) {
-        return fail(EXIT_FAILED, &problem);
+        return fail_run(EXIT_FAILED, &problem);
     }
     for (size_t i = 0; i < setup.isolation.warning_count; i++) {
         log_warning("%s", setup.isolation.warnings[i]);
@@ -184,7 +191,7 @@ static int run(const struct options *options)
     int status = EXIT_OK;
     if (!policy_offer(&setup.config, &setup.machine, &setup.profile, &setup.isolation,
                       identity_key(setup.identity), &offer, &problem)) {
-        status = fail(EXIT_REFUSED, &problem);
+        status = fail_run(EXIT_REFUSED, &problem);
     } else {
         struct agent_setup agent = {
             .config = &setup.config,
@@ -198,7 +205,7 @@ static int run(const struct options *options)
             .worker_path = setup.worker_path,
             .signals = setup.signals,
         };
-        status = agent_run(&agent, &problem) ? EXIT_OK : fail(EXIT_FAILED, &problem);
+        status = agent_run(&agent, &problem) ? EXIT_OK : fail_run(EXIT_FAILED, &problem);
     }
     setup_end(&setup);
     return status;

@@ -1,0 +1,291 @@
+/* The command executor in a real jail: templates, streams, outputs, and what it refuses. */
+#include "fixture.h"
+
+#include "base/sha256.h"
+#include "provider/executors/command.h"
+
+#include <sys/mman.h>
+
+static struct config config;
+
+struct given { /* a manifest in the making */
+    Bourse__V1__Manifest manifest;
+    Bourse__V1__ManifestInput input;
+    Bourse__V1__ManifestInput *inputs[1];
+    Bourse__V1__ManifestSubtask subtask;
+    Bourse__V1__ManifestSubtask *subtasks[1];
+    struct store_blob blob;
+};
+
+static int file_of(const char *text)
+{
+    int fd = memfd_create("input", MFD_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    return fd;
+}
+
+/* One subtask with the input "notes.txt" holding `text`, and `arguments` as its templates. */
+static void give(struct given *given, const char *text, char **arguments, size_t count)
+{
+    static const struct hash32 hash = {{1}};
+    memset(given, 0, sizeof *given);
+    bourse__v1__manifest__init(&given->manifest);
+    bourse__v1__manifest_input__init(&given->input);
+    bourse__v1__manifest_subtask__init(&given->subtask);
+    given->input.name = (char *)(uintptr_t) "notes.txt";
+    given->input.hash = (ProtobufCBinaryData){32, (uint8_t *)(uintptr_t)hash.bytes};
+    given->input.size = strlen(text);
+    given->inputs[0] = &given->input;
+    given->subtask.n_inputs = 1;
+    given->subtask.inputs = given->inputs;
+    given->subtasks[0] = &given->subtask;
+    given->manifest.version = 1;
+    given->manifest.executor = (char *)(uintptr_t) "command";
+    given->manifest.name = (char *)(uintptr_t) "test";
+    given->manifest.arguments = arguments;
+    given->manifest.n_arguments = count;
+    given->manifest.n_subtasks = 1;
+    given->manifest.subtasks = given->subtasks;
+    given->manifest.subtask_count = 1;
+    given->blob = (struct store_blob){.size = strlen(text), .fd = file_of(text)};
+}
+
+#define GIVE(given, text, ...)                                                                     \
+    char *arguments[] = {__VA_ARGS__};                                                             \
+    give((given), (text), arguments, sizeof arguments / sizeof arguments[0])
+
+static struct outcome *run(struct fixture *fixture, struct given *given)
+{
+    static const struct id128 job = {{1}};
+    struct agent_work work = {.lease = 1};
+    struct problem problem;
+    bool ended;
+    struct outcome *outcome = outcome_create(&work, &job);
+    ck_assert_msg(command_check(&given->manifest, &problem), "%s", problem.text);
+    struct command command = {.manifest = &given->manifest,
+                              .config = &config,
+                              .inputs = &given->blob,
+                              .jail = fixture->jail,
+                              .limit_ms = 20000};
+    command_run(&command, outcome, &ended);
+    ck_assert(!ended);
+    close(given->blob.fd);
+    return outcome;
+}
+
+static void begin(struct fixture *fixture)
+{
+    struct problem problem;
+    *fixture = fixture_open(getuid() == 0 ? WAY_SERVICE : WAY_ORDINARY);
+    ck_assert_msg(config_read(fixture->folder, NULL, &config, &problem), "%s", problem.text);
+    (void)snprintf(config.spool, sizeof config.spool, "%s", fixture->folder);
+}
+
+static void expect_text(const struct kept *kept, const char *text)
+{
+    ck_assert_ptr_nonnull(kept->name);
+    ck_assert_uint_eq(kept->size, strlen(text));
+    ck_assert_mem_eq(kept->bytes, text, strlen(text));
+}
+
+START_TEST(templates_streams_and_outputs_come_through)
+{
+    struct fixture fixture;
+    struct given given;
+    begin(&fixture);
+    GIVE(&given, "one\ntwo\n", "sh", "-c", "tr a-z A-Z < $1 > $2; echo $NAME; echo bad >&2", "sh",
+         "{in}", "{out}");
+    Bourse__V1__ManifestVariable variable = BOURSE__V1__MANIFEST_VARIABLE__INIT;
+    Bourse__V1__ManifestVariable *variables[] = {&variable};
+    char *outputs[] = {"{out}"};
+    variable.name = "NAME";
+    variable.value = "task {index}";
+    given.manifest.n_environment = 1;
+    given.manifest.environment = variables;
+    given.manifest.n_outputs = 1;
+    given.manifest.outputs = outputs;
+
+    struct outcome *outcome = run(&fixture, &given);
+    ck_assert_msg(outcome->result == OUTCOME_OK, "%d %s", (int)outcome->result, outcome->detail);
+    expect_text(&outcome->standard_output, "task 0\n");
+    expect_text(&outcome->standard_error, "bad\n");
+    ck_assert_uint_eq(outcome->output_count, 1);
+    ck_assert_str_eq(outcome->outputs[0].name, "out/notes.txt");
+    expect_text(&outcome->outputs[0], "ONE\nTWO\n");
+    ck_assert_int_gt(outcome->busy_ns, 0);
+    outcome_destroy(&outcome);
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(standard_input_is_the_file_or_a_text)
+{
+    struct fixture fixture;
+    struct given given;
+    begin(&fixture);
+    GIVE(&given, "from the file", "cat");
+    given.manifest.standard_input = (char *)(uintptr_t) "{in}";
+    struct outcome *outcome = run(&fixture, &given);
+    expect_text(&outcome->standard_output, "from the file");
+    outcome_destroy(&outcome);
+
+    give(&given, "x", arguments, 1);
+    given.manifest.standard_input = (char *)(uintptr_t) "the file is {in}";
+    outcome = run(&fixture, &given);
+    expect_text(&outcome->standard_output, "the file is notes.txt");
+    outcome_destroy(&outcome);
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(large_outputs_go_to_the_spool_and_keep_their_hash)
+{
+    struct fixture fixture;
+    struct given given;
+    begin(&fixture);
+    char *outputs[] = {"big"};
+    GIVE(&given, "x", "sh", "-c", "head -c 3000000 /dev/zero > big");
+    given.manifest.n_outputs = 1;
+    given.manifest.outputs = outputs;
+    struct outcome *outcome = run(&fixture, &given);
+    ck_assert_int_eq(outcome->result, OUTCOME_OK);
+    ck_assert_uint_eq(outcome->outputs[0].size, 3000000);
+    ck_assert_int_ge(outcome->outputs[0].fd, 0);
+    uint8_t *zeros = calloc(1, 3000000);
+    struct hash32 hash = sha256_of(zeros, 3000000);
+    ck_assert(hash32_equal(&hash, &outcome->outputs[0].hash));
+    ck_assert_int_eq(pread(outcome->outputs[0].fd, zeros, 3000000, 0), 3000000);
+    struct hash32 spooled = sha256_of(zeros, 3000000);
+    ck_assert(hash32_equal(&spooled, &hash));
+    free(zeros);
+    outcome_destroy(&outcome);
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(failures_keep_their_kind)
+{
+    static const struct {
+        const char *script;
+        enum result_outcome outcome;
+    } cases[] = {{"exit 7", OUTCOME_PROGRAM_FAILED},
+                 {"kill -SEGV $$", OUTCOME_SIGNALLED},
+                 {"true", OUTCOME_OUTPUT_MISSING}};
+    struct fixture fixture;
+    begin(&fixture);
+    char *outputs[] = {"never"};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct given given;
+        GIVE(&given, "x", "sh", "-c", (char *)(uintptr_t)cases[i].script);
+        given.manifest.n_outputs = 1;
+        given.manifest.outputs = outputs;
+        struct outcome *outcome = run(&fixture, &given);
+        ck_assert_int_eq(outcome->result, cases[i].outcome);
+        ck_assert_uint_eq(outcome->output_count, 0);
+        outcome_destroy(&outcome);
+    }
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(the_subtask_s_own_limit_holds)
+{
+    struct fixture fixture;
+    struct given given;
+    begin(&fixture);
+    GIVE(&given, "x", "sleep", "30");
+    Bourse__V1__ManifestLimits limits = BOURSE__V1__MANIFEST_LIMITS__INIT;
+    limits.has_wall_ms = 1;
+    limits.wall_ms = 200;
+    given.manifest.limits = &limits;
+    struct outcome *outcome = run(&fixture, &given);
+    ck_assert_int_eq(outcome->result, OUTCOME_TIME_LIMIT);
+    outcome_destroy(&outcome);
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(what_is_not_allowed_does_not_run)
+{
+    struct fixture fixture;
+    struct given given;
+    begin(&fixture);
+    {
+        GIVE(&given, "x", "no-such-program");
+        struct outcome *outcome = run(&fixture, &given);
+        ck_assert_int_eq(outcome->result, OUTCOME_PROGRAM_MISSING);
+        outcome_destroy(&outcome);
+    }
+    {
+        GIVE(&given, "x", "./notes.txt"); /* an input is no program of the owner's */
+        struct outcome *outcome = run(&fixture, &given);
+        ck_assert_int_eq(outcome->result, OUTCOME_PROGRAM_MISSING);
+        outcome_destroy(&outcome);
+    }
+    {
+        GIVE(&given, "x", "cat", "{in}");
+        char *outputs[] = {"../escape"};
+        given.manifest.n_outputs = 1;
+        given.manifest.outputs = outputs;
+        struct outcome *outcome = run(&fixture, &given);
+        ck_assert_int_eq(outcome->result, OUTCOME_REFUSED);
+        outcome_destroy(&outcome);
+    }
+    {
+        GIVE(&given, "x", "cat");
+        given.input.name = (char *)(uintptr_t) "/etc/passwd";
+        struct outcome *outcome = run(&fixture, &given);
+        ck_assert_int_eq(outcome->result, OUTCOME_REFUSED);
+        outcome_destroy(&outcome);
+    }
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(a_wrong_manifest_is_refused_once)
+{
+    struct given given;
+    struct problem problem;
+    GIVE(&given, "x", "cat", "{in}");
+    ck_assert(command_check(&given.manifest, &problem));
+    given.manifest.version = 2;
+    ck_assert(!command_check(&given.manifest, &problem));
+    given.manifest.version = 1;
+    given.manifest.executor = (char *)(uintptr_t) "tensor";
+    ck_assert(!command_check(&given.manifest, &problem));
+    given.manifest.executor = (char *)(uintptr_t) "command";
+    given.manifest.subtask_count = 2;
+    ck_assert(!command_check(&given.manifest, &problem));
+    given.manifest.subtask_count = 1;
+    arguments[1] = (char *)(uintptr_t) "{inn}";
+    ck_assert(!command_check(&given.manifest, &problem));
+    given.manifest.n_arguments = 0;
+    ck_assert(!command_check(&given.manifest, &problem));
+    close(given.blob.fd);
+}
+END_TEST
+
+int main(void)
+{
+    int skip = fixture_skip();
+    if (skip != 0) {
+        return skip;
+    }
+    Suite *suite = suite_create("command executor");
+    TCase *tcase = tcase_create("command");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, templates_streams_and_outputs_come_through);
+    tcase_add_test(tcase, standard_input_is_the_file_or_a_text);
+    tcase_add_test(tcase, large_outputs_go_to_the_spool_and_keep_their_hash);
+    tcase_add_test(tcase, failures_keep_their_kind);
+    tcase_add_test(tcase, the_subtask_s_own_limit_holds);
+    tcase_add_test(tcase, what_is_not_allowed_does_not_run);
+    tcase_add_test(tcase, a_wrong_manifest_is_refused_once);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -37,6 +37,19 @@ static void warn_of_gaps(struct isolation *isolation)
     }
 }
 
+/* What an owner can do about bwrap's most usual complaints. */
+static const char *advice(const char *complaint)
+{
+    if (strstr(complaint, "uid map") != NULL || strstr(complaint, "namespace") != NULL) {
+        return " - allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 and "
+               "user.max_user_namespaces above 0, or an AppArmor profile for bwrap";
+    }
+    if (strstr(complaint, "proc") != NULL) {
+        return " - in a container, start it so that /proc is not masked";
+    }
+    return "";
+}
+
 void isolation_probe(struct launcher *launcher, const char *worker_path, struct cgroups *cgroups,
                      struct isolation *ret_isolation)
 {
@@ -52,7 +65,8 @@ void isolation_probe(struct launcher *launcher, const char *worker_path, struct 
     struct jail *jail = NULL;
     struct problem problem;
     if (!jail_open(launcher, &spec, &jail, &problem)) {
-        (void)snprintf(ret_isolation->refusal, sizeof ret_isolation->refusal, "%s", problem.text);
+        (void)snprintf(ret_isolation->refusal, sizeof ret_isolation->refusal, "%.280s%s",
+                       problem.text, advice(problem.text));
         return;
     }
     /* jail_open believes the worker only with all of them. */

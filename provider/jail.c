@@ -27,7 +27,7 @@
 #define CAPTURE_KEPT_BYTES (UINT64_C(4) << 20) /* more than this is given back after a run */
 
 enum {
-    GRACE_MS = 15000, /* beyond the worker's own limits, then the jail is killed */
+    GRACE_MS = 10000, /* beyond the worker's own limits, then the jail is killed */
     NOOP_WAIT_MS = 30000,
 };
 
@@ -415,7 +415,7 @@ static bool ask(struct jail *jail, unsigned kind)
         return false;
     }
     jail->number++;
-    uint8_t bytes[512];
+    uint8_t bytes[512] = {0};
     int files[PACKET_FILES];
     size_t file_count = 0;
     int64_t end_ns = clock_monotonic_ns() + (int64_t)NOOP_WAIT_MS * 1000000;

@@ -4,6 +4,7 @@
 #include "provider/seccomp.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,7 +100,9 @@ static void add_folders(struct command *command, const struct jail_spec *spec)
     } else {
         ADD(command, "--size", size, "--tmpfs", "/work");
     }
-    ADD(command, "--ro-bind", spec->worker_path, "/.bourse-worker");
+    /* A copy, not a bind: the list of mounts would show the job where the owner's folders are. */
+    ADD(command, "--perms", "0555", "--ro-bind-data", text(command, "%d", 3 + COMMAND_WORKER),
+        "/.bourse-worker");
     /* What bwrap made itself is writable without a size: no more of that. */
     ADD(command, "--remount-ro", "/dev", "--remount-ro", "/");
 }
@@ -116,8 +119,10 @@ static int memory_file(const char *name, const char *content)
     return file;
 }
 
-static bool make_files(struct command *command, bool memory_files, struct problem *ret_problem)
+static bool make_files(struct command *command, const struct jail_spec *spec,
+                       struct problem *ret_problem)
 {
+    bool memory_files = spec->cgroups != NULL && cgroups_memory(spec->cgroups);
     command->files[COMMAND_FILTER] = seccomp_profile(memory_files, ret_problem);
     if (command->files[COMMAND_FILTER] < 0) {
         return false;
@@ -128,6 +133,11 @@ static bool make_files(struct command *command, bool memory_files, struct proble
         problem_set(ret_problem, "cannot make the jail's files: %s", strerror(errno));
         return false;
     }
+    command->files[COMMAND_WORKER] = open(spec->worker_path, O_RDONLY | O_CLOEXEC);
+    if (command->files[COMMAND_WORKER] < 0) {
+        problem_set(ret_problem, "the worker %s: %s", spec->worker_path, strerror(errno));
+        return false;
+    }
     return true;
 }
 
@@ -135,10 +145,9 @@ bool command_build(const struct jail_spec *spec, struct command *command,
                    struct problem *ret_problem)
 {
     int socket = command->files[COMMAND_SOCKET];
-    *command = (struct command){.files = {socket, -1, -1, -1}};
+    *command = (struct command){.files = {socket, -1, -1, -1, -1}};
     const char *bwrap = find_bwrap(ret_problem);
-    bool counted = spec->cgroups != NULL && cgroups_memory(spec->cgroups);
-    if (bwrap == NULL || !make_files(command, counted, ret_problem)) {
+    if (bwrap == NULL || !make_files(command, spec, ret_problem)) {
         command_close(command);
         return false;
     }

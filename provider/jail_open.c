@@ -111,7 +111,7 @@ static bool start(struct launcher *launcher, struct jail *jail, const struct jai
         return false;
     }
     jail->socket = sockets[0];
-    struct command command = {.files = {sockets[1], -1, -1, -1}};
+    struct command command = {.files = {sockets[1], -1, -1, -1, -1}};
     bool started = command_build(&full, &command, ret_problem);
     if (started) {
         const char *groups[CGROUP_HIERARCHIES];

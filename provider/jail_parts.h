@@ -23,7 +23,14 @@ struct jail {
 
 /* jail_command.c: bwrap's arguments are the policy of the jail. */
 enum { COMMAND_TEXTS = 40, COMMAND_TEXT_BYTES = 4160 };
-enum command_file { COMMAND_SOCKET, COMMAND_FILTER, COMMAND_PASSWD, COMMAND_GROUP, COMMAND_FILES };
+enum command_file {
+    COMMAND_SOCKET,
+    COMMAND_FILTER,
+    COMMAND_PASSWD,
+    COMMAND_GROUP,
+    COMMAND_WORKER,
+    COMMAND_FILES
+};
 struct command {
     const char *argv[LAUNCHER_ARGUMENTS + 1];
     size_t count;

@@ -34,9 +34,14 @@ struct launcher {
 
 /* ------------------------------------------------------------- in the launcher's process */
 
+/* When bwrap is killed, process 1 of its jail outlives it for a moment: it becomes our child,
+ * and what it was is over only when it has been reaped too. */
 struct program {
     pid_t pid;
     int control; /* -1: the agent let go, and it was killed */
+    bool ended;  /* bwrap is reaped; `status` is its */
+    int status;
+    pid_t orphan; /* 0: none left behind */
 };
 
 struct order { /* decoded, pointing into the message */
@@ -229,22 +234,61 @@ static bool take_order(struct table *table)
     return true;
 }
 
+static bool known(const struct table *table, pid_t pid)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct program *program = &table->programs[i];
+        if ((!program->ended && program->pid == pid) || program->orphan == pid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A child of ours that we did not start; 0 when there is none, or the kernel does not list them. */
+static pid_t find_orphan(const struct table *table)
+{
+    FILE *children = fopen("/proc/thread-self/children", "re");
+    pid_t orphan = 0;
+    int pid;
+    while (children != NULL && orphan == 0 && fscanf(children, "%d", &pid) == 1) {
+        orphan = known(table, pid) ? 0 : pid;
+    }
+    if (children != NULL) {
+        (void)fclose(children);
+    }
+    return orphan;
+}
+
+static void report(struct table *table, struct program *program)
+{
+    if (program->control >= 0) {
+        uint8_t bytes[8];
+        struct writer out = writer_over(bytes, sizeof bytes);
+        writer_u8(&out, 1);
+        writer_u32(&out, (uint32_t)program->status);
+        (void)packet_send(program->control, bytes, out.position, NULL, 0);
+        (void)close(program->control);
+    }
+    *program = table->programs[--table->count];
+}
+
 static void ended(struct table *table, pid_t pid, int status)
 {
     for (size_t i = 0; i < table->count; i++) {
         struct program *program = &table->programs[i];
-        if (program->pid != pid) {
+        if (!program->ended && program->pid == pid) {
+            program->ended = true;
+            program->status = status;
+        } else if (program->orphan != pid) {
             continue;
         }
-        if (program->control >= 0) {
-            uint8_t bytes[8];
-            struct writer out = writer_over(bytes, sizeof bytes);
-            writer_u8(&out, 1);
-            writer_u32(&out, (uint32_t)status);
-            (void)packet_send(program->control, bytes, out.position, NULL, 0);
-            (void)close(program->control);
+        program->orphan = find_orphan(table);
+        if (program->orphan != 0) {
+            (void)kill(program->orphan, SIGKILL);
+        } else {
+            report(table, program);
         }
-        *program = table->programs[--table->count];
         return;
     }
 }
@@ -269,7 +313,7 @@ static void reap(struct table *table)
  * its own. */
 static void kill_program(struct program *program)
 {
-    (void)kill(program->pid, SIGKILL);
+    (void)kill(program->ended ? program->orphan : program->pid, SIGKILL);
     uint8_t byte[8];
     int files[1];
     size_t count;
@@ -317,6 +361,7 @@ _Noreturn static void launcher_main(int socket, pid_t agent)
     (void)setpgid(0, 0);
     (void)prctl(PR_SET_NAME, "bourse-launcher", 0, 0, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (getppid() != agent) {
         _exit(0);
     }

@@ -154,8 +154,8 @@ static int deny_by_argument(scmp_filter_ctx filter)
     error = error != 0 ? error : deny(filter, "personality", EPERM, &not_default, 1);
     /* prlimit checks the user only, and process 1 is of the same user. */
     error = error != 0 ? error : deny(filter, "prlimit64", EPERM, &not_self, 1);
-    /* The launcher set one byte: at any other value, even none, the kernel would hand a crash to the
-     * host's dump handler. */
+    /* The launcher set one byte: at any other value, even none, the kernel would hand a crash to
+     * the host's dump handler. */
     struct scmp_arg_cmp core[] = {SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_HALF, RLIMIT_CORE),
                                   SCMP_A2(SCMP_CMP_NE, 0, 0)};
     struct scmp_arg_cmp old_core = SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_HALF, RLIMIT_CORE);

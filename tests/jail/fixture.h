@@ -1,5 +1,5 @@
-/* tests/jail/fixture.h - a launcher and a jail for each test, in two ways: as a service user that root
- * dropped to, with control groups, and as an ordinary user without any.
+/* tests/jail/fixture.h - a launcher and a jail for each test, in two ways: as a service user
+ * that root dropped to, with control groups, and as an ordinary user without any.
  *
  * Check runs every test in a process of its own, so that a test may drop its rights for good. */
 #ifndef BOURSE_TESTS_JAIL_FIXTURE_H

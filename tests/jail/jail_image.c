@@ -5,7 +5,8 @@
 
 #include <sys/sendfile.h>
 
-/* A tar of `folder` made by the host's tar, as an open file. The tests write their own little roots. */
+/* A tar of `folder` made by the host's tar, as an open file. The tests write their own little
+ * roots. */
 static int archive_of(const char *folder, const char *options)
 {
     char path[128];

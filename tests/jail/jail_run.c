@@ -227,6 +227,56 @@ START_TEST(a_jail_that_dies_is_told_apart)
 }
 END_TEST
 
+/* The parent of the probe, as the host numbers it: process 1 of the jail. 0 until the probe
+ * runs. */
+static pid_t worker_of(const struct fixture *fixture)
+{
+    pid_t worker = 0;
+    DIR *proc = opendir("/proc");
+    for (struct dirent *entry = NULL; proc != NULL && (entry = readdir(proc)) != NULL;) {
+        char path[300];
+        char name[32];
+        int parent = 0;
+        (void)snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
+        FILE *file = fopen(path, "re");
+        if (file != NULL && fscanf(file, "%*d (%31[^)]) %*c %d", name, &parent) == 2 &&
+            strcmp(name, fixture->mark) == 0) {
+            worker = parent;
+        }
+        if (file != NULL) {
+            (void)fclose(file);
+        }
+    }
+    (void)closedir(proc);
+    return worker;
+}
+
+static void *stop_worker(void *context)
+{
+    pid_t worker = 0;
+    while (worker == 0) {
+        worker = worker_of(context);
+        (void)sched_yield();
+    }
+    ck_assert_int_eq(kill(worker, SIGSTOP), 0);
+    return NULL;
+}
+
+/* Nothing in the jail enforces a limit any more: the agent does, some seconds later. */
+START_TEST(a_jail_that_hangs_is_killed)
+{
+    struct fixture fixture = fixture_open(_i);
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, stop_worker, &fixture), 0);
+    struct jail_request request = {.stdin_fd = -1, .wall_ns = 2 * SECOND};
+    struct jail_reply reply = fixture_run(&fixture, request, (const char *const[]){"spin", NULL});
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert(reply.jail_ended);
+    fixture_ends(reply, OUTCOME_TIME_LIMIT);
+    fixture_close(&fixture);
+}
+END_TEST
+
 START_TEST(a_cpu_set_holds)
 {
     struct fixture fixture = fixture_open(_i);
@@ -311,6 +361,7 @@ int main(void)
         what_is_printed_is_kept_up_to_a_cap,
         a_run_is_cancelled_from_another_thread,
         a_cpu_set_holds,
+        a_jail_that_hangs_is_killed,
         a_jail_that_dies_is_told_apart,
         a_jail_is_refused_to_root,
         a_jail_that_cannot_start_says_why,

@@ -1,4 +1,4 @@
-/* Accounts, postings, holds and balances: docs/ledger.md sections 4 and 5. */
+/* Accounts, postings, holds and balances: docs/ledger.md section 5. */
 #include "broker/audit_state.h"
 
 #include "base/sha256.h"

@@ -151,13 +151,13 @@ static int say(const char *text)
 }
 
 /* A service's failure belongs in its log, a command's on the terminal. */
-static int fail_run(enum exit_status status, const struct problem *problem)
+static int fail_run(int status, const struct problem *problem)
 {
     log_error("%s", problem->text);
     return status;
 }
 
-static int fail(enum exit_status status, const struct problem *problem)
+static int fail(int status, const struct problem *problem)
 {
     fprintf(stderr, "bourse-provider: %s\n", problem->text);
     return status;

@@ -30,7 +30,7 @@ struct source {
 struct play {
     char folder[64];
     struct source source;
-    struct storage *store;
+    struct store *store;
 };
 
 static const struct id128 job = {{1}};
@@ -71,7 +71,7 @@ static void open_store(struct play *play, uint64_t cap)
                                   .threads = 2,
                                   .fetch = fetch,
                                   .context = &play->source};
-    ck_assert_msg(storage_open(&config, &play->store, &problem), "%s", problem.text);
+    ck_assert_msg(store_open(&config, &play->store, &problem), "%s", problem.text);
 }
 
 static void play_start(struct play *play, uint64_t cap)
@@ -98,7 +98,7 @@ static int remove_one(const char *path, const struct stat *facts, int flag, stru
 
 static void play_end(struct play *play)
 {
-    storage_close(&play->store);
+    store_close(&play->store);
     (void)nftw(play->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -239,7 +239,7 @@ START_TEST(the_next_run_finds_whole_files_and_fetches_damaged_ones_anew)
     play_start(&play, 1 << 20);
     take_and_release(&play, 4);
     take_and_release(&play, 5);
-    storage_close(&play.store);
+    store_close(&play.store);
     int fd = open(path_of(&play, 5), O_WRONLY);
     ck_assert_int_eq(pwrite(fd, "x", 1, 10), 1);
     close(fd);
@@ -310,11 +310,11 @@ START_TEST(a_folder_open_to_others_is_refused)
 {
     char folder[] = "/tmp/bourse-store-XXXXXX";
     struct problem problem;
-    struct storage *store = NULL;
+    struct store *store = NULL;
     ck_assert_ptr_nonnull(mkdtemp(folder));
     ck_assert_int_eq(chmod(folder, 0755), 0);
     struct store_config config = {.folder = folder, .cap_bytes = 1, .threads = 1, .fetch = fetch};
-    ck_assert(!storage_open(&config, &store, &problem));
+    ck_assert(!store_open(&config, &store, &problem));
     ck_assert_ptr_nonnull(strstr(problem.text, "chmod 700"));
     ck_assert_int_eq(rmdir(folder), 0);
 }

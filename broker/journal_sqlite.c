@@ -43,6 +43,8 @@ struct engine {
     sqlite3 *database; /* borrowed */
     sqlite3_stmt *prepared[STATEMENTS];
     uint64_t epoch; /* 0 until journal_lead */
+    uint8_t *lent;  /* the entry that journal_next gave out last */
+    size_t lent_capacity;
     struct journal_leader leader;
 };
 
@@ -283,6 +285,21 @@ static enum journal_status check_row(sqlite3_stmt *select, const struct journal_
     return JOURNAL_OK;
 }
 
+/* A copy: a statement left at its row would hold its read transaction open, and the WAL would never be reused. */
+static enum journal_status lend(struct engine *engine, const struct row *row)
+{
+    if (row->length > engine->lent_capacity) {
+        uint8_t *bytes = realloc(engine->lent, row->length);
+        if (bytes == NULL) {
+            return JOURNAL_UNAVAILABLE;
+        }
+        engine->lent = bytes;
+        engine->lent_capacity = row->length;
+    }
+    memcpy(engine->lent, row->bytes, row->length);
+    return JOURNAL_OK;
+}
+
 static enum journal_status engine_next(void *self, uint64_t index, struct journal_entry *ret_entry,
                                        int timeout_ms)
 {
@@ -291,7 +308,6 @@ static enum journal_status engine_next(void *self, uint64_t index, struct journa
     struct journal_last before;
     uint64_t epoch;
     (void)timeout_ms; /* nobody else can append while the caller waits */
-    (void)sqlite3_reset(engine->prepared[SELECT_ROW]); /* ends the loan of the entry before */
     enum journal_status status = read_base(engine, &base, &epoch);
     if (status == JOURNAL_OK && index <= base.index) {
         status = JOURNAL_BEHIND;
@@ -302,19 +318,19 @@ static enum journal_status engine_next(void *self, uint64_t index, struct journa
     if (status != JOURNAL_OK) {
         return status;
     }
-    /* The statement stays at its row, which lends the bytes, until the next call resets it. */
     sqlite3_stmt *select = engine->prepared[SELECT_ROW];
     struct row row;
     bind_u64(select, 1, index);
     int code = sqlite3_step(select);
-    if (code != SQLITE_ROW) {
-        (void)sqlite3_reset(select); /* repeats the step's code */
-        return code == SQLITE_DONE ? JOURNAL_UNAVAILABLE : status_of(code);
+    status = code == SQLITE_DONE ? JOURNAL_UNAVAILABLE : status_of(code);
+    if (code == SQLITE_ROW) {
+        status = check_row(select, &before, &row);
+        status = status == JOURNAL_OK ? lend(engine, &row) : status;
     }
-    status = check_row(select, &before, &row);
+    (void)sqlite3_reset(select); /* repeats the step's code */
     if (status == JOURNAL_OK) {
         *ret_entry =
-            (struct journal_entry){.index = index, .bytes = row.bytes, .length = row.length};
+            (struct journal_entry){.index = index, .bytes = engine->lent, .length = row.length};
     }
     return status;
 }
@@ -361,7 +377,6 @@ static enum journal_status engine_truncate(void *self, uint64_t epoch,
     if (engine->epoch == 0 || epoch != engine->epoch) {
         return JOURNAL_DEPOSED;
     }
-    (void)sqlite3_reset(engine->prepared[SELECT_ROW]); /* may still lend an entry */
     enum journal_status status = execute(engine, "SAVEPOINT journal");
     return status == JOURNAL_OK ? end_savepoint(engine, cut_to(engine, base)) : status;
 }
@@ -372,6 +387,7 @@ static void engine_destroy(void *self)
     for (size_t i = 0; i < STATEMENTS; i++) {
         (void)sqlite3_finalize(engine->prepared[i]); /* repeats the last step's code */
     }
+    free(engine->lent);
     free(engine);
 }
 

@@ -46,7 +46,7 @@ struct ledger_batch {
 enum { LEDGER_BATCH_MAX = 256 };
 
 /* One group: begin, any number of appends, commit. rollback undoes all since begin, the tree included; so does any
- * append, set_checkpoint or commit that is not OK. */
+ * append, set_checkpoint or commit that is not OK: to roll back once more is harmless. */
 enum ledger_store_status ledger_store_begin(struct ledger_store *store);
 /* Appends one record; money records update the netted balances written at commit. `batch` is what the RESULT came in
  * (NULL for other kinds); it is stored once per log index. CORRUPT: the record contradicts what is stored (a second

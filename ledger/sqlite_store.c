@@ -310,7 +310,9 @@ enum ledger_store_status ledger_store_begin(struct ledger_store *store)
 
 void ledger_store_rollback(struct ledger_store *store)
 {
-    assert(store->in_group);
+    if (!store->in_group) {
+        return;
+    }
     if (sqlite3_get_autocommit(store->database) == 0) {
         /* If even this fails, the handle never commits again: the next begin says so. */
         (void)sqlite3_exec(store->database, "ROLLBACK", NULL, NULL, NULL);

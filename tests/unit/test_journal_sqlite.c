@@ -109,6 +109,21 @@ START_TEST(what_is_appended_is_read_back)
 }
 END_TEST
 
+START_TEST(an_entry_that_was_read_holds_no_transaction_open)
+{
+    struct bench bench;
+    struct journal_entry entry;
+    open_bench(&bench);
+    append(&bench, 1);
+    ck_assert_int_eq(journal_next(bench.journal, 1, &entry, 0), JOURNAL_OK);
+    for (sqlite3_stmt *at = sqlite3_next_stmt(bench.database, NULL); at != NULL;
+         at = sqlite3_next_stmt(bench.database, at)) {
+        ck_assert_int_eq(sqlite3_stmt_busy(at), 0);
+    }
+    close_bench(&bench);
+}
+END_TEST
+
 START_TEST(only_the_entry_that_follows_is_taken)
 {
     struct bench bench;
@@ -448,6 +463,7 @@ int main(void)
     Suite *suite = suite_create("sqlite journal");
     TCase *calls = tcase_create("calls");
     tcase_add_test(calls, what_is_appended_is_read_back);
+    tcase_add_test(calls, an_entry_that_was_read_holds_no_transaction_open);
     tcase_add_test(calls, only_the_entry_that_follows_is_taken);
     tcase_add_test(calls, an_append_is_all_or_nothing);
     tcase_add_test(calls, an_append_joins_the_callers_transaction);

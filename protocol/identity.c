@@ -58,7 +58,7 @@ const uint8_t *identity_transport_secret(const struct identity *identity)
 
 /* Multiplies by L - 1, L being the order of the main subgroup, and compares with the negated point.
  * For P + T, T of order 2, 4 or 8, the product is -P + 4T (L is 5 modulo 8), never -(P + T).
- * libsodium up to 1.0.20 looks at one coordinate of L * P only, so
+ * An unpatched libsodium up to 1.0.20 looks at one coordinate of L * P only, so
  * crypto_core_ed25519_is_valid_point lets points of order 2L pass: its own answer is not enough. */
 static bool in_main_subgroup(const struct key32 *key)
 {

@@ -186,7 +186,7 @@ static enum taken take_message(struct router *router, struct router_message *ret
         router->counts.dropped_routes += !is_ours;
         return drop_rest(router) ? TAKEN_DROPPED : TAKEN_BROKEN;
     }
-    struct key32 client;
+    struct key32 client = {0};
     const char *user = zmq_msg_gets(message, "User-Id");
     if (user == NULL || !text_unhex(user, client.bytes, sizeof client.bytes)) {
         return TAKEN_BROKEN; /* no handler of ours admitted it: the port must not go on */

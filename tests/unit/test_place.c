@@ -1,0 +1,230 @@
+/* Outputs have names that strangers chose: where they may land, and where never. */
+#include "consumer/place.h"
+
+#include "base/sha256.h"
+
+#include <check.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char here[64];
+static int root;
+
+static void setup(void)
+{
+    (void)snprintf(here, sizeof here, "/tmp/bourse-place-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(here));
+    ck_assert_int_eq(chdir(here), 0);
+    struct problem problem;
+    root = place_open("out", &problem);
+    ck_assert_int_ge(root, 0);
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
+{
+    (void)status;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+static void teardown(void)
+{
+    ck_assert_int_eq(close(root), 0);
+    ck_assert_int_eq(chdir("/"), 0);
+    ck_assert_int_eq(nftw(here, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+static bool fill_text(void *context, int fd)
+{
+    const char *text = context;
+    return write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+static bool fill_nothing(void *context, int fd)
+{
+    (void)context;
+    (void)fd;
+    return false;
+}
+
+static enum place_status place(const char *path, const char *text, struct problem *ret_problem)
+{
+    struct hash32 hash = sha256_of(text, strlen(text));
+    return place_file(root, path, &hash, strlen(text), fill_text, (char *)(uintptr_t)text,
+                      ret_problem);
+}
+
+static void ck_content(const char *path, const char *expected)
+{
+    char content[64] = "";
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    size_t length = fread(content, 1, sizeof content - 1, file);
+    content[length] = '\0';
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_str_eq(content, expected);
+}
+
+static size_t entries(const char *path)
+{
+    size_t count = 0;
+    DIR *folder = opendir(path);
+    ck_assert_ptr_nonnull(folder);
+    while (readdir(folder) != NULL) {
+        count++;
+    }
+    ck_assert_int_eq(closedir(folder), 0);
+    return count - 2;
+}
+
+static const char *path_of(const char *input, bool single, uint32_t index, const char *output)
+{
+    static char path[PLACE_PATH_SIZE];
+    return place_path(input, single, index, output, path) ? path : NULL;
+}
+
+START_TEST(outputs_of_files_land_beside_where_their_inputs_were)
+{
+    ck_assert_str_eq(path_of("photos/a.jpg", false, 3, "small.jpg"), "photos/small.jpg");
+    ck_assert_str_eq(path_of("photos/a.jpg", false, 3, "photos/a.jpg.xz"), "photos/a.jpg.xz");
+    ck_assert_str_eq(path_of("photos/a.jpg", false, 3, "out/photos/a.jpg"), "photos/a.jpg");
+    ck_assert_str_eq(path_of("a.jpg", false, 3, "a.jpg.xz"), "a.jpg.xz");
+}
+END_TEST
+
+START_TEST(outputs_without_an_input_land_in_a_folder_per_subtask)
+{
+    ck_assert_str_eq(path_of(NULL, false, 7, "result.txt"), "7/result.txt");
+    ck_assert_str_eq(path_of(NULL, false, 7, "out/7"), "7/7");
+    ck_assert_str_eq(path_of(NULL, true, 0, "deep/result.txt"), "deep/result.txt");
+}
+END_TEST
+
+START_TEST(names_that_would_leave_the_folder_are_refused)
+{
+    static const char *const bad[] = {
+        "",  "/etc/passwd", "..",          "../x", "a/../../x", "a//b", "a/",
+        ".", "./a",         "out/../../x", "out/", "a/./b",     "a\nb", "out//etc/passwd"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ck_assert_msg(path_of(NULL, true, 0, bad[i]) == NULL, "'%s' was accepted", bad[i]);
+        ck_assert_msg(path_of("d/in", false, 0, bad[i]) == NULL, "'%s' was accepted", bad[i]);
+    }
+    ck_assert_ptr_null(path_of("../in", false, 0, "x"));
+    char component[300];
+    memset(component, 'a', sizeof component - 1);
+    component[sizeof component - 1] = '\0';
+    ck_assert_ptr_null(path_of(NULL, true, 0, component));
+}
+END_TEST
+
+START_TEST(a_file_is_written_with_its_folders)
+{
+    struct problem problem;
+    ck_assert_int_eq(place("a/b/c.txt", "hello", &problem), PLACE_WRITTEN);
+    ck_content("out/a/b/c.txt", "hello");
+    ck_assert_uint_eq(entries("out/a/b"), 1); /* no temporary file is left */
+}
+END_TEST
+
+START_TEST(what_is_there_with_the_right_content_is_left_alone)
+{
+    struct problem problem;
+    ck_assert_int_eq(place("a", "hello", &problem), PLACE_WRITTEN);
+    struct hash32 hash = sha256_of("hello", 5);
+    ck_assert_int_eq(place_file(root, "a", &hash, 5, fill_nothing, NULL, &problem), PLACE_PRESENT);
+}
+END_TEST
+
+START_TEST(what_is_there_with_other_content_is_never_overwritten)
+{
+    struct problem problem = {.text = ""};
+    ck_assert_int_eq(place("a", "mine", &problem), PLACE_WRITTEN);
+    ck_assert_int_eq(place("a", "theirs", &problem), PLACE_OCCUPIED);
+    ck_assert_ptr_nonnull(strstr(problem.text, "nothing is overwritten"));
+    ck_content("out/a", "mine");
+    ck_assert_int_eq(mkdir("out/folder", 0700), 0);
+    ck_assert_int_eq(place("folder", "theirs", &problem), PLACE_OCCUPIED);
+    ck_assert_int_eq(place("a/b", "theirs", &problem), PLACE_OCCUPIED);
+}
+END_TEST
+
+START_TEST(symbolic_links_are_not_followed)
+{
+    struct problem problem;
+    ck_assert_int_eq(mkdir("elsewhere", 0700), 0);
+    ck_assert_int_eq(symlink("../elsewhere", "out/link"), 0);
+    ck_assert_int_eq(place("link/x", "text", &problem), PLACE_OCCUPIED);
+    ck_assert_uint_eq(entries("elsewhere"), 0);
+    ck_assert_int_eq(symlink("../victim", "out/file"), 0);
+    ck_assert_int_eq(place("file", "text", &problem), PLACE_OCCUPIED);
+    ck_assert_int_ne(access("victim", F_OK), 0);
+    FILE *victim = fopen("victim", "w");
+    ck_assert_ptr_nonnull(victim);
+    ck_assert_int_ge(fputs("text", victim), 0);
+    ck_assert_int_eq(fclose(victim), 0);
+    /* Even where the link's target has the very content: it is not the file that was asked for. */
+    ck_assert_int_eq(place("file", "text", &problem), PLACE_OCCUPIED);
+}
+END_TEST
+
+START_TEST(a_fifo_in_the_way_does_not_block)
+{
+    struct problem problem;
+    ck_assert_int_eq(mkfifo("out/pipe", 0600), 0);
+    ck_assert_int_eq(place("pipe", "text", &problem), PLACE_OCCUPIED);
+}
+END_TEST
+
+START_TEST(bytes_with_another_hash_leave_nothing)
+{
+    struct problem problem;
+    struct hash32 hash = sha256_of("honest", 6);
+    ck_assert_int_eq(
+        place_file(root, "a", &hash, 6, fill_text, (char *)(uintptr_t) "forged", &problem),
+        PLACE_WRONG);
+    ck_assert_int_eq(
+        place_file(root, "a", &hash, 6, fill_text, (char *)(uintptr_t) "honest+", &problem),
+        PLACE_WRONG);
+    ck_assert_int_eq(place_file(root, "a", &hash, 6, fill_nothing, NULL, &problem), PLACE_UNFILLED);
+    ck_assert_uint_eq(entries("out"), 0);
+}
+END_TEST
+
+START_TEST(an_empty_file_is_a_file)
+{
+    struct problem problem;
+    ck_assert_int_eq(place("empty", "", &problem), PLACE_WRITTEN);
+    ck_content("out/empty", "");
+    ck_assert_int_eq(place("empty", "", &problem), PLACE_PRESENT);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("place");
+    TCase *all = tcase_create("place");
+    tcase_add_checked_fixture(all, setup, teardown);
+    tcase_add_test(all, outputs_of_files_land_beside_where_their_inputs_were);
+    tcase_add_test(all, outputs_without_an_input_land_in_a_folder_per_subtask);
+    tcase_add_test(all, names_that_would_leave_the_folder_are_refused);
+    tcase_add_test(all, a_file_is_written_with_its_folders);
+    tcase_add_test(all, what_is_there_with_the_right_content_is_left_alone);
+    tcase_add_test(all, what_is_there_with_other_content_is_never_overwritten);
+    tcase_add_test(all, symbolic_links_are_not_followed);
+    tcase_add_test(all, a_fifo_in_the_way_does_not_block);
+    tcase_add_test(all, bytes_with_another_hash_leave_nothing);
+    tcase_add_test(all, an_empty_file_is_a_file);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

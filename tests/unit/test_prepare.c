@@ -1,0 +1,354 @@
+/* From a job file and the files around it to a manifest. */
+#include "consumer/prepare.h"
+
+#include "base/cleanup.h"
+#include "base/sha256.h"
+#include "protocol/codec.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/bourse-prepare-XXXXXX";
+static char here[64];
+
+static void setup(void)
+{
+    ck_assert_int_ge(sodium_init(), 0);
+    (void)snprintf(here, sizeof here, "%s", folder);
+    ck_assert_ptr_nonnull(mkdtemp(here));
+    ck_assert_int_eq(chdir(here), 0);
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
+{
+    (void)status;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+static void teardown(void)
+{
+    ck_assert_int_eq(chdir("/"), 0);
+    ck_assert_int_eq(nftw(here, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+static void put(const char *name, const char *content)
+{
+    FILE *file = fopen(name, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(content, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static struct bourse_job *prepared(const char *text)
+{
+    struct bourse_job *job = NULL;
+    struct bourse_error error = {.text = ""};
+    if (!bourse_job_parse(text, strlen(text), ".", &job, &error)) {
+        ck_abort_msg("refused: %s", error.text);
+    }
+    return job;
+}
+
+static struct bourse_error refused(const char *text)
+{
+    struct bourse_job *job = NULL;
+    struct bourse_error error = {.text = ""};
+    ck_assert(!bourse_job_parse(text, strlen(text), ".", &job, &error));
+    ck_assert_ptr_null(job);
+    return error;
+}
+
+static Bourse__V1__Manifest *manifest_of(const struct bourse_job *job)
+{
+    Bourse__V1__Manifest *manifest = NULL;
+    ck_assert_int_eq(codec_decode_manifest(job->manifest, job->manifest_length, &manifest, NULL),
+                     CODEC_OK);
+    return manifest;
+}
+
+static void manifest_free(Bourse__V1__Manifest **self)
+{
+    ProtobufCMessage *message = &(*self)->base;
+    codec_free(&message);
+}
+
+#define EACH(pattern) "each: " pattern "\nrun: [xz, \"{in}\"]\noutputs: [\"{in}.xz\"]\n"
+
+START_TEST(each_file_is_a_subtask_in_the_order_of_its_bytes)
+{
+    ck_assert_int_eq(mkdir("d", 0700), 0);
+    put("d/b.txt", "two");
+    put("d/a.txt", "one");
+    put("d/Z.txt", "zed");
+    put("d/other.log", "no");
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = prepared(EACH("d/*.txt"));
+    CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
+    ck_assert_uint_eq(manifest->n_subtasks, 3);
+    ck_assert_uint_eq(manifest->subtask_count, 3);
+    ck_assert_str_eq(manifest->subtasks[0]->inputs[0]->name, "d/Z.txt");
+    ck_assert_str_eq(manifest->subtasks[1]->inputs[0]->name, "d/a.txt");
+    ck_assert_str_eq(manifest->subtasks[2]->inputs[0]->name, "d/b.txt");
+    struct hash32 one = sha256_of("one", 3);
+    ck_assert_mem_eq(manifest->subtasks[1]->inputs[0]->hash.data, one.bytes, 32);
+    ck_assert_uint_eq(manifest->subtasks[1]->inputs[0]->size, 3);
+}
+END_TEST
+
+START_TEST(the_manifest_has_the_hash_that_is_submitted)
+{
+    put("a", "x");
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = prepared(EACH("a"));
+    struct hash32 hash = sha256_of(job->manifest, job->manifest_length);
+    ck_assert(hash32_equal(&hash, &job->manifest_hash));
+}
+END_TEST
+
+START_TEST(a_pattern_that_matches_nothing_is_named)
+{
+    struct bourse_error error = refused(EACH("\"nothing*.jpg\""));
+    ck_assert_ptr_nonnull(strstr(error.text, "nothing*.jpg"));
+    put("a.txt", "x");
+    error = refused("each: [\"*.txt\", \"*.jpg\"]\nrun: [xz, \"{in}\"]\n");
+    ck_assert_ptr_nonnull(strstr(error.text, "'*.jpg'"));
+}
+END_TEST
+
+START_TEST(names_with_spaces_brackets_and_accents_are_fine)
+{
+    put("a b.txt", "1");
+    put("c[1].txt", "2");
+    put("d\xc3\xa9j\xc3\xa0.txt", "3");
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = prepared(EACH("\"*.txt\""));
+    ck_assert_uint_eq(job->own.count, 3);
+    ck_assert_str_eq(job->own.items[0].name, "a b.txt");
+    ck_assert_str_eq(job->own.items[1].name, "c[1].txt");
+}
+END_TEST
+
+START_TEST(names_with_control_characters_or_broken_text_are_refused_printably)
+{
+    put("a\nb.txt", "1");
+    struct bourse_error error = refused(EACH("\"*.txt\""));
+    ck_assert_ptr_nonnull(strstr(error.text, "a?b.txt"));
+    ck_assert_ptr_null(strchr(error.text, '\n'));
+    ck_assert_int_eq(remove("a\nb.txt"), 0);
+    put("a\xff.txt", "1");
+    error = refused(EACH("\"*.txt\""));
+    ck_assert_ptr_nonnull(strstr(error.text, "a?.txt"));
+}
+END_TEST
+
+START_TEST(only_regular_files_count_and_the_rest_is_counted)
+{
+    put("a.txt", "1");
+    ck_assert_int_eq(mkdir("b.txt", 0700), 0);
+    ck_assert_int_eq(symlink("/etc/passwd", "c.txt"), 0);
+    ck_assert_int_eq(mkfifo("d.txt", 0600), 0);
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = prepared(EACH("\"*.txt\""));
+    ck_assert_uint_eq(job->own.count, 1);
+    ck_assert_uint_eq(job->own.skipped, 3);
+    struct bourse_error error = refused(EACH("\"[bcd].txt\""));
+    ck_assert_ptr_nonnull(strstr(error.text, "[bcd].txt"));
+}
+END_TEST
+
+START_TEST(a_shared_file_may_not_be_a_symbolic_link)
+{
+    ck_assert_int_eq(symlink("/etc/passwd", "model"), 0);
+    struct bourse_error error = refused("run: [cat, model]\nfiles: [model]\n");
+    ck_assert_ptr_nonnull(strstr(error.text, "symbolic link"));
+}
+END_TEST
+
+START_TEST(a_file_matched_twice_is_one_subtask)
+{
+    put("a.txt", "1");
+    put("b.txt", "2");
+    CLEANUP(bourse_job_destroy)
+    struct bourse_job *job = prepared("each: [\"*.txt\", a.txt, \"?.txt\"]\nrun: [xz, \"{in}\"]\n");
+    ck_assert_uint_eq(job->own.count, 2);
+}
+END_TEST
+
+START_TEST(absolute_and_upward_patterns_get_relative_names)
+{
+    char text[256];
+    ck_assert_int_eq(mkdir("in", 0700), 0);
+    put("in/a", "1");
+    (void)snprintf(text, sizeof text, EACH("\"%s/in/*\""), here);
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = prepared(text);
+    ck_assert_str_eq(job->own.items[0].name, job->own.items[0].path + 1);
+    ck_assert_int_eq(chdir("in"), 0);
+    put("../up", "1");
+    CLEANUP(bourse_job_destroy) struct bourse_job *upward = prepared(EACH("../up"));
+    ck_assert_str_eq(upward->own.items[0].name, "up");
+}
+END_TEST
+
+START_TEST(two_files_under_one_name_are_refused)
+{
+    ck_assert_int_eq(mkdir("in", 0700), 0);
+    put("a", "1");
+    put("in/a", "2");
+    ck_assert_int_eq(chdir("in"), 0);
+    struct bourse_error error = refused("each: [a, ../a]\nrun: [xz, \"{in}\"]\n");
+    ck_assert_ptr_nonnull(strstr(error.text, "two files"));
+}
+END_TEST
+
+START_TEST(the_folder_of_the_job_may_hold_pattern_characters)
+{
+    ck_assert_int_eq(mkdir("a*[x] y", 0700), 0);
+    put("a*[x] y/in.txt", "1");
+    put("a*[x] y/job.yaml", EACH("\"*.txt\""));
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
+    struct bourse_error error;
+    ck_assert(bourse_job_load("a*[x] y/job.yaml", &job, &error));
+    ck_assert_str_eq(job->own.items[0].name, "in.txt");
+}
+END_TEST
+
+START_TEST(an_array_from_zero_lists_nothing_and_others_list_their_numbers)
+{
+    CLEANUP(bourse_job_destroy)
+    struct bourse_job *plain = prepared("array: 0-999999\nrun: [echo, \"{index}\"]\n");
+    ck_assert_uint_eq(plain->subtasks, 1000000);
+    ck_assert_uint_lt(plain->manifest_length, 200);
+    CLEANUP(bourse_job_destroy)
+    struct bourse_job *stepped = prepared("array: 5-9:2\nrun: [echo, \"{index}\"]\n");
+    CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(stepped);
+    ck_assert_uint_eq(manifest->n_subtasks, 3);
+    ck_assert_str_eq(manifest->subtasks[2]->value, "9");
+}
+END_TEST
+
+START_TEST(an_array_too_large_for_a_manifest_says_so)
+{
+    struct bourse_error error = refused("array: 1-10000000\nrun: [echo, \"{index}\"]\n");
+    ck_assert_ptr_nonnull(strstr(error.text, "split the job"));
+}
+END_TEST
+
+START_TEST(lines_become_values_without_empty_ones)
+{
+    put("list", "one\n\ntwo \r\nthree");
+    CLEANUP(bourse_job_destroy)
+    struct bourse_job *job = prepared("lines: list\nrun: [echo, \"{line}\"]\n");
+    CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
+    ck_assert_uint_eq(manifest->n_subtasks, 3);
+    ck_assert_str_eq(manifest->subtasks[0]->value, "one");
+    ck_assert_str_eq(manifest->subtasks[1]->value, "two ");
+    ck_assert_str_eq(manifest->subtasks[2]->value, "three");
+    put("empty", "\n\n");
+    struct bourse_error error = refused("lines: empty\nrun: [echo, \"{line}\"]\n");
+    ck_assert_ptr_nonnull(strstr(error.text, "no line"));
+}
+END_TEST
+
+START_TEST(a_host_program_is_part_of_what_the_job_needs)
+{
+    CLEANUP(bourse_job_destroy) struct bourse_job *bare = prepared("run: [xz]\n");
+    ck_assert_uint_eq(bare->needs.count, 1);
+    ck_assert_str_eq(bare->needs.nodes[0].attribute.name, "program");
+    ck_assert_str_eq(bare->needs.nodes[0].attribute.text, "xz");
+    CLEANUP(bourse_job_destroy)
+    struct bourse_job *both = prepared("run: [xz]\nneeds: \"memory >= 1GiB\"\n");
+    ck_assert_uint_eq(both->needs.count, 3);
+    ck_assert_int_eq(both->needs.nodes[2].op, REQUIREMENT_AND);
+    ck_assert_uint_eq(both->needs.nodes[2].arity, 2);
+}
+END_TEST
+
+START_TEST(an_image_brings_its_own_programs)
+{
+    put("tools.tar", "not looked into");
+    CLEANUP(bourse_job_destroy)
+    struct bourse_job *job = prepared("run: [anything]\nimage: tools.tar\n");
+    CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
+    ck_assert_uint_eq(job->needs.count, 0);
+    ck_assert(manifest->has_image);
+    ck_assert_uint_eq(manifest->image_size, 15);
+}
+END_TEST
+
+START_TEST(shared_files_may_not_hide_one_another)
+{
+    put("a", "1");
+    struct bourse_error error = refused("run: [cat, a]\nfiles: [a, ./a]\n");
+    ck_assert_ptr_nonnull(strstr(error.text, "twice"));
+    error = refused("each: a\nrun: [cat, \"{in}\"]\nfiles: [a]\n");
+    ck_assert_ptr_nonnull(strstr(error.text, "twice"));
+}
+END_TEST
+
+START_TEST(a_wrong_job_file_names_its_line)
+{
+    struct bourse_error error = refused("run: [xz]\nbugdet: 2\n");
+    ck_assert_int_eq(error.status, BOURSE_USAGE);
+    ck_assert_ptr_nonnull(strstr(error.text, ":2:"));
+    ck_assert_ptr_nonnull(strstr(error.text, "budget"));
+}
+END_TEST
+
+START_TEST(the_summary_counts_what_will_travel)
+{
+    put("a", "12");
+    put("b", "345");
+    put("s", "6789");
+    CLEANUP(bourse_job_destroy)
+    struct bourse_job *job =
+        prepared("each: [a, b]\nfiles: [s]\nrun: [cat, \"{in}\"]\nlimit: 2s\n");
+    struct bourse_job_summary summary;
+    bourse_job_summary(job, &summary);
+    ck_assert_uint_eq(summary.subtasks, 2);
+    ck_assert_uint_eq(summary.inputs, 3);
+    ck_assert_uint_eq(summary.input_bytes, 9);
+    ck_assert_int_eq(summary.budget_micro, -1);
+    ck_assert_int_eq(summary.expect_ms, 2000); /* the guess is never above the limit */
+    ck_assert(summary.expect_is_guess);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("prepare");
+    TCase *files = tcase_create("files");
+    tcase_add_checked_fixture(files, setup, teardown);
+    tcase_add_test(files, each_file_is_a_subtask_in_the_order_of_its_bytes);
+    tcase_add_test(files, the_manifest_has_the_hash_that_is_submitted);
+    tcase_add_test(files, a_pattern_that_matches_nothing_is_named);
+    tcase_add_test(files, names_with_spaces_brackets_and_accents_are_fine);
+    tcase_add_test(files, names_with_control_characters_or_broken_text_are_refused_printably);
+    tcase_add_test(files, only_regular_files_count_and_the_rest_is_counted);
+    tcase_add_test(files, a_shared_file_may_not_be_a_symbolic_link);
+    tcase_add_test(files, a_file_matched_twice_is_one_subtask);
+    tcase_add_test(files, absolute_and_upward_patterns_get_relative_names);
+    tcase_add_test(files, two_files_under_one_name_are_refused);
+    tcase_add_test(files, the_folder_of_the_job_may_hold_pattern_characters);
+    suite_add_tcase(suite, files);
+    TCase *jobs = tcase_create("jobs");
+    tcase_add_checked_fixture(jobs, setup, teardown);
+    tcase_set_timeout(jobs, 60);
+    tcase_add_test(jobs, an_array_from_zero_lists_nothing_and_others_list_their_numbers);
+    tcase_add_test(jobs, an_array_too_large_for_a_manifest_says_so);
+    tcase_add_test(jobs, lines_become_values_without_empty_ones);
+    tcase_add_test(jobs, a_host_program_is_part_of_what_the_job_needs);
+    tcase_add_test(jobs, an_image_brings_its_own_programs);
+    tcase_add_test(jobs, shared_files_may_not_hide_one_another);
+    tcase_add_test(jobs, a_wrong_job_file_names_its_line);
+    tcase_add_test(jobs, the_summary_counts_what_will_travel);
+    suite_add_tcase(suite, jobs);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

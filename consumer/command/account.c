@@ -160,7 +160,7 @@ static int admin_invite(struct invocation *invocation)
 
 struct account_list {
     json_t *list; /* NULL: to the table */
-    struct table table;
+    struct grid table;
 };
 
 static bool add_account(void *context, const struct bourse_account_row *row)
@@ -183,7 +183,7 @@ static bool add_account(void *context, const struct bourse_account_row *row)
                            money_text(row->available_micro),
                            money_text(row->held_micro),
                            row->frozen ? "frozen" : ""};
-    table_add(&accounts->table, cells);
+    grid_add(&accounts->table, cells);
     return true;
 }
 
@@ -192,12 +192,12 @@ static int admin_accounts(struct invocation *invocation)
     static const char *const titles[] = {"NUMBER",    "ACCOUNT", "NAME", "ROLES",
                                          "AVAILABLE", "HELD",    ""};
     struct account_list accounts = {.list = invocation->json ? json_array() : NULL,
-                                    .table = table_of(7, titles, "rlllrrl")};
+                                    .table = grid_of(7, titles, "rlllrrl")};
     bool halted = false;
     struct bourse_error error;
     if (!bourse_accounts(invocation->bourse, add_account, &accounts, &halted, &error)) {
         json_decref(accounts.list);
-        table_fini(&accounts.table);
+        grid_fini(&accounts.table);
         return complain_with(invocation, &error);
     }
     if (invocation->json) {
@@ -205,8 +205,8 @@ static int admin_accounts(struct invocation *invocation)
             json_pack("{s:b, s:o}", "halted", halted ? 1 : 0, "accounts", accounts.list),
             BOURSE_OK);
     }
-    table_print(&accounts.table, stdout, invocation->color);
-    table_fini(&accounts.table);
+    grid_print(&accounts.table, stdout, invocation->color);
+    grid_fini(&accounts.table);
     if (halted) {
         (void)fputs("the market is halted; `bourse admin halt --undo` resumes it\n", stderr);
     }
@@ -284,14 +284,14 @@ int command_config(struct invocation *invocation)
         return print_json(json_pack("{s:o}", "settings", value), BOURSE_OK);
     }
     static const char *const titles[] = {"SETTING", "VALUE", "ORIGIN"};
-    CLEANUP(table_fini)
-    struct table table = table_of(origin ? 3 : 2, titles, origin ? "lll" : "ll");
+    CLEANUP(grid_fini)
+    struct grid table = grid_of(origin ? 3 : 2, titles, origin ? "lll" : "ll");
     for (int i = 0; i < SETTING_COUNT; i++) {
         const struct setting_value *item = &invocation->settings.items[i];
         const char *cells[] = {settings_name((enum setting)i), item->value, item->origin};
-        table_add(&table, cells);
+        grid_add(&table, cells);
     }
-    table_print(&table, stdout, invocation->color);
+    grid_print(&table, stdout, invocation->color);
     return BOURSE_OK;
 }
 

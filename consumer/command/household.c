@@ -252,8 +252,7 @@ static bool become_agent(const struct household *household, struct problem *ret_
     if (household->root &&
         (setegid(household->agent_gid) != 0 || seteuid(household->agent_uid) != 0)) {
         problem_set(ret_problem, "becoming user %s: %s", household->user, strerror(errno));
-        (void)setegid(0); /* the caller ends the program */
-        return false;
+        return false; /* and the caller ends the program */
     }
     return true;
 }

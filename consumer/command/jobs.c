@@ -13,7 +13,7 @@
 
 /* ---------------------------------------------------------------- ps */
 
-static void add_job(struct table *table, const struct bourse_job_row *row)
+static void add_job(struct grid *table, const struct bourse_job_row *row)
 {
     char done[64];
     (void)snprintf(done, sizeof done, "%u/%u", row->accepted, row->subtasks);
@@ -30,25 +30,25 @@ static void add_job(struct table *table, const struct bourse_job_row *row)
                            money_text(row->budget_micro),
                            time_text(row->submitted_ms),
                            busy || row->state == BOURSE_DONE ? "" : row->reason_text};
-    table_add(table, cells);
+    grid_add(table, cells);
 }
 
 static void print_jobs(const struct bourse_jobs *jobs, bool color)
 {
     static const char *const titles[] = {"JOB",     "NAME", "STATE",  "DONE",      "FAILED",
                                          "RUNNING", "COST", "BUDGET", "SUBMITTED", "WHY"};
-    CLEANUP(table_fini) struct table table = table_of(10, titles, "lllrrrrrll");
+    CLEANUP(grid_fini) struct grid table = grid_of(10, titles, "lllrrrrrll");
     for (size_t i = 0; i < bourse_jobs_count(jobs); i++) {
         add_job(&table, bourse_jobs_row(jobs, i));
     }
-    table_print(&table, stdout, color);
+    grid_print(&table, stdout, color);
 }
 
 static void print_leases(const struct bourse_job_row *row, bool color)
 {
     static const char *const titles[] = {"LEASE", "PROVIDER", "DEVICE", "STATE",
                                          "SLOTS", "PRICE",    "DONE",   "COST"};
-    CLEANUP(table_fini) struct table table = table_of(8, titles, "rlllrrrr");
+    CLEANUP(grid_fini) struct grid table = grid_of(8, titles, "rlllrrrr");
     for (size_t i = 0; i < row->lease_count; i++) {
         const struct bourse_lease *lease = &row->leases[i];
         const char *cells[] = {count_text(lease->lease),
@@ -59,11 +59,11 @@ static void print_leases(const struct bourse_job_row *row, bool color)
                                money_text(lease->price_micro),
                                count_text(lease->accepted),
                                money_text(lease->charged_micro)};
-        table_add(&table, cells);
+        grid_add(&table, cells);
     }
     if (row->lease_count > 0) {
         (void)putchar('\n');
-        table_print(&table, stdout, color);
+        grid_print(&table, stdout, color);
     }
 }
 
@@ -406,6 +406,9 @@ void print_explanation(FILE *to, const struct bourse_explanation *explanation)
         explanation->free);
     for (uint32_t i = 0; i < explanation->predicate_count; i++) {
         const struct bourse_predicate *predicate = &explanation->predicates[i];
+        if (predicate->failing == 0) {
+            continue;
+        }
         (void)fprintf(to, "  %u fail on %s", predicate->failing, plain_text(predicate->text));
         if (predicate->has_best) {
             (void)fprintf(to, " (best on the market: %lld)", (long long)predicate->best);

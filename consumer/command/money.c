@@ -21,7 +21,7 @@ enum { ENTRIES_MOST = 1 << 30, PATH_SIZE = 4096 };
 
 struct statement {
     json_t *list; /* NULL: to the table */
-    struct table table;
+    struct grid table;
 };
 
 static bool add_entry(void *context, const struct bourse_entry *entry)
@@ -49,7 +49,7 @@ static bool add_entry(void *context, const struct bourse_entry *entry)
                            entry->job[0] != '\0' ? short_id(entry->job) : "",
                            entry->has_subtask ? count_text(entry->subtask) : "",
                            entry->counterparty};
-    table_add(&statement->table, cells);
+    grid_add(&statement->table, cells);
     return true;
 }
 
@@ -71,11 +71,11 @@ static int show_account(struct invocation *invocation, bool with_balance, bool w
         return complain_with(invocation, &error);
     }
     struct statement statement = {.list = invocation->json ? json_array() : NULL,
-                                  .table = table_of(8, titles, "rllrrlrl")};
+                                  .table = grid_of(8, titles, "rllrrlrl")};
     if (with_entries &&
         !bourse_statement(invocation->bourse, (uint64_t)limit, add_entry, &statement, &error)) {
         json_decref(statement.list);
-        table_fini(&statement.table);
+        grid_fini(&statement.table);
         return complain_with(invocation, &error);
     }
     if (invocation->json) {
@@ -97,9 +97,9 @@ static int show_account(struct invocation *invocation, bool with_balance, bool w
     }
     if (with_entries && !invocation->quiet) {
         (void)fputs(with_balance ? "\n" : "", stdout);
-        table_print(&statement.table, stdout, invocation->color);
+        grid_print(&statement.table, stdout, invocation->color);
     }
-    table_fini(&statement.table);
+    grid_fini(&statement.table);
     return BOURSE_OK;
 }
 
@@ -256,7 +256,7 @@ struct verification {
     const char *verifier;
     uint64_t verified, failed;
     json_t *list;
-    struct table table;
+    struct grid table;
 };
 
 static void note(struct verification *verification, const char *path,
@@ -292,7 +292,7 @@ static void note(struct verification *verification, const char *path,
                            ok ? verified->outcome_text : error->text,
                            ok ? money_text(verified->charge_micro) : "",
                            ok ? short_id(verified->provider) : ""};
-    table_add(&verification->table, cells);
+    grid_add(&verification->table, cells);
 }
 
 static void verify_file(struct verification *verification, const char *path)
@@ -377,10 +377,10 @@ int command_verify(struct invocation *invocation)
     struct verification verification = {.invocation = invocation,
                                         .verifier = verifier,
                                         .list = invocation->json ? json_array() : NULL,
-                                        .table = table_of(7, titles, "lllrlrl")};
+                                        .table = grid_of(7, titles, "lllrlrl")};
     for (int i = 0; i < invocation->word_count; i++) {
         if (!verify_path(&verification, invocation->words[i])) {
-            table_fini(&verification.table);
+            grid_fini(&verification.table);
             json_decref(verification.list);
             return complain(invocation, BOURSE_NOT_FOUND, "%s: no *.receipt in it",
                             invocation->words[i]);
@@ -393,11 +393,11 @@ int command_verify(struct invocation *invocation)
                       (json_int_t)verification.failed, "receipts", verification.list),
             status);
     } else if (!invocation->quiet) {
-        table_print(&verification.table, stdout, invocation->color);
+        grid_print(&verification.table, stdout, invocation->color);
         (void)fprintf(stderr, "%llu verified, %llu failed\n",
                       (unsigned long long)verification.verified,
                       (unsigned long long)verification.failed);
     }
-    table_fini(&verification.table);
+    grid_fini(&verification.table);
     return status;
 }

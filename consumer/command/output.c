@@ -15,11 +15,11 @@
 
 /* ---------------------------------------------------------------- tables */
 
-struct table table_of(size_t columns, const char *const *titles, const char *right_columns)
+struct grid grid_of(size_t columns, const char *const *titles, const char *right_columns)
 {
-    assert(columns <= TABLE_COLUMNS_MAX);
+    assert(columns <= GRID_COLUMNS_MAX);
     assert(strlen(right_columns) == columns); /* one 'l' or 'r' each */
-    struct table table = {.columns = columns};
+    struct grid table = {.columns = columns};
     for (size_t i = 0; i < columns; i++) {
         table.titles[i] = titles[i];
         table.right[i] = right_columns[i] == 'r';
@@ -27,7 +27,7 @@ struct table table_of(size_t columns, const char *const *titles, const char *rig
     return table;
 }
 
-void table_add(struct table *table, const char *const *cells)
+void grid_add(struct grid *table, const char *const *cells)
 {
     if (table->rows == table->capacity) {
         size_t capacity = table->capacity == 0 ? 16 : table->capacity * 2;
@@ -66,9 +66,9 @@ static void print_cell(FILE *to, const char *text, int width, bool right, bool l
     (void)fputs(last ? "\n" : "  ", to);
 }
 
-void table_print(const struct table *table, FILE *to, bool color)
+void grid_print(const struct grid *table, FILE *to, bool color)
 {
-    int widths[TABLE_COLUMNS_MAX];
+    int widths[GRID_COLUMNS_MAX];
     for (size_t i = 0; i < table->columns; i++) {
         widths[i] = width_of(table->titles[i]);
         for (size_t r = 0; r < table->rows; r++) {
@@ -89,7 +89,7 @@ void table_print(const struct table *table, FILE *to, bool color)
     }
 }
 
-void table_fini(struct table *table)
+void grid_fini(struct grid *table)
 {
     free(table->cells);
     table->cells = NULL;
@@ -193,16 +193,21 @@ json_t *json_job(const struct bourse_job_row *row)
     for (size_t i = 0; i < row->lease_count; i++) {
         (void)json_array_append_new(leases, json_lease(&row->leases[i]));
     }
-    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
-                     "s:s, s:I, s:o}",
-                     "job", row->id, "name", row->name, "state", row->state_text, "reason",
-                     row->reason_text, "subtasks", (int)row->subtasks, "waiting", (int)row->waiting,
-                     "running", (int)row->running, "accepted", (int)row->accepted, "failed",
-                     (int)row->failed, "cancelled", (int)row->cancelled, "budget_micro",
-                     (json_int_t)row->budget_micro, "charged_micro", (json_int_t)row->charged_micro,
-                     "reserved_micro", (json_int_t)row->reserved_micro, "submitted_ms",
-                     (json_int_t)row->submitted_ms, "ended_ms", (json_int_t)row->ended_ms,
-                     "manifest", row->manifest, "index", (json_int_t)row->index, "leases", leases);
+    json_t *value = json_pack(
+        "{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
+        "s:s, s:I, s:o}",
+        "job", row->id, "name", row->name, "state", row->state_text, "reason", row->reason_text,
+        "subtasks", (int)row->subtasks, "waiting", (int)row->waiting, "running", (int)row->running,
+        "accepted", (int)row->accepted, "failed", (int)row->failed, "cancelled",
+        (int)row->cancelled, "budget_micro", (json_int_t)row->budget_micro, "charged_micro",
+        (json_int_t)row->charged_micro, "reserved_micro", (json_int_t)row->reserved_micro,
+        "submitted_ms", (json_int_t)row->submitted_ms, "ended_ms", (json_int_t)row->ended_ms,
+        "manifest", row->manifest, "index", (json_int_t)row->index, "leases", leases);
+    /* The same as people read them: credits, exact. */
+    (void)json_object_set_new(value, "budget", json_string(money_text(row->budget_micro)));
+    (void)json_object_set_new(value, "charged", json_string(money_text(row->charged_micro)));
+    (void)json_object_set_new(value, "reserved", json_string(money_text(row->reserved_micro)));
+    return value;
 }
 
 json_t *json_explanation(const struct bourse_explanation *explanation)

@@ -5,21 +5,21 @@
 
 #include "consumer/command/command.h"
 
-enum { TABLE_COLUMNS_MAX = 10, CELL_SIZE = 160 };
+enum { GRID_COLUMNS_MAX = 10, CELL_SIZE = 160 };
 
 /* Rows of text, printed with columns as wide as they need. */
-struct table {
+struct grid {
     size_t columns;
-    const char *titles[TABLE_COLUMNS_MAX];
-    bool right[TABLE_COLUMNS_MAX]; /* numbers */
+    const char *titles[GRID_COLUMNS_MAX];
+    bool right[GRID_COLUMNS_MAX]; /* numbers */
     char (*cells)[CELL_SIZE];
     size_t rows, capacity;
 };
-struct table table_of(size_t columns, const char *const *titles, const char *right_columns);
+struct grid grid_of(size_t columns, const char *const *titles, const char *right_columns);
 /* Appends a row; a row that does not fit in memory is left out. `cells` has one text per column. */
-void table_add(struct table *table, const char *const *cells);
-void table_print(const struct table *table, FILE *to, bool color);
-void table_fini(struct table *table);
+void grid_add(struct grid *table, const char *const *cells);
+void grid_print(const struct grid *table, FILE *to, bool color);
+void grid_fini(struct grid *table);
 
 /* Texts in a small ring of buffers, good for the cells of one row. */
 const char *money_text(int64_t micro); /* 0.10 */

@@ -9,6 +9,7 @@
 #include "formats/limits.h"
 #include "formats/requirement.h"
 #include "formats/units.h"
+#include "planner/estimate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,72 @@ static void show_plan(FILE *to, const struct bourse_job_summary *job)
                   duration_text(job->limit_ms));
 }
 
+/* How the subtasks would spread over the levels on offer; what the quote sums up. */
+static bool estimate_of(const struct bourse_job_summary *job, const struct bourse_quote *quote,
+                        struct estimate_row rows[BOURSE_LEVELS_MAX], struct estimate *ret_estimate)
+{
+    struct estimate_level levels[BOURSE_LEVELS_MAX];
+    for (uint32_t i = 0; i < quote->level_count; i++) {
+        levels[i] = (struct estimate_level){.price_micro = quote->levels[i].price_micro,
+                                            .slots = quote->levels[i].slots};
+    }
+    const struct estimate_job asked = {.subtasks = job->subtasks,
+                                       .width = job->slots,
+                                       .at_most = job->at_most,
+                                       .cap_micro = job->cap_micro,
+                                       .expect_ns = job->expect_ms * NS_PER_MS};
+    return estimate_make(&asked, levels, quote->level_count, rows, ret_estimate) == ESTIMATE_OK;
+}
+
+static void show_spread(FILE *to, const struct bourse_job_summary *job,
+                        const struct bourse_quote *quote, bool color)
+{
+    static const char *const titles[] = {"PRICE", "SLOTS", "LANES", "SUBTASKS", "BUSY", "COST"};
+    struct estimate_row rows[BOURSE_LEVELS_MAX];
+    struct estimate estimate;
+    if (!estimate_of(job, quote, rows, &estimate)) {
+        return; /* nothing to run on: the quote says so */
+    }
+    CLEANUP(grid_fini) struct grid table = grid_of(6, titles, "rrrrrr");
+    for (uint32_t i = 0; i < quote->level_count; i++) {
+        const char *cells[] = {money_text(quote->levels[i].price_micro),
+                               count_text(quote->levels[i].slots),
+                               count_text(rows[i].lanes),
+                               count_text(rows[i].subtasks),
+                               duration_text(rows[i].busy_ns / NS_PER_MS),
+                               money_text(rows[i].cost_micro)};
+        grid_add(&table, cells);
+    }
+    grid_print(&table, to, color);
+    (void)fprintf(to, "%llu lanes, %llu rounds, %s from the first start (no less than %s)\n\n",
+                  (unsigned long long)estimate.lanes, (unsigned long long)estimate.rounds,
+                  duration_text(estimate.makespan_ns / NS_PER_MS),
+                  duration_text(estimate.lower_bound_ns / NS_PER_MS));
+}
+
+static json_t *json_spread(const struct bourse_job_summary *job, const struct bourse_quote *quote)
+{
+    struct estimate_row rows[BOURSE_LEVELS_MAX];
+    struct estimate estimate;
+    if (!estimate_of(job, quote, rows, &estimate)) {
+        return json_null();
+    }
+    json_t *levels = json_array();
+    for (uint32_t i = 0; i < quote->level_count; i++) {
+        (void)json_array_append_new(levels, json_pack("{s:I, s:i, s:I, s:I, s:I}", "price_micro",
+                                                      (json_int_t)quote->levels[i].price_micro,
+                                                      "lanes", (int)rows[i].lanes, "subtasks",
+                                                      (json_int_t)rows[i].subtasks, "busy_ns",
+                                                      (json_int_t)rows[i].busy_ns, "cost_micro",
+                                                      (json_int_t)rows[i].cost_micro));
+    }
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "lanes", (json_int_t)estimate.lanes,
+                     "rounds", (json_int_t)estimate.rounds, "makespan_ns",
+                     (json_int_t)estimate.makespan_ns, "lower_bound_ns",
+                     (json_int_t)estimate.lower_bound_ns, "cost_micro",
+                     (json_int_t)estimate.cost_micro, "levels", levels);
+}
+
 static void show_quote(FILE *to, const struct bourse_job_summary *job,
                        const struct bourse_quote *quote, int64_t budget_micro)
 {
@@ -60,9 +127,9 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
                   money_text(quote->minimum_micro));
     (void)fprintf(to, "  budget        %s credits held, what is not used comes back%s\n",
                   money_text(budget_micro),
-                  job->budget_micro < 0 && budget_micro == quote->suggested_micro
-                      ? " (1.5 times the expected cost)"
-                      : "");
+                  job->budget_micro >= 0 || budget_micro != quote->suggested_micro ? ""
+                  : budget_micro > quote->minimum_micro ? " (1.5 times the expected cost)"
+                                                        : " (the least)");
     if (quote->has_explanation && quote->slots_now == 0) {
         print_explanation(to, &quote->explanation);
     }
@@ -128,12 +195,14 @@ static int quote_or_plan(struct invocation *invocation, bool plan)
             json_t *value = json_pack("{s:o, s:I}", "quote", json_quote(&offer->quote),
                                       "budget_micro", (json_int_t)offer->budget_micro);
             (void)json_object_set_new(value, "plan", json_summary(&offer->summary));
+            (void)json_object_set_new(value, "spread", json_spread(&offer->summary, &offer->quote));
             status = print_json(value, status);
         } else if (invocation->quiet) {
             (void)printf("%s\n", money_text(offer->quote.expected_micro));
         } else {
             if (plan) {
                 show_plan(stdout, &offer->summary);
+                show_spread(stdout, &offer->summary, &offer->quote, invocation->color);
             }
             show_quote(stdout, &offer->summary, &offer->quote, offer->budget_micro);
         }
@@ -161,12 +230,13 @@ static bool agree(struct invocation *invocation, const struct offer *offer, int 
         show_plan(stderr, &offer->summary);
         show_quote(stderr, &offer->summary, &offer->quote, offer->budget_micro);
     }
-    if (offer->quote.slots_now == 0 && offer->budget_micro == 0) {
+    const struct bourse_quote *quote = &offer->quote;
+    bool hopeless =
+        quote->slots_now == 0 && quote->has_explanation && quote->explanation.fitting == 0;
+    if (hopeless && !option_given(invocation, "anyway")) {
         *ret_status = complain(invocation, BOURSE_NO_MATCH,
-                               "nothing on the market fits now%s%s; with --budget the job "
-                               "would wait for an offer",
-                               offer->quote.has_explanation ? ": " : "",
-                               offer->quote.has_explanation ? offer->quote.explanation.text : "");
+                               "%s; with --anyway the job waits for a device that fits",
+                               quote->explanation.text);
         return false;
     }
     if (option_given(invocation, "yes") || offer->budget_micro == 0) {

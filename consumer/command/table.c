@@ -44,6 +44,7 @@ static const struct option_spec key_options[] = {
 static const struct option_spec submit_options[] = {
     {"yes", 'y', NULL, "do not ask before money is held"},
     {"budget", 0, "CREDITS", "hard ceiling (the job's, else 1.5 times the quote)"},
+    {"anyway", 0, NULL, "place it also when no device on the market fits yet"},
     {"wait", 'w', NULL, "wait until the job has ended"},
     WATCH_OPTIONS,
     {"output", 'o', "DIR", "with --wait: fetch the outputs into DIR"},
@@ -68,6 +69,7 @@ static const struct option_spec run_options[] = {
     {"budget", 0, "CREDITS", "hard ceiling (1.5 times the quote)"},
     {"retries", 0, "N", "tries more for a program that fails"},
     {"name", 0, "NAME", "of the job"},
+    {"anyway", 0, NULL, "place it also when no device on the market fits yet"},
     {"exit-code", 0, NULL, "end with the program's own exit status"},
     WATCH_OPTIONS,
 };

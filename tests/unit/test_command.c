@@ -1,0 +1,241 @@
+/* The table of subcommands: whole, consistent, and what the manual says. */
+#include "consumer/command/command.h"
+#include "consumer/command/output.h"
+#include "consumer/command/watch.h"
+#include "consumer/names.h"
+#include "protocol/message.h"
+#include "protocol/reject.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *read_whole(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    ck_assert_msg(file != NULL, "%s", path);
+    char *text = calloc(1, 1 << 18);
+    ck_assert_ptr_nonnull(text);
+    (void)fread(text, 1, (1 << 18) - 1, file);
+    ck_assert_int_eq(fclose(file), 0);
+    return text;
+}
+
+static char *help_of(const struct command *command)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+    ck_assert_ptr_nonnull(to);
+    print_help(to, command);
+    ck_assert_int_eq(fclose(to), 0);
+    return text;
+}
+
+START_TEST(every_command_of_the_manual_exists)
+{
+    static const char *const promised[] = {
+        "up",     "down",    "join",   "key",   "submit", "run",     "quote",
+        "plan",   "ps",      "logs",   "fetch", "cancel", "explain", "balance",
+        "ledger", "receipt", "verify", "admin", "config", "version", "help"};
+    size_t count = 0;
+    (void)commands(&count);
+    ck_assert_uint_eq(count, sizeof promised / sizeof *promised);
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_msg(command_find(promised[i]) != NULL, "%s", promised[i]);
+    }
+    ck_assert_ptr_null(command_find("sumbit"));
+}
+END_TEST
+
+START_TEST(help_names_every_command_and_every_option)
+{
+    size_t count = 0;
+    const struct command *all = commands(&count);
+    char *whole = help_of(NULL);
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_msg(strstr(whole, all[i].summary) != NULL, "%s", all[i].name);
+        char *one = help_of(&all[i]);
+        char option[64];
+        for (size_t k = 0; k < all[i].option_count; k++) {
+            (void)snprintf(option, sizeof option, "--%s", all[i].options[k].name);
+            ck_assert_msg(strstr(one, option) != NULL, "%s %s", all[i].name, option);
+        }
+        ck_assert_msg(strstr(one, "--json") != NULL, "%s has no --json", all[i].name);
+        free(one);
+    }
+    free(whole);
+}
+END_TEST
+
+START_TEST(no_command_has_an_option_or_a_letter_twice)
+{
+    size_t count = 0;
+    size_t common_count = 0;
+    const struct command *all = commands(&count);
+    const struct option_spec *common = common_options(&common_count);
+    for (size_t i = 0; i < count; i++) {
+        const struct option_spec *options = all[i].options;
+        for (size_t k = 0; k < all[i].option_count; k++) {
+            for (size_t m = 0; m < k; m++) {
+                ck_assert_msg(strcmp(options[k].name, options[m].name) != 0, "%s --%s", all[i].name,
+                              options[k].name);
+                ck_assert_msg(options[k].letter == 0 || options[k].letter != options[m].letter,
+                              "%s -%c", all[i].name, options[k].letter);
+            }
+            for (size_t m = 0; m < common_count; m++) {
+                bool redefined = strcmp(options[k].name, common[m].name) == 0;
+                ck_assert_msg(redefined || options[k].letter == 0 ||
+                                  options[k].letter != common[m].letter,
+                              "%s -%c", all[i].name, options[k].letter);
+            }
+        }
+    }
+}
+END_TEST
+
+START_TEST(the_manual_page_has_every_command_and_option)
+{
+    char *page = read_whole(BOURSE_SOURCE_DIR "/docs/man/bourse.1");
+    size_t count = 0;
+    const struct command *all = commands(&count);
+    for (size_t i = 0; i < count; i++) {
+        char line[64];
+        (void)snprintf(line, sizeof line, ".It Cm %s", all[i].name);
+        ck_assert_msg(strstr(page, line) != NULL, "%s", line);
+        for (size_t k = 0; k < all[i].option_count; k++) {
+            (void)snprintf(line, sizeof line, "Fl -%s", all[i].options[k].name);
+            ck_assert_msg(strstr(page, line) != NULL, "%s: %s", all[i].name, line);
+        }
+    }
+    free(page);
+}
+END_TEST
+
+START_TEST(exit_statuses_are_the_ones_we_promise)
+{
+    ck_assert_int_eq(bourse_exit_status(BOURSE_OK), 0);
+    ck_assert_int_eq(bourse_exit_status(BOURSE_JOB_FAILED), 1);
+    ck_assert_int_eq(bourse_exit_status(BOURSE_USAGE), 2);
+    ck_assert_int_eq(bourse_exit_status(BOURSE_NOT_FOUND), 3);
+    ck_assert_int_eq(bourse_exit_status(BOURSE_REFUSED), 4);
+    ck_assert_int_eq(bourse_exit_status(BOURSE_NO_MATCH), 5);
+    ck_assert_int_eq(bourse_exit_status(BOURSE_UNREACHABLE), 6);
+    ck_assert_int_eq(bourse_exit_status(BOURSE_UNVERIFIED), 7);
+    ck_assert_int_eq(bourse_exit_status(BOURSE_TIMED_OUT), 8);
+    ck_assert_int_eq(bourse_exit_status(BOURSE_CANCELLED), 9);
+    ck_assert_int_eq(bourse_exit_status(BOURSE_LOCAL), 2);
+    ck_assert_int_eq(bourse_exit_status(BOURSE_INTERRUPTED), 130);
+}
+END_TEST
+
+START_TEST(every_refusal_of_the_broker_has_one_of_them)
+{
+    for (int code = 1; code < REJECT_CODE_COUNT; code++) {
+        int status = reject_exit_status((enum reject_code)code);
+        ck_assert_msg(status >= 2 && status <= 6, "%s: %d", reject_name((enum reject_code)code),
+                      status);
+        ck_assert_str_ne(bourse_status_name((enum bourse_status)status), "UNKNOWN");
+    }
+}
+END_TEST
+
+START_TEST(a_job_that_ended_has_its_exit_status)
+{
+    struct bourse_job_row row = {.state = BOURSE_DONE};
+    ck_assert_int_eq(job_exit_status(&row), 0);
+    row.state = BOURSE_FAILED;
+    ck_assert_int_eq(job_exit_status(&row), 1);
+    row.state = BOURSE_WAS_CANCELLED;
+    ck_assert_int_eq(job_exit_status(&row), 9);
+}
+END_TEST
+
+START_TEST(every_number_that_travels_has_a_word)
+{
+    for (unsigned i = 0; i < OUTCOME_COUNT; i++) {
+        ck_assert_str_ne(names_outcome(i), "unknown");
+    }
+    for (unsigned i = 0; i <= JOB_REASON_PROVIDERS_FAILED; i++) {
+        ck_assert_str_ne(names_job_reason(i), "unknown");
+    }
+    for (unsigned i = 0; i <= JOB_CANCELLED; i++) {
+        ck_assert_str_ne(names_job_state(i), "unknown");
+    }
+    ck_assert_str_eq(names_outcome(12345), "unknown");
+    char roles[64];
+    names_roles(ROLE_CONSUMER | ROLE_OPERATOR, roles, sizeof roles);
+    ck_assert_str_eq(roles, "consumer, operator");
+    ck_assert_uint_eq(names_role("provider"), ROLE_PROVIDER);
+    ck_assert_uint_eq(names_role("king"), 0);
+}
+END_TEST
+
+START_TEST(text_of_strangers_is_made_printable_in_tables)
+{
+    static const char *const titles[] = {"A", "B"};
+    struct grid table = grid_of(2, titles, "lr");
+    const char *cells[] = {"\033[31mred\nline\xe2\x80\xae", "12"};
+    grid_add(&table, cells);
+    char *text = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+    grid_print(&table, to, false);
+    ck_assert_int_eq(fclose(to), 0);
+    ck_assert_str_eq(text, "A                B\n?[31mred?line?  12\n");
+    free(text);
+    grid_fini(&table);
+}
+END_TEST
+
+START_TEST(options_are_read_with_their_units)
+{
+    static struct invocation invocation;
+    int status = 0;
+    char *argv[] = {(char *)(uintptr_t) "bourse",
+                    (char *)(uintptr_t) "run",
+                    (char *)(uintptr_t) "--budget",
+                    (char *)(uintptr_t) "2.50",
+                    (char *)(uintptr_t) "--limit",
+                    (char *)(uintptr_t) "1m30s",
+                    (char *)(uintptr_t) "-y",
+                    (char *)(uintptr_t) "ls",
+                    (char *)(uintptr_t) "-y",
+                    (char *)(uintptr_t) "--budget",
+                    NULL};
+    ck_assert_int_eq(setenv("HOME", "/nonexistent", 1), 0);
+    ck_assert_int_eq(unsetenv("BOURSE_COLOR"), 0);
+    ck_assert(invocation_parse(&invocation, 10, argv, &status));
+    int64_t value = 0;
+    ck_assert(option_money(&invocation, "budget", &value));
+    ck_assert_int_eq(value, 2500000);
+    ck_assert(option_duration_ms(&invocation, "limit", &value));
+    ck_assert_int_eq(value, 90000);
+    ck_assert(option_given(&invocation, "yes"));
+    /* What follows the program is the program's. */
+    ck_assert_int_eq(invocation.word_count, 3);
+    ck_assert_str_eq(invocation.words[1], "-y");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("command");
+    TCase *all = tcase_create("command");
+    tcase_add_test(all, every_command_of_the_manual_exists);
+    tcase_add_test(all, help_names_every_command_and_every_option);
+    tcase_add_test(all, no_command_has_an_option_or_a_letter_twice);
+    tcase_add_test(all, the_manual_page_has_every_command_and_option);
+    tcase_add_test(all, exit_statuses_are_the_ones_we_promise);
+    tcase_add_test(all, every_refusal_of_the_broker_has_one_of_them);
+    tcase_add_test(all, a_job_that_ended_has_its_exit_status);
+    tcase_add_test(all, every_number_that_travels_has_a_word);
+    tcase_add_test(all, text_of_strangers_is_made_printable_in_tables);
+    tcase_add_test(all, options_are_read_with_their_units);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

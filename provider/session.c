@@ -166,7 +166,7 @@ static void welcomed(struct agent_session *session, int64_t now_ns,
     session->offer_refusals = 0;
     session_act(session, &(struct agent_action){.type = AGENT_READY});
     offers_cancel(session, now_ns); /* those of the former connection, should they still stand */
-    offers_place(session, now_ns); /* devices before the statement: the broker must know us */
+    offers_place(session, now_ns);  /* devices before the statement: the broker must know us */
     offers_state(session, now_ns);
     results_flush(session, now_ns);
 }

@@ -312,6 +312,7 @@ static enum ledger_store_status write_group(struct storage *store, const struct 
     case JOURNAL_OK:
         break;
     case JOURNAL_FULL:
+        ledger_store_rollback(store->ledger); /* the ledger's own calls have done so when they fail */
         return LEDGER_STORE_FULL;
     case JOURNAL_UNKNOWN:
     case JOURNAL_DEPOSED:
@@ -340,7 +341,6 @@ enum store_status store_commit(struct storage *store, const struct group *group)
         status = status == LEDGER_STORE_OK ? ledger_store_commit(store->ledger) : status;
     }
     if (status == LEDGER_STORE_FULL) {
-        ledger_store_rollback(store->ledger);
         return STORE_FULL;
     }
     if (status != LEDGER_STORE_OK) {

@@ -63,7 +63,8 @@ static bool read_head(struct audit *audit, const char *path, struct mark *ret_ma
            audit_finding(audit, "HEAD", 0, "neither of its two marks is whole");
 }
 
-/* Entry: "BJE1", u32 count, u64 index, u64 epoch, 16 batch, 32 previous, u64 first command, then the commands. */
+/* Entry: "BJE1", u32 count, u64 index, u64 epoch, 16 batch, 32 previous, u64 first command, then
+ * the commands. */
 static bool check_entry_head(struct audit *audit, struct reader *in, const struct link *link,
                              uint32_t *ret_count)
 {
@@ -147,7 +148,7 @@ static bool check_row(struct audit *audit, sqlite3_stmt *select, struct link *li
                              "its bytes do not hash to its chain value");
     }
     struct reader in = reader_over(bytes, length);
-    uint32_t count;
+    uint32_t count = 0;
     if (!check_entry_head(audit, &in, link, &count) ||
         !check_commands(audit, &in, link, count, command)) {
         return false;

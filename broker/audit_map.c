@@ -21,7 +21,8 @@ struct hash32 audit_number(uint64_t number)
     return key;
 }
 
-/* FNV-1a: keys are hashes, random ids or small numbers; an adversary who crafts ids only slows his own audit. */
+/* FNV-1a: keys are hashes, random ids or small numbers; an adversary who crafts ids only slows
+ * his own audit. */
 static size_t place_of(const struct hash32 *key, size_t capacity)
 {
     uint64_t hash = UINT64_C(14695981039346656037);

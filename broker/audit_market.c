@@ -164,8 +164,8 @@ static int64_t price_of(const struct audit_ask *ask, const struct audit_job *job
     return ask->entry < job->bid_entry ? ask->price : job->limit;
 }
 
-/* An arriving bid takes the best ask. A witness against that is an ask of the same cell (so it satisfies the same
- * requirements) that stood all the time with every slot free, and was better. */
+/* An arriving bid takes the best ask. A witness against that is an ask of the same cell (so it
+ * satisfies the same requirements) that stood all the time with every slot free, and was better. */
 static bool is_better(struct audit *audit, const struct audit_ask *other,
                       const struct audit_ask *taken, const struct audit_job *job, int64_t term_ms)
 {

@@ -136,13 +136,14 @@ static bool check_status(struct audit *audit, struct audit_job *job,
     }
 }
 
-/* charge = floor(price x paid time of the lease so far / 3.6e12) - what the lease was charged before. */
+/* charge = floor(price x paid time of the lease so far / 3.6e12) - what the lease was charged
+ * before. */
 static bool check_charge(struct audit *audit, struct audit_lease *lease,
                          const Bourse__V1__Result *result)
 {
     const struct audit_row *row = &audit->rows.row;
     int64_t most;
-    int64_t total;
+    int64_t total = 0;
     int64_t fee;
     if (!checked_mul(result->busy_ns, lease->width, &most)) {
         most = INT64_MAX;
@@ -213,7 +214,8 @@ bool audit_settlement_row(struct audit *audit, struct audit_command *command)
     return true;
 }
 
-/* Table outcomes says of which attempt a receipt is made: the accepted one, else the last that failed. */
+/* Table outcomes says of which attempt a receipt is made: the accepted one, else the last that
+ * failed. */
 bool audit_outcomes(struct audit *audit)
 {
     static const char query[] =

@@ -278,7 +278,8 @@ static bool check_numbers(struct audit *audit)
     return true;
 }
 
-/* The row that is handed out stays valid while its table is not read on: so the table is read on first thing here. */
+/* The row that is handed out stays valid while its table is not read on: so the table is read on
+ * first thing here. */
 bool audit_rows_next(struct audit *audit)
 {
     struct audit_rows *rows = &audit->rows;

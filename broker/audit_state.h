@@ -1,6 +1,7 @@
 /* broker/audit_state.h - what the parts of the audit share. Not for anyone else.
  *
- * Every check returns true to go on; false after audit_finding or audit_unreadable has written the report. */
+ * Every check returns true to go on; false after audit_finding or audit_unreadable has written
+ * the report. */
 #ifndef BOURSE_BROKER_AUDIT_STATE_H
 #define BOURSE_BROKER_AUDIT_STATE_H
 
@@ -21,7 +22,7 @@ struct audit_map {
     struct audit_slot {
         struct hash32 key;
         void *value; /* NULL: free */
-    } *slots;
+    } * slots;
     size_t capacity, count;
 };
 void *audit_map_find(const struct audit_map *map, const struct hash32 *key);
@@ -48,12 +49,12 @@ enum audit_table {
 };
 
 enum audit_money { /* transfers.kind */
-    MONEY_MINT = 2,
-    MONEY_HOLD = 3,
-    MONEY_CAPTURE = 4,
-    MONEY_RELEASE = 5,
-    MONEY_EXPIRE = 6,
-    MONEY_FEE = 7,
+                   MONEY_MINT = 2,
+                   MONEY_HOLD = 3,
+                   MONEY_CAPTURE = 4,
+                   MONEY_RELEASE = 5,
+                   MONEY_EXPIRE = 6,
+                   MONEY_FEE = 7,
 };
 
 struct audit_row {
@@ -63,20 +64,21 @@ struct audit_row {
     bool has_leaf;
     uint64_t leaf;
 
-    uint32_t number, roles;                        /* accounts */
-    int64_t kind, amount;                          /* transfers */
+    uint32_t number, roles; /* accounts */
+    int64_t kind, amount;   /* transfers */
     uint32_t debit, credit;
-    struct key32 owner, provider;                  /* accounts.key, fills and results.consumer too */
-    struct id128 job, order, bid, device;          /* order: asks.ask, bids.bid, cancels.order_id, fills.ask */
-    struct hash32 hash;                            /* jobs.manifest, results.hash */
+    struct key32 owner, provider; /* accounts.key, fills and results.consumer too */
+    struct id128 job, order, bid,
+        device;         /* order: asks.ask, bids.bid, cancels.order_id, fills.ask */
+    struct hash32 hash; /* jobs.manifest, results.hash */
     uint64_t lease;
     uint32_t index, attempt, position;
     uint32_t subtasks, width, slots;
     int64_t price, budget, cap, term_ns, paid_ns, charge;
-    uint8_t outcome, status;                       /* settlements.state, cancels.reason too */
+    uint8_t outcome, status; /* settlements.state, cancels.reason too */
     uint32_t accepted, failed, cancelled;
     int64_t charged, released;
-    const uint8_t *bytes;                          /* results.bytes, until the next row */
+    const uint8_t *bytes; /* results.bytes, until the next row */
     size_t length;
 };
 
@@ -207,20 +209,22 @@ struct audit {
     struct audit_map invitations; /* token hash */
     struct audit_map devices;     /* device id */
     struct audit_map asks, jobs, leases;
-    struct audit_map tainted;     /* account number: was suspect or away once */
+    struct audit_map tainted; /* account number: was suspect or away once */
     struct audit_ask *first_ask, *last_ask;
     struct audit_due due;
     uint64_t last_lease;
 };
 
 /* ---- reporting (audit.c) */
-__attribute__((format(printf, 4, 5))) bool audit_finding(struct audit *audit, const char *table, uint64_t entry,
-                                                         const char *format, ...);
-__attribute__((format(printf, 2, 3))) bool audit_unreadable(struct audit *audit, const char *format, ...);
+__attribute__((format(printf, 4, 5))) bool audit_finding(struct audit *audit, const char *table,
+                                                         uint64_t entry, const char *format, ...);
+__attribute__((format(printf, 2, 3))) bool audit_unreadable(struct audit *audit, const char *format,
+                                                            ...);
 /* Each true when found equals expected; else the finding is of the row at hand. */
 bool audit_expect(struct audit *audit, bool holds, const char *what);
 bool audit_expect_i64(struct audit *audit, const char *what, int64_t expected, int64_t found);
-bool audit_expect_bytes(struct audit *audit, const char *what, const void *expected, const void *found, size_t length);
+bool audit_expect_bytes(struct audit *audit, const char *what, const void *expected,
+                        const void *found, size_t length);
 bool audit_out_of_memory(struct audit *audit);
 
 /* ---- audit_rows.c */
@@ -230,11 +234,13 @@ void audit_rows_close(struct audit *audit);
 bool audit_rows_next(struct audit *audit);
 
 /* ---- audit_journal.c */
-/* Walks the chain; calls audit_command_check for each command. Compares HEAD, which was read before. */
+/* Walks the chain; calls audit_command_check for each command. Compares HEAD, which was read
+ * before. */
 bool audit_journal(struct audit *audit, const char *head_path);
 
 /* ---- audit_commands.c */
-/* Decodes, verifies the signature, takes note of what later rows rely on; then looks at all rows that bear its index. */
+/* Decodes, verifies the signature, takes note of what later rows rely on; then looks at all rows
+ * that bear its index. */
 bool audit_command_check(struct audit *audit, struct audit_command *command);
 void audit_command_fini(struct audit_command *command);
 /* Accounts by key: false when unknown. */

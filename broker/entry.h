@@ -15,7 +15,8 @@
  *              14   2 verdict (0 unsigned, 1 signature verified)
  *              16   m kind MESSAGE: the whole envelope as received; others: their own few bytes
  *
- * chain hash of an entry = SHA-256 of its bytes (the field at 40 links it to the one before). Pure. */
+ * chain hash of an entry = SHA-256 of its bytes (the field at 40 links it to the one before).
+ * Pure. */
 #ifndef BOURSE_BROKER_ENTRY_H
 #define BOURSE_BROKER_ENTRY_H
 
@@ -25,15 +26,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ENTRY_HEAD_BYTES = 80, ENTRY_COMMAND_HEAD_BYTES = 16, ENTRY_MAX_BYTES = 4 << 20, ENTRY_FROM_BROKER = -1 };
+enum {
+    ENTRY_HEAD_BYTES = 80,
+    ENTRY_COMMAND_HEAD_BYTES = 16,
+    ENTRY_MAX_BYTES = 4 << 20,
+    ENTRY_FROM_BROKER = -1
+};
 
 enum entry_command_kind {
-    ENTRY_MESSAGE = 1, /* a client's or agent's command: its envelope follows */
-    ENTRY_GENESIS = 2, /* first command of a journal: cluster id, origin, log key, first accounts (docs/ledger.md) */
-    ENTRY_TICK = 3,    /* nothing but log time */
-    ENTRY_SUSPECT = 4, /* u32 account: three heartbeats missed */
-    ENTRY_RETURNED = 5,/* u32 account: it speaks again */
-    ENTRY_GOODBYE = 6, /* u32 account: it said so, or is gone for good */
+    ENTRY_MESSAGE = 1,  /* a client's or agent's command: its envelope follows */
+    ENTRY_GENESIS = 2,  /* first command of a journal: protocol/genesis.h */
+    ENTRY_TICK = 3,     /* nothing but log time */
+    ENTRY_SUSPECT = 4,  /* u32 account: three heartbeats missed */
+    ENTRY_RETURNED = 5, /* u32 account: it speaks again */
+    ENTRY_GOODBYE = 6,  /* u32 account: it said so, or is gone for good */
 };
 
 struct entry_command {
@@ -57,10 +63,13 @@ struct entry_head {
 /* Size of one command in an entry, its length field included. */
 size_t entry_command_size(uint32_t payload_length);
 /* Writes head and commands; returns the size, or 0 when capacity is too small. */
-size_t entry_write(const struct entry_head *head, const struct entry_command *commands, uint8_t *ret_bytes, size_t capacity);
+size_t entry_write(const struct entry_head *head, const struct entry_command *commands,
+                   uint8_t *ret_bytes, size_t capacity);
 /* Checks magic, sizes, count, that nothing is left over. */
 bool entry_read_head(const void *bytes, size_t length, struct entry_head *ret_head);
-/* Walks the commands: `position` starts at 0 and is moved on; false at the end. Only after entry_read_head. */
-bool entry_next(const void *bytes, size_t length, size_t *position, struct entry_command *ret_command);
+/* Walks the commands: `position` starts at 0 and is moved on; false at the end. Only after
+ * entry_read_head. */
+bool entry_next(const void *bytes, size_t length, size_t *position,
+                struct entry_command *ret_command);
 
 #endif

@@ -1,8 +1,10 @@
-/* broker/head.h - the HEAD file: an outside mark of where the journal stood (design.md D3, promise P12).
+/* broker/head.h - the HEAD file: an outside mark of where the journal stood (design.md D3,
+ * promise P12).
  *
- * SQLite drops everything after a damaged WAL frame without a word, and an old backup looks healthy. HEAD
- * lies beside the database, is fsynced after every commit, and is kept OUT of backups: a journal that ends short of it
- * was cut or replaced. It never runs ahead of the journal, because it is written after the commit.
+ * SQLite drops everything after a damaged WAL frame without a word, and an old backup looks
+ * healthy. HEAD lies beside the database, is fsynced after every commit, and is kept OUT of
+ * backups: a journal that ends short of it was cut or replaced. It never runs ahead of the
+ * journal, because it is written after the commit.
  *
  *   two slots of 512 bytes, written in turn, so that a torn write spoils only the older one:
  *     0  8 magic "BJHEAD1\0"      8  8 counter (the higher valid one counts)
@@ -37,8 +39,9 @@ struct head_file;
 /* Reads without opening for writing (auditors, tests). */
 enum head_status head_read(const char *path, struct head *ret_head, struct problem *ret_problem);
 
-/* Opens for writing. MISSING leaves *ret_file NULL: only head_create makes the file, before the first entry of a new
- * journal, so that a missing HEAD beside a journal always means that it was lost. */
+/* Opens for writing. MISSING leaves *ret_file NULL: only head_create makes the file, before the
+ * first entry of a new journal, so that a missing HEAD beside a journal always means that it was
+ * lost. */
 enum head_status head_open(const char *path, struct head_file **ret_file, struct head *ret_head,
                            struct problem *ret_problem);
 enum head_status head_create(const char *path, const struct head *head, struct head_file **ret_file,

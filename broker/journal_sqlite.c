@@ -285,7 +285,8 @@ static enum journal_status check_row(sqlite3_stmt *select, const struct journal_
     return JOURNAL_OK;
 }
 
-/* A copy: a statement left at its row would hold its read transaction open, and the WAL would never be reused. */
+/* A copy: a statement left at its row would hold its read transaction open, and the WAL would
+ * never be reused. */
 static enum journal_status lend(struct engine *engine, const struct row *row)
 {
     if (row->length > engine->lent_capacity) {
@@ -319,7 +320,7 @@ static enum journal_status engine_next(void *self, uint64_t index, struct journa
         return status;
     }
     sqlite3_stmt *select = engine->prepared[SELECT_ROW];
-    struct row row;
+    struct row row = {.length = 0};
     bind_u64(select, 1, index);
     int code = sqlite3_step(select);
     status = code == SQLITE_DONE ? JOURNAL_UNAVAILABLE : status_of(code);
@@ -447,7 +448,8 @@ static enum journal_status check_pages(struct engine *engine, struct problem *re
     return JOURNAL_OK;
 }
 
-/* Where the walk over all entries found the journal to end, and its chain value where HEAD points. */
+/* Where the walk over all entries found the journal to end, and its chain value where HEAD
+ * points. */
 struct walk {
     struct journal_last last;
     const struct head *head; /* or NULL */

@@ -1,11 +1,14 @@
-/* ledger/accounts.h - the rules of money: balances, transfers, holds. design.md D4, D8; promises P1-P4.
+/* ledger/accounts.h - the rules of money: balances, transfers, holds. design.md D4, D8; promises
+ * P1-P4.
  *
- * Every account has `available` and `held` micro-credits. A transfer moves an amount from the available
- * balance of one account to that of another, all or nothing. Escrow is a hold: available -> held, then
- * captured (held of the payer -> available of the payee, in parts or at once) and, what is left, released
- * or expired, exactly once. The sum over all accounts is zero, always: the account that mints goes negative, and is
- * the only kind that may (overdraft), by transfers, down to -INT64_MAX: so no balance can ever wrap. Accounts are numbered 0, 1, 2 ... in order of opening; 0..2 are the
- * system's. Pure: capacity is given at creation and grows by doubling up to ACCOUNTS_MAX. */
+ * Every account has `available` and `held` micro-credits. A transfer moves an amount from the
+ * available balance of one account to that of another, all or nothing. Escrow is a hold:
+ * available -> held, then captured (held of the payer -> available of the payee, in parts or at
+ * once) and, what is left, released or expired, exactly once. The sum over all accounts is zero,
+ * always: the account that mints goes negative, and is the only kind that may (overdraft), by
+ * transfers, down to -INT64_MAX: so no balance can ever wrap. Accounts are numbered 0, 1, 2 ...
+ * in order of opening; 0..2 are the system's. Pure: capacity is given at creation and grows by
+ * doubling up to ACCOUNTS_MAX. */
 #ifndef BOURSE_LEDGER_ACCOUNTS_H
 #define BOURSE_LEDGER_ACCOUNTS_H
 
@@ -14,11 +17,11 @@
 
 enum { ACCOUNTS_MAX = 1 << 20 };
 
-enum { /* the system's accounts, opened by accounts_create */
-    ACCOUNT_MINT = 0,    /* issues credits; may be negative */
-    ACCOUNT_FEES = 1,    /* the operator's */
-    ACCOUNT_RESIDUE = 2, /* what rounding leaves */
-    ACCOUNT_FIRST_USER = 3,
+enum {                      /* the system's accounts, opened by accounts_create */
+       ACCOUNT_MINT = 0,    /* issues credits; may be negative */
+       ACCOUNT_FEES = 1,    /* the operator's */
+       ACCOUNT_RESIDUE = 2, /* what rounding leaves */
+       ACCOUNT_FIRST_USER = 3,
 };
 
 enum accounts_status {
@@ -50,7 +53,8 @@ bool accounts_balanced(const struct accounts *accounts);
 /* Any status but OK leaves everything as it was. */
 enum accounts_status accounts_open(struct accounts *accounts, uint32_t *ret_account);
 /* Between an account and itself: checked like any other, changes nothing. */
-enum accounts_status accounts_transfer(struct accounts *accounts, uint32_t debit, uint32_t credit, int64_t amount_micro);
+enum accounts_status accounts_transfer(struct accounts *accounts, uint32_t debit, uint32_t credit,
+                                       int64_t amount_micro);
 
 /* A hold is the caller's to keep (it lives in the job or order that it covers). */
 struct hold {
@@ -60,10 +64,12 @@ struct hold {
     bool is_open;
 };
 
-enum accounts_status hold_open(struct accounts *accounts, uint32_t account, int64_t amount_micro, struct hold *ret_hold);
-/* Pays `amount_micro` (> 0, at most what the hold has left: a hold that has ended has nothing) out of
- * the hold to `credit`. */
-enum accounts_status hold_capture(struct accounts *accounts, struct hold *hold, uint32_t credit, int64_t amount_micro);
+enum accounts_status hold_open(struct accounts *accounts, uint32_t account, int64_t amount_micro,
+                               struct hold *ret_hold);
+/* Pays `amount_micro` (> 0, at most what the hold has left: a hold that has ended has nothing)
+ * out of the hold to `credit`. */
+enum accounts_status hold_capture(struct accounts *accounts, struct hold *hold, uint32_t credit,
+                                  int64_t amount_micro);
 /* Ends the hold and gives back what is left, which it returns (may be 0). The hold must be open. */
 int64_t hold_release(struct accounts *accounts, struct hold *hold);
 int64_t hold_left(const struct hold *hold);

@@ -2,8 +2,9 @@
  *
  *     <origin>\n<size>\n<base64 root>\n\n— <origin> <base64(key id 4 || signature 64)>\n
  *
- * key id = first 4 bytes of SHA-256(name || "\n" || 0x01 || public key). Parsing is strict: the text that
- * checkpoint_write would make, byte for byte, is the only text accepted (one signature line: ours). Pure. */
+ * key id = first 4 bytes of SHA-256(name || "\n" || 0x01 || public key). Parsing is strict: the
+ * text that checkpoint_write would make, byte for byte, is the only text accepted (one signature
+ * line: ours). Pure. */
 #ifndef BOURSE_LEDGER_CHECKPOINT_H
 #define BOURSE_LEDGER_CHECKPOINT_H
 
@@ -20,19 +21,24 @@ struct checkpoint {
     struct hash32 root;
 };
 
-/* Whether this can be the name of a log: 1 .. CHECKPOINT_ORIGIN_SIZE - 1 printable ASCII characters, no space,
- * no '+'. */
+/* Whether this can be the name of a log: 1 .. CHECKPOINT_ORIGIN_SIZE - 1 printable ASCII
+ * characters, no space, no '+'. */
 bool checkpoint_origin_valid(const char *origin);
 
-/* `sign` gets the note's text and returns its signature (the broker's log key stays with the caller). */
+/* `sign` gets the note's text and returns its signature (the broker's log key stays with the
+ * caller). */
 typedef struct signature64 checkpoint_sign(void *context, const void *text, size_t length);
 /* Writes the whole note with a NUL; returns its length. The origin must be valid. */
-size_t checkpoint_write(const struct checkpoint *checkpoint, const struct key32 *key, checkpoint_sign *sign, void *context,
-                        char ret_text[CHECKPOINT_TEXT_SIZE]);
+size_t checkpoint_write(const struct checkpoint *checkpoint, const struct key32 *key,
+                        checkpoint_sign *sign, void *context, char ret_text[CHECKPOINT_TEXT_SIZE]);
 /* Parses and verifies with libsodium; false for any departure. */
-bool checkpoint_read(const char *text, size_t length, const struct key32 *key, struct checkpoint *ret_checkpoint);
-/* The verifier key in the note format: <origin>+<key id hex>+<base64(0x01 || key)>. Reading is as strict. */
-void checkpoint_verifier(const char *origin, const struct key32 *key, char ret_text[CHECKPOINT_TEXT_SIZE]);
-bool checkpoint_verifier_read(const char *text, char ret_origin[CHECKPOINT_ORIGIN_SIZE], struct key32 *ret_key);
+bool checkpoint_read(const char *text, size_t length, const struct key32 *key,
+                     struct checkpoint *ret_checkpoint);
+/* The verifier key in the note format: <origin>+<key id hex>+<base64(0x01 || key)>. Reading is
+ * as strict. */
+void checkpoint_verifier(const char *origin, const struct key32 *key,
+                         char ret_text[CHECKPOINT_TEXT_SIZE]);
+bool checkpoint_verifier_read(const char *text, char ret_origin[CHECKPOINT_ORIGIN_SIZE],
+                              struct key32 *ret_key);
 
 #endif

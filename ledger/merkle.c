@@ -4,8 +4,8 @@
 
 #include "base/sha256.h"
 
-/* The first byte hashed tells leaves from nodes (RFC 6962 section 2.1): without it a node could be passed
- * off as a leaf. */
+/* The first byte hashed tells leaves from nodes (RFC 6962 section 2.1): without it a node could
+ * be passed off as a leaf. */
 static const uint8_t leaf_prefix = 0x00;
 static const uint8_t node_prefix = 0x01;
 
@@ -68,9 +68,9 @@ void merkle_append(struct merkle *tree, const struct hash32 *leaf, merkle_on_nod
     tree->size++;
 }
 
-/* Root of the leaves first .. first + count - 1, where `first` is a multiple of the smallest power of two
- * that is not below `count`: so are all subtrees of RFC 6962. It is folded from complete subtrees, one per
- * bit of `count`, from the right. */
+/* Root of the leaves first .. first + count - 1, where `first` is a multiple of the smallest
+ * power of two that is not below `count`: so are all subtrees of RFC 6962. It is folded from
+ * complete subtrees, one per bit of `count`, from the right. */
 static bool range_root(uint64_t first, uint64_t count, merkle_read_node *read, void *context,
                        struct hash32 *ret_root)
 {
@@ -177,8 +177,9 @@ bool merkle_consistency(uint64_t first, uint64_t second, merkle_read_node *read,
     return true;
 }
 
-/* Where a walk from a leaf to the root stands: the number of the node on its level, and of the level's last
- * node. A last node without a right sibling rises until it is one (RFC 9162 section 2.1.3.2). */
+/* Where a walk from a leaf to the root stands: the number of the node on its level, and of the
+ * level's last node. A last node without a right sibling rises until it is one (RFC 9162 section
+ * 2.1.3.2). */
 struct climb {
     uint64_t node;
     uint64_t last;

@@ -1,29 +1,32 @@
 /* ledger/record.h - one entry of the ledger: what the exchange says happened, as a value.
  *
- * exchange_step emits them, ledger/sqlite.c stores them, and those that `record_is_logged` become
- * leaves of the Merkle tree through their canonical bytes (record_leaf). Entries are numbered by the
- * store in the order emitted. Pure.
+ * exchange_step emits them, ledger/sqlite.c stores them, and those that `record_is_logged`
+ * become leaves of the Merkle tree through their canonical bytes (record_leaf). Entries are
+ * numbered by the store in the order emitted. Pure.
  *
  * Canonical leaf bytes (little endian, written by the cursor):
  *   "bourse/leaf/v1" NUL, u8 kind, u64 log_index, i64 log_time_ns, then per kind:
- *     JOB     job id 16, owner key 32, manifest 32, u32 subtasks, i64 budget, i64 cap (-1: none), u32 width
+ *     JOB     job id 16, owner key 32, manifest 32, u32 subtasks, i64 budget, i64 cap (-1:
+ *             none), u32 width
  *     ASK     order id 16, owner key 32, device 16, u32 slots, i64 price
  *     BID     order id 16, owner key 32, job id 16, u32 slots, u32 width, i64 limit
  *     CANCEL  order id 16, u8 reason
- *     FILL    lease u64, ask id 16, bid id 16, job id 16, provider key 32, consumer key 32, device 16, u32 slots,
- *             i64 price, i64 term_ns
- *     RESULT  job id 16, u32 index, u32 attempt, u64 lease, provider key 32, consumer key 32, result hash 32
- *             (SHA-256 of the encoded Result), u8 outcome, u8 status (enum attempt_status), i64 price,
- *             i64 paid_ns, i64 charge
- *     SETTLED job id 16, u8 state, u32 accepted, u32 failed, u32 cancelled, i64 charged, i64 released (amount)
+ *     FILL    lease u64, ask id 16, bid id 16, job id 16, provider key 32, consumer key 32,
+ *             device 16, u32 slots, i64 price, i64 term_ns
+ *     RESULT  job id 16, u32 index, u32 attempt, u64 lease, provider key 32, consumer key 32,
+ *             result hash 32 (SHA-256 of the encoded Result), u8 outcome, u8 status (enum
+ *             attempt_status), i64 price, i64 paid_ns, i64 charge
+ *     SETTLED job id 16, u8 state, u32 accepted, u32 failed, u32 cancelled, i64 charged,
+ *             i64 released (amount)
  *     ACCOUNT account key 32, u32 number (credit), u32 roles
  *     TRANSFER (mints only: debit is ACCOUNT_MINT) account key 32, i64 amount
  *
- * What belongs together, so that an auditor can follow it: a RESULT with a charge is followed by the CAPTURE of
- * the charge less its fee (to the provider) and the FEE (to ACCOUNT_FEES), both out of the job's hold, each with the
- * result's job, lease, index and attempt; neither is written when it is 0. paid_ns is slot-time: lane time x width. A JOB is
- * followed by its HOLD of the whole budget, and a SETTLED comes with the RELEASE or EXPIRE of what the hold has left. The bid of
- * a job bears the job's id; `slots` UINT32_MAX means as many as it can use. */
+ * What belongs together, so that an auditor can follow it: a RESULT with a charge is followed by
+ * the CAPTURE of the charge less its fee (to the provider) and the FEE (to ACCOUNT_FEES), both
+ * out of the job's hold, each with the result's job, lease, index and attempt; neither is
+ * written when it is 0. paid_ns is slot-time: lane time x width. A JOB is followed by its HOLD
+ * of the whole budget, and a SETTLED comes with the RELEASE or EXPIRE of what the hold has left.
+ * The bid of a job bears the job's id; `slots` UINT32_MAX means as many as it can use. */
 #ifndef BOURSE_LEDGER_RECORD_H
 #define BOURSE_LEDGER_RECORD_H
 
@@ -40,7 +43,7 @@ enum ledger_kind {
     LEDGER_CAPTURE = 4,
     LEDGER_RELEASE = 5,
     LEDGER_EXPIRE = 6,
-    LEDGER_FEE = 7,      /* the operator's part of a capture */
+    LEDGER_FEE = 7, /* the operator's part of a capture */
     LEDGER_JOB = 8,
     LEDGER_ASK = 9,
     LEDGER_BID = 10,
@@ -48,43 +51,46 @@ enum ledger_kind {
     LEDGER_FILL = 12,
     LEDGER_RESULT = 13,
     LEDGER_SETTLED = 14,
-    LEDGER_FLAG = 15,    /* frozen, halted: for the audit log */
+    LEDGER_FLAG = 15, /* frozen, halted: for the audit log */
 };
 
 struct ledger_record {
     enum ledger_kind kind;
     uint64_t log_index;
     int64_t log_time_ns;
-    /* Money: postings of this entry. TRANSFER, CAPTURE, FEE: debit and credit (of the latter two, the debit is held money). HOLD, RELEASE, EXPIRE: debit == credit,
-     * whose hold it is. ACCOUNT: debit == credit, its number. JOB: amount is the budget. SETTLED: amount is what was released. */
+    /* Money: postings of this entry. TRANSFER, CAPTURE, FEE: debit and credit (of the latter
+     * two, the debit is held money). HOLD, RELEASE, EXPIRE: debit == credit, whose hold it is.
+     * ACCOUNT: debit == credit, its number. JOB: amount is the budget. SETTLED: amount is what
+     * was released. */
     uint32_t debit;
     uint32_t credit;
     int64_t amount_micro;
     /* What it is about; zero where the kind has none. */
-    struct id128 job;      /* also the hold's name: one hold per job */
-    struct id128 order;    /* ASK, BID, CANCEL: the order. FILL: the ask */
-    struct id128 bid;      /* FILL */
+    struct id128 job;   /* also the hold's name: one hold per job */
+    struct id128 order; /* ASK, BID, CANCEL: the order. FILL: the ask */
+    struct id128 bid;   /* FILL */
     uint64_t lease;
-    uint32_t index;        /* subtask */
+    uint32_t index; /* subtask */
     uint32_t attempt;
-    struct key32 owner;    /* ACCOUNT, JOB, ASK, BID: whose; FILL, RESULT: the consumer; a mint: who gets it */
+    /* ACCOUNT, JOB, ASK, BID: whose; FILL, RESULT: the consumer; a mint: who gets it. */
+    struct key32 owner;
     struct key32 provider; /* FILL, RESULT */
     struct id128 device;
-    struct hash32 hash;    /* JOB: manifest. RESULT: of the encoded Result */
+    struct hash32 hash; /* JOB: manifest. RESULT: of the encoded Result */
     uint32_t slots;
-    uint32_t width;        /* BID: slots_per_device. JOB: of one subtask */
-    uint32_t subtasks;     /* JOB */
+    uint32_t width;                       /* BID: slots_per_device. JOB: of one subtask */
+    uint32_t subtasks;                    /* JOB */
     uint32_t accepted, failed, cancelled; /* SETTLED */
-    uint32_t roles;        /* ACCOUNT */
-    int64_t price_micro;   /* ASK, BID (limit), FILL, RESULT; JOB: the cap or -1 */
-    int64_t term_ns;       /* FILL */
-    int64_t paid_ns;       /* RESULT */
-    int64_t charge_micro;  /* RESULT; SETTLED: all charges */
-    uint8_t outcome;       /* RESULT */
-    uint8_t status;        /* RESULT: enum attempt_status. SETTLED: enum job_state. CANCEL: reason */
-    char name[64];         /* ACCOUNT, JOB, FLAG: for people, not in the leaf */
-    /* RESULT: the encoded bytes, borrowed from the command until its effects are dropped, and where the
-     * result stood in its batch. */
+    uint32_t roles;                       /* ACCOUNT */
+    int64_t price_micro;                  /* ASK, BID (limit), FILL, RESULT; JOB: the cap or -1 */
+    int64_t term_ns;                      /* FILL */
+    int64_t paid_ns;                      /* RESULT */
+    int64_t charge_micro;                 /* RESULT; SETTLED: all charges */
+    uint8_t outcome;                      /* RESULT */
+    uint8_t status; /* RESULT: enum attempt_status. SETTLED: enum job_state. CANCEL: reason */
+    char name[64];  /* ACCOUNT, JOB, FLAG: for people, not in the leaf */
+    /* RESULT: the encoded bytes, borrowed from the command until its effects are dropped, and
+     * where the result stood in its batch. */
     const uint8_t *result;
     uint32_t result_length;
     uint32_t position;

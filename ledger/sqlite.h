@@ -1,9 +1,11 @@
-/* ledger/sqlite.h - stores ledger records, balances and the Merkle tree in SQLite (design.md D3).
+/* ledger/sqlite.h - stores ledger records, balances and the Merkle tree in SQLite (design.md
+ * D3).
  *
  * One database file per market, WAL, synchronous=FULL, STRICT tables; the SQLite journal
- * (broker/journal_sqlite.h) lives in the same file and shares the transaction. One writer thread uses a
- * `struct ledger_store`; readers open their own with ledger_reader_open and see committed data only.
- * A failed commit or fsync is fatal: the caller stops the process (P11). The tables are in docs/ledger.md. */
+ * (broker/journal_sqlite.h) lives in the same file and shares the transaction. One writer thread
+ * uses a `struct ledger_store`; readers open their own with ledger_reader_open and see committed
+ * data only. A failed commit or fsync is fatal: the caller stops the process (P11). The tables
+ * are in docs/ledger.md. */
 #ifndef BOURSE_LEDGER_SQLITE_H
 #define BOURSE_LEDGER_SQLITE_H
 
@@ -18,26 +20,29 @@
 
 enum ledger_store_status {
     LEDGER_STORE_OK,
-    LEDGER_STORE_LOCKED,     /* another broker has the directory */
-    LEDGER_STORE_NEWER,      /* the schema is of a later version */
-    LEDGER_STORE_CORRUPT,    /* ledger_store_error names table and row */
-    LEDGER_STORE_FULL,       /* disk full: nothing was changed */
-    LEDGER_STORE_FAILED,     /* I/O: stop */
+    LEDGER_STORE_LOCKED,  /* another broker has the directory */
+    LEDGER_STORE_NEWER,   /* the schema is of a later version */
+    LEDGER_STORE_CORRUPT, /* ledger_store_error names table and row */
+    LEDGER_STORE_FULL,    /* disk full: nothing was changed */
+    LEDGER_STORE_FAILED,  /* I/O: stop */
     LEDGER_STORE_NOT_FOUND,
     LEDGER_STORE_OUT_OF_MEMORY,
 };
 
 struct ledger_store;
 
-/* Opens or creates `path` (mode 0600), and holds `path`-lock until closed: LOCKED when another has it. The caller owns
- * the store. On failure *ret_store is still a store, good for ledger_store_error and ledger_store_close only, or NULL when
- * memory was short. */
+/* Opens or creates `path` (mode 0600), and holds `path`-lock until closed: LOCKED when another
+ * has it. The caller owns the store. On failure *ret_store is still a store, good for
+ * ledger_store_error and ledger_store_close only, or NULL when memory was short. */
 enum ledger_store_status ledger_store_open(const char *path, struct ledger_store **ret_store);
 void ledger_store_close(struct ledger_store **self);
-const char *ledger_store_error(const struct ledger_store *store); /* one line about the last failure */
-sqlite3 *ledger_store_database(struct ledger_store *store);       /* for the journal that shares the transaction */
+const char *
+ledger_store_error(const struct ledger_store *store); /* one line about the last failure */
+sqlite3 *
+ledger_store_database(struct ledger_store *store); /* for the journal that shares the transaction */
 
-/* What a provider signed when it sent a batch of results (protocol/results.h): needed to prove one of them alone. */
+/* What a provider signed when it sent a batch of results (protocol/results.h): needed to prove
+ * one of them alone. */
 struct ledger_batch {
     struct signature64 signature;
     const struct hash32 *leaves; /* results_leaf of every result sent, in the order sent */
@@ -45,19 +50,22 @@ struct ledger_batch {
 };
 enum { LEDGER_BATCH_MAX = 256 };
 
-/* One group: begin, any number of appends, commit. rollback undoes all since begin, the tree included; so does any
- * append, set_checkpoint or commit that is not OK: to roll back once more is harmless. */
+/* One group: begin, any number of appends, commit. rollback undoes all since begin, the tree
+ * included; so does any append, set_checkpoint or commit that is not OK: to roll back once more
+ * is harmless. */
 enum ledger_store_status ledger_store_begin(struct ledger_store *store);
-/* Appends one record; money records update the netted balances written at commit. `batch` is what the RESULT came in
- * (NULL for other kinds); it is stored once per log index. CORRUPT: the record contradicts what is stored (a second
- * account of that number, a balance below zero at commit): the caller stops. */
-enum ledger_store_status ledger_store_append(struct ledger_store *store, const struct ledger_record *record,
+/* Appends one record; money records update the netted balances written at commit. `batch` is
+ * what the RESULT came in (NULL for other kinds); it is stored once per log index. CORRUPT: the
+ * record contradicts what is stored (a second account of that number, a balance below zero at
+ * commit): the caller stops. */
+enum ledger_store_status ledger_store_append(struct ledger_store *store,
+                                             const struct ledger_record *record,
                                              const struct ledger_batch *batch);
 /* The tree head that this group leads to, for the checkpoint to sign before commit. */
 const struct merkle *ledger_store_tree(const struct ledger_store *store);
 /* Stores the note beside the group. */
-enum ledger_store_status ledger_store_set_checkpoint(struct ledger_store *store, const char *note, size_t length,
-                                                     uint64_t tree_size);
+enum ledger_store_status ledger_store_set_checkpoint(struct ledger_store *store, const char *note,
+                                                     size_t length, uint64_t tree_size);
 enum ledger_store_status ledger_store_commit(struct ledger_store *store);
 void ledger_store_rollback(struct ledger_store *store);
 
@@ -78,9 +86,12 @@ struct ledger_statement_row {
     bool has_index;
     uint32_t counterparty; /* account number, UINT32_MAX when none */
 };
-/* The last `limit` money entries of `account` before entry `before` (0: from the end), newest first. */
-enum ledger_store_status ledger_reader_statement(struct ledger_reader *reader, uint32_t account, uint64_t before,
-                                                 size_t limit, struct ledger_statement_row *ret_rows, size_t *ret_count);
+/* The last `limit` money entries of `account` before entry `before` (0: from the end), newest
+ * first. */
+enum ledger_store_status ledger_reader_statement(struct ledger_reader *reader, uint32_t account,
+                                                 uint64_t before, size_t limit,
+                                                 struct ledger_statement_row *ret_rows,
+                                                 size_t *ret_count);
 
 struct ledger_outcome_row { /* the decided attempt of one subtask */
     uint32_t index, attempt;
@@ -90,17 +101,22 @@ struct ledger_outcome_row { /* the decided attempt of one subtask */
     int64_t charge_micro, paid_ns;
     uint64_t log_index;
 };
-/* Decided subtasks of `job` with index >= from, ascending: the accepted attempt, else the last failed one.
- * `max_bytes` bounds the sum of the results. */
-enum ledger_store_status ledger_reader_outcomes(struct ledger_reader *reader, const struct id128 *job, uint32_t from,
-                                                size_t limit, size_t max_bytes, struct ledger_outcome_row *ret_rows,
+/* Decided subtasks of `job` with index >= from, ascending: the accepted attempt, else the last
+ * failed one. `max_bytes` bounds the sum of the results. */
+enum ledger_store_status ledger_reader_outcomes(struct ledger_reader *reader,
+                                                const struct id128 *job, uint32_t from,
+                                                size_t limit, size_t max_bytes,
+                                                struct ledger_outcome_row *ret_rows,
                                                 size_t *ret_count);
-/* The receipt of the decided attempt of (job, index), against the newest checkpoint. NOT_FOUND also while that checkpoint
- * does not cover it yet. FULL: more than `capacity` (RECEIPT_TEXT_MAX always suffices). */
-enum ledger_store_status ledger_reader_receipt(struct ledger_reader *reader, const struct id128 *cluster,
-                                               const struct id128 *job, uint32_t index, char *ret_text, size_t capacity,
+/* The receipt of the decided attempt of (job, index), against the newest checkpoint. NOT_FOUND
+ * also while that checkpoint does not cover it yet. FULL: more than `capacity` (RECEIPT_TEXT_MAX
+ * always suffices). */
+enum ledger_store_status ledger_reader_receipt(struct ledger_reader *reader,
+                                               const struct id128 *cluster, const struct id128 *job,
+                                               uint32_t index, char *ret_text, size_t capacity,
                                                size_t *ret_length);
-enum ledger_store_status ledger_reader_checkpoint(struct ledger_reader *reader, char ret_text[CHECKPOINT_TEXT_SIZE],
+enum ledger_store_status ledger_reader_checkpoint(struct ledger_reader *reader,
+                                                  char ret_text[CHECKPOINT_TEXT_SIZE],
                                                   uint64_t *ret_size);
 
 #endif

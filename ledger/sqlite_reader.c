@@ -18,7 +18,8 @@ enum statement {
 #define MONEY "entry, log_index, log_time_ns, kind, debit, credit, amount, job, lease, idx"
 
 static const char *const statements[STATEMENTS] = {
-    /* Two ordered walks, each cut at the limit, merged: an OR would sort the account's whole history. */
+    /* Two ordered walks, each cut at the limit, merged: an OR would sort the account's whole
+     * history. */
     [SELECT_STATEMENT] =
         "SELECT * FROM (SELECT " MONEY " FROM transfers WHERE debit = ?1 AND entry < ?2"
         "  ORDER BY entry DESC LIMIT ?3)"
@@ -29,8 +30,8 @@ static const char *const statements[STATEMENTS] = {
         "SELECT r.idx, r.attempt, r.status, r.charge, r.paid_ns, r.log_index, r.bytes"
         " FROM outcomes o JOIN results r ON r.entry = o.entry"
         " WHERE o.job = ?1 AND o.idx >= ?2 ORDER BY o.idx LIMIT ?3",
-    [SELECT_DECIDED] = "SELECT r.* FROM outcomes o JOIN results r ON r.entry = o.entry WHERE o.job "
-                       "= ?1 AND o.idx = ?2",
+    [SELECT_DECIDED] = ("SELECT r.* FROM outcomes o JOIN results r ON r.entry = o.entry"
+                        " WHERE o.job = ?1 AND o.idx = ?2"),
     [SELECT_BATCH] = "SELECT signature, leaves FROM batches WHERE log_index = ?1",
     [SELECT_CHECKPOINT] = "SELECT tree_size, note FROM checkpoint",
 };
@@ -298,7 +299,8 @@ static bool read_batch_node(void *context, unsigned level, uint64_t index, struc
     return true;
 }
 
-/* Bit i: the i-th hash of the path stands to the left. Found from the root down, so the first comes out on top. */
+/* Bit i: the i-th hash of the path stands to the left. Found from the root down, so the first
+ * comes out on top. */
 static uint8_t sides_of(uint64_t count, uint64_t position)
 {
     unsigned sides = 0;

@@ -2,12 +2,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ledger/sqlite_tables.h"
 
-/* The columns of each table after the four that all have, and the field of the record that each is. One list makes
- * the schema, writes the rows and reads them. */
+/* The columns of each table after the four that all have, and the field of the record that each
+ * is. One list makes the schema, writes the rows and reads them. */
 enum column_type {
     COLUMN_U8,
     COLUMN_U32,
@@ -115,7 +116,8 @@ static const struct table tables[TABLE_COUNT] = {
                       {"name", COLUMN_NAME, FIELD(name)}}},
 };
 
-/* The tables that are not one record a row. `tree` holds leaves (level 0) and every eighth level above. */
+/* The tables that are not one record a row. `tree` holds leaves (level 0) and every eighth level
+ * above. */
 static const char other_tables[] =
     "CREATE TABLE IF NOT EXISTS balances("
     "  account INTEGER PRIMARY KEY, available INTEGER NOT NULL, held INTEGER NOT NULL,"
@@ -171,8 +173,7 @@ enum ledger_table table_of_kind(enum ledger_kind kind)
     case LEDGER_FLAG:
         return TABLE_FLAGS;
     }
-    assert(!"a record has one of the kinds above");
-    return TABLE_FLAGS;
+    abort(); /* a record has one of the kinds above */
 }
 
 static size_t column_count(const struct table *table)
@@ -272,8 +273,7 @@ static sqlite3_int64 integer_of(enum column_type type, const void *field)
     case COLUMN_RESULT:
         break;
     }
-    assert(!"not an integer column");
-    return 0;
+    abort(); /* not an integer column */
 }
 
 static void bind_column(sqlite3_stmt *statement, int position, const struct column *column,

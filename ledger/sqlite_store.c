@@ -12,7 +12,8 @@
 
 #include "ledger/sqlite_tables.h"
 
-/* What enum attempt_status of the protocol says of a result that decides nothing, and of the one that decides best. */
+/* What enum attempt_status of the protocol says of a result that decides nothing, and of the one
+ * that decides best. */
 enum { STATUS_ACCEPTED = 0, STATUS_LATE = 3, RANK_FAILED = 1, RANK_ACCEPTED = 2 };
 
 enum statement {
@@ -26,7 +27,8 @@ enum statement {
 };
 
 static const char *const statements[STATEMENTS] = {
-    /* Not an upsert: that would hold the difference itself, which may be negative, against the table's CHECK. */
+    /* Not an upsert: that would hold the difference itself, which may be negative, against the
+     * table's CHECK. */
     [MOVE_BALANCE] =
         "UPDATE balances SET available = available + ?2, held = held + ?3 WHERE account = ?1",
     [OPEN_BALANCE] = "INSERT INTO balances VALUES(?1, ?2, ?3)",
@@ -95,8 +97,8 @@ static enum ledger_store_status failure(struct ledger_store *store, const char *
 
 /* ---- opening */
 
-/* POSIX locks on the database itself are SQLite's, and closing any other descriptor of it would drop them: the lock
- * is a file of its own. */
+/* POSIX locks on the database itself are SQLite's, and closing any other descriptor of it would
+ * drop them: the lock is a file of its own. */
 static enum ledger_store_status lock(struct ledger_store *store, const char *path)
 {
     char name[PATH_MAX];
@@ -249,7 +251,7 @@ static enum ledger_store_status open_store(struct ledger_store *store, const cha
     }
     (void)sqlite3_extended_result_codes(store->database, 1); /* cannot fail on an open handle */
     (void)sqlite3_busy_timeout(store->database, 2000);       /* readers may hold a checkpoint up */
-    enum ledger_store_status (*const steps[])(struct ledger_store *) = {
+    static enum ledger_store_status (*const steps[])(struct ledger_store *) = {
         check_version, create_tables, prepare, load_tree, load_next_entry,
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == LEDGER_STORE_OK; i++) {
@@ -282,7 +284,8 @@ void ledger_store_close(struct ledger_store **self)
     for (size_t i = 0; i < TABLE_COUNT; i++) {
         (void)sqlite3_finalize(store->inserts[i]); /* likewise */
     }
-    /* An open transaction rolls back; statements of others (a journal's) keep the handle until they end. */
+    /* An open transaction rolls back; statements of others (a journal's) keep the handle until
+     * they end. */
     (void)sqlite3_close_v2(store->database);
     if (store->lock_fd >= 0) {
         (void)close(store->lock_fd); /* gives the lock back */

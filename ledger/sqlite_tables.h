@@ -1,5 +1,5 @@
-/* ledger/sqlite_tables.h - what ledger/sqlite*.c share: the tables, how a record becomes a row, and the tree's nodes.
- * Not for anyone else. docs/ledger.md section 3 lists the tables. */
+/* ledger/sqlite_tables.h - what ledger/sqlite*.c share: the tables, how a record becomes a row,
+ * and the tree's nodes. Not for anyone else. docs/ledger.md section 3 lists the tables. */
 #ifndef BOURSE_LEDGER_SQLITE_TABLES_H
 #define BOURSE_LEDGER_SQLITE_TABLES_H
 
@@ -13,7 +13,8 @@
 
 enum { LEDGER_SCHEMA_VERSION = 1, TREE_LEVEL_STEP = 8 };
 
-/* One table per group of record kinds. Every one begins with the columns entry, log_index, log_time_ns, leaf. */
+/* One table per group of record kinds. Every one begins with the columns entry, log_index,
+ * log_time_ns, leaf. */
 enum ledger_table {
     TABLE_ACCOUNTS,
     TABLE_TRANSFERS,
@@ -35,11 +36,14 @@ const char *table_name(enum ledger_table table);
 int tables_create(sqlite3 *database);
 /* "INSERT INTO results VALUES(?1, ?2, ...)", prepared. */
 int tables_prepare_insert(sqlite3 *database, enum ledger_table table, sqlite3_stmt **ret_statement);
-/* Binds entry, leaf (or NULL where it is not logged) and every column of the record; the record must live until the step. */
-void tables_bind(sqlite3_stmt *statement, const struct ledger_record *record, uint64_t entry, const uint64_t *leaf);
-/* Reads the columns of a row selected with SELECT * back into a record (name and result excepted); false when a blob
- * has the wrong size. */
-bool tables_read(sqlite3_stmt *statement, enum ledger_table table, struct ledger_record *ret_record);
+/* Binds entry, leaf (or NULL where it is not logged) and every column of the record; the record
+ * must live until the step. */
+void tables_bind(sqlite3_stmt *statement, const struct ledger_record *record, uint64_t entry,
+                 const uint64_t *leaf);
+/* Reads the columns of a row selected with SELECT * back into a record (name and result
+ * excepted); false when a blob has the wrong size. */
+bool tables_read(sqlite3_stmt *statement, enum ledger_table table,
+                 struct ledger_record *ret_record);
 
 /* What a money record does to one account. */
 struct ledger_effect {
@@ -50,15 +54,16 @@ bool kind_is_money(enum ledger_kind kind);
 struct ledger_effect effect_on_debit(const struct ledger_record *record);
 struct ledger_effect effect_on_credit(const struct ledger_record *record);
 
-/* Hashes of complete subtrees: leaves and every TREE_LEVEL_STEP-th level are stored, the others are folded from at most
- * 2^(TREE_LEVEL_STEP-1) stored ones. */
+/* Hashes of complete subtrees: leaves and every TREE_LEVEL_STEP-th level are stored, the others
+ * are folded from at most 2^(TREE_LEVEL_STEP-1) stored ones. */
 struct tree_reader {
     sqlite3_stmt *select_range; /* level, first, count */
     int error;                  /* the code of the last failed read */
 };
 int tree_reader_init(struct tree_reader *self, sqlite3 *database);
 void tree_reader_fini(struct tree_reader *self);
-bool tree_read_node(void *tree_reader, unsigned level, uint64_t index, struct hash32 *ret_hash); /* merkle_read_node */
+bool tree_read_node(void *tree_reader, unsigned level, uint64_t index,
+                    struct hash32 *ret_hash); /* merkle_read_node */
 /* The tree of the first `size` leaves. */
 bool tree_load(struct tree_reader *reader, uint64_t size, struct merkle *ret_tree);
 

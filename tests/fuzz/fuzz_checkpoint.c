@@ -1,4 +1,5 @@
-/* Checkpoints and verifier keys: what is taken has one text only. The corpus is signed with the key of the seed 01 01 .. */
+/* Checkpoints and verifier keys: what is taken has one text only. The corpus is signed with the
+ * key of the seed 01 01 .. */
 #include "ledger/checkpoint.h"
 
 #include <assert.h>

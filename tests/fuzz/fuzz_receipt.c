@@ -1,4 +1,5 @@
-/* Receipts: what is taken has one text only. The corpus is logged under the key of the seed 01 01 .. */
+/* Receipts: what is taken has one text only. The corpus is logged under the key of the seed 01
+ * 01 .. */
 #include "ledger/receipt.h"
 
 #include <assert.h>

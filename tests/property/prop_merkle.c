@@ -1,5 +1,6 @@
-/* The tree against RFC 6962 section 2.1 written down as it stands there: recursive, over all leaves. Every
- * inclusion and consistency proof of every tree up to MAX_SIZE leaves is the RFC's and verifies; changed ones do not. */
+/* The tree against RFC 6962 section 2.1 written down as it stands there: recursive, over all
+ * leaves. Every inclusion and consistency proof of every tree up to MAX_SIZE leaves is the RFC's
+ * and verifies; changed ones do not. */
 #include <check.h>
 #include <stdint.h>
 #include <stdlib.h>

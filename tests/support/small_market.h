@@ -1,9 +1,11 @@
-/* tests/support/small_market.h - a small, true market on disk: journal, ledger and HEAD as a broker leaves them.
+/* tests/support/small_market.h - a small, true market on disk: journal, ledger and HEAD as a
+ * broker leaves them.
  *
- * An owner (account 3, consumer and operator) founds it, mints, invites a provider (account 4), who joins and asks;
- * the owner's job of three subtasks fills one lease, and two signed batches of results finish it. Every command is
- * signed, every record consistent. A test may bend one record before it is stored (everything derived from it, leaf
- * and tree, stays consistent with the bend), or change the finished database. */
+ * An owner (account 3, consumer and operator) founds it, mints, invites a provider (account 4),
+ * who joins and asks; the owner's job of three subtasks fills one lease, and two signed batches
+ * of results finish it. Every command is signed, every record consistent. A test may bend one
+ * record before it is stored (everything derived from it, leaf and tree, stays consistent with
+ * the bend), or change the finished database. */
 #ifndef BOURSE_TESTS_SMALL_MARKET_H
 #define BOURSE_TESTS_SMALL_MARKET_H
 
@@ -15,7 +17,8 @@
 
 enum { SMALL_MARKET_OWNER = 3, SMALL_MARKET_PROVIDER = 4, SMALL_MARKET_ENTRIES = 7 };
 
-/* Called with each record before it is stored; `number` counts from 1. False: the record is left out. */
+/* Called with each record before it is stored; `number` counts from 1. False: the record is left
+ * out. */
 typedef bool small_market_bend(void *context, uint64_t number, struct ledger_record *record);
 
 struct small_market {
@@ -27,7 +30,8 @@ struct small_market {
     struct hash32 results[4]; /* SHA-256 of the encoded results: 0, 1 (failed), 1 again, 2 */
 };
 
-/* Runs the market to its end and closes all files. sodium_init must have been called; any failure stops the test. */
+/* Runs the market to its end and closes all files. sodium_init must have been called; any
+ * failure stops the test. */
 void small_market_create(struct small_market *self, small_market_bend *bend, void *context);
 /* Removes the folder. */
 void small_market_destroy(struct small_market *self);

@@ -35,7 +35,8 @@ START_TEST(a_true_market_is_ok)
 }
 END_TEST
 
-/* Wrongs planted with SQL in the finished database, and the table (and a word of the line) that must name them. */
+/* Wrongs planted with SQL in the finished database, and the table (and a word of the line) that
+ * must name them. */
 struct planted {
     const char *sql;
     const char *table;
@@ -151,7 +152,8 @@ START_TEST(a_planted_wrong_is_named)
 }
 END_TEST
 
-/* Wrongs of a lying broker: bent before they were stored, so that leaf, tree and checkpoint agree with them. */
+/* Wrongs of a lying broker: bent before they were stored, so that leaf, tree and checkpoint
+ * agree with them. */
 struct lie {
     enum ledger_kind kind;
     uint32_t index;
@@ -247,7 +249,8 @@ START_TEST(another_subtask_than_was_signed_is_caught)
 }
 END_TEST
 
-/* The second batch repeats subtask 0's result, rightly without a record: here it is recorded, and accepted again. */
+/* The second batch repeats subtask 0's result, rightly without a record: here it is recorded,
+ * and accepted again. */
 struct first_result {
     uint8_t bytes[512];
     uint32_t length;

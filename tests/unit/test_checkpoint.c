@@ -8,7 +8,8 @@
 #include "base/sha256.h"
 #include "base/text.h"
 
-/* Made with OpenSSL from the seed 00 01 02 .. 1f, by the words of the C2SP signed-note and tlog-checkpoint specifications. */
+/* Made with OpenSSL from the seed 00 01 02 .. 1f, by the words of the C2SP signed-note and
+ * tlog-checkpoint specifications. */
 static const char golden_note[] =
     "bourse.example/log\n"
     "123456789\n"

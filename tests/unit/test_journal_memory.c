@@ -97,8 +97,9 @@ START_TEST(a_deposed_leader_appends_nothing)
 }
 END_TEST
 
-/* A broker that follows the rules (resolve UNKNOWN by resending the same bytes; lead again when deposed) ends with exactly
- * the entries that it was told are in, in order, whatever the log throws at it. */
+/* A broker that follows the rules (resolve UNKNOWN by resending the same bytes; lead again when
+ * deposed) ends with exactly the entries that it was told are in, in order, whatever the log
+ * throws at it. */
 static uint64_t run(uint64_t seed, struct hash32 *ret_chain)
 {
     struct journal_log *log = journal_log_create(seed, 10000);

@@ -238,7 +238,8 @@ START_TEST(a_full_disk_changes_nothing)
 }
 END_TEST
 
-/* A process that dies in the middle of a group, by its own hand: neither close nor rollback runs. */
+/* A process that dies in the middle of a group, by its own hand: neither close nor rollback
+ * runs. */
 START_TEST(a_crash_between_begin_and_commit_leaves_the_state_before)
 {
     struct ledger_store *store = open_store();

@@ -6,7 +6,8 @@
 
 #include "base/text.h"
 
-/* The eight leaves that Certificate Transparency implementations test with, and the root of the first n. */
+/* The eight leaves that Certificate Transparency implementations test with, and the root of the
+ * first n. */
 static const char *const leaves[] = {
     "",
     "00",

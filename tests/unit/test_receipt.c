@@ -7,7 +7,8 @@
 
 #include "base/sha256.h"
 
-/* Three results of one batch in a log of five leaves; the receipt is for the second result, leaf 3. */
+/* Three results of one batch in a log of five leaves; the receipt is for the second result, leaf
+ * 3. */
 struct world {
     unsigned char provider_secret[crypto_sign_SECRETKEYBYTES];
     unsigned char log_secret[crypto_sign_SECRETKEYBYTES];

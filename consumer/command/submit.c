@@ -304,6 +304,14 @@ static void say_ended(const struct bourse_job_row *row)
                   row->state == BOURSE_DONE ? "" : row->reason_text);
 }
 
+/* Mistyped amounts and times are told before anything is hashed, asked or sent. */
+static bool check_options(struct invocation *invocation)
+{
+    int64_t ignored = 0;
+    return option_money(invocation, "budget", &ignored) &&
+           option_duration_ms(invocation, "wait-at-most", &ignored);
+}
+
 int command_submit(struct invocation *invocation)
 {
     int status = 0;
@@ -312,6 +320,9 @@ int command_submit(struct invocation *invocation)
     struct bourse_error error;
     const char *folder = option_text(invocation, "output", NULL);
     bool wait = option_given(invocation, "wait") || folder != NULL;
+    if (!check_options(invocation)) {
+        return BOURSE_USAGE;
+    }
     if (!bourse_job_load(invocation->words[0], &job, &error)) {
         return complain_with(invocation, &error);
     }
@@ -545,7 +556,7 @@ int command_run(struct invocation *invocation)
     int status = 0;
     char id[BOURSE_ID_SIZE];
     struct bourse_error error;
-    struct job_file *file = job_from_arguments(invocation);
+    struct job_file *file = check_options(invocation) ? job_from_arguments(invocation) : NULL;
     if (file == NULL) {
         return BOURSE_USAGE;
     }

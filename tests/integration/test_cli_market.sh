@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# The command line against a real market of its own: run, submit, fetch, logs, cancel, receipts with every line
+# tampered with, invitations, and nothing left running.
+set -euo pipefail
+bin=$(realpath "$1")
+bourse=$bin/bourse
+for program in bourse-broker bourse-provider bourse-worker; do
+    [ -x "$bin/$program" ] || { echo "skipped: no $program"; exit 77; }
+done
+command -v bwrap >/dev/null || { echo "skipped: no bubblewrap"; exit 77; }
+if [ "$(id -u)" -eq 0 ] && ! id bourse >/dev/null 2>&1; then
+    echo "skipped: no user bourse for the agent"
+    exit 77
+fi
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/bourse market.XXXXXX")
+[ "$(id -u)" -ne 0 ] || chmod 711 "$work"
+export HOME=$work XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state BOURSE_MARKET=$work/market
+unset BOURSE_KEY BOURSE_TIMEOUT BOURSE_COLOR
+finish() {
+    "$bourse" down --dir "$work/market" >/dev/null 2>&1 || true
+    rm -rf "$work"
+}
+trap finish EXIT
+cd "$work"
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+expect() {
+    local want=$1 pattern=$2 got=0
+    shift 2
+    timeout 120 "$@" >out 2>err </dev/null || got=$?
+    [ "$got" -eq "$want" ] || fail "$* ended with $got, not $want: $(cat out err)"
+    [ -z "$pattern" ] || grep -qE -- "$pattern" out err || fail "$* did not say '$pattern': $(cat out err)"
+}
+
+if ! "$bourse" up --dir "$work/market" --detach --credits 50 --wait 2m >out 2>err; then
+    cat out err market/*.log >&2
+    grep -q 'isolat' market/provider.log && { echo "skipped: this machine cannot isolate jobs"; exit 77; }
+    fail "up"
+fi
+expect 4 'runs in .* already' "$bourse" up --dir "$work/market" --detach
+expect 0 'available +50.00' "$bourse" balance
+[ "$(stat -c %a market/owner.key)" = 600 ] || fail "owner.key is open"
+
+# One program: its output, its errors, its exit status.
+expect 0 '^hello$' "$bourse" run -y -- echo hello
+grep -q '^hello$' out || fail "the program's output is not on stdout"
+expect 1 'exit code 3' "$bourse" run -y -- sh -c 'echo gone >&2; exit 3'
+grep -q '^gone$' err || fail "the program's errors are not on stderr"
+expect 3 'failed' "$bourse" run -y --exit-code -- sh -c 'exit 3'
+expect 2 'say -y' "$bourse" run -- true
+expect 5 'anyway' "$bourse" run -y -- no-such-program-anywhere
+expect 4 'band|price|budget|funds' "$bourse" run -y --budget 99999 -- true
+
+# A job over files with odd names, in a folder with a space in its name.
+mkdir -p 'in/a b'
+for i in 1 2 3 4 5 6 7 8; do echo "file $i" >"in/a b/f $i.txt"; done
+cat >job.yaml <<'YAML'
+name: twice
+each: "in/*/*.txt"
+run: [sh, -c, 'mkdir -p "$(dirname "$2")" && cat "$1" "$1" >"$2"; echo did "$1"', sh, "{in}", "{out}"]
+outputs: ["{out}"]
+expect: 50ms
+YAML
+expect 0 'subtasks +8' "$bourse" plan job.yaml
+expect 0 '^[0-9a-f]{32}$' "$bourse" submit job.yaml -y --wait --quiet
+job=$(cat out)
+expect 0 "^$job$" "$bourse" ps "${job:0:8}" --quiet
+expect 0 '"accepted":8' "$bourse" ps last --json
+expect 0 '^did in/a b/f 3.txt$' "$bourse" logs last 2
+expect 0 '8 files of 8' "$bourse" fetch last -o results
+for i in 1 2 3 4 5 6 7 8; do
+    printf 'file %s\nfile %s\n' "$i" "$i" | cmp - "results/in/a b/f $i.txt" || fail "output $i differs"
+done
+expect 0 '0 fetched, 8 there' "$bourse" fetch last -o results
+echo mine >'results/in/a b/f 1.txt'
+expect 2 'nothing is overwritten' "$bourse" fetch last -o results
+[ "$(cat 'results/in/a b/f 1.txt')" = mine ] || fail "a file was overwritten"
+
+# Receipts: good ones pass with the key alone, and one changed line is refused.
+key=$("$bourse" key --log)
+expect 0 '8 receipts' "$bourse" receipt last --all -o proofs
+expect 0 '8 verified, 0 failed' env -i "HOME=$work" "$bourse" verify proofs --key "$key"
+receipt=$(find proofs -name '*-0.receipt')
+lines=$(wc -l <"$receipt")
+for line in $(seq 1 "$lines"); do
+    awk -v n="$line" 'NR == n {c = substr($0, 1, 1); $0 = (c == "A" ? "B" : "A") substr($0, 2)} {print}' \
+        "$receipt" >changed
+    expect 7 'FAILED' "$bourse" verify changed --key "$key"
+done
+other=$(echo "$key" | sed 's/^[^+]*/somebody-else/')
+expect 2 'verifier key' "$bourse" verify "$receipt" --key "$other"
+
+# Waiting ends, the job goes on; cancelling ends it.
+expect 8 'goes on without' "$bourse" run -y --wait-at-most 500ms -- sleep 60
+expect 0 '.' "$bourse" cancel last
+expect 0 '"state":"cancelled"' "$bourse" ps last --json
+expect 3 'id' "$bourse" ps 00000000000000000000000000000000
+expect 3 'no job' "$bourse" logs ffff
+
+# Money: every entry is there, and the operator can let somebody in.
+expect 0 'hold' "$bourse" ledger
+expect 0 'owner' "$bourse" admin accounts
+expect 0 '^bourse-invite-1' "$bourse" admin invite --credits 5 --name ada
+invitation=$(cat out)
+expect 0 'consumer' env -u BOURSE_MARKET XDG_CONFIG_HOME="$work/ada" "$bourse" join "$invitation" --name ada
+expect 0 'available +5.00' env -u BOURSE_MARKET XDG_CONFIG_HOME="$work/ada" "$bourse" balance
+expect 4 '.' env -u BOURSE_MARKET XDG_CONFIG_HOME="$work/ada" "$bourse" admin accounts
+expect 4 '.' env -u BOURSE_MARKET XDG_CONFIG_HOME="$work/bob" "$bourse" join "$invitation"
+expect 3 '.' env -u BOURSE_MARKET XDG_CONFIG_HOME="$work/ada" "$bourse" ps "$job"
+
+# Halted, nothing new starts; resumed, it does.
+expect 0 '' "$bourse" admin halt --reason test
+expect 4 '.' "$bourse" run -y -- true
+expect 0 '' "$bourse" admin halt --undo
+expect 0 '' "$bourse" run -y -q -- true
+
+# Down, and up again: the same money, the same jobs.
+expect 0 '' "$bourse" down --dir "$work/market"
+expect 6 '.' "$bourse" ps --timeout 1s
+expect 0 'process' "$bourse" up --dir "$work/market" --detach
+expect 0 "$job" "$bourse" ps --quiet
+expect 0 '' "$bourse" down --dir "$work/market"
+expect 3 'no market' "$bourse" down --dir "$work/market"
+echo "the command line against a market: ok"

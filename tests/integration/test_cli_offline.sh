@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# The command line without a broker: usage, exit statuses, JSON errors, settings, and receipts that are refused.
+set -euo pipefail
+bourse=$(realpath "$1")/bourse
+work=$(mktemp -d "${TMPDIR:-/tmp}/bourse cli.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+export HOME=$work XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state
+unset BOURSE_MARKET BOURSE_KEY BOURSE_TIMEOUT BOURSE_COLOR NO_COLOR
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+
+# expect STATUS PATTERN COMMAND...: exit status, and what is said on stderr or stdout.
+expect() {
+    local want=$1 pattern=$2 got=0
+    shift 2
+    "$@" >out 2>err </dev/null || got=$?
+    [ "$got" -eq "$want" ] || fail "$* ended with $got, not $want: $(cat out err)"
+    grep -qE -- "$pattern" out err || fail "$* did not say '$pattern': $(cat out err)"
+}
+
+# Usage.
+expect 2 'usage: bourse COMMAND' "$bourse"
+expect 0 'commands:' "$bourse" help
+expect 0 'usage: bourse submit' "$bourse" submit --help
+expect 0 '^bourse [0-9]' "$bourse" --version
+expect 2 'did you mean `bourse submit`' "$bourse" sumbit
+expect 2 'did you mean --json' "$bourse" ps --jsno
+expect 2 "has no option '-z'" "$bourse" ps -z
+expect 2 'needs FILE' "$bourse" submit
+expect 2 'one word too many' "$bourse" ps a b
+expect 2 'needs a value' "$bourse" run --budget
+expect 2 'budget' "$bourse" run -y --budget 1e5 -- true
+expect 2 'has no unit' "$bourse" run -y --limit 10 -- true
+expect 2 'one of --each' "$bourse" run -y --array 1-2 --lines x -- true
+expect 2 'INDEX, or --all' "$bourse" receipt last
+expect 2 'admin has no' "$bourse" admin mnit
+
+# Every command has help, and says so on stdout.
+names=$("$bourse" help --json | grep -oE '"name":"[a-z]+","arguments"' | cut -d'"' -f4)
+[ "$(echo "$names" | wc -l)" -ge 20 ] || fail "help --json lists only: $names"
+for name in $names; do
+    expect 0 "usage: bourse $name" "$bourse" "$name" --help
+    [ ! -s err ] || fail "$name --help wrote to stderr"
+done
+
+# No broker, and errors as JSON: one value on stdout, nothing on stderr.
+expect 6 'market.yaml' "$bourse" ps
+expect 6 '"version":1' "$bourse" ps --json
+grep -q '"name":"UNREACHABLE"' out || fail "no name in $(cat out)"
+[ ! -s err ] || fail "--json wrote to stderr: $(cat err)"
+expect 2 '"name":"USAGE"' "$bourse" ps --jsno --json
+expect 3 'no market' bash -c "mkdir -m 700 -p '$work/empty' && '$bourse' down --dir '$work/empty'"
+
+# Job files: the line, the name, the nearest key; patterns without a match.
+printf 'run: [xz]\nbugdet: 2\n' >job.yaml
+expect 2 'job.yaml:2:.*budget' "$bourse" plan job.yaml
+printf 'each: "*.none"\nrun: [xz, "{in}"]\n' >job.yaml
+expect 2 "'\*.none'" "$bourse" quote job.yaml
+expect 2 'none.yaml' "$bourse" submit none.yaml
+printf 'run: [xz]\nverify: adaptive\n' >job.yaml
+expect 2 'verify' "$bourse" submit job.yaml
+
+# Settings: each layer covers the one below, and is named.
+expect 0 'color +auto +default' "$bourse" config show --origin
+mkdir -p config/bourse
+echo 'color: never' >config/bourse/config.yaml
+expect 0 'color +never +.*/config/bourse/config.yaml' "$bourse" config show --origin
+echo 'color: always' >.bourse.yaml
+expect 0 'color +always +./.bourse.yaml' "$bourse" config show --origin
+expect 0 'color +never +environment BOURSE_COLOR' env BOURSE_COLOR=never "$bourse" config show --origin
+expect 0 'flag --color' "$bourse" config show --origin --color never
+echo 'colour: never' >.bourse.yaml
+expect 2 '.bourse.yaml:1:.*color' "$bourse" config show
+echo 'color: never' >.bourse.yaml
+chmod 666 .bourse.yaml
+expect 2 'changed by others' "$bourse" config show
+rm .bourse.yaml config/bourse/config.yaml
+
+# Receipts that are none.
+key='example/log+8bad0d2f+Aa+ABEiM0RVZneImaq7zN3u/wARIjNEVWZ3iJmqu8zd7v8='
+expect 2 'not a verifier key' "$bourse" verify /etc/hostname --key nonsense
+expect 2 'not a verifier key' "$bourse" verify /etc/hostname --key "$key"
+expect 2 'give --key' "$bourse" verify /etc/hostname
+
+# A private folder that is not private.
+mkdir open && chmod 755 open
+expect 2 'chmod 700' "$bourse" down --dir "$work/open"
+
+# An invitation that is none.
+expect 2 'invit' "$bourse" join not-an-invitation
+echo "the command line without a broker: ok"

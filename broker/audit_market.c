@@ -165,12 +165,14 @@ static int64_t price_of(const struct audit_ask *ask, const struct audit_job *job
 }
 
 /* An arriving bid takes the best ask. A witness against that is an ask of the same cell (so it
- * satisfies the same requirements) that stood all the time with every slot free, and was better. */
+ * satisfies the same requirements) whose device never had a lease, and was better. */
 static bool is_better(struct audit *audit, const struct audit_ask *other,
                       const struct audit_ask *taken, const struct audit_job *job, int64_t term_ms)
 {
     struct hash32 account = audit_number(other->owner_number);
-    bool stands = !other->is_cancelled && !other->was_filled &&
+    struct hash32 device_name = audit_id(&other->device);
+    const struct audit_device *device = audit_map_find(&audit->devices, &device_name);
+    bool stands = !other->is_cancelled && device != NULL && !device->was_filled &&
                   other->owner_number != job->owner_number && other->slots >= job->width &&
                   (other->max_term_ms == 0 || other->max_term_ms >= term_ms) &&
                   audit_map_find(&audit->tainted, &account) == NULL;
@@ -256,7 +258,11 @@ bool audit_fill_row(struct audit *audit, struct audit_command *command)
                                   .device = row->device,
                                   .width = job->width,
                                   .price = row->price};
-    ask->was_filled = true;
+    struct hash32 device_name = audit_id(&row->device);
+    struct audit_device *device = audit_map_find(&audit->devices, &device_name);
+    if (device != NULL) {
+        device->was_filled = true;
+    }
     audit->last_lease = row->lease;
     audit->report->fills++;
     return true;

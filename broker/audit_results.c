@@ -98,17 +98,21 @@ static bool check_lease(struct audit *audit, const struct audit_lease *lease)
            audit_expect(audit, row->attempt > 0, "attempts count from 1");
 }
 
-static bool check_accepted(struct audit *audit, struct audit_job *job,
+static bool check_accepted(struct audit *audit, const struct audit_lease *lease,
                            const Bourse__V1__Result *result)
 {
     const struct audit_row *row = &audit->rows.row;
+    struct audit_job *job = lease->job;
     struct hash32 manifest = codec_hash(result->manifest);
+    struct id128 device = codec_id(result->device);
     uint8_t *byte = &job->accepted_bits[row->index / 8];
     uint8_t bit = (uint8_t)(1u << row->index % 8);
     if (!audit_expect(audit, !job->is_settled, "nothing is accepted after the job was settled") ||
         !audit_expect(audit, row->outcome == OUTCOME_OK, "only what went well is accepted") ||
         !audit_expect_bytes(audit, "it ran the job's manifest", job->manifest.bytes, manifest.bytes,
                             32) ||
+        !audit_expect_bytes(audit, "it ran on the lease's device", lease->device.bytes,
+                            device.bytes, 16) ||
         !audit_expect(audit, (*byte & bit) == 0, "a subtask is accepted once")) {
         return false;
     }
@@ -118,13 +122,13 @@ static bool check_accepted(struct audit *audit, struct audit_job *job,
     return true;
 }
 
-static bool check_status(struct audit *audit, struct audit_job *job,
+static bool check_status(struct audit *audit, const struct audit_lease *lease,
                          const Bourse__V1__Result *result)
 {
     const struct audit_row *row = &audit->rows.row;
     switch (row->status) {
     case ATTEMPT_ACCEPTED:
-        return check_accepted(audit, job, result);
+        return check_accepted(audit, lease, result);
     case ATTEMPT_FAILED_PAID:
         return audit_expect(audit, row->outcome != OUTCOME_OK, "what went well did not fail");
     case ATTEMPT_FAILED_UNPAID:
@@ -183,7 +187,7 @@ bool audit_result_row(struct audit *audit, struct audit_command *command)
     const struct audit_sent *sent = check_sent(audit, command);
     if (sent == NULL || !check_fields(audit, command, sent->result) ||
         !check_batch(audit, command) || !check_lease(audit, lease) ||
-        !check_status(audit, lease->job, sent->result)) {
+        !check_status(audit, lease, sent->result)) {
         return false;
     }
     audit->report->results++;

@@ -135,8 +135,9 @@ struct audit_invitation {
     bool is_used;
 };
 
-struct audit_device { /* attributes as last advertised */
-    struct hash32 cell;
+struct audit_device {
+    struct hash32 cell; /* attributes as last advertised */
+    bool was_filled;    /* under any ask: leases outlive the ask that they came from */
 };
 
 struct audit_ask {
@@ -147,7 +148,7 @@ struct audit_ask {
     struct hash32 cell; /* zeros: unknown */
     uint32_t slots;
     int64_t price, max_term_ms;
-    bool is_cancelled, was_filled;
+    bool is_cancelled;
     struct audit_ask *next; /* in order of entry, for the check of priority */
 };
 

@@ -285,31 +285,40 @@ static void invite(struct writer_state *state)
     commit(state);
 }
 
+static struct id128 place_ask(struct writer_state *state, const struct id128 *device)
+{
+    struct small_market *market = state->market;
+    Bourse__V1__AskPlace place = BOURSE__V1__ASK_PLACE__INIT;
+    place.device = data_of(device->bytes, 16);
+    place.slots = 2;
+    place.price_micro = price_micro;
+    struct id128 ask =
+        add_message(state, MESSAGE_ASK_PLACE, market->provider, SMALL_MARKET_PROVIDER, &place.base);
+    struct ledger_record *record = add_record(state, LEDGER_ASK);
+    record->order = ask;
+    record->owner = *identity_key(market->provider);
+    record->device = *device;
+    record->slots = 2;
+    record->price_micro = price_micro;
+    return ask;
+}
+
+/* Two devices of one cell at one price: the first ask is the better one. */
 static void offer(struct writer_state *state)
 {
     struct small_market *market = state->market;
-    Bourse__V1__Device device = BOURSE__V1__DEVICE__INIT;
-    Bourse__V1__Device *devices[] = {&device};
-    device.device = data_of(state->device.bytes, 16);
-    device.instrument = "cpu.x86_64.avx2";
-    device.slots = 2;
+    Bourse__V1__Device both[2] = {BOURSE__V1__DEVICE__INIT, BOURSE__V1__DEVICE__INIT};
+    Bourse__V1__Device *devices[] = {&both[0], &both[1]};
+    both[0].device = data_of(state->device.bytes, 16);
+    both[1].device = data_of(market->other_device.bytes, 16);
+    both[0].instrument = both[1].instrument = "cpu.x86_64.avx2";
+    both[0].slots = both[1].slots = 2;
     Bourse__V1__Advertise advertise = BOURSE__V1__ADVERTISE__INIT;
-    advertise.n_devices = 1;
+    advertise.n_devices = 2;
     advertise.devices = devices;
     add_message(state, MESSAGE_ADVERTISE, market->provider, SMALL_MARKET_PROVIDER, &advertise.base);
-
-    Bourse__V1__AskPlace place = BOURSE__V1__ASK_PLACE__INIT;
-    place.device = device.device;
-    place.slots = 2;
-    place.price_micro = price_micro;
-    state->ask =
-        add_message(state, MESSAGE_ASK_PLACE, market->provider, SMALL_MARKET_PROVIDER, &place.base);
-    struct ledger_record *record = add_record(state, LEDGER_ASK);
-    record->order = state->ask;
-    record->owner = *identity_key(market->provider);
-    record->device = state->device;
-    record->slots = 2;
-    record->price_micro = price_micro;
+    state->ask = place_ask(state, &state->device);
+    market->other_ask = place_ask(state, &market->other_device);
     commit(state);
 }
 
@@ -535,6 +544,7 @@ void small_market_create(struct small_market *self, small_market_bend *bend, voi
     state->context = context;
     state->now_ns = start_ns;
     memset(state->device.bytes, 0xde, sizeof state->device.bytes);
+    memset(self->other_device.bytes, 0xdf, sizeof self->other_device.bytes);
     state->manifest = sha256_of("manifest", 8);
     open_files(state);
     found(state);

@@ -27,6 +27,7 @@ struct small_market {
     char head[96];
     struct identity *log, *owner, *provider;
     struct id128 cluster, job;
+    struct id128 other_device, other_ask; /* as good as the one filled, but later */
     struct hash32 results[4]; /* SHA-256 of the encoded results: 0, 1 (failed), 1 again, 2 */
 };
 

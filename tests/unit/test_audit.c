@@ -19,8 +19,8 @@ START_TEST(a_true_market_is_ok)
     ck_assert_msg(report.verdict == AUDIT_OK, "%s %lu: %s (expected %s, found %s)", report.table,
                   (unsigned long)report.entry, report.what, report.expected, report.found);
     ck_assert_uint_eq(report.journal_entries, SMALL_MARKET_ENTRIES);
-    ck_assert_uint_eq(report.commands, 1 + 3 + 2 + 1 + 1 + 1 + 1);
-    ck_assert_uint_eq(report.signatures, 3 + 2 + 1 + 2 + 1); /* commands, batches, the checkpoint */
+    ck_assert_uint_eq(report.commands, 1 + 3 + 3 + 1 + 1 + 1 + 1);
+    ck_assert_uint_eq(report.signatures, 3 + 3 + 1 + 2 + 1); /* commands, batches, the checkpoint */
     ck_assert_uint_eq(report.accounts, 2);
     ck_assert_uint_eq(report.jobs, 1);
     ck_assert_uint_eq(report.fills, 1);
@@ -292,6 +292,30 @@ START_TEST(a_subtask_accepted_twice_is_caught)
 }
 END_TEST
 
+static bool tell_later_ask(void *context, uint64_t number, struct ledger_record *record)
+{
+    const struct small_market *market = context;
+    (void)number;
+    if (record->kind == LEDGER_FILL) {
+        record->order = market->other_ask;
+        record->device = market->other_device;
+    }
+    return true;
+}
+
+START_TEST(a_fill_past_the_better_ask_is_caught)
+{
+    struct small_market market;
+    struct audit_report report;
+    small_market_create(&market, tell_later_ask, &market);
+    audit_run(market.folder, &report);
+    ck_assert_int_eq(report.verdict, AUDIT_FINDING);
+    ck_assert_str_eq(report.table, "fills");
+    ck_assert_ptr_nonnull(strstr(report.what, "best ask"));
+    small_market_destroy(&market);
+}
+END_TEST
+
 START_TEST(head_and_journal_must_agree)
 {
     struct small_market market;
@@ -369,6 +393,7 @@ int main(void)
     tcase_add_loop_test(tests, a_lying_broker_is_caught, 0, LIES);
     tcase_add_test(tests, another_subtask_than_was_signed_is_caught);
     tcase_add_test(tests, a_subtask_accepted_twice_is_caught);
+    tcase_add_test(tests, a_fill_past_the_better_ask_is_caught);
     tcase_add_test(tests, head_and_journal_must_agree);
     tcase_add_test(tests, a_head_ahead_of_the_journal_is_found);
     tcase_add_test(tests, what_is_no_market_has_no_verdict);

@@ -418,8 +418,7 @@ static void crash(struct exchange *exchange, struct job *job, uint32_t index)
     if (subtask->state != SUBTASK_RUNNING) {
         return; /* it goes on without this attempt already */
     }
-    subtask->crashes++;
-    if (subtask->crashes > CRASHES_MOST && !job->is_closing) {
+    if (subtask->attempts >= VANISHED_MOST && !job->is_closing) {
         subtask_decide(exchange, job, index, SUBTASK_FAILED);
     } else {
         job_requeue(exchange, job, index);

@@ -39,14 +39,15 @@ enum {
 #define LEASE_GRACE_NS (5 * NS_PER_S)        /* after the term: results on their way still count */
 #define LEASE_IDLE_NS (10 * NS_PER_S)        /* a lease whose queue stayed empty that long is returned */
 #define CLOSING_NS (20 * NS_PER_S)           /* a closing job waits that long for its withdrawn attempts */
-#define AVOID_NS (60 * NS_PER_S)             /* a provider that failed a job gets no new lease of it */
+#define AVOID_NS (10 * NS_PER_S)             /* a provider that failed a job gets no new lease of it */
 #define SERVES_NS (60 * NS_PER_S)            /* blobs stay readable after a lease ended */
 #define WINDOW_TARGET_NS (20 * NS_PER_MS)    /* work in flight per lane: this much time, at least 2 subtasks */
 enum {
     WINDOW_LEAST = 2,
     WINDOW_MOST = 64,
-    CRASHES_MOST = 5,           /* of one subtask, by the provider's fault */
-    LEASE_FAILURES_MOST = 3,    /* in a row, by the provider's fault */
+    CRASHES_MOST = 2,           /* of one subtask: results that were the provider's fault */
+    VANISHED_MOST = 16,         /* attempts of one subtask after which one that vanished is the last */
+    LEASE_FAILURES_MOST = 2,    /* in a row, by the provider's fault */
     AVOIDED_PROVIDERS = 8,      /* per job */
     ENDED_JOBS_KEPT = 10000,
     PAGE_SUBTASKS = 256,

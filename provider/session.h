@@ -34,7 +34,7 @@ enum {
     AGENT_BATCH_MAX = 64,            /* results under one signature */
     AGENT_BATCHES_IN_FLIGHT = 8,     /* Results messages without an answer */
     AGENT_BATCH_BYTES = LIMIT_MESSAGE_BYTES / 2, /* encoded results in one message */
-    AGENT_RESULT_BYTES_MAX = LIMIT_MESSAGE_BYTES / 4,
+    AGENT_RESULT_BYTES_MAX = LIMIT_RESULT_BYTES,
     AGENT_REMEMBERED = 256, /* accepted attempts a lease remembers, against late duplicates */
     AGENT_ASKS_MAX = LIMIT_DEVICES,
 };

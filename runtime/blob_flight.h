@@ -15,7 +15,7 @@ enum {
     FLIGHT_MAX = 12,              /* requests without an answer */
     FLIGHT_CHUNK_BYTES = 1 << 20, /* data in one of them */
     FLIGHT_TRIES = 3,             /* new connections in a row that brought no answer */
-    FLIGHT_SILENCE_MS = 20000,    /* after which the connection is given up */
+    FLIGHT_SILENCE_MS = 5000,     /* after which the connection is given up */
     FLIGHT_BUSY_MS = 100,         /* wait before asking a busy broker again */
     FLIGHT_BUSY_MAX = 300,        /* times in a row */
 };

@@ -149,6 +149,8 @@ struct bourse_quote {
     int64_t expected_micro;  /* cost */
     int64_t minimum_micro;   /* less cannot start */
     int64_t suggested_micro; /* the default budget */
+    int64_t limit_micro;     /* the job's cap; without one, 1.5 times the dearest price it would pay
+                                now; -1: neither, and only the budget binds */
     int64_t makespan_ms;
     uint32_t level_count;
     struct bourse_level levels[BOURSE_LEVELS_MAX]; /* cheapest first */
@@ -159,12 +161,13 @@ struct bourse_quote {
 bool bourse_quote(struct bourse *bourse, const struct bourse_job *job,
                   struct bourse_quote *ret_quote, struct bourse_error *ret_error);
 
-/* Stores what the broker lacks of the job's inputs, then submits it. Repeating it after a failure
- * with the same job never submits twice. `progress` may be NULL. */
+/* Stores what the broker lacks of the job's inputs, then submits it. `limit_micro` is the highest
+ * price per slot-hour to buy at (a quote's, or -1: market price, only the budget binds). Repeating it
+ * after a failure with the same job never submits twice. `progress` may be NULL. */
 typedef void bourse_progress(void *context, uint64_t done_bytes, uint64_t total_bytes);
 bool bourse_submit(struct bourse *bourse, struct bourse_job *job, int64_t budget_micro,
-                   bourse_progress *progress, void *context, char ret_id[BOURSE_ID_SIZE],
-                   struct bourse_error *ret_error);
+                   int64_t limit_micro, bourse_progress *progress, void *context,
+                   char ret_id[BOURSE_ID_SIZE], struct bourse_error *ret_error);
 
 /* ---------------------------------------------------------------- jobs on the market */
 

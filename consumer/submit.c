@@ -14,6 +14,29 @@
 
 enum { PUT_BATCH = 128 }; /* files open at a time */
 
+/* The default order is "market price, with a cap": a market order that must wait would otherwise rest
+ * at all that its budget allows, and the next ask to arrive would fill at that. */
+static int64_t limit_of(const struct job_file *file, int64_t subtasks,
+                        const struct bourse_quote *quote)
+{
+    if (file->cap_micro != JOB_ABSENT) {
+        return file->cap_micro;
+    }
+    int64_t wanted = file->at_most != 0 ? file->at_most : INT64_MAX;
+    if (subtasks < wanted / file->slots) {
+        wanted = subtasks * file->slots;
+    }
+    int64_t dearest_micro = -1;
+    for (uint32_t i = 0; i < quote->level_count && wanted > 0; i++) {
+        dearest_micro = quote->levels[i].price_micro;
+        wanted -= quote->levels[i].slots;
+    }
+    if (dearest_micro <= 0 || dearest_micro > INT64_MAX / 2) {
+        return -1; /* nothing on offer, or only donations */
+    }
+    return dearest_micro + dearest_micro / 2;
+}
+
 bool bourse_quote(struct bourse *bourse, const struct bourse_job *job,
                   struct bourse_quote *ret_quote, struct bourse_error *ret_error)
 {
@@ -38,6 +61,7 @@ bool bourse_quote(struct bourse *bourse, const struct bourse_job *job,
         return false;
     }
     rows_quote((const void *)answer, ret_quote);
+    ret_quote->limit_micro = limit_of(job->file, (int64_t)job->subtasks, ret_quote);
     return true;
 }
 
@@ -176,8 +200,8 @@ static bool put_everything(struct bourse *client, const struct bourse_job *job,
 /* ---------------------------------------------------------------- submit */
 
 bool bourse_submit(struct bourse *bourse, struct bourse_job *job, int64_t budget_micro,
-                   bourse_progress *progress, void *context, char ret_id[BOURSE_ID_SIZE],
-                   struct bourse_error *ret_error)
+                   int64_t limit_micro, bourse_progress *progress, void *context,
+                   char ret_id[BOURSE_ID_SIZE], struct bourse_error *ret_error)
 {
     if (!client_ready(bourse, ret_error) ||
         !put_everything(bourse, job, progress, context, ret_error)) {
@@ -194,8 +218,8 @@ bool bourse_submit(struct bourse *bourse, struct bourse_job *job, int64_t budget
     body.manifest = client_bytes(job->manifest_hash.bytes, sizeof job->manifest_hash.bytes);
     body.subtasks = (uint32_t)job->subtasks;
     body.budget_micro = budget_micro;
-    body.has_cap_micro = file->cap_micro != JOB_ABSENT;
-    body.cap_micro = body.has_cap_micro ? file->cap_micro : 0;
+    body.has_cap_micro = limit_micro >= 0;
+    body.cap_micro = body.has_cap_micro ? limit_micro : 0;
     body.needs = needs;
     body.slots = file->slots;
     body.at_most = file->at_most;

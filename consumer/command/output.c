@@ -248,12 +248,13 @@ json_t *json_quote(const struct bourse_quote *quote)
                                               (int)quote->levels[i].providers));
     }
     json_t *value = json_pack(
-        "{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I}", "slots_now", (int)quote->slots_now,
+        "{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I}", "slots_now", (int)quote->slots_now,
         "price_low_micro", (json_int_t)quote->price_low_micro, "price_high_micro",
         (json_int_t)quote->price_high_micro, "expected_micro", (json_int_t)quote->expected_micro,
         "minimum_micro", (json_int_t)quote->minimum_micro, "suggested_micro",
-        (json_int_t)quote->suggested_micro, "makespan_ms", (json_int_t)quote->makespan_ms, "levels",
-        levels, "index", (json_int_t)quote->index);
+        (json_int_t)quote->suggested_micro, "limit_micro", (json_int_t)quote->limit_micro,
+        "makespan_ms", (json_int_t)quote->makespan_ms, "levels", levels, "index",
+        (json_int_t)quote->index);
     if (quote->has_explanation) {
         (void)json_object_set_new(value, "explanation", json_explanation(&quote->explanation));
     }

@@ -127,9 +127,14 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
                   money_text(quote->minimum_micro));
     (void)fprintf(to, "  budget        %s credits held, what is not used comes back%s\n",
                   money_text(budget_micro),
-                  job->budget_micro >= 0 || budget_micro != quote->suggested_micro ? ""
-                  : budget_micro > quote->minimum_micro ? " (1.5 times the expected cost)"
-                                                        : " (the least)");
+                  budget_micro == quote->suggested_micro && job->budget_micro < 0
+                      ? " (1.5 times the expected cost, and a lease of each slot)"
+                      : "");
+    if (quote->limit_micro >= 0) {
+        (void)fprintf(to, "  price         at most %s credits per slot-hour%s\n",
+                      money_text(quote->limit_micro),
+                      job->cap_micro >= 0 ? "" : " (1.5 times what is on offer)");
+    }
     if (quote->has_explanation && quote->slots_now == 0) {
         print_explanation(to, &quote->explanation);
     }
@@ -270,8 +275,8 @@ static bool place(struct invocation *invocation, struct offer *offer, char ret_i
 {
     struct progress progress = progress_start(invocation);
     struct bourse_error error;
-    bool ok = bourse_submit(invocation->bourse, offer->job, offer->budget_micro, on_put, &progress,
-                            ret_id, &error);
+    bool ok = bourse_submit(invocation->bourse, offer->job, offer->budget_micro,
+                            offer->quote.limit_micro, on_put, &progress, ret_id, &error);
     progress_end(&progress);
     if (!ok) {
         *ret_status = complain_with(invocation, &error);

@@ -43,7 +43,7 @@ static const struct option_spec key_options[] = {
     }
 static const struct option_spec submit_options[] = {
     {"yes", 'y', NULL, "do not ask before money is held"},
-    {"budget", 0, "CREDITS", "hard ceiling (the job's, else 1.5 times the quote)"},
+    {"budget", 0, "CREDITS", "hard ceiling (the job's, else as quoted)"},
     {"anyway", 0, NULL, "place it also when no device on the market fits yet"},
     {"wait", 'w', NULL, "wait until the job has ended"},
     WATCH_OPTIONS,
@@ -66,7 +66,7 @@ static const struct option_spec run_options[] = {
     {"limit", 0, "TIME", "wall time of one subtask (10m)"},
     {"expect", 0, "TIME", "about how long one subtask takes, for the quote"},
     {"cap", 0, "CREDITS", "most to pay per slot-hour"},
-    {"budget", 0, "CREDITS", "hard ceiling (1.5 times the quote)"},
+    {"budget", 0, "CREDITS", "hard ceiling (default: as quoted)"},
     {"retries", 0, "N", "tries more for a program that fails"},
     {"name", 0, "NAME", "of the job"},
     {"anyway", 0, NULL, "place it also when no device on the market fits yet"},

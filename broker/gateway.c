@@ -484,10 +484,12 @@ static void release_batch(struct gateway *gateway)
 static void make_round(struct gateway *gateway, int64_t now_ns)
 {
     int64_t beat_ns = gateway->config.heartbeat_ms * NS_PER_MS;
+    /* Stopped or starved ourselves, we have not heard what was said meanwhile: it is read first. */
+    bool was_away = now_ns - gateway->next_round_ns > beat_ns;
     size_t position = 0;
     for (struct session *session;
          (session = sessions_next(gateway->sessions, &position)) != NULL;) {
-        if (!session->is_closing &&
+        if (!session->is_closing && !was_away &&
             now_ns - session->heard_ns > SESSIONS_SILENT_HEARTBEATS * beat_ns) {
             sessions_close(session);
         }
@@ -499,7 +501,9 @@ static void make_round(struct gateway *gateway, int64_t now_ns)
             heartbeat(gateway, session);
         }
     }
-    tell_presence(gateway);
+    if (!was_away) {
+        tell_presence(gateway);
+    }
     gateway->next_round_ns = now_ns + beat_ns / 4;
 }
 

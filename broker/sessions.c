@@ -244,9 +244,13 @@ void presence_told(struct sessions *sessions, uint32_t account, enum entry_comma
 {
     assert(account < sessions->provider_count);
     struct provider *provider = &sessions->providers[account];
+    struct session *session = sessions_number(sessions, provider->session);
     switch (kind) {
     case ENTRY_SUSPECT:
         provider->told = PRESENCE_SUSPECT;
+        if (session != NULL) {
+            sessions_close(session); /* its asks are cancelled: greeting anew brings them back */
+        }
         return;
     case ENTRY_RETURNED:
         provider->told = PRESENCE_PRESENT;

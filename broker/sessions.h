@@ -78,6 +78,8 @@ uint64_t presence_session(const struct sessions *sessions, uint32_t account);
 bool presence_next_notice(struct sessions *sessions, int64_t now_ns, int64_t heartbeat_ns,
                           uint32_t *position, uint32_t *ret_account,
                           enum entry_command_kind *ret_kind);
+/* The exchange will hear of it. A suspect provider's session is closed: an agent that was only stopped for
+ * a while would otherwise never learn that its asks are gone. */
 void presence_told(struct sessions *sessions, uint32_t account, enum entry_command_kind kind);
 
 #endif

@@ -121,6 +121,22 @@ START_TEST(a_silent_provider_is_suspect_after_three_heartbeats_and_returns_by_sp
 }
 END_TEST
 
+START_TEST(a_suspect_provider_must_greet_anew)
+{
+    struct session *session = open_session(1, 1, AGENT);
+    uint64_t number = session->number;
+    ck_assert(presence_hello(sessions, AGENT, number, 0));
+    ck_assert_ptr_nonnull(sessions_number(sessions, number));
+    ck_assert_int_eq(notice_at(4 * BEAT), ENTRY_SUSPECT);
+    ck_assert_ptr_null(sessions_number(sessions, number)); /* what it says now is refused */
+
+    session = open_session(1, 1, AGENT);
+    ck_assert(presence_hello(sessions, AGENT, session->number, 5 * BEAT));
+    ck_assert_int_eq(notice_at(5 * BEAT), ENTRY_RETURNED);
+    ck_assert_ptr_nonnull(sessions_number(sessions, session->number));
+}
+END_TEST
+
 START_TEST(a_new_session_of_a_present_provider_says_nothing_and_a_goodbye_does)
 {
     ck_assert(presence_hello(sessions, AGENT, 99, 0));
@@ -182,6 +198,7 @@ int main(void)
     tcase_add_test(tests, a_rate_allows_a_burst_and_then_its_pace);
     tcase_add_test(tests,
                    a_silent_provider_is_suspect_after_three_heartbeats_and_returns_by_speaking);
+    tcase_add_test(tests, a_suspect_provider_must_greet_anew);
     tcase_add_test(tests, a_new_session_of_a_present_provider_says_nothing_and_a_goodbye_does);
     tcase_add_test(tests, a_provider_from_before_the_start_gets_the_usual_grace);
     tcase_add_test(tests, watchers_hear_of_their_own_jobs_once_per_change);

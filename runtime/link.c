@@ -14,7 +14,7 @@ enum {
     LINK_QUEUE_MOST = 1000,
     LINK_LINGER_MS = 500, /* a goodbye gets out; a dead broker does not hold us */
     LINK_RECONNECT_MS = 100,
-    LINK_RECONNECT_MOST_MS = 5000,
+    LINK_RECONNECT_MOST_MS = 1000, /* what a restart of the broker may add to its own time */
     LINK_HANDSHAKE_MS = 10000,
     LINK_CURVE_BYTES = 64, /* the cap of libzmq is on the sealed message, 33 bytes longer */
     LINK_PING_MS = 5000,   /* of ZMTP: finds dead TCP connections below the dialogue */

@@ -261,6 +261,10 @@ bool bourse_outcomes(struct bourse *bourse, const char *id, uint32_t from,
                      bourse_outcome_visitor *visitor, void *context,
                      struct bourse_error *ret_error);
 
+/* Writes an output that an outcome names to a descriptor, once its hash was found right. */
+bool bourse_copy_output(struct bourse *bourse, const struct bourse_output *output, int fd,
+                        struct bourse_error *ret_error);
+
 /* Writes the program's output, or its errors, to a descriptor. NOT_FOUND when the subtask has no
  * result yet. */
 bool bourse_log(struct bourse *bourse, const char *id, uint32_t index, bool standard_error, int fd,

@@ -113,32 +113,32 @@ bool bourse_statement(struct bourse *bourse, uint64_t limit, bourse_entry_visito
     return true;
 }
 
-bool bourse_outcomes(struct bourse *bourse, const char *id, uint32_t from,
-                     bourse_outcome_visitor *visitor, void *context, struct bourse_error *ret_error)
+bool client_outcomes(struct bourse *client, const char *id, uint32_t from, uint32_t page_rows,
+                     bourse_outcome_visitor *visitor, void *context, struct bourse_error *error)
 {
     struct id128 job;
-    if (!client_id_read(id, &job, ret_error)) {
+    if (!client_id_read(id, &job, error)) {
         return false;
     }
     CLEANUP(rows_outcome_free) struct bourse_outcome *outcome = malloc(sizeof *outcome);
     if (outcome == NULL) {
-        return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     for (;;) {
         Bourse__V1__OutcomesRequest body = BOURSE__V1__OUTCOMES_REQUEST__INIT;
         body.job = client_bytes(job.bytes, sizeof job.bytes);
         body.from = from;
-        body.limit = PAGE_ROWS;
+        body.limit = page_rows;
         CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
-        if (!client_call(bourse, MESSAGE_OUTCOMES_REQUEST, &body.base, MESSAGE_OUTCOMES_REPLY,
-                         &answer, ret_error)) {
+        if (!client_call(client, MESSAGE_OUTCOMES_REQUEST, &body.base, MESSAGE_OUTCOMES_REPLY,
+                         &answer, error)) {
             return false;
         }
         const Bourse__V1__OutcomesReply *reply = (const void *)answer;
         for (size_t i = 0; i < reply->n_rows; i++) {
             if (!rows_outcome(reply->rows[i], &job, outcome)) {
                 return client_fail(
-                    ret_error, BOURSE_UNVERIFIED,
+                    error, BOURSE_UNVERIFIED,
                     "the broker sent a result of subtask %u that does not decode, or is not "
                     "this job's",
                     reply->rows[i]->index);
@@ -152,6 +152,12 @@ bool bourse_outcomes(struct bourse *bourse, const char *id, uint32_t from,
         }
         from = reply->next;
     }
+}
+
+bool bourse_outcomes(struct bourse *bourse, const char *id, uint32_t from,
+                     bourse_outcome_visitor *visitor, void *context, struct bourse_error *ret_error)
+{
+    return client_outcomes(bourse, id, from, PAGE_ROWS, visitor, context, ret_error);
 }
 
 /* Malloc'ed copy of bytes with a NUL after them. */

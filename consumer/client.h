@@ -73,6 +73,10 @@ bool client_interrupted(const struct bourse *client);
 struct blob_client *client_blobs_begin(struct bourse *client, struct bourse_error *error);
 void client_blobs_end(struct bourse *client);
 
+/* bourse_outcomes by pages of `page_rows`: who wants one row asks for one. */
+bool client_outcomes(struct bourse *client, const char *id, uint32_t from, uint32_t page_rows,
+                     bourse_outcome_visitor *visitor, void *context, struct bourse_error *error);
+
 /* Text to ids and back; `what` is for the error. */
 bool client_id_read(const char *text, struct id128 *ret_id, struct bourse_error *error);
 bool client_key_read(const char *text, struct key32 *ret_key, struct bourse_error *error);

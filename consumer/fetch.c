@@ -284,21 +284,14 @@ static bool copy_to(int from, uint64_t size, int to, struct bourse_error *error)
     return true;
 }
 
-bool bourse_log(struct bourse *bourse, const char *id, uint32_t index, bool standard_error, int fd,
-                struct bourse_error *ret_error)
+bool bourse_copy_output(struct bourse *bourse, const struct bourse_output *output, int fd,
+                        struct bourse_error *ret_error)
 {
-    struct wanted wanted = {.index = index, .standard_error = standard_error};
-    if (!bourse_outcomes(bourse, id, index, find_stream, &wanted, ret_error)) {
-        return false;
-    }
-    if (!wanted.found) {
-        return client_fail(ret_error, BOURSE_NOT_FOUND, "subtask %u has no result yet", index);
-    }
-    if (!wanted.has || wanted.output.size == 0) {
+    if (output->size == 0) {
         return true;
     }
     struct filling filling;
-    if (!filling_of(bourse, &wanted.output, &filling, ret_error)) {
+    if (!filling_of(bourse, output, &filling, ret_error)) {
         return false;
     }
     int memory = memfd_create("bourse-log", MFD_CLOEXEC);
@@ -306,8 +299,21 @@ bool bourse_log(struct bourse *bourse, const char *id, uint32_t index, bool stan
         return client_fail(ret_error, BOURSE_LOCAL, "%s", strerror(errno));
     }
     /* The blob client verifies the hash before it says yes: nothing unverified reaches `fd`. */
-    bool ok =
-        fill_from_broker(&filling, memory) && copy_to(memory, wanted.output.size, fd, ret_error);
+    bool ok = fill_from_broker(&filling, memory) && copy_to(memory, output->size, fd, ret_error);
     (void)close(memory); /* memory: nothing to lose */
     return ok;
+}
+
+bool bourse_log(struct bourse *bourse, const char *id, uint32_t index, bool standard_error, int fd,
+                struct bourse_error *ret_error)
+{
+    struct wanted wanted = {.index = index, .standard_error = standard_error};
+    /* Two rows: the one of the next subtask tells that no other attempt of this one follows. */
+    if (!client_outcomes(bourse, id, index, 2, find_stream, &wanted, ret_error)) {
+        return false;
+    }
+    if (!wanted.found) {
+        return client_fail(ret_error, BOURSE_NOT_FOUND, "subtask %u has no result yet", index);
+    }
+    return !wanted.has || bourse_copy_output(bourse, &wanted.output, fd, ret_error);
 }

@@ -490,7 +490,6 @@ static struct job_file *job_from_arguments(struct invocation *invocation)
 
 struct run_report {
     struct invocation *invocation;
-    const char *id;
     json_t *list;  /* with --json */
     int exit_code; /* the first one that is not 0 */
     bool ok;
@@ -518,8 +517,11 @@ static bool report(void *context, const struct bourse_outcome *outcome)
     }
     (void)fflush(stdout);
     struct bourse *bourse = run->invocation->bourse;
-    run->ok = bourse_log(bourse, run->id, outcome->index, false, STDOUT_FILENO, &run->error) &&
-              bourse_log(bourse, run->id, outcome->index, true, STDERR_FILENO, &run->error);
+    run->ok =
+        (!outcome->has_standard_output ||
+         bourse_copy_output(bourse, &outcome->standard_output, STDOUT_FILENO, &run->error)) &&
+        (!outcome->has_standard_error ||
+         bourse_copy_output(bourse, &outcome->standard_error, STDERR_FILENO, &run->error));
     return run->ok;
 }
 
@@ -527,7 +529,6 @@ static int finish_run(struct invocation *invocation, const struct bourse_job_row
                       bool has_outputs)
 {
     struct run_report run = {.invocation = invocation,
-                             .id = row->id,
                              .list = invocation->json ? json_array() : NULL,
                              .ok = true};
     struct bourse_fetched fetched = {.files = 0};

@@ -54,7 +54,7 @@ static int fail(const struct problem *problem, int status)
 static bool is_command(const char *word)
 {
     return strcmp(word, "run") == 0 || strcmp(word, "audit") == 0 || strcmp(word, "replay") == 0 ||
-           strcmp(word, "version") == 0;
+           strcmp(word, "version") == 0 || strcmp(word, "help") == 0;
 }
 
 /* Options stand anywhere; words are the command, then the folder. */
@@ -111,6 +111,8 @@ static int parse(int argc, char **argv, struct arguments *ret)
     for (; optind < argc; optind++) {
         if (ret->command == NULL && is_command(argv[optind])) {
             ret->command = argv[optind];
+        } else if (ret->command == NULL) {
+            return fail_usage("unknown command; a folder to serve is named with --dir");
         } else if (ret->folder == NULL) {
             ret->folder = argv[optind];
         } else {

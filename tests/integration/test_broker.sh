@@ -44,6 +44,9 @@ mkdir -m 700 "$dir"
 "$bin/bourse-broker" version | grep -q '^bourse-broker [0-9]' || fail "version"
 out=$("$bin/bourse-broker" 2>&1) && fail "no folder was accepted"
 has "$out" "--dir"
+out=$(cd "$work" && "$bin/bourse-broker" strat 2>&1) && fail "a mistyped command was accepted"
+has "$out" "unknown command"
+[ -e "$work/strat" ] && fail "a mistyped command became a market's folder"
 
 # A new market without an operator is refused with what to do; a mistyped key with its line and the right name.
 out=$("$bin/bourse-broker" --dir "$work/empty" 2>&1) && fail "a market without an operator started"

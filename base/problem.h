@@ -12,12 +12,14 @@ struct problem {
     char text[512];
 };
 
-__attribute__((format(printf, 2, 3))) static inline void problem_set(struct problem *problem, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static inline void problem_set(struct problem *problem,
+                                                                     const char *format, ...)
 {
     if (problem != NULL) {
         va_list arguments;
         va_start(arguments, format);
-        (void)vsnprintf(problem->text, sizeof problem->text, format, arguments); /* cut, never overrun */
+        (void)vsnprintf(problem->text, sizeof problem->text, format,
+                        arguments); /* cut, never overrun */
         va_end(arguments);
     }
 }

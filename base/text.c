@@ -45,7 +45,8 @@ bool text_unhex(const char *text, void *ret_bytes, size_t length)
     return true;
 }
 
-static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static const char base64_digits[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 size_t text_base64_size(size_t length)
 {
@@ -83,7 +84,8 @@ static int base64_value(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-bool text_unbase64(const char *text, size_t text_length, void *ret_bytes, size_t capacity, size_t *ret_length)
+bool text_unbase64(const char *text, size_t text_length, void *ret_bytes, size_t capacity,
+                   size_t *ret_length)
 {
     if (text_length % 4 != 0) {
         return false;
@@ -125,7 +127,11 @@ bool text_unbase64(const char *text, size_t text_length, void *ret_bytes, size_t
 static size_t utf8_length(const uint8_t *text, size_t left, uint32_t *ret_point)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = text[0] < 0x80 ? 1 : text[0] >> 5 == 6 ? 2 : text[0] >> 4 == 14 ? 3 : text[0] >> 3 == 30 ? 4 : 0;
+    size_t length = text[0] < 0x80       ? 1
+                    : text[0] >> 5 == 6  ? 2
+                    : text[0] >> 4 == 14 ? 3
+                    : text[0] >> 3 == 30 ? 4
+                                         : 0;
     if (length == 0 || length > left) {
         return 0;
     }
@@ -170,7 +176,8 @@ static bool is_unsafe_point(uint32_t point)
 {
     bool control = point < 0x20 || (point >= 0x7f && point < 0xa0);
     bool bidirectional = point == 0x061c || point == 0x200e || point == 0x200f ||
-                         (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+                         (point >= 0x2028 && point <= 0x202e) ||
+                         (point >= 0x2066 && point <= 0x2069);
     return control || bidirectional;
 }
 
@@ -216,7 +223,8 @@ static size_t edit_distance(const char *a, size_t a_length, const char *b, size_
             size_t best = before[j - 1] + (a[i - 1] != b[j - 1]);
             best = before[j] + 1 < best ? before[j] + 1 : best;
             best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && two_before[j - 2] + 1 < best) {
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                two_before[j - 2] + 1 < best) {
                 best = two_before[j - 2] + 1;
             }
             now[j] = best;

@@ -20,7 +20,8 @@ size_t text_base64_size(size_t length);
 void text_base64(const void *bytes, size_t length, char *ret_text);
 /* Decodes `text_length` characters into at most `capacity` bytes. False for wrong characters,
  * wrong padding, spare bits that are not zero, or too little room. */
-bool text_unbase64(const char *text, size_t text_length, void *ret_bytes, size_t capacity, size_t *ret_length);
+bool text_unbase64(const char *text, size_t text_length, void *ret_bytes, size_t capacity,
+                   size_t *ret_length);
 
 /* Whether all of it is well-formed UTF-8 (RFC 3629): no overlong form, no surrogate. */
 bool text_is_utf8(const char *text, size_t length);

@@ -18,7 +18,7 @@
 
 enum {
     JOB_LIMIT_MS_DEFAULT = 10 * 60 * 1000, /* wall time of one subtask */
-    JOB_TERM_MS_LEAST = 60 * 1000, /* of a default term */
+    JOB_TERM_MS_LEAST = 60 * 1000,         /* of a default term */
     JOB_RETRIES_DEFAULT = 0,
     JOB_ABSENT = -1, /* an amount or count that the file does not give */
 };
@@ -60,8 +60,8 @@ struct job_file {
     char *standard_input;       /* template; exactly "{in}" is the file's content; NULL: empty */
     struct job_strings outputs; /* templates */
     int64_t limit_ms;           /* wall time of one subtask */
-    int64_t term_ms;            /* of a lease, >= limit_ms; without `term:` twice that, 1m at least */
-    int64_t expect_ms;          /* estimate of one subtask's time; JOB_ABSENT */
+    int64_t term_ms;   /* of a lease, >= limit_ms; without `term:` twice that, 1m at least */
+    int64_t expect_ms; /* estimate of one subtask's time; JOB_ABSENT */
     struct job_limits limits;
     char *verify;        /* "none" */
     uint32_t retries;    /* of a subtask whose program failed */

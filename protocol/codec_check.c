@@ -187,10 +187,9 @@ static bool number_of(ProtobufCType type, uint64_t varint, int64_t *ret_number)
 static bool check_number(const struct rule *rule, const ProtobufCFieldDescriptor *field,
                          uint64_t varint, int64_t *ret_number, struct codec_error *ret_error)
 {
-    int64_t number;
+    int64_t number = varint > (uint64_t)INT64_MAX ? INT64_MAX : (int64_t)varint;
     if (!number_of(field->type, varint, &number) || number > rule->most) {
-        return refuse(ret_error, field->name, varint > (uint64_t)INT64_MAX ? INT64_MAX : number,
-                      rule->most);
+        return refuse(ret_error, field->name, number, rule->most);
     }
     if (number < rule->least) {
         return refuse(ret_error, field->name, number, rule->least);

@@ -302,7 +302,8 @@ struct progress progress_start(const struct invocation *invocation)
     struct progress progress = {.terminal = isatty(STDERR_FILENO) == 1,
                                 .started_ns = clock_monotonic_ns()};
     bool asked = option_given(invocation, "progress");
-    progress.on = !invocation->quiet && (asked || (progress.terminal && !invocation->json));
+    /* Asked for by name it shows with --quiet too, which then keeps stdout to ids and no more. */
+    progress.on = asked || (progress.terminal && !invocation->json && !invocation->quiet);
     progress.first = UINT64_MAX;
     return progress;
 }

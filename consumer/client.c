@@ -8,10 +8,12 @@
 #include "runtime/files.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <sodium.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zmq.h>
 
 enum {
@@ -174,6 +176,10 @@ bool bourse_open(const struct bourse_options *options, struct bourse **ret_bours
         return client_fail(ret_error, BOURSE_UNREACHABLE, "%s", problem.text);
     }
     struct identity *identity = NULL;
+    if (access(options->key, F_OK) != 0 && errno == ENOENT) {
+        return client_fail(ret_error, BOURSE_LOCAL,
+                           "no key in %s; `bourse join INVITATION` makes one", options->key);
+    }
     if (!keyfile_load(options->key, &identity, &problem)) {
         return client_fail(ret_error, BOURSE_LOCAL, "%s", problem.text);
     }

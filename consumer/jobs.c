@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PREFIX_MIN = 2 };
+enum { PREFIX_MIN = 1 };
 
 struct bourse_jobs {
     size_t count;

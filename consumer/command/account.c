@@ -10,7 +10,10 @@
 #include "runtime/files.h"
 #include "runtime/market.h"
 
+#include <errno.h>
+#include <libgen.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { INVITATION_SIZE = 4096 };
@@ -63,6 +66,24 @@ int command_join(struct invocation *invocation)
     return BOURSE_OK;
 }
 
+/* The account's key; a new one where there is none yet. A file that is there is never replaced. */
+static bool own_key(const char *path, struct identity **ret_identity, struct problem *ret_problem)
+{
+    struct stat status;
+    if (lstat(path, &status) == 0 || errno != ENOENT) {
+        return keyfile_load(path, ret_identity, ret_problem);
+    }
+    char folder[SETTING_VALUE_SIZE + 32];
+    (void)snprintf(folder, sizeof folder, "%s", path);
+    if (!private_folder(dirname(folder), true, ret_problem) ||
+        !keyfile_create(path, ret_identity, ret_problem)) {
+        return false;
+    }
+    (void)fprintf(stderr, "new key in %s; keep it private, and a copy of it safe\n",
+                  plain_text(path));
+    return true;
+}
+
 int command_key(struct invocation *invocation)
 {
     struct problem problem = {.text = ""};
@@ -76,7 +97,7 @@ int command_key(struct invocation *invocation)
         checkpoint_verifier(market.origin, &market.log_key, text);
     } else {
         CLEANUP(identity_destroy) struct identity *identity = NULL;
-        if (!keyfile_load(invocation->settings.items[SETTING_KEY].value, &identity, &problem)) {
+        if (!own_key(invocation->settings.items[SETTING_KEY].value, &identity, &problem)) {
             return complain(invocation, BOURSE_LOCAL, "%s", problem.text);
         }
         text_hex(identity_key(identity)->bytes, sizeof identity_key(identity)->bytes, text);
@@ -160,6 +181,7 @@ static int admin_invite(struct invocation *invocation)
 
 struct account_list {
     json_t *list; /* NULL: to the table */
+    bool quiet;   /* or only the keys, one a line */
     struct grid table;
 };
 
@@ -175,6 +197,10 @@ static bool add_account(void *context, const struct bourse_account_row *row)
                              "account", row->account, "name", row->name, "roles", roles,
                              "available_micro", (json_int_t)row->available_micro, "held_micro",
                              (json_int_t)row->held_micro, "frozen", row->frozen ? 1 : 0)) == 0;
+    }
+    if (accounts->quiet) {
+        (void)puts(row->account);
+        return true;
     }
     const char *cells[] = {count_text(row->number),
                            row->account,
@@ -192,6 +218,7 @@ static int admin_accounts(struct invocation *invocation)
     static const char *const titles[] = {"NUMBER",    "ACCOUNT", "NAME", "ROLES",
                                          "AVAILABLE", "HELD",    ""};
     struct account_list accounts = {.list = invocation->json ? json_array() : NULL,
+                                    .quiet = invocation->quiet,
                                     .table = grid_of(7, titles, "rlllrrl")};
     bool halted = false;
     struct bourse_error error;
@@ -205,7 +232,9 @@ static int admin_accounts(struct invocation *invocation)
             json_pack("{s:b, s:o}", "halted", halted ? 1 : 0, "accounts", accounts.list),
             BOURSE_OK);
     }
-    grid_print(&accounts.table, stdout, invocation->color);
+    if (!invocation->quiet) {
+        grid_print(&accounts.table, stdout, invocation->color);
+    }
     grid_fini(&accounts.table);
     if (halted) {
         (void)fputs("the market is halted; `bourse admin halt --undo` resumes it\n", stderr);

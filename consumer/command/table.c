@@ -8,7 +8,7 @@
 
 static const struct option_spec common[] = {
     {"json", 0, NULL, "one JSON value on stdout, errors too"},
-    {"quiet", 'q', NULL, "print ids only, and no progress"},
+    {"quiet", 'q', NULL, "print ids only, and no progress unless asked for"},
     {"market", 'm', "PATH", "the market's folder, or its market.yaml"},
     {"key", 'k', "FILE", "the account's key file"},
     {"timeout", 0, "TIME", "how long to wait for one answer (30s)"},
@@ -135,7 +135,7 @@ static const struct command table[] = {
      .details = "Makes your key if you have none, and keeps the market as your default."},
     {.name = "key",
      .arguments = "",
-     .summary = "show your public key, or the log's",
+     .summary = "show your public key, made on first use, or the log's",
      OPTIONS(key_options),
      .run = command_key},
     {.name = "submit",

@@ -4,10 +4,33 @@
 #include "runtime/process.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+static bool reader_is_gone(int fd)
+{
+    struct pollfd one = {.fd = fd};
+    return poll(&one, 1, 0) == 1 && (one.revents & POLLERR) != 0;
+}
+
+/* Whether what was printed has arrived. A write that failed on the way leaves only stdio's mark.
+ * Who closed a pipe has read enough, which is no mistake of anybody. */
+static int finish_stdout(int status)
+{
+    errno = 0;
+    bool failed = ferror(stdout) != 0;
+    failed = fflush(stdout) != 0 || failed;
+    if (!failed || status != 0 || reader_is_gone(STDOUT_FILENO)) {
+        return status;
+    }
+    (void)fprintf(stderr, "bourse: writing to standard output: %s\n",
+                  errno != 0 ? strerror(errno) : "not everything could be written");
+    return bourse_exit_status(BOURSE_LOCAL);
+}
 
 int main(int argc, char **argv)
 {
@@ -23,9 +46,5 @@ int main(int argc, char **argv)
         status = invocation.command->run(&invocation);
     }
     disconnect_broker(&invocation);
-    if (fflush(stdout) != 0 && status == 0) {
-        (void)fprintf(stderr, "bourse: writing to standard output: %s\n", strerror(errno));
-        status = bourse_exit_status(BOURSE_LOCAL);
-    }
-    return status;
+    return finish_stdout(status);
 }

@@ -1,10 +1,12 @@
 #include "broker/messages.h"
 
+#include "formats/units.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct request *request_create(void)
 {
@@ -59,14 +61,25 @@ struct outgoing *outgoing_message(enum outgoing_kind kind, enum message_type typ
     return outgoing;
 }
 
+/* Ends the name of a field that holds micro-credits; people read credits. */
+#define MICRO "_micro"
+
 /* "budget: 5, limit 2; hold more or ask for less": what, the numbers, what to do next. */
 static void reject_text(enum reject_code code, const char *field, int64_t value, int64_t limit,
                         char *ret_text, size_t capacity)
 {
     const char *advice = reject_advice(code);
-    if (field[0] == '\0') {
+    int name = (int)strlen(field) - (int)strlen(MICRO);
+    if (name > 0 && strcmp(field + name, MICRO) == 0) {
+        char asked[UNITS_TEXT_SIZE];
+        char most[UNITS_TEXT_SIZE];
+        units_money_text(value, asked);
+        units_money_text(limit, most);
+        (void)snprintf(ret_text, capacity, "%.*s: %s credits, limit %s: %s", name, field, asked,
+                       most, advice);
+    } else if (field[0] == '\0') {
         (void)snprintf(ret_text, capacity, "%s", advice);
-    } else if (value == 0 && limit == 0) {
+    } else if ((value == 0 && limit == 0) || code == REJECT_STATE) {
         (void)snprintf(ret_text, capacity, "%s: %s", field, advice);
     } else {
         (void)snprintf(ret_text, capacity, "%s: %lld, limit %lld: %s", field, (long long)value,

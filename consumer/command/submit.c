@@ -178,6 +178,12 @@ static bool make_offer(struct invocation *invocation, struct offer *offer, int *
         *ret_status = BOURSE_USAGE;
         return false;
     }
+    if (offer->budget_micro == 0) {
+        *ret_status = complain(invocation, BOURSE_USAGE,
+                               "a budget of 0 holds nothing; it takes %s credits to start",
+                               money_text(offer->quote.minimum_micro));
+        return false;
+    }
     return true;
 }
 
@@ -309,6 +315,31 @@ static void say_ended(const struct bourse_job_row *row)
                   row->state == BOURSE_DONE ? "" : row->reason_text);
 }
 
+static void say_outcome(const struct bourse_outcome *outcome)
+{
+    (void)fprintf(stderr, "subtask %u: %s%s%s\n", outcome->index, outcome->outcome_text,
+                  outcome->detail[0] != '\0' ? ": " : "", plain_text(outcome->detail));
+}
+
+static bool say_first_failure(void *context, const struct bourse_outcome *outcome)
+{
+    (void)context;
+    if (outcome->outcome == 0) {
+        return true;
+    }
+    say_outcome(outcome);
+    return false;
+}
+
+/* Why the job ended as it did: the first subtask that did not succeed stands for the others. */
+static void say_why(struct invocation *invocation, const struct bourse_job_row *row)
+{
+    struct bourse_error error; /* the job's own status matters more than what we fail to add */
+    if (row->state == BOURSE_FAILED) {
+        (void)bourse_outcomes(invocation->bourse, row->id, 0, say_first_failure, NULL, &error);
+    }
+}
+
 /* Mistyped amounts and times are told before anything is hashed, asked or sent. */
 static bool check_options(struct invocation *invocation)
 {
@@ -361,6 +392,7 @@ int command_submit(struct invocation *invocation)
         return print_json(value, job_exit_status(&row));
     }
     if (!invocation->quiet) {
+        say_why(invocation, &row);
         say_ended(&row);
     }
     return job_exit_status(&row);
@@ -492,6 +524,7 @@ struct run_report {
     struct invocation *invocation;
     json_t *list;  /* with --json */
     int exit_code; /* the first one that is not 0 */
+    bool failed;   /* the job */
     bool ok;
     struct bourse_error error;
 };
@@ -509,11 +542,13 @@ static bool report(void *context, const struct bourse_outcome *outcome)
         return run->ok;
     }
     if (!last_word) {
+        if (run->failed && outcome->outcome != 0 && !run->invocation->quiet) {
+            say_outcome(outcome); /* nobody could run it: the last try says why */
+        }
         return true;
     }
     if (outcome->outcome != 0 && !run->invocation->quiet) {
-        (void)fprintf(stderr, "subtask %u: %s%s%s\n", outcome->index, outcome->outcome_text,
-                      outcome->detail[0] != '\0' ? ": " : "", plain_text(outcome->detail));
+        say_outcome(outcome);
     }
     (void)fflush(stdout);
     struct bourse *bourse = run->invocation->bourse;
@@ -530,6 +565,7 @@ static int finish_run(struct invocation *invocation, const struct bourse_job_row
 {
     struct run_report run = {.invocation = invocation,
                              .list = invocation->json ? json_array() : NULL,
+                             .failed = row->state == BOURSE_FAILED,
                              .ok = true};
     struct bourse_fetched fetched = {.files = 0};
     bool ok = bourse_outcomes(invocation->bourse, row->id, 0, report, &run, &run.error) && run.ok;

@@ -304,8 +304,15 @@ static bool open_port(struct broker *broker, const char *socket_name, const char
         return false;
     }
     log_info("listening on %s", tcp);
-    /* What invitations name, so what everybody connects to, our own agent included. */
-    (void)snprintf(ret_endpoint, 256, "%s", advertise[0] != '\0' ? advertise : tcp);
+    /* What invitations name, so what everybody connects to, our own agent included: as the
+     * operator wrote it, which for an IPv4 address differs from what the dual socket calls itself,
+     * unless the system chose the port. */
+    const char *port = strrchr(listen, ':');
+    bool chosen = port != NULL && (strcmp(port, ":*") == 0 || strcmp(port, ":0") == 0);
+    (void)snprintf(ret_endpoint, 256, "%s",
+                   advertise[0] != '\0' ? advertise
+                   : chosen              ? tcp
+                                         : listen);
     return true;
 }
 

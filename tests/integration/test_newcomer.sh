@@ -1,0 +1,161 @@
+#!/usr/bin/env bash
+# What the guides promise a newcomer, as printed there: an operator with a key of his own and a broker on TCP, a provider
+# and a consumer who join by invitation, a job in a root file system; refusals in credits, pipes, progress, reasons.
+set -euo pipefail
+bin=$(realpath "$1")
+bourse=$bin/bourse
+for program in bourse-broker bourse-provider bourse-worker; do
+    [ -x "$bin/$program" ] || { echo "skipped: no $program"; exit 77; }
+done
+command -v bwrap >/dev/null || { echo "skipped: no bubblewrap"; exit 77; }
+if [ "$(id -u)" -eq 0 ] && ! id bourse >/dev/null 2>&1; then
+    echo "skipped: no user bourse for the agent"
+    exit 77
+fi
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/bourse newcomer.XXXXXX")
+[ "$(id -u)" -ne 0 ] || chmod 711 "$work"
+unset BOURSE_MARKET BOURSE_KEY BOURSE_TIMEOUT BOURSE_COLOR XDG_CONFIG_HOME XDG_STATE_HOME NO_COLOR
+broker=
+agent=
+finish() {
+    [ -z "$agent" ] || { kill "$agent" 2>/dev/null && wait "$agent" || true; }
+    [ -z "$broker" ] || { kill "$broker" 2>/dev/null && wait "$broker" || true; }
+    rm -rf "$work"
+}
+trap finish EXIT
+cd "$work"
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+expect() {
+    local want=$1 pattern=$2 got=0
+    shift 2
+    timeout 120 "$@" >out 2>err </dev/null || got=$?
+    [ "$got" -eq "$want" ] || fail "$* ended with $got, not $want: $(cat out err)"
+    [ -z "$pattern" ] || grep -qE -- "$pattern" out err || fail "$* did not say '$pattern': $(cat out err)"
+}
+
+# The operator: a key made on first use, a broker on TCP ports, invitations.
+mkdir operator mara
+export HOME=$work/operator BOURSE_KEY=$work/operator/.config/bourse/operator.key
+expect 0 'new key in' "$bourse" key
+key=$(cat out)
+[ "$(stat -c %a "$BOURSE_KEY")" = 600 ] || fail "the key file is open"
+expect 0 "^$key$" "$bourse" key
+[ ! -s err ] || fail "the second look made a key again: $(cat err)"
+mkdir -m 700 market
+write_config() {
+    cat >market/broker.yaml <<END
+origin: exchange.example/main
+listen: tcp://127.0.0.1:$1
+blob_listen: tcp://127.0.0.1:$(($1 + 1))
+genesis:
+  accounts:
+    - {key: "$key", name: operator, roles: [operator, consumer], credits: "1000"}
+END
+}
+# Ports may be taken: a few are tried.
+for port in $((20000 + $$ % 10000)) $((30000 + $$ % 10000)) $((40000 + $$ % 10000)); do
+    write_config "$port"
+    expect 0 'is fine' "$bin/bourse-broker" run --dir market --check-config
+    "$bin/bourse-broker" run --dir market 2>broker.log &
+    broker=$!
+    until [ -e market/market.yaml ] || ! kill -0 "$broker" 2>/dev/null; do read -rt 0.05 <> <(:) || true; done
+    [ -e market/market.yaml ] && break
+    broker=
+done
+[ -n "$broker" ] || { cat broker.log; echo "skipped: no free port"; exit 77; }
+cp market/market.yaml operator/
+export BOURSE_MARKET=$work/operator/market.yaml
+grep -q 'tcp://127' "$BOURSE_MARKET" || fail "market.yaml does not name the port"
+expect 0 '^bourse-invite-1' "$bourse" admin invite --role provider --name fast-lab
+for_provider=$(cat out)
+expect 0 '^bourse-invite-1' "$bourse" admin invite --role consumer --credits 20 --name mara
+for_mara=$(cat out)
+expect 0 '^[0-9a-f]{64}$' "$bourse" admin accounts --quiet
+grep -q "^$key$" out || fail "admin accounts --quiet prints: $(cat out)"
+expect 4 'amount: 9223372036854.775807 credits' "$bourse" admin mint "$key" 9223372036854.775807
+unset BOURSE_MARKET BOURSE_KEY
+
+# The provider: look, join, offer.
+expect 0 '"isolation' "$bin/bourse-provider" probe --json
+grep -q '"isolation":{"level":0' out && { echo "skipped: this machine cannot isolate jobs"; exit 77; }
+mkdir -m 700 attic
+expect 0 '' "$bin/bourse-provider" join "$for_provider" --name attic --dir "$work/attic"
+expect 0 '' "$bin/bourse-provider" run --check-config --dir "$work/attic"
+"$bin/bourse-provider" run --dir "$work/attic" 2>provider.log &
+agent=$!
+
+# The consumer: join, and work; the first job waits until the agent's offer stands.
+export HOME=$work/mara
+expect 2 'no key in .*join' "$bourse" balance --market "$work/operator/market.yaml"
+expect 0 'consumer' "$bourse" join "$for_mara" --name mara
+expect 0 'available +20.00' "$bourse" balance
+expect 0 '^2$' "$bourse" run -y --anyway -- expr 1 + 1
+expect 0 "$(printf '%s' 'done')" "$bourse" ps
+
+# Refusals say credits; nothing is below the least.
+expect 4 'budget: 2000.00 credits, limit [0-9.]+' "$bourse" run -y --budget 2000 -- true
+expect 4 'cap: 2000.00 credits, limit 1000.00' "$bourse" run -y --cap 2000 -- true
+expect 2 'budget of 0 holds nothing' "$bourse" run -y --budget 0 -- true
+expect 4 'present state' "$bourse" cancel last
+expect 3 'Not found' "$bourse" receipt last 9
+
+# One digit is enough where it is unique.
+"$bourse" ps -q >ids
+[ "$(wc -l <ids)" -eq 1 ] || fail "more than one job: $(cat ids)"
+expect 0 "^$(cat ids)$" "$bourse" ps -q "$(cut -c1 ids)"
+
+# A job in a root file system of its own; and what went wrong in one that is none.
+mkdir -p root/bin root/etc
+cp -L /bin/sh /bin/cat root/bin/
+{ ldd /bin/sh; ldd /bin/cat; } | grep -oE '/[^ ]+' | sort -u | while read -r library; do
+    mkdir -p "root$(dirname "$library")"
+    cp -L "$library" "root$library"
+done
+tar cf tools.tar -C root .
+cat >image.yaml <<'YAML'
+name: in-an-image
+array: 1-2
+image: tools.tar
+env: {GREETING: "hello {index}"}
+stdin: "line {index}\n"
+run: [sh, -c, 'cat >"{out}"; echo "$GREETING" >>"{out}"; [ ! -e /etc/passwd ] && [ ! -e /usr/bin/xz ]']
+outputs: ["{out}"]
+limit: 20s
+limits: {memory: 64MiB, processes: 8, disk: 5MB, output: 1kB, cpu: 5s}
+YAML
+expect 0 'submitted|[0-9a-f]{8}' "$bourse" submit image.yaml -y --wait -o results
+printf 'line 2\nhello 2\n' | cmp - results/1/2 || fail "the image's output differs"
+head -c 5000 /dev/zero | tr '\0' 'x' >bad.tar
+sed -i 's/tools.tar/bad.tar/' image.yaml
+expect 1 'subtask 0: .*image' "$bourse" submit image.yaml -y --wait
+expect 1 'subtask 0: .*no-such' "$bourse" run -y --image tools.tar -- no-such-program
+
+# Asked for by name, progress shows with --quiet too, and stdout still holds the id alone.
+expect 0 '[0-9]+/40 done' "$bourse" run -y --quiet --progress --array 1-40 -- sleep 0.1
+[ ! -s out ] || fail "--quiet printed: $(cat out)"
+
+# Who has read enough closes the pipe, and nobody complains; a full disk is told.
+"$bourse" ledger 2>err | head -n 1 >out
+"$bourse" ledger --json 2>>err | head -c 1 >out
+[ ! -s err ] || fail "a closed pipe: $(cat err)"
+if [ -w /dev/full ]; then
+    for command in "ps" "ledger --json"; do
+        got=0
+        # shellcheck disable=SC2086
+        "$bourse" $command >/dev/full 2>err || got=$?
+        [ "$got" -eq 2 ] || fail "$command on a full disk ended with $got"
+    done
+fi
+
+# All of it stops when told to, and the history holds.
+kill "$agent"
+wait "$agent" || fail "the agent ended with $?: $(tail -n 3 provider.log)"
+agent=
+kill "$broker"
+wait "$broker" || fail "the broker ended with $?"
+broker=
+expect 0 'audit: ok' "$bin/bourse-broker" audit "$work/market"
+expect 0 'replay ok' "$bin/bourse-broker" replay --verify "$work/market"
+echo "a newcomer's first hour: ok"

@@ -41,12 +41,14 @@ struct exchange *exchange_create(const struct exchange_limits *limits)
     struct list_link *lists[] = {
         &exchange->id_ages,  &exchange->invitation_list, &exchange->provider_list,
         &exchange->job_list, &exchange->wanting_asks,    &exchange->wanting_jobs,
-        &exchange->refills,  &exchange->reports,         &exchange->dirty,
+        &exchange->refills,  &exchange->spreads,         &exchange->reports,
+        &exchange->dirty,
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         list_init(lists[i]);
     }
-    uint32_t orders = limits->asks + limits->jobs;
+    uint32_t orders =
+        limits->asks + limits->jobs + 1; /* an ask that replaces another rests beside it at first */
     exchange->accounts = accounts_create();
     exchange->book = book_create((struct book_limits){orders, limits->cells, limits->classes});
     exchange->free_handles = calloc(orders, sizeof *exchange->free_handles);

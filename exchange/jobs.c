@@ -54,6 +54,9 @@ void job_requeue(struct exchange *exchange, struct job *job, uint32_t index)
         } else {
             subtask_move(&subtask->state, SUBTASK_WAITING);
             job->waiting++;
+            if (list_empty(&job->spread)) {
+                list_append(&exchange->spreads, &job->spread);
+            }
         }
     }
     if (subtask->state == SUBTASK_WAITING && subtask->queued == 0) {
@@ -118,13 +121,24 @@ static int64_t bid_limit(const struct exchange *exchange, const struct exchange_
 
 /* ---------------------------------------------------------------- submitting */
 
-static void forget_oldest_ended(struct exchange *exchange)
+static struct job *oldest_ended(const struct exchange *exchange)
 {
     for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
         struct job *job = LIST_ELEMENT(at, struct job, all);
         if (job->phase != JOB_PHASE_OPEN) {
+            return job;
+        }
+    }
+    return NULL;
+}
+
+/* Only once nothing can be refused any more: a refusal changes nothing. */
+static void make_room_for_job(struct exchange *exchange)
+{
+    if (exchange->job_count >= ENDED_JOBS_KEPT || exchange->job_count >= exchange->limits.jobs) {
+        struct job *job = oldest_ended(exchange);
+        if (job != NULL) {
             job_forget(exchange, job);
-            return;
         }
     }
 }
@@ -137,6 +151,7 @@ void job_forget(struct exchange *exchange, struct job *job)
     }
     table_remove(&exchange->jobs, &job->id);
     list_remove(&job->all);
+    list_remove(&job->spread);
     list_remove(&job->report);
     exchange->job_count--;
     untrack(exchange, &job->tracked);
@@ -158,8 +173,9 @@ static bool submit_in_range(struct exchange *exchange, const struct exchange_sub
         {"at_most", submit->at_most, submit->at_most == 0 ? 0 : submit->slots, UINT32_MAX,
          XREJECT_QUANTITY},
         {"limit_ms", submit->limit_ns / NS_PER_MS, 1, longest_ns / NS_PER_MS, XREJECT_QUANTITY},
-        {"term_ms", submit->term_ns / NS_PER_MS, submit->limit_ns / NS_PER_MS,
-         longest_ns / NS_PER_MS, XREJECT_QUANTITY},
+        {"term_ms", submit->term_ns / NS_PER_MS,
+         submit->limit_ns / NS_PER_MS + (submit->limit_ns % NS_PER_MS != 0), longest_ns / NS_PER_MS,
+         XREJECT_QUANTITY},
         {"expect_ms", submit->expect_ns / NS_PER_MS, 0, longest_ns / NS_PER_MS, XREJECT_QUANTITY},
         {"cap_micro", submit->cap_micro, -1, band, XREJECT_PRICE},
         {"budget_micro", submit->budget_micro, 1, INT64_MAX, XREJECT_BUDGET},
@@ -217,10 +233,7 @@ static bool submit_allowed(struct exchange *exchange, const struct exchange_subm
         reject(exchange, XREJECT_FUNDS, "budget_micro", submit->budget_micro, available);
         return false;
     }
-    if (exchange->job_count >= ENDED_JOBS_KEPT || exchange->job_count >= exchange->limits.jobs) {
-        forget_oldest_ended(exchange);
-    }
-    if (exchange->job_count >= exchange->limits.jobs) {
+    if (exchange->job_count >= exchange->limits.jobs && oldest_ended(exchange) == NULL) {
         reject(exchange, XREJECT_LIMIT, "jobs", exchange->job_count, exchange->limits.jobs);
         return false;
     }
@@ -255,6 +268,7 @@ static struct job *job_create(struct exchange *exchange, const struct exchange_s
     job->pages = table;
     list_init(&job->leases);
     list_init(&job->wanting);
+    list_init(&job->spread);
     list_init(&job->report);
     return job;
 }
@@ -337,6 +351,7 @@ void apply_submit(struct exchange *exchange, const struct exchange_submit *submi
         free(job);
         return;
     }
+    make_room_for_job(exchange);
     struct member *member = sender(exchange);
     enum accounts_status held =
         hold_open(exchange->accounts, job->owner, submit->budget_micro, &job->hold);

@@ -166,6 +166,9 @@ static bool grant_between(struct exchange *exchange, struct job *job, struct ask
     uint32_t lanes = affordable_lanes(job, price);
     uint32_t fillable = book_fillable(exchange->book, ask->handle, job->handle) / job->width;
     lanes = lanes < fillable ? lanes : fillable;
+    if (exchange->lease_count >= exchange->limits.leases) {
+        leases_make_room(exchange);
+    }
     if (lanes == 0 || exchange->lease_count >= exchange->limits.leases) {
         return false;
     }
@@ -173,27 +176,57 @@ static bool grant_between(struct exchange *exchange, struct job *job, struct ask
     return true;
 }
 
+/* Before anything was charged a job may wait for a better price; after, with nothing running and no lease
+ * that might still come back, it would wait for ever for what its budget no longer covers. */
+static bool is_used_up(const struct job *job)
+{
+    if (job->lanes > 0 || job->running > 0 || job->hold.captured_micro == 0) {
+        return false;
+    }
+    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        if (LIST_ELEMENT(at, struct lease, of_job)->state != LEASE_ENDED) {
+            return false;
+        }
+    }
+    return true;
+}
+
 struct pair_context {
     struct exchange *exchange;
     struct job *job;
     struct ask *ask;
+    bool
+        is_short; /* an ask was passed over because a term of it costs more than the budget has left */
 };
 
 static bool skip_ask(void *context, uint32_t handle)
 {
-    const struct pair_context *pair = context;
-    const struct ask *ask = pair->exchange->orders_by_handle[handle];
-    return job_avoids(pair->exchange, pair->job, ask->device->key.provider);
+    struct pair_context *pair = context;
+    const struct exchange *exchange = pair->exchange;
+    const struct ask *ask = exchange->orders_by_handle[handle];
+    if (job_avoids(exchange, pair->job, ask->device->key.provider)) {
+        return true;
+    }
+    int64_t price = book_price(exchange->book, handle, pair->job->handle);
+    bool is_short = affordable_lanes(pair->job, price) == 0;
+    pair->is_short = pair->is_short || is_short;
+    return is_short;
 }
 
 static bool skip_bid(void *context, uint32_t handle)
 {
     const struct pair_context *pair = context;
     struct exchange *exchange = pair->exchange;
-    const struct job *job = exchange->orders_by_handle[handle];
+    struct job *job = exchange->orders_by_handle[handle];
+    if (job_avoids(exchange, job, pair->ask->device->key.provider)) {
+        return true;
+    }
     int64_t price = book_price(exchange->book, pair->ask->handle, handle);
-    return job_avoids(exchange, job, pair->ask->device->key.provider) ||
-           affordable_lanes(job, price) == 0;
+    bool is_short = affordable_lanes(job, price) == 0;
+    if (is_short && list_empty(&job->wanting) && is_used_up(job)) {
+        list_append(&exchange->wanting_jobs, &job->wanting); /* match_job ends it */
+    }
+    return is_short;
 }
 
 static void match_job(struct exchange *exchange, struct job *job)
@@ -201,17 +234,13 @@ static void match_job(struct exchange *exchange, struct job *job)
     struct pair_context pair = {.exchange = exchange, .job = job};
     while (book_bid(exchange->book, job->handle)->slots > 0) {
         uint32_t handle = book_best_ask(exchange->book, job->handle, skip_ask, &pair);
-        if (handle == BOOK_NONE) {
-            return;
+        if (handle == BOOK_NONE ||
+            !grant_between(exchange, job, exchange->orders_by_handle[handle])) {
+            break;
         }
-        if (!grant_between(exchange, job, exchange->orders_by_handle[handle])) {
-            /* The cheapest that fits costs more for a term than the budget has left. Before anything was
-             * charged the job may wait for a better price; after, it would wait for ever. */
-            if (job->lanes == 0 && job->running == 0 && job->hold.captured_micro > 0) {
-                job_close(exchange, job, JOB_PHASE_FAILED, XREASON_BUDGET);
-            }
-            return;
-        }
+    }
+    if (pair.is_short && is_used_up(job)) {
+        job_close(exchange, job, JOB_PHASE_FAILED, XREASON_BUDGET);
     }
 }
 
@@ -227,10 +256,26 @@ static void match_ask(struct exchange *exchange, struct ask *ask)
     }
 }
 
+/* Subtasks came back to the queue: whichever of the job's leases has a free lane takes them at once, not
+ * only when it next has a result. */
+static void spread(struct exchange *exchange, struct job *job)
+{
+    for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        if (lease->state == LEASE_ACTIVE && lease->live < lease->lane_count) {
+            refill_later(exchange, lease);
+        }
+    }
+}
+
 void market_run(struct exchange *exchange)
 {
     for (;;) {
-        if (!list_empty(&exchange->wanting_asks)) {
+        if (!list_empty(&exchange->spreads)) {
+            struct job *job = LIST_ELEMENT(exchange->spreads.next, struct job, spread);
+            list_remove(&job->spread);
+            spread(exchange, job);
+        } else if (!list_empty(&exchange->wanting_asks)) {
             struct ask *ask = LIST_ELEMENT(exchange->wanting_asks.next, struct ask, wanting);
             list_remove(&ask->wanting);
             if (!exchange->is_halted) {
@@ -254,35 +299,35 @@ void market_run(struct exchange *exchange)
 
 /* ---------------------------------------------------------------- handing out subtasks */
 
-/* Time from which a lane's use is not settled yet. */
-static int64_t unbilled_from(const struct exchange *exchange, const struct lease *lease,
-                             uint32_t number)
+/* Sets from when on each lane's use is not settled yet: since its first attempt in flight, or now. */
+static void find_unbilled(const struct exchange *exchange, struct lease *lease)
 {
-    const struct lane *lane = &lease->lanes[number];
-    if (lane->in_flight == 0) {
-        return exchange->now_ns;
+    for (uint32_t i = 0; i < lease->lane_count; i++) {
+        lease->lanes[i].unbilled_from_ns = exchange->now_ns;
     }
-    for (const struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
+    for (const struct list_link *at = lease->attempts.previous; at != &lease->attempts;
+         at = at->previous) { /* newest first: the first of each lane stays */
         const struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
-        if (attempt->lane == number && !attempt->is_fenced) {
-            return attempt->dispatched_ns > lane->seen_until_ns ? attempt->dispatched_ns
-                                                                : lane->seen_until_ns;
+        struct lane *lane = &lease->lanes[attempt->lane];
+        if (!attempt->is_fenced) {
+            lane->unbilled_from_ns = attempt->dispatched_ns > lane->seen_until_ns
+                                         ? attempt->dispatched_ns
+                                         : lane->seen_until_ns;
         }
     }
-    return exchange->now_ns;
 }
 
-/* Escrow that the lease needs to run until `end_ns`. */
-static int64_t needed_micro(const struct exchange *exchange, const struct lease *lease,
-                            int64_t end_ns)
+/* Escrow that the lease needs to run until `end_ns`; find_unbilled went before. */
+static int64_t needed_micro(const struct lease *lease, int64_t end_ns)
 {
-    int64_t lane_ns = 0;
+    int64_t lane_ns = 0; /* LEASE_AGE_MOST_NS on all lanes fits */
     for (uint32_t i = 0; i < lease->lane_count; i++) {
         const struct lane *lane = &lease->lanes[i];
-        lane_ns += end_ns - unbilled_from(exchange, lease, i) + lane->seen_ns - lane->paid_ns;
+        lane_ns += end_ns - lane->unbilled_from_ns + lane->seen_ns - lane->paid_ns;
     }
+    int64_t micro = escrow_micro(lease->price_micro, lease->job->width, lane_ns);
     /* One more micro-credit than the time costs: the running total's earlier rounding may still come due. */
-    return escrow_micro(lease->price_micro, lease->job->width, lane_ns) + 1;
+    return micro < INT64_MAX ? micro + 1 : micro;
 }
 
 /* More time from now, at the same price, while the ask stands: a term, or if the budget does not cover
@@ -291,14 +336,16 @@ static bool renew(struct exchange *exchange, struct lease *lease)
 {
     struct job *job = lease->job;
     const struct member *provider = member_by_number(exchange, lease->provider);
-    if (lease->device->ask == NULL || exchange->is_halted || provider->is_frozen) {
+    if (lease->device->ask == NULL || exchange->is_halted || provider->is_frozen ||
+        exchange->now_ns - lease->granted_ns > LEASE_AGE_MOST_NS) {
         return false;
     }
+    find_unbilled(exchange, lease);
     int64_t end_ns = exchange->now_ns + job->term_ns;
-    int64_t extra = needed_micro(exchange, lease, end_ns) - lease->reserved_micro;
+    int64_t extra = needed_micro(lease, end_ns) - lease->reserved_micro;
     if (extra > job_free_micro(job)) {
         end_ns = exchange->now_ns + job->limit_ns;
-        extra = needed_micro(exchange, lease, end_ns) - lease->reserved_micro;
+        extra = needed_micro(lease, end_ns) - lease->reserved_micro;
     }
     if (extra > job_free_micro(job)) {
         return false;
@@ -376,11 +423,12 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
     }
     bool has_time = exchange->now_ns + job->limit_ns <= lease->term_end_ns;
     if (!has_time && !renew(exchange, lease)) {
-        if (lease->live == 0) {
-            lease_end(exchange, lease, XEND_TERM, true);
-            job_check(exchange, job);
-        }
+        lease_wind_down(exchange, lease);
+        job_check(exchange, job);
         return;
+    }
+    if (exchange->attempt_count >= exchange->limits.attempts) {
+        leases_make_room(exchange);
     }
     uint32_t depth = lane_depth(lease);
     for (uint32_t target = 1; target <= depth; target++) {
@@ -391,6 +439,8 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
             }
         }
     }
+    become_idle(exchange,
+                lease); /* with the attempts at their limit: it ends, and the job tries again */
     job_wants(exchange, job); /* less than before, once nothing waits */
     report_job(exchange, job);
 }
@@ -437,12 +487,14 @@ void attempt_vanish(struct exchange *exchange, struct lease *lease, struct attem
 
 void lease_suspect(struct exchange *exchange, struct lease *lease)
 {
-    if (lease->state != LEASE_ACTIVE) {
+    if (lease->state != LEASE_ACTIVE && lease->state != LEASE_ENDING) {
         return;
     }
     struct job *job = lease->job;
-    lease_move(&lease->state, LEASE_SUSPECT);
-    job->lanes -= lease->lane_count;
+    if (lease->state == LEASE_ACTIVE) {
+        lease_move(&lease->state, LEASE_SUSPECT);
+        job->lanes -= lease->lane_count;
+    }
     touch(exchange, &lease->tracked);
     for (struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
         struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
@@ -486,6 +538,9 @@ void withdraw_others(struct exchange *exchange, struct job *job, uint32_t index)
 {
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        if (lease->state == LEASE_ENDED) {
+            continue; /* whatever it still lists was given up */
+        }
         for (struct list_link *link = lease->attempts.next; link != &lease->attempts;
              link = link->next) {
             struct attempt *attempt = LIST_ELEMENT(link, struct attempt, of_lease);
@@ -499,6 +554,24 @@ void withdraw_others(struct exchange *exchange, struct job *job, uint32_t index)
 }
 
 /* ---------------------------------------------------------------- ending */
+
+/* It gets no more work: what is in flight may end, and the job buys its lanes elsewhere meanwhile. */
+void lease_wind_down(struct exchange *exchange, struct lease *lease)
+{
+    if (lease->state != LEASE_ACTIVE && lease->state != LEASE_SUSPECT) {
+        return;
+    }
+    if (lease->live == 0) {
+        lease_end(exchange, lease, XEND_TERM, true);
+        return;
+    }
+    if (lease->state == LEASE_ACTIVE) {
+        lease->job->lanes -= lease->lane_count;
+    }
+    lease_move(&lease->state, LEASE_ENDING);
+    list_remove(&lease->refill);
+    touch(exchange, &lease->tracked);
+}
 
 void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, bool tell)
 {
@@ -563,4 +636,24 @@ void lease_forget(struct exchange *exchange, struct lease *lease)
     untrack(exchange, &lease->tracked);
     free(lease->lanes);
     free(lease);
+}
+
+/* Ended leases are kept for reports and for results that come late, but never at the price of new ones:
+ * those of the oldest jobs go first. */
+void leases_make_room(struct exchange *exchange)
+{
+    uint32_t left = ENDED_LEASES_FORGOTTEN;
+    for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
+        struct job *job = LIST_ELEMENT(at, struct job, all);
+        for (struct list_link *link = job->leases.next; link != &job->leases;) {
+            struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
+            link = link->next;
+            if (lease->state == LEASE_ENDED) {
+                lease_forget(exchange, lease);
+                if (--left == 0) {
+                    return;
+                }
+            }
+        }
+    }
 }

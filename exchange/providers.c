@@ -133,6 +133,7 @@ static void for_leases_of(struct exchange *exchange, uint32_t provider, on_lease
 static void end_vanished(struct exchange *exchange, struct lease *lease)
 {
     lease_end(exchange, lease, XEND_TERM, false);
+    job_check(exchange, lease->job); /* it may have been the last attempt of the last subtask */
 }
 
 /* ---------------------------------------------------------------- devices */

@@ -54,6 +54,28 @@ bool exchange_account(const struct exchange *exchange, uint32_t number,
 
 /* ---------------------------------------------------------------- jobs and leases */
 
+/* What keeps a job from this device: of the reasons, numbered from far to near, the one it stops at. */
+static uint8_t reason_at(const struct exchange *exchange, const struct job *job,
+                         const struct device *device)
+{
+    static_assert(XREASON_NO_DEVICE < XREASON_NO_ASK && XREASON_NO_ASK < XREASON_PRICE &&
+                      XREASON_PRICE < XREASON_BUSY && XREASON_BUSY < XREASON_BUDGET,
+                  "from far to near");
+    if (!device->is_advertised || device->key.provider == job->owner ||
+        !book_class_accepts(exchange->book, job->class_id, device->cell)) {
+        return XREASON_NO_DEVICE;
+    }
+    const struct book_ask *ask =
+        device->ask == NULL ? NULL : book_ask(exchange->book, device->ask->handle);
+    if (ask == NULL || (ask->max_term_ns != 0 && ask->max_term_ns < job->term_ns)) {
+        return XREASON_NO_ASK;
+    }
+    if (ask->price_micro > job->bid_micro) {
+        return XREASON_PRICE;
+    }
+    return ask->slots < job->width ? XREASON_BUSY : XREASON_BUDGET;
+}
+
 uint8_t job_reason_now(const struct exchange *exchange, const struct job *job)
 {
     if (job->phase != JOB_PHASE_OPEN || job->is_closing) {
@@ -65,18 +87,19 @@ uint8_t job_reason_now(const struct exchange *exchange, const struct job *job)
     if (exchange->is_halted) {
         return XREASON_HALTED;
     }
-    struct exchange_explanation why;
-    (void)exchange_explain_job(exchange, &job->id, &why);
-    if (why.fitting == 0) {
-        return XREASON_NO_DEVICE;
+    /* Its class knows which cells fit: no predicate is looked at, however many devices there are. */
+    uint8_t reason = XREASON_NO_DEVICE;
+    for (const struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
+         at = at->next) {
+        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        for (const struct list_link *link = provider->devices.next; link != &provider->devices;
+             link = link->next) {
+            uint8_t nearer =
+                reason_at(exchange, job, LIST_ELEMENT(link, struct device, of_provider));
+            reason = nearer > reason ? nearer : reason;
+        }
     }
-    if (why.asking == 0) {
-        return XREASON_NO_ASK;
-    }
-    if (why.affordable == 0) {
-        return XREASON_PRICE;
-    }
-    return why.free == 0 ? XREASON_BUSY : XREASON_BUDGET;
+    return reason;
 }
 
 static void fill_job_row(const struct exchange *exchange, const struct job *job,
@@ -231,22 +254,32 @@ static int64_t clamp_micro(int128 value)
     return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
+/* busy_ns x price_sum / lanes, per hour, rounded up; INT64_MAX when it is more than anybody has. */
+static int64_t cost_micro(int128 busy_ns, int128 price_sum, uint32_t lanes)
+{
+    int128 divisor = (int128)NS_PER_HOUR * lanes;
+    int128 product;
+    if (__builtin_mul_overflow(busy_ns, price_sum, &product) ||
+        __builtin_add_overflow(product, divisor - 1, &product)) {
+        return INT64_MAX;
+    }
+    return clamp_micro(product / divisor);
+}
+
 /* The work is spread over the cheapest lanes that fit, each taking an equal share of the subtasks. */
 static void quote_cost(const struct exchange_need *need, struct quoting *quoting)
 {
     struct exchange_quote *quote = quoting->quote;
     int128 busy_ns = (int128)need->subtasks * need->expect_ns * need->slots;
     if (quoting->lanes_taken > 0) {
-        int128 product = busy_ns * quoting->slot_price_sum;
-        int128 divisor = (int128)NS_PER_HOUR * quoting->lanes_taken;
-        quote->expected_micro = clamp_micro((product + divisor - 1) / divisor);
+        quote->expected_micro = cost_micro(busy_ns, quoting->slot_price_sum, quoting->lanes_taken);
         uint32_t rounds = (need->subtasks + quoting->lanes_taken - 1) / quoting->lanes_taken;
         quote->makespan_ns = clamp_micro((int128)rounds * need->expect_ns);
         quote->minimum_micro = escrow_micro(quote->price_low_micro, need->slots, need->term_ns);
     } else {
         /* Nothing is on offer now: all that is known is the caller's own limit. */
         int64_t price = need->cap_micro >= 0 ? need->cap_micro : 0;
-        quote->expected_micro = clamp_micro((busy_ns * price + NS_PER_HOUR - 1) / NS_PER_HOUR);
+        quote->expected_micro = cost_micro(busy_ns, price, 1);
         quote->minimum_micro = escrow_micro(price, need->slots, need->term_ns);
     }
     int64_t half = quote->expected_micro / 2 + (quote->expected_micro & 1);

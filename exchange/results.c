@@ -137,10 +137,20 @@ static bool is_decided(const struct job *job, const struct subtask *subtask)
            (job->is_closing && subtask->state == SUBTASK_WAITING);
 }
 
-static uint8_t status_of(const struct job *job, const struct subtask *subtask,
-                         const struct attempt *attempt, uint8_t outcome)
+/* Cancelled though nobody asked for it, or the term said to be over before it is: the agent's own choice,
+ * so that failing on purpose is no free lunch (D8). */
+static bool gives_up(const struct exchange *exchange, const struct lease *lease,
+                     const struct attempt *attempt, uint8_t outcome)
 {
-    enum fault fault = fault_of(outcome);
+    return !attempt->is_withdrawn &&
+           (outcome == XOUTCOME_CANCELLED ||
+            (outcome == XOUTCOME_TERM_OVER && exchange->now_ns < lease->term_end_ns));
+}
+
+static uint8_t status_of(const struct job *job, const struct subtask *subtask,
+                         const struct attempt *attempt, uint8_t outcome, bool is_given_up)
+{
+    enum fault fault = is_given_up ? FAULT_PROVIDER : fault_of(outcome);
     if (attempt->is_fenced) {
         return XATTEMPT_LATE;
     }
@@ -208,6 +218,20 @@ static struct attempt *find_attempt(struct lease *lease, uint32_t index, uint32_
     return NULL;
 }
 
+/* An agent that says a lease is over, or that it will not run what it was sent, would say so again and again
+ * if it were sent more. */
+static void leave(struct exchange *exchange, struct lease *lease, uint8_t outcome, bool is_given_up)
+{
+    bool stands = lease->state == LEASE_ACTIVE || lease->state == LEASE_SUSPECT;
+    if (!stands || (!is_given_up && outcome != XOUTCOME_TERM_OVER)) {
+        return;
+    }
+    if (is_given_up) {
+        job_avoid(exchange, lease->job, lease->provider);
+    }
+    lease_wind_down(exchange, lease);
+}
+
 /* A result of an attempt that is not there was decided before: a resend. It is dropped without a trace. */
 static void apply_result(struct exchange *exchange, const struct exchange_result *result,
                          uint32_t position)
@@ -229,7 +253,9 @@ static void apply_result(struct exchange *exchange, const struct exchange_result
                   id128_equal(&result->device, &lease->device_id);
     uint8_t outcome =
         honest ? result->outcome : XOUTCOME_REFUSED; /* it ran something else: as if it refused */
-    uint8_t status = is_open ? status_of(job, subtask, attempt, outcome) : XATTEMPT_LATE;
+    bool is_given_up = gives_up(exchange, lease, attempt, outcome);
+    uint8_t status =
+        is_open ? status_of(job, subtask, attempt, outcome, is_given_up) : XATTEMPT_LATE;
     settle_attempt(exchange, lease, attempt, result, status, position);
 
     list_remove(&attempt->of_lease);
@@ -241,6 +267,7 @@ static void apply_result(struct exchange *exchange, const struct exchange_result
         subtask_changed(exchange, job, attempt->index);
         decide(exchange, lease, attempt->index, outcome);
         update_mean(lease, result->busy_ns);
+        leave(exchange, lease, outcome, is_given_up);
     }
     free(attempt);
     touch(exchange, &lease->tracked);
@@ -253,6 +280,8 @@ static void after_results(struct exchange *exchange, struct lease *lease)
     if (lease->state != LEASE_ENDED && lease->failures_in_row >= LEASE_FAILURES_MOST) {
         job_avoid(exchange, job, lease->provider);
         lease_end(exchange, lease, XEND_FAILED, true);
+    } else if (lease->state == LEASE_ENDING && lease->live == 0) {
+        lease_end(exchange, lease, XEND_TERM, true);
     }
     job_check(exchange, job);
     if (lease->state == LEASE_ACTIVE && list_empty(&lease->refill)) {

@@ -61,9 +61,9 @@ static bool get_market(struct exchange *exchange, struct reader *in)
 static bool get_cell(struct exchange *exchange, struct reader *in)
 {
     uint32_t number = reader_u32(in);
-    struct attribute attributes[ATTRIBUTE_COUNT_MAX];
+    struct attribute attributes[CELL_ATTRIBUTES_MAX];
     size_t count = 0;
-    while (reader_left(in) > 0 && count < ATTRIBUTE_COUNT_MAX) {
+    while (reader_left(in) > 0 && count < CELL_ATTRIBUTES_MAX) {
         get_attribute(in, &attributes[count++]);
     }
     uint32_t cell;
@@ -325,6 +325,7 @@ static bool get_job(struct exchange *exchange, struct reader *in)
     }
     list_init(&job->leases);
     list_init(&job->wanting);
+    list_init(&job->spread);
     list_init(&job->report);
     bool good = get_job_fields(in, job) && job->owner < exchange->member_count &&
                 job->class_id < book_class_count(exchange->book) &&

@@ -38,6 +38,7 @@ enum {
 #define ID_AHEAD_NS (600 * NS_PER_S)
 #define LEASE_GRACE_NS (5 * NS_PER_S)        /* after the term: results on their way still count */
 #define LEASE_IDLE_NS (10 * NS_PER_S)        /* a lease whose queue stayed empty that long is returned */
+#define LEASE_AGE_MOST_NS (7 * 24 * NS_PER_HOUR) /* then a new one: slot-time of a lease stays within int64 */
 #define CLOSING_NS (20 * NS_PER_S)           /* a closing job waits that long for its withdrawn attempts */
 #define AVOID_NS (10 * NS_PER_S)             /* a provider that failed a job gets no new lease of it */
 #define SERVES_NS (60 * NS_PER_S)            /* blobs stay readable after a lease ended */
@@ -50,7 +51,9 @@ enum {
     LEASE_FAILURES_MOST = 2,    /* in a row, by the provider's fault */
     AVOIDED_PROVIDERS = 8,      /* per job */
     ENDED_JOBS_KEPT = 10000,
+    ENDED_LEASES_FORGOTTEN = 1024, /* at a time, when leases or attempts reach their limit */
     PAGE_SUBTASKS = 256,
+    CELL_ATTRIBUTES_MAX = ATTRIBUTE_COUNT_MAX + 1, /* the instrument, where it is not among them */
     NO_SUBTASK = UINT32_MAX,
 };
 
@@ -187,6 +190,7 @@ struct job {
     uint32_t lanes;       /* of leases that take work */
     uint32_t handle;      /* of its bid while open, else BOOK_NONE */
     struct list_link wanting; /* in exchange->wanting_jobs when it may buy more */
+    struct list_link spread;  /* in exchange->spreads when subtasks came back to its queue */
     bool is_reported;     /* a JOB effect is due at the end of this step */
     struct list_link report;
 };
@@ -206,6 +210,7 @@ struct lane {
     uint32_t in_flight;
     int64_t seen_until_ns;
     int64_t seen_ns, paid_ns;
+    int64_t unbilled_from_ns; /* scratch of a renewal */
 };
 
 struct lease {
@@ -263,7 +268,7 @@ struct exchange {
     uint32_t free_handle_count;
     void **orders_by_handle; /* struct ask * or struct job *: the book knows which side */
     /* work of this step */
-    struct list_link wanting_asks, wanting_jobs, refills, reports;
+    struct list_link wanting_asks, wanting_jobs, refills, spreads, reports;
     struct exchange_effects *effects;
     const struct exchange_command *command;
     bool is_rejected;          /* the present command */
@@ -348,6 +353,7 @@ void lease_due(struct exchange *exchange, struct lease *lease, int64_t at_ns); /
 void lease_arm(struct exchange *exchange, const struct lease *lease);
 void lease_suspect(struct exchange *exchange, struct lease *lease);
 void lease_returned(struct exchange *exchange, struct lease *lease);
+void lease_wind_down(struct exchange *exchange, struct lease *lease);
 void lease_withdraw_all(struct exchange *exchange, struct lease *lease);
 void lease_refill(struct exchange *exchange, struct lease *lease);
 void attempt_vanish(struct exchange *exchange, struct lease *lease, struct attempt *attempt);
@@ -359,6 +365,7 @@ void job_avoid(struct exchange *exchange, struct job *job, uint32_t provider);
 bool job_avoids(const struct exchange *exchange, const struct job *job, uint32_t provider);
 void withdraw_others(struct exchange *exchange, struct job *job, uint32_t index);
 void lease_forget(struct exchange *exchange, struct lease *lease);
+void leases_make_room(struct exchange *exchange);
 int64_t escrow_micro(int64_t price_micro, uint32_t slots, int64_t term_ns); /* rounded up; INT64_MAX: too much */
 
 /* ---- snapshot.c */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEDS = 40, COMMANDS = 1500, ROWS = 300 };
+enum { SEEDS = 40, COMMANDS = 1500, CALM_COMMANDS = 4000, ROWS = 300, ACCEPTED_SLOTS = 1 << 15 };
 
 struct money {
     int64_t available[64], held[64];
@@ -99,6 +99,58 @@ static size_t results_accepted(const struct exchange_effects *effects)
     return count;
 }
 
+/* P3: a subtask is accepted once, whatever was sent how often. The set is of fingerprints: 64 bits do. */
+static void check_accepted_once(const struct exchange_effects *effects,
+                                uint64_t accepted[ACCEPTED_SLOTS])
+{
+    for (size_t i = 0; i < effects->count; i++) {
+        const struct ledger_record *record = &effects->items[i].ledger;
+        if (effects->items[i].type != EFFECT_LEDGER || record->kind != LEDGER_RESULT) {
+            continue;
+        }
+        ck_assert(record->status < 2 || record->charge_micro == 0);
+        if (record->status != 0) {
+            continue;
+        }
+        uint64_t key;
+        memcpy(&key, record->job.bytes, sizeof key);
+        key = (key ^ record->index) * UINT64_C(0x9e3779b97f4a7c15);
+        size_t at = key >> 49;
+        while (accepted[at] != 0) {
+            ck_assert_msg(accepted[at] != key, "subtask %u was accepted twice", record->index);
+            at = (at + 1) % ACCEPTED_SLOTS;
+        }
+        accepted[at] = key;
+    }
+}
+
+static size_t open_jobs(const struct model *model)
+{
+    static struct exchange_job_row rows[ROWS];
+    size_t open = 0;
+    for (uint32_t owner = 3; owner < 3 + MODEL_CONSUMERS; owner++) {
+        size_t count = exchange_jobs(model->exchange, owner, rows, ROWS);
+        for (size_t i = 0; i < count; i++) {
+            open += rows[i].state == 0;
+        }
+    }
+    return open;
+}
+
+/* Liveness: once the faults stop, every job that the market can run ends. */
+static void check_all_ends(struct model *model, struct money *money)
+{
+    model_calm(model);
+    size_t open = open_jobs(model);
+    for (int i = 0; i < CALM_COMMANDS && open > 0; i++) {
+        model_next(model);
+        ck_assert_int_eq(model_apply(model), EXCHANGE_OK);
+        check_money(model, money);
+        open = i % 64 == 63 ? open_jobs(model) : open;
+    }
+    ck_assert_msg(open == 0, "%zu jobs never end", open);
+}
+
 static struct exchange *reload(const struct model *model)
 {
     size_t length;
@@ -142,6 +194,7 @@ START_TEST(a_random_market_keeps_its_promises)
     uint64_t seed = 1 + (uint64_t)_i;
     static struct model model;
     struct money money = {{0}, {0}};
+    static uint64_t accepted_set[ACCEPTED_SLOTS];
     struct exchange *twin = NULL;
     struct exchange_effects twin_effects = {0};
     size_t accepted = 0;
@@ -157,7 +210,10 @@ START_TEST(a_random_market_keeps_its_promises)
         model_next(&model);
         ck_assert_int_eq(model_apply(&model), EXCHANGE_OK);
         check_money(&model, &money);
-        check_jobs(&model);
+        check_accepted_once(&model.effects, accepted_set);
+        if (i % 4 == 0) {
+            check_jobs(&model);
+        }
         if (i % 16 == 0) {
             struct hash32 hash = exchange_state_hash(model.exchange);
             struct hash32 walked = exchange_state_hash_walk(model.exchange);
@@ -171,6 +227,7 @@ START_TEST(a_random_market_keeps_its_promises)
     }
     ck_assert_msg(accepted > 20, "only %zu results accepted: the market hardly ran", accepted);
     ck_assert_uint_gt(refused, 0);
+    check_all_ends(&model, &money);
     exchange_destroy(&twin);
     exchange_effects_fini(&twin_effects);
     model_fini(&model);

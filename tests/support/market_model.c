@@ -58,6 +58,9 @@ void model_init(struct model *model, uint64_t seed)
     model->limits.cells = 64;
     model->limits.classes = 64;
     model->limits.ids_per_account = 4096;
+    model->limits.accounts = 40;
+    model->limits.leases = 150; /* so that ended ones must make room */
+    model->limits.attempts = 400;
     model->exchange = exchange_create(&model->limits);
     model->now_ns = INT64_C(1700000000) * NS_PER_S;
     struct exchange_genesis_account accounts[MODEL_CONSUMERS + MODEL_PROVIDERS + 1];
@@ -88,9 +91,25 @@ void model_fini(struct model *model)
 
 /* ---------------------------------------------------------------- commands */
 
-static struct id128 device_of(uint32_t provider)
+static struct id128 device_of(uint32_t provider, uint32_t number)
 {
-    return (struct id128){{(uint8_t)provider, 9}};
+    return (struct id128){{(uint8_t)provider, 9, (uint8_t)number}};
+}
+
+/* Now and then a number that is in range by itself, or just not, and hurts when it is multiplied. */
+static int64_t or_extreme(struct model *model, int64_t usual)
+{
+    static const int64_t extremes[] = {0,
+                                       -1,
+                                       1,
+                                       INT64_MIN,
+                                       INT64_MAX,
+                                       INT64_MAX / 2,
+                                       INT64_MAX / NS_PER_MS * NS_PER_MS,
+                                       100 * MICRO_PER_CREDIT,
+                                       7 * 24 * NS_PER_HOUR};
+    return draw(model, 40) == 0 ? extremes[draw(model, sizeof extremes / sizeof extremes[0])]
+                                : usual;
 }
 
 static void set_text(struct attribute *attribute, const char *name, const char *text)
@@ -108,33 +127,40 @@ static void set_number(struct attribute *attribute, const char *name, int64_t nu
     attribute->number = number;
 }
 
-static void make_advertise(struct model *model)
+static void advertise(struct model *model, uint32_t provider, uint32_t count)
 {
-    uint32_t provider = FIRST_PROVIDER + draw(model, MODEL_PROVIDERS);
     model->command = blank(model, EXCHANGE_ADVERTISE, provider);
-    set_text(&model->attributes[0], "kind", provider % 2 == 0 ? "cpu" : "gpu");
-    set_number(&model->attributes[1], "memory", (int64_t)(1 + draw(model, 4)) << 30);
-    model->device = (struct exchange_device){
-        .device = device_of(provider),
-        .slots = 1 + draw(model, 6),
-        .attributes = model->attributes,
-        .attribute_count = 2,
-        .label = "device",
-    };
-    model->command.advertise = (struct exchange_advertise){.devices = &model->device, .count = 1};
+    for (uint32_t i = 0; i < count; i++) {
+        struct attribute *attributes = model->attributes[i];
+        set_text(&attributes[0], "kind", (provider + i) % 2 == 0 ? "cpu" : "gpu");
+        set_number(&attributes[1], "memory",
+                   (int64_t)(model->is_calm ? 8 : 1 + draw(model, 4)) << 30);
+        model->devices[i] = (struct exchange_device){
+            .device = device_of(provider, i),
+            .slots = model->is_calm ? 4096 : 1 + draw(model, 8),
+            .attributes = attributes,
+            .attribute_count = 2,
+            .label = "device",
+        };
+    }
+    model->command.advertise =
+        (struct exchange_advertise){.devices = model->devices, .count = count};
 }
 
-static void make_ask(struct model *model)
+static void ask(struct model *model, uint32_t provider, uint32_t device)
 {
-    uint32_t provider = FIRST_PROVIDER + draw(model, MODEL_PROVIDERS);
     model->command = blank(model, EXCHANGE_ASK, provider);
     model->command.ask = (struct exchange_ask){
-        .device = device_of(provider),
-        .slots = 1 + draw(model, 6),
-        .price_micro = (int64_t)draw(model, 4) * 250000,
-        .good_till_ns = draw(model, 4) == 0 ? model->now_ns + 30 * NS_PER_S : 0,
+        .device = device_of(provider, device),
+        .slots = model->is_calm ? 4096 : 1 + draw(model, 6),
+        .price_micro = model->is_calm ? 0 : or_extreme(model, (int64_t)draw(model, 4) * 250000),
     };
-    model->asks[provider - FIRST_PROVIDER] = model->command.id;
+    if (!model->is_calm) {
+        model->command.ask.good_till_ns =
+            or_extreme(model, draw(model, 4) == 0 ? model->now_ns + 30 * NS_PER_S : 0);
+        model->command.ask.max_term_ns = or_extreme(model, draw(model, 6) == 0 ? 20 * NS_PER_S : 0);
+    }
+    model->asks[provider - FIRST_PROVIDER][device] = model->command.id;
 }
 
 static void make_needs(struct model *model)
@@ -156,20 +182,20 @@ static void make_submit(struct model *model)
 {
     model->command = blank(model, EXCHANGE_SUBMIT, FIRST_CONSUMER + draw(model, MODEL_CONSUMERS));
     make_needs(model);
-    uint32_t width = 1 + draw(model, 2);
+    uint32_t width = 1 + draw(model, 3);
     int64_t limit_ns = (int64_t)(1 + draw(model, 20)) * NS_PER_S;
     model->command.submit = (struct exchange_submit){
         .name = "job",
         .manifest = {{(uint8_t)draw(model, 256)}},
         .subtasks = 1 + draw(model, draw(model, 8) == 0 ? 700 : 20),
-        .budget_micro = 1 + (int64_t)draw(model, 200000),
+        .budget_micro = or_extreme(model, 1 + (int64_t)draw(model, 200000)),
         .cap_micro = draw(model, 2) == 0 ? (int64_t)draw(model, 5) * 250000 : -1,
         .needs = &model->needs,
         .slots = width,
         .at_most = draw(model, 2) == 0 ? 0 : width * (1 + draw(model, 4)),
-        .limit_ns = limit_ns,
-        .term_ns = limit_ns + (int64_t)draw(model, 40) * NS_PER_S,
-        .expect_ns = NS_PER_S,
+        .limit_ns = or_extreme(model, limit_ns),
+        .term_ns = or_extreme(model, limit_ns + (int64_t)draw(model, 40) * NS_PER_S),
+        .expect_ns = or_extreme(model, NS_PER_S),
         .retries = draw(model, 3),
         .error_limit = draw(model, 6),
         .verify_none = true,
@@ -179,8 +205,8 @@ static void make_submit(struct model *model)
 static uint8_t draw_outcome(struct model *model)
 {
     static const uint8_t rare[] = {1, 1, 15, 14, 16, 3};
-    uint32_t dice = draw(model, 20);
-    return dice < 14 ? 0 : rare[dice - 14];
+    uint32_t dice = draw(model, 24);
+    return model->is_calm || dice >= 20 || dice < 14 ? 0 : rare[dice - 14];
 }
 
 static void make_results(struct model *model)
@@ -207,11 +233,11 @@ static void make_results(struct model *model)
             .device = work.device,
             .manifest = work.manifest,
             .outcome = draw_outcome(model),
-            .busy_ns = (int64_t)draw(model, 10) * NS_PER_S / 2,
+            .busy_ns = or_extreme(model, (int64_t)draw(model, 10) * NS_PER_S / 2),
             .hash = {{(uint8_t)draw(model, 256), 7}},
         };
         /* Now and then the answer is lost and the same result comes again later. */
-        if (draw(model, 16) == 0) {
+        if (!model->is_calm && draw(model, 16) == 0) {
             i++;
         } else {
             model->work[i] = model->work[--model->work_count];
@@ -237,6 +263,10 @@ static void make_statement(struct model *model)
         }
         i++;
     }
+    for (uint32_t garbage = draw(model, 5); garbage > 0; garbage--) {
+        model->held[count++] = (struct exchange_held){draw(model, 2 * model->lease_count + 2),
+                                                      draw(model, 9) - 1, draw(model, 3)};
+    }
     model->command.statement = (struct exchange_statement){.held = model->held, .count = count};
 }
 
@@ -252,8 +282,21 @@ static void make_coming_and_going(struct model *model)
 
 static void make_operator(struct model *model)
 {
-    uint32_t dice = draw(model, 4);
-    if (dice == 0) {
+    uint32_t dice = draw(model, 6);
+    if (dice == 5) {
+        model->command = blank(model, EXCHANGE_INVITE, OPERATOR);
+        model->command.invite = (struct exchange_invite){
+            .token_hash = {{++model->invited, 3}},
+            .roles = 1 + draw(model, 3),
+            .credits_micro = or_extreme(model, draw(model, 1000)),
+            .expires_ns = model->now_ns + (int64_t)draw(model, 600) * NS_PER_S,
+        };
+    } else if (dice == 4) { /* a token that exists, did, or never will */
+        model->command = blank(model, EXCHANGE_JOIN, EXCHANGE_NO_ACCOUNT);
+        model->command.join.account = key_of(100 + model->joined++ % 100);
+        model->command.join.token_hash =
+            (struct hash32){{(uint8_t)draw(model, model->invited + 2u), 3}};
+    } else if (dice == 0) {
         model->command = blank(model, EXCHANGE_HALT, OPERATOR);
         model->command.halt.halted = draw(model, 3) == 0;
     } else if (dice == 1) {
@@ -263,7 +306,7 @@ static void make_operator(struct model *model)
     } else {
         model->command = blank(model, EXCHANGE_MINT, OPERATOR);
         model->command.mint.account = key_of(FIRST_CONSUMER + draw(model, 8));
-        model->command.mint.amount_micro = (int64_t)draw(model, 1000000);
+        model->command.mint.amount_micro = or_extreme(model, (int64_t)draw(model, 1000000));
     }
 }
 
@@ -272,7 +315,7 @@ static void make_cancel(struct model *model)
     if (model->job_count == 0 || draw(model, 3) == 0) {
         uint32_t provider = draw(model, MODEL_PROVIDERS);
         model->command = blank(model, EXCHANGE_CANCEL_ORDER, FIRST_PROVIDER + provider);
-        model->command.cancel_order.order = model->asks[provider];
+        model->command.cancel_order.order = model->asks[provider][draw(model, MODEL_DEVICES)];
         return;
     }
     size_t job = draw(model, model->job_count);
@@ -280,22 +323,65 @@ static void make_cancel(struct model *model)
     model->command.cancel_job.job = model->jobs[job];
 }
 
+/* What was sent before, once more: the same, or under its id something else. */
+static void make_again(struct model *model)
+{
+    model->command.index = model->index + 1;
+    model->command.log_time_ns = model->now_ns;
+    model->command.body.bytes[0] ^= (uint8_t)draw(model, 2);
+}
+
+static void make_calm(struct model *model)
+{
+    uint64_t step = model->index % 64;
+    uint32_t provider = FIRST_PROVIDER + (uint32_t)(step / 4) % MODEL_PROVIDERS;
+    if (step < 16 && step % 4 == 0) {
+        model->command = blank(model, EXCHANGE_FREEZE, OPERATOR);
+        model->command.freeze.account = key_of(provider);
+    } else if (step < 16 && step % 4 == 1) {
+        advertise(model, provider, MODEL_DEVICES);
+    } else if (step < 16) {
+        ask(model, provider, (uint32_t)step % 2);
+    } else if (step == 16) {
+        model->command = blank(model, EXCHANGE_HALT, OPERATOR);
+    } else if (step % 4 == 0) {
+        int64_t deadline_ns = exchange_next_deadline_ns(model->exchange);
+        if (model->work_count == 0 && deadline_ns > model->now_ns && deadline_ns < INT64_MAX / 2) {
+            model->now_ns = deadline_ns; /* all that is left is to wait, maybe for days */
+        }
+        model->command = blank(model, EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    } else {
+        make_results(model);
+    }
+}
+
+void model_calm(struct model *model)
+{
+    model->is_calm = true;
+    model->work_count = 0; /* what is out is forgotten: terms must see to it */
+}
+
 void model_next(struct model *model)
 {
     model->now_ns += (int64_t)draw(model, draw(model, 10) == 0 ? 40 : 2) * NS_PER_S;
     model->now_ns += (int64_t)draw(model, (uint64_t)NS_PER_S);
     uint32_t dice = draw(model, 100);
-    if (dice < 8) {
-        make_advertise(model);
+    uint32_t provider = FIRST_PROVIDER + draw(model, MODEL_PROVIDERS);
+    if (model->is_calm) {
+        make_calm(model);
+    } else if (draw(model, 50) == 0) {
+        make_again(model);
+    } else if (dice < 8) {
+        advertise(model, provider, 1 + draw(model, MODEL_DEVICES));
     } else if (dice < 20) {
-        make_ask(model);
-    } else if (dice < 35) {
+        ask(model, provider, draw(model, MODEL_DEVICES));
+    } else if (dice < 33) {
         make_submit(model);
     } else if (dice < 78) {
         make_results(model);
     } else if (dice < 82) {
         make_statement(model);
-    } else if (dice < 88) {
+    } else if (dice < 87) {
         make_coming_and_going(model);
     } else if (dice < 91) {
         make_operator(model);

@@ -8,7 +8,13 @@
 #include "base/random.h"
 #include "exchange/exchange.h"
 
-enum { MODEL_CONSUMERS = 3, MODEL_PROVIDERS = 4, MODEL_WORK_MAX = 4096, MODEL_JOBS_MAX = 4096 };
+enum {
+    MODEL_CONSUMERS = 3,
+    MODEL_PROVIDERS = 4,
+    MODEL_DEVICES = 2, /* per provider */
+    MODEL_WORK_MAX = 4096,
+    MODEL_JOBS_MAX = 4096
+};
 
 struct model_work {
     uint32_t provider;
@@ -33,13 +39,15 @@ struct model {
     struct id128 jobs[MODEL_JOBS_MAX];
     uint32_t job_owners[MODEL_JOBS_MAX];
     size_t job_count;
-    struct id128 asks[MODEL_PROVIDERS];
+    struct id128 asks[MODEL_PROVIDERS][MODEL_DEVICES];
+    uint8_t invited, joined; /* tokens given out, and redeemed */
+    bool is_calm;            /* everyone does what is best for the market: no faults, no new jobs */
     /* storage that the last command points into */
     struct requirement needs;
-    struct attribute attributes[4];
-    struct exchange_device device;
+    struct attribute attributes[MODEL_DEVICES][2];
+    struct exchange_device devices[MODEL_DEVICES];
     struct exchange_result results[8];
-    struct exchange_held held[MODEL_WORK_MAX];
+    struct exchange_held held[MODEL_WORK_MAX + 4];
 };
 
 /* Creates the exchange and applies genesis: accounts 3..5 consumers, 6..9 providers, 10 the operator. */
@@ -47,6 +55,9 @@ void model_init(struct model *model, uint64_t seed);
 void model_fini(struct model *model);
 /* Makes the next random command in model->command without applying it. */
 void model_next(struct model *model);
+/* From here on model_next makes the faults stop: the market is open, nobody is frozen, every provider offers
+ * all it has for nothing and answers everything it holds. Whatever stands must come to its end. */
+void model_calm(struct model *model);
 /* Applies model->command to the exchange and reads the effects. */
 enum exchange_status model_apply(struct model *model);
 

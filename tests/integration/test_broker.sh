@@ -1,7 +1,7 @@
 #!/bin/bash
 # bourse-broker from the outside: config checks, private folders, one broker per folder, a kill, a replay.
 set -u
-bin=${1:?usage: test_broker.sh BIN}
+bin=$(realpath "${1:?usage: test_broker.sh BIN}")
 work=$(mktemp -d)
 pid=
 cleanup() {

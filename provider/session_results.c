@@ -1,7 +1,8 @@
 /* What the agent owes: encoded results, sent in groups under one signature, kept until accepted.
  *
  * A batch leaves when AGENT_BATCH_MAX results wait, or BATCH_WAIT after the first of them: a signature
- * and a message cost as much as many results, yet a lone result should not wait for company. */
+ * and a message cost as much as many results, and so does the broker's commit, yet a lone result should
+ * not wait long for company. The exchange keeps 20 ms of work in each lane, so no lane runs dry meanwhile. */
 #include "provider/session_internal.h"
 
 #include "base/checked.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH_WAIT_NS (2 * NS_PER_MS)
+#define BATCH_WAIT_NS (5 * NS_PER_MS)
 #define RETRY_FIRST_NS (100 * NS_PER_MS)
 #define RETRY_LONGEST_NS (5 * NS_PER_S)
 

@@ -17,10 +17,18 @@
 #include <string.h>
 #include <zmq.h>
 
-enum { RECEIVE_BATCH = 256, SEND_BATCH = 1024, HELLO_RATE = 2000 };
+/* A second, in all. Strangers have a rate of their own: whoever reaches the port may be one, and must not
+ * keep members from coming back. */
+enum {
+    RECEIVE_BATCH = 256,
+    SEND_BATCH = 1024,
+    HELLO_RATE = 2000,
+    HELLO_RATE_STRANGERS = 200,
+    STRAY_RATE = 2000, /* refusals outside of any session, which no session's rate bounds */
+};
 
 struct counts {
-    uint64_t refused, dropped_anonymous, lost_sends, sessions;
+    uint64_t refused, dropped, lost_sends, sessions;
 };
 
 struct gateway {
@@ -29,7 +37,8 @@ struct gateway {
     struct sessions *sessions;
     atomic_bool is_draining;
     atomic_size_t pending_bytes; /* of requests that are somewhere inside */
-    struct session hellos;       /* only its allowance: Hellos have no session yet */
+    /* Only their allowances: what has no session yet, or none any more. */
+    struct session hellos, stranger_hellos, strays;
     int64_t next_round_ns;
     uint8_t *buffer; /* LIMIT_MESSAGE_BYTES, for what is sent */
     struct counts counts;
@@ -101,12 +110,15 @@ static void send_body(struct gateway *gateway, struct session *session, enum mes
     outgoing_destroy(&outgoing);
 }
 
-/* Says no, on the session if there is one. Unknown keys get no answer at all, only a counter. */
+/* Says no, on the session if there is one. Unknown keys get no answer at all, only a counter, and
+ * so does a flood of messages outside of any session. */
 static void refuse(struct gateway *gateway, const struct incoming *in, struct session *session,
                    enum reject_code code, const char *field, int64_t value, int64_t limit)
 {
-    if (session == NULL && in->account == NULL) {
-        gateway->counts.dropped_anonymous++;
+    bool is_stray = session == NULL;
+    if (is_stray && (in->account == NULL ||
+                     !sessions_allow(&gateway->strays, STRAY_RATE, clock_monotonic_ns()))) {
+        gateway->counts.dropped++;
         return;
     }
     gateway->counts.refused++;
@@ -237,8 +249,12 @@ static void welcome(struct gateway *gateway, const struct incoming *in, struct s
 static void hello(struct gateway *gateway, const struct incoming *in)
 {
     int64_t now_ns = clock_monotonic_ns();
-    if (!sessions_allow(&gateway->hellos, HELLO_RATE, now_ns)) {
-        gateway->counts.dropped_anonymous++;
+    bool may_greet =
+        in->account == NULL
+            ? sessions_allow(&gateway->stranger_hellos, HELLO_RATE_STRANGERS, now_ns)
+            : sessions_allow(&gateway->hellos, HELLO_RATE, now_ns);
+    if (!may_greet) {
+        gateway->counts.dropped++;
         return;
     }
     ProtobufCMessage *body = NULL;
@@ -557,6 +573,8 @@ struct gateway *gateway_start(const struct gateway_config *config)
     }
     gateway->config = *config;
     gateway->hellos.allowance = INT64_MAX;
+    gateway->stranger_hellos.allowance = INT64_MAX;
+    gateway->strays.allowance = INT64_MAX;
     gateway->sessions = sessions_create(entropy_u64());
     gateway->buffer = malloc(LIMIT_MESSAGE_BYTES);
     if (gateway->sessions == NULL || gateway->buffer == NULL) {
@@ -582,7 +600,7 @@ void gateway_stop(struct gateway **self)
         pthread_join(gateway->thread, NULL);
         log_info("sessions %" PRIu64 ", refused %" PRIu64 ", dropped %" PRIu64 ", unsent %" PRIu64,
                  gateway->counts.sessions, gateway->counts.refused,
-                 gateway->counts.dropped_anonymous, gateway->counts.lost_sends);
+                 gateway->counts.dropped, gateway->counts.lost_sends);
         sessions_destroy(&gateway->sessions);
         directory_destroy(&gateway->config.directory);
         free(gateway->buffer);

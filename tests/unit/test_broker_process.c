@@ -2,6 +2,7 @@
 #include "tests/support/broker_process.h"
 
 #include "base/sha256.h"
+#include "protocol/envelope.h"
 #include "protocol/message.h"
 #include "runtime/clock.h"
 
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <zmq.h>
 
 static ProtobufCBinaryData bytes_of(const void *bytes, size_t length)
 {
@@ -315,6 +317,81 @@ START_TEST(a_journal_without_head_is_refused_until_it_is_adopted)
 }
 END_TEST
 
+/* Sends `count` messages past the dialogue, and hears no answer. */
+static void shout(struct broker_client *client, enum message_type type, uint64_t session,
+                  const ProtobufCMessage *body, int count)
+{
+    uint8_t message[512];
+    size_t length;
+    uint8_t *bytes = codec_encode(body, &length);
+    ck_assert_ptr_nonnull(bytes);
+    struct envelope envelope = {.version = ENVELOPE_VERSION,
+                                .type = (uint16_t)type,
+                                .session = session,
+                                .body = bytes,
+                                .body_length = (uint32_t)length};
+    ck_assert_uint_le(envelope_size(&envelope), sizeof message);
+    for (int i = 0; i < count; i++) {
+        envelope.id = entropy_id();
+        envelope.sequence = (uint64_t)i + 1000;
+        envelope_write(&envelope, message, sizeof message);
+        zmq_pollitem_t item = {.socket = link_socket(client->link), .events = ZMQ_POLLOUT};
+        ck_assert_int_eq(zmq_poll(&item, 1, 10000), 1); /* the broker goes on reading */
+        ck_assert(link_send(client->link, message, envelope_size(&envelope)));
+    }
+    free(bytes);
+}
+
+START_TEST(who_asks_and_never_reads_holds_up_nobody)
+{
+    struct broker_process broker;
+    struct broker_client deaf;
+    struct broker_client other;
+    Bourse__V1__JobsRequest jobs = BOURSE__V1__JOBS_REQUEST__INIT;
+    broker_process_init(&broker, "");
+    broker_process_start(&broker);
+    broker_client_open(&deaf, &broker, broker.owner, SESSION_CONSUMER);
+    broker_client_open(&other, &broker, broker.owner, SESSION_CONSUMER);
+
+    uint64_t session = dialogue_welcome(deaf.dialogue)->session;
+    for (int i = 0; i < 20; i++) {
+        shout(&deaf, MESSAGE_JOBS_REQUEST, session, &jobs.base, 400);
+        ck_assert_int_eq(available(&other), 100000000);
+    }
+    broker_client_close(&deaf);
+    ck_assert_int_eq(available(&other), 100000000);
+
+    broker_client_close(&other);
+    ck_assert_int_eq(WEXITSTATUS(broker_process_stop(&broker, SIGTERM)), 0);
+    broker_process_fini(&broker);
+}
+END_TEST
+
+START_TEST(strangers_who_greet_without_end_do_not_keep_members_out)
+{
+    struct broker_process broker;
+    struct broker_client stranger;
+    struct broker_client member;
+    struct identity *identity = new_identity();
+    Bourse__V1__Hello hello = BOURSE__V1__HELLO__INIT;
+    hello.version = ENVELOPE_VERSION;
+    hello.program = (char *)(uintptr_t) "test 1";
+    broker_process_init(&broker, "");
+    broker_process_start(&broker);
+    broker_client_open(&stranger, &broker, identity, SESSION_CONSUMER);
+
+    broker_client_open(&member, &broker, broker.owner, SESSION_CONSUMER);
+    shout(&stranger, MESSAGE_HELLO, 0, &hello.base, 20000);
+    dialogue_connected(member.dialogue, clock_monotonic_ns(), 2); /* it greets anew */
+    ck_assert_int_eq(available(&member), 100000000);
+
+    broker_client_close(&member);
+    broker_client_close(&stranger);
+    broker_process_fini(&broker);
+    identity_destroy(&identity);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("broker process");
@@ -330,6 +407,8 @@ int main(void)
     tcase_add_test(tests, a_watcher_hears_of_its_job_and_others_do_not_find_it);
     tcase_add_test(tests, a_second_broker_on_the_folder_is_told_so);
     tcase_add_test(tests, a_journal_without_head_is_refused_until_it_is_adopted);
+    tcase_add_test(tests, who_asks_and_never_reads_holds_up_nobody);
+    tcase_add_test(tests, strangers_who_greet_without_end_do_not_keep_members_out);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -350,10 +350,11 @@ static void keep_best(const struct requirement_node *node, const struct attribut
     }
 }
 
-static void explain_predicates(const struct requirement *needs, const struct attribute *attributes,
-                               size_t count, struct exchange_explanation *why)
+static uint32_t explain_predicates(const struct requirement *needs,
+                                   const struct attribute *attributes, size_t count,
+                                   struct exchange_explanation *why)
 {
-    uint32_t at = 0;
+    uint32_t at = 0; /* every device meets the same predicates in the same order */
     for (uint32_t i = 0; i < needs->count; i++) {
         const struct requirement_node *node = &needs->nodes[i];
         if (node->op < REQUIREMENT_EQ) {
@@ -372,6 +373,25 @@ static void explain_predicates(const struct requirement *needs, const struct att
         }
         at++;
     }
+    return at;
+}
+
+/* A subtask's slots are all on one device: one with fewer never fits, however idle it is. */
+static bool is_wide_enough(const struct exchange_need *need, const struct device *device,
+                           struct exchange_explanation *why, uint32_t at)
+{
+    bool fits = device->slots >= need->slots;
+    if (need->slots > 1 && at < REQUIREMENT_NODES_MAX) {
+        why->predicate_count = at + 1;
+        (void)snprintf(why->predicates[at].text, sizeof why->predicates[at].text, "slots >= %u",
+                       need->slots);
+        why->predicates[at].failing += !fits;
+        if (!why->predicates[at].has_best || device->slots > why->predicates[at].best) {
+            why->predicates[at].has_best = true;
+            why->predicates[at].best = device->slots;
+        }
+    }
+    return fits;
 }
 
 static void explain_device(const struct exchange *exchange, const struct exchange_need *need,
@@ -380,8 +400,9 @@ static void explain_device(const struct exchange *exchange, const struct exchang
     size_t count;
     const struct attribute *attributes = book_cell_attributes(exchange->book, device->cell, &count);
     why->devices++;
-    explain_predicates(need->needs, attributes, count, why);
-    if (!requirement_satisfied(need->needs, attributes, count) ||
+    uint32_t at = explain_predicates(need->needs, attributes, count, why);
+    bool is_wide = is_wide_enough(need, device, why, at);
+    if (!is_wide || !requirement_satisfied(need->needs, attributes, count) ||
         device->key.provider == need->account) {
         return;
     }

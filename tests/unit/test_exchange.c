@@ -637,6 +637,14 @@ START_TEST(explain_counts_who_fails_at_what)
     ck_assert_uint_eq(why.asking, 1);
     ck_assert_uint_eq(why.affordable, 0);
     ck_assert_int_eq(why.fills_at_micro, 2 * price);
+
+    need.slots = 3; /* no time makes one slot three */
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.fitting, 0);
+    ck_assert_uint_eq(why.predicate_count, 1);
+    ck_assert_str_eq(why.predicates[0].text, "slots >= 3");
+    ck_assert_uint_eq(why.predicates[0].failing, 1);
+    ck_assert_int_eq(why.predicates[0].best, 1);
 }
 END_TEST
 

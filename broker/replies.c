@@ -1,6 +1,7 @@
 #include "broker/replies.h"
 
 #include "base/checked.h"
+#include "formats/requirement.h"
 #include "formats/units.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
@@ -195,10 +196,41 @@ struct explanation { /* the wire form with what it points to */
     Bourse__V1__ExplainPredicate *pointers[REQUIREMENT_NODES_MAX];
 };
 
+/* The figure of a predicate as people write it: sizes with their unit. */
+static const char *figure_text(const char *predicate, int64_t value, char ret_text[UNITS_TEXT_SIZE])
+{
+    size_t count = 0;
+    const struct requirement_field *fields = requirement_fields(&count);
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(fields[i].name);
+        if (fields[i].type == FIELD_BYTES && strncmp(predicate, fields[i].name, length) == 0 &&
+            predicate[length] == ' ') {
+            units_bytes_short(value, ret_text);
+            return ret_text;
+        }
+    }
+    (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%lld", (long long)value);
+    return ret_text;
+}
+
+/* "memory >= 966367641600" to "memory >= 900.0 GiB": the exchange knows numbers, not units. */
+static void predicate_for_people(char *text, size_t capacity)
+{
+    char *number = strrchr(text, ' ');
+    char *end = NULL;
+    char figure[UNITS_TEXT_SIZE];
+    long long value = number == NULL ? 0 : strtoll(number + 1, &end, 10);
+    if (number != NULL && end != number + 1 && *end == '\0') {
+        (void)snprintf(number + 1, capacity - (size_t)(number + 1 - text), "%s",
+                       figure_text(text, value, figure));
+    }
+}
+
 /* One line: how far it gets, and the smallest change that would fill. */
 static void explain_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char price[UNITS_TEXT_SIZE] = "";
+    char best[UNITS_TEXT_SIZE];
     if (row->fills_at_micro >= 0) {
         units_money_text(row->fills_at_micro, price);
     }
@@ -210,9 +242,9 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
         (void)snprintf(ret_text, capacity, "no device is offered by anyone yet; start a provider");
     } else if (row->fitting == 0 && row->predicate_count > 0 && row->predicates[worst].has_best) {
         (void)snprintf(ret_text, capacity,
-                       "0 of %u devices fit; %u fail on %s (best %lld); ask for less", row->devices,
+                       "0 of %u devices fit; %u fail on %s (best %s); ask for less", row->devices,
                        row->predicates[worst].failing, row->predicates[worst].text,
-                       (long long)row->predicates[worst].best);
+                       figure_text(row->predicates[worst].text, row->predicates[worst].best, best));
     } else if (row->fitting == 0 && row->predicate_count > 0) {
         (void)snprintf(ret_text, capacity, "0 of %u devices fit; %u fail on %s; change the needs",
                        row->devices, row->predicates[worst].failing, row->predicates[worst].text);
@@ -236,8 +268,11 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
 
 static void explanation_to_wire(struct explanation *explanation)
 {
-    const struct exchange_explanation *row = &explanation->row;
+    struct exchange_explanation *row = &explanation->row;
     assert(row->predicate_count <= REQUIREMENT_NODES_MAX);
+    for (uint32_t i = 0; i < row->predicate_count; i++) {
+        predicate_for_people(row->predicates[i].text, sizeof row->predicates[i].text);
+    }
     explain_text(row, explanation->text, sizeof explanation->text);
     Bourse__V1__Explanation *wire = &explanation->wire;
     bourse__v1__explanation__init(wire);

@@ -98,6 +98,8 @@ expect 0 "$(printf '%s' 'done')" "$bourse" ps
 expect 4 'budget: 2000.00 credits, limit [0-9.]+' "$bourse" run -y --budget 2000 -- true
 expect 4 'cap: 2000.00 credits, limit 1000.00' "$bourse" run -y --cap 2000 -- true
 expect 2 'budget of 0 holds nothing' "$bourse" run -y --budget 0 -- true
+expect 5 'slots >= 4000 .best [0-9]+.*--anyway' "$bourse" run -y --slots 4000 -- true
+expect 5 'memory >= 900.0 GiB .best [0-9.]+ [MG]iB' "$bourse" run -y --needs 'memory >= 900GiB' -- true
 expect 4 'present state' "$bourse" cancel last
 expect 3 'Not found' "$bourse" receipt last 9
 

@@ -249,10 +249,9 @@ static void welcome(struct gateway *gateway, const struct incoming *in, struct s
 static void hello(struct gateway *gateway, const struct incoming *in)
 {
     int64_t now_ns = clock_monotonic_ns();
-    bool may_greet =
-        in->account == NULL
-            ? sessions_allow(&gateway->stranger_hellos, HELLO_RATE_STRANGERS, now_ns)
-            : sessions_allow(&gateway->hellos, HELLO_RATE, now_ns);
+    bool may_greet = in->account == NULL
+                         ? sessions_allow(&gateway->stranger_hellos, HELLO_RATE_STRANGERS, now_ns)
+                         : sessions_allow(&gateway->hellos, HELLO_RATE, now_ns);
     if (!may_greet) {
         gateway->counts.dropped++;
         return;
@@ -599,8 +598,8 @@ void gateway_stop(struct gateway **self)
         queue_close(gateway->config.releases);
         pthread_join(gateway->thread, NULL);
         log_info("sessions %" PRIu64 ", refused %" PRIu64 ", dropped %" PRIu64 ", unsent %" PRIu64,
-                 gateway->counts.sessions, gateway->counts.refused,
-                 gateway->counts.dropped, gateway->counts.lost_sends);
+                 gateway->counts.sessions, gateway->counts.refused, gateway->counts.dropped,
+                 gateway->counts.lost_sends);
         sessions_destroy(&gateway->sessions);
         directory_destroy(&gateway->config.directory);
         free(gateway->buffer);

@@ -552,11 +552,10 @@ static bool report(void *context, const struct bourse_outcome *outcome)
     }
     (void)fflush(stdout);
     struct bourse *bourse = run->invocation->bourse;
-    run->ok =
-        (!outcome->has_standard_output ||
-         bourse_copy_output(bourse, &outcome->standard_output, STDOUT_FILENO, &run->error)) &&
-        (!outcome->has_standard_error ||
-         bourse_copy_output(bourse, &outcome->standard_error, STDERR_FILENO, &run->error));
+    run->ok = (!outcome->has_standard_output ||
+               bourse_copy_output(bourse, &outcome->standard_output, STDOUT_FILENO, &run->error)) &&
+              (!outcome->has_standard_error ||
+               bourse_copy_output(bourse, &outcome->standard_error, STDERR_FILENO, &run->error));
     return run->ok;
 }
 

@@ -95,7 +95,7 @@ expect 2 'verifier key' "$bourse" verify "$receipt" --key "$other"
 expect 8 'goes on without' "$bourse" run -y --wait-at-most 500ms -- sleep 60
 expect 0 '.' "$bourse" cancel last
 expect 0 '"state":"cancelled"' "$bourse" ps last --json
-expect 3 'id' "$bourse" ps 00000000000000000000000000000000
+expect 3 'Not found' "$bourse" ps 00000000000000000000000000000000
 expect 3 'no job' "$bourse" logs ffff
 
 # Money: every entry is there, and the operator can let somebody in.

@@ -304,6 +304,8 @@ static const char *actions(struct play *play)
     return line;
 }
 
+enum { A_BATCH_MS = 6 }; /* longer than results wait for company */
+
 static void pass_ms(struct play *play, int64_t ms)
 {
     play->now_ns += ms * NS_PER_MS;
@@ -468,7 +470,7 @@ START_TEST(results_leave_together_and_are_owed_until_accepted)
     ck_assert_int_eq(finish(&play, 1, 1, OUTCOME_PROGRAM_FAILED), AGENT_OK);
     ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 0);
 
-    pass_ms(&play, 3);
+    pass_ms(&play, A_BATCH_MS);
     ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 1);
     ck_assert_int_eq(sent_outcome(&play, 0), OUTCOME_OK);
     ck_assert_int_eq(sent_outcome(&play, 1), OUTCOME_PROGRAM_FAILED);
@@ -509,10 +511,10 @@ START_TEST(a_dispatch_that_comes_twice_runs_once)
     ck_assert_str_eq(actions(&play), "begin 1, start 1/0");
     (void)finish(&play, 1, 0, OUTCOME_OK);
     dispatch(&play, 1, 0, 0); /* done, owed */
-    pass_ms(&play, 3);
+    pass_ms(&play, A_BATCH_MS);
     accept(&play, find_seen(&play, MESSAGE_RESULTS));
     dispatch(&play, 1, 0, 0); /* done, accepted */
-    pass_ms(&play, 3);
+    pass_ms(&play, A_BATCH_MS);
 
     ck_assert_str_eq(actions(&play), "");
     ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 1);
@@ -547,7 +549,7 @@ START_TEST(a_lane_or_device_that_is_not_ours_is_refused)
     dispatch(&play, 1, 0, 5);
     grant(&play, 2, 40, 60000); /* more slots than the device has */
     dispatch(&play, 2, 1, 0);
-    pass_ms(&play, 3);
+    pass_ms(&play, A_BATCH_MS);
     ck_assert_str_eq(actions(&play), "begin 1, note");
     ck_assert_int_eq(sent_outcome(&play, 0), OUTCOME_REFUSED);
     ck_assert_int_eq(sent_outcome(&play, 1), OUTCOME_REFUSED);
@@ -570,14 +572,14 @@ START_TEST(withdrawn_work_is_answered_by_where_it_is)
     withdraw(&play, 1, 0); /* runs: to be ended */
     withdraw(&play, 1, 0); /* once */
     ck_assert_str_eq(actions(&play), "cancel 1/0");
-    pass_ms(&play, 3);
+    pass_ms(&play, A_BATCH_MS);
     ck_assert_int_eq(sent_outcome(&play, 1), OUTCOME_CANCELLED);
     ck_assert_int_eq(sent_outcome(&play, 0), -1);
 
     ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_OK), AGENT_OK); /* it won the race */
     ck_assert_str_eq(actions(&play), "start 1/2");
     withdraw(&play, 1, 0); /* too late */
-    pass_ms(&play, 3);
+    pass_ms(&play, A_BATCH_MS);
     ck_assert_int_eq(sent_outcome(&play, 0), OUTCOME_OK);
     ck_assert_str_eq(actions(&play), "");
 }
@@ -613,7 +615,7 @@ START_TEST(a_term_ends_on_our_clock_even_without_the_broker)
     ck_assert_str_eq(actions(&play), "end 1");
 
     welcome(&play, &cluster);
-    pass_ms(&play, 3);
+    pass_ms(&play, A_BATCH_MS);
     ck_assert_int_eq(sent_outcome(&play, 0), OUTCOME_TERM_OVER);
     ck_assert_int_eq(sent_outcome(&play, 1), OUTCOME_TERM_OVER);
 }
@@ -653,7 +655,7 @@ START_TEST(the_broker_ends_a_lease)
     ck_assert_str_eq(actions(&play), "cancel 1/0");
     ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_CANCELLED), AGENT_OK);
     ck_assert_str_eq(actions(&play), "end 1");
-    pass_ms(&play, 3);
+    pass_ms(&play, A_BATCH_MS);
     ck_assert_int_eq(sent_outcome(&play, 0), OUTCOME_CANCELLED);
     accept(&play, find_seen(&play, MESSAGE_RESULTS));
     ck_assert_uint_eq(agent_session_counts(play.session).leases, 0);
@@ -676,7 +678,7 @@ START_TEST(a_reconnect_states_what_is_held_and_sends_results_as_they_were)
     dispatch(&play, 1, 1, 0);
     dispatch(&play, 1, 2, 1);
     (void)finish(&play, 1, 0, OUTCOME_OK);
-    pass_ms(&play, 3);
+    pass_ms(&play, A_BATCH_MS);
     struct seen before = *find_seen(&play, MESSAGE_RESULTS); /* the answer never comes */
     (void)actions(&play);
 
@@ -716,7 +718,7 @@ START_TEST(work_that_finishes_while_the_broker_is_away_is_sent_when_it_is_back)
     pass_ms(&play, 10);
     ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 0);
     welcome(&play, &cluster);
-    pass_ms(&play, 3);
+    pass_ms(&play, A_BATCH_MS);
     ck_assert_int_eq(sent_outcome(&play, 0), OUTCOME_OK);
 }
 END_TEST
@@ -729,7 +731,7 @@ START_TEST(a_busy_broker_gets_the_results_again)
     grant(&play, 1, 1, 60000);
     dispatch(&play, 1, 0, 0);
     (void)finish(&play, 1, 0, OUTCOME_OK);
-    pass_ms(&play, 3);
+    pass_ms(&play, A_BATCH_MS);
     reject(&play, find_seen(&play, MESSAGE_RESULTS), REJECT_BUSY);
     forget_seen(&play);
     pass_ms(&play, 10);
@@ -750,10 +752,10 @@ START_TEST(one_bad_result_does_not_take_its_neighbour_along)
     dispatch(&play, 1, 1, 1);
     (void)finish(&play, 1, 0, OUTCOME_OK);
     (void)finish(&play, 1, 1, OUTCOME_OK);
-    pass_ms(&play, 3);
+    pass_ms(&play, A_BATCH_MS);
     reject(&play, find_seen(&play, MESSAGE_RESULTS), REJECT_NOT_FOUND);
     forget_seen(&play);
-    pass_ms(&play, 3);
+    pass_ms(&play, A_BATCH_MS);
     ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 2);
     reject(&play, find_seen(&play, MESSAGE_RESULTS), REJECT_NOT_FOUND);
     ck_assert_uint_eq(agent_session_counts(play.session).refused, 1);

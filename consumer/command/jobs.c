@@ -111,23 +111,49 @@ int command_ps(struct invocation *invocation)
 
 enum { LOG_INDEX_MAX = 10000000 };
 
+struct log_item {
+    uint32_t index;
+    struct cause {
+        char text[BOURSE_TEXT_SIZE + 64]; /* why it failed; empty when it did not */
+    } * cause;
+};
+
 struct log_list {
-    uint32_t *items;
+    struct log_item *items;
     size_t count, capacity;
     uint8_t *seen; /* one bit per subtask: printed, or about to be */
     uint32_t subtasks;
 };
 
+/* Why the attempt failed, NULL when it did not. The last attempt has the last word. */
+static bool take_cause(const struct bourse_outcome *outcome, struct cause **cause)
+{
+    free(*cause);
+    *cause = NULL;
+    if (outcome->outcome == 0) {
+        return true;
+    }
+    *cause = malloc(sizeof **cause);
+    if (*cause != NULL) {
+        (void)snprintf((*cause)->text, sizeof(*cause)->text, "%s%s%s", outcome->outcome_text,
+                       outcome->detail[0] != '\0' ? ": " : "", plain_text(outcome->detail));
+    }
+    return *cause != NULL;
+}
+
 static bool collect(void *context, const struct bourse_outcome *outcome)
 {
     struct log_list *list = context;
+    if (list->count > 0 && list->items[list->count - 1].index == outcome->index) {
+        return take_cause(outcome, &list->items[list->count - 1].cause);
+    }
     if (outcome->index >= list->subtasks ||
         (list->seen[outcome->index / 8] >> outcome->index % 8 & 1) != 0) {
         return true;
     }
     if (list->count == list->capacity) {
         size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
-        uint32_t *items = reallocarray(list->items, capacity, sizeof *items);
+        struct log_item *items = reallocarray(list->items, capacity, sizeof *items);
         if (items == NULL) {
             return false;
         }
@@ -135,8 +161,17 @@ static bool collect(void *context, const struct bourse_outcome *outcome)
         list->capacity = capacity;
     }
     list->seen[outcome->index / 8] |= (uint8_t)(1u << outcome->index % 8);
-    list->items[list->count++] = outcome->index;
-    return true;
+    struct log_item *item = &list->items[list->count++];
+    *item = (struct log_item){.index = outcome->index};
+    return take_cause(outcome, &item->cause);
+}
+
+static void forget_causes(struct log_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->items[i].cause);
+    }
+    list->count = 0;
 }
 
 struct log_request {
@@ -146,7 +181,16 @@ struct log_request {
     bool headed; /* several subtasks: say whose it is */
 };
 
-static bool print_one(const struct log_request *request, uint32_t index, struct bourse_error *error)
+static void print_cause(const struct log_request *request, const struct log_item *item)
+{
+    if (item->cause != NULL && !request->invocation->quiet) {
+        (void)fflush(stdout); /* first what it printed, then how it ended */
+        (void)fprintf(stderr, "subtask %u: %s\n", item->index, item->cause->text);
+    }
+}
+
+static bool print_text(const struct log_request *request, uint32_t index,
+                       struct bourse_error *error)
 {
     if (request->headed && !request->invocation->quiet) {
         (void)printf("==> subtask %u <==\n", index);
@@ -156,19 +200,38 @@ static bool print_one(const struct log_request *request, uint32_t index, struct 
                       STDOUT_FILENO, error);
 }
 
+static bool keep_one(void *context, const struct bourse_outcome *outcome)
+{
+    struct log_item *item = context;
+    return outcome->index == item->index && take_cause(outcome, &item->cause);
+}
+
+/* One subtask: what it printed and, on stderr, why it failed. */
+static bool print_one(const struct log_request *request, uint32_t index, struct bourse_error *error)
+{
+    struct log_item item = {.index = index};
+    bool ok =
+        print_text(request, index, error) &&
+        bourse_outcomes(request->invocation->bourse, request->id, index, keep_one, &item, error);
+    if (ok) {
+        print_cause(request, &item);
+    }
+    free(item.cause);
+    return ok;
+}
+
 static bool print_new(const struct log_request *request, struct log_list *list,
                       struct bourse_error *error)
 {
-    list->count = 0;
-    if (!bourse_outcomes(request->invocation->bourse, request->id, 0, collect, list, error)) {
-        return false;
-    }
-    for (size_t i = 0; i < list->count; i++) {
-        if (!print_one(request, list->items[i], error)) {
-            return false;
+    bool ok = bourse_outcomes(request->invocation->bourse, request->id, 0, collect, list, error);
+    for (size_t i = 0; ok && i < list->count; i++) {
+        ok = print_text(request, list->items[i].index, error);
+        if (ok) {
+            print_cause(request, &list->items[i]);
         }
     }
-    return true;
+    forget_causes(list);
+    return ok;
 }
 
 struct change {

@@ -300,7 +300,9 @@ static enum reject_code from_submit(const Bourse__V1__SubmitJob *wire, struct tr
     submit->slots = wire->slots;
     submit->at_most = wire->at_most;
     submit->retries = wire->has_retries ? wire->retries : 0;
-    submit->error_limit = wire->has_error_limit ? wire->error_limit : 0;
+    /* On the wire the number at which to stop; in the exchange the number that is still borne. */
+    submit->error_limit =
+        wire->has_error_limit && wire->error_limit > 0 ? wire->error_limit - 1 : UINT32_MAX;
     submit->verify_none = strcmp(wire->verify, "none") == 0;
     return REJECT_NONE;
 }

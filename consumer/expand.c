@@ -5,6 +5,7 @@
 #include "formats/template.h"
 #include "protocol/limits.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -238,6 +239,36 @@ bool expand_file(const char *folder, const char *name, struct input_list *list,
 
 /* ---------------------------------------------------------------- content */
 
+enum { NEIGHBOURS_MAX = 4096 };
+
+/* "; did you mean 'data.csv'?" for a name that is not in its folder, or "". */
+static struct shown neighbour(const char *path)
+{
+    struct shown advice = {.text = ""};
+    char folder[PATH_BYTES_MAX];
+    const char *slash = strrchr(path, '/');
+    (void)snprintf(folder, sizeof folder, "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1,
+                   slash == NULL ? "." : path);
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, NULL, NULL);
+    const char **names = count > 0 ? calloc((size_t)count, sizeof *names) : NULL;
+    size_t known = 0;
+    for (int i = 0; names != NULL && i < count && known < NEIGHBOURS_MAX; i++) {
+        names[known++] = entries[i]->d_name;
+    }
+    const char *nearest = text_nearest(slash == NULL ? path : slash + 1, names, known);
+    if (nearest != NULL) {
+        (void)snprintf(advice.text, sizeof advice.text, "; did you mean '%.200s'?",
+                       shown(nearest).text);
+    }
+    for (int i = 0; i < count; i++) {
+        free(entries[i]);
+    }
+    free(entries);
+    free(names);
+    return advice;
+}
+
 int input_open(const char *path, uint64_t *ret_size, struct problem *ret_problem)
 {
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -245,7 +276,8 @@ int input_open(const char *path, uint64_t *ret_size, struct problem *ret_problem
     if (fd < 0 || fstat(fd, &status) != 0) {
         const char *why =
             errno == ELOOP ? "is a symbolic link; name the file itself" : strerror(errno);
-        problem_set(ret_problem, "%s: %s", shown(path).text, why);
+        problem_set(ret_problem, "%s: %s%s", shown(path).text, why,
+                    errno == ENOENT ? neighbour(path).text : "");
     } else if (!S_ISREG(status.st_mode)) {
         problem_set(ret_problem, "%s: is not a regular file", shown(path).text);
     } else {

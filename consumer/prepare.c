@@ -14,6 +14,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { JOB_FILE_BYTES_MAX = 1 << 20, LINES_BYTES_MAX = LIMIT_MANIFEST_BYTES, NUMBER_SIZE = 24 };
 
@@ -350,19 +351,68 @@ static bool add_program(struct bourse_job *job, struct bourse_error *error)
 
 /* ---------------------------------------------------------------- whole */
 
-static bool find_inputs(struct bourse_job *job, const char *folder, struct bourse_error *error)
+/* Where the trouble with an input was said: "job.yaml:4: files: ..."; `bourse run` has no file. */
+static bool input_failed(const char *file_name, unsigned line, const char *key,
+                         const struct problem *problem, struct bourse_error *error)
+{
+    if (file_name != NULL && line > 0) {
+        return client_fail(error, BOURSE_USAGE, "%s:%u: %s: %s", file_name, line, key,
+                           problem->text);
+    }
+    return client_fail(error, BOURSE_USAGE, "%s: %s", key, problem->text);
+}
+
+enum { TAR_MAGIC_OFFSET = 257, TAR_HEADER_BYTES = 512 };
+
+/* An image is a plain tar: compressed ones are the commonest mistake, and would fail far away. */
+static bool check_image(const struct input_file *image, struct problem *ret_problem)
+{
+    uint8_t header[TAR_HEADER_BYTES];
+    uint64_t size = 0;
+    int fd = input_open(image->path, &size, ret_problem);
+    if (fd < 0) {
+        return false;
+    }
+    ssize_t got = pread(fd, header, sizeof header, 0);
+    (void)close(fd); /* read only: nothing to lose */
+    if (got == (ssize_t)sizeof header && memcmp(header + TAR_MAGIC_OFFSET, "ustar", 5) == 0) {
+        return true;
+    }
+    problem_set(ret_problem, "%s is not a plain tar archive; make one with `tar -cf` (no compression)",
+                image->name);
+    return false;
+}
+
+static bool find_inputs(struct bourse_job *job, const char *folder, const char *file_name,
+                        struct bourse_error *error)
 {
     const struct job_file *file = job->file;
     struct problem problem = {.text = ""};
-    bool ok = file->source != TEMPLATE_EACH ||
-              expand_patterns(folder, file->each.items, file->each.count, &job->own, &problem);
+    if (file->source == TEMPLATE_LINES) {
+        CLEANUP(input_list_fini) struct input_list lines = {.items = NULL};
+        if (!expand_file(folder, file->lines, &lines, &problem) ||
+            !input_list_hash(&lines, 0, &problem)) {
+            return input_failed(file_name, file->source_line, "lines", &problem, error);
+        }
+    }
+    if (file->source == TEMPLATE_EACH &&
+        (!expand_patterns(folder, file->each.items, file->each.count, &job->own, &problem) ||
+         !input_list_hash(&job->own, 0, &problem))) {
+        return input_failed(file_name, file->source_line, "each", &problem, error);
+    }
+    bool ok = true;
     for (size_t i = 0; ok && i < file->files.count; i++) {
         ok = expand_file(folder, file->files.items[i], &job->shared, &problem);
     }
-    ok = ok && (file->image == NULL || expand_file(folder, file->image, &job->image, &problem));
-    ok = ok && input_list_hash(&job->own, 0, &problem) &&
-         input_list_hash(&job->shared, 0, &problem) && input_list_hash(&job->image, 0, &problem);
-    return ok ? true : client_fail(error, BOURSE_LOCAL, "%s", problem.text);
+    if (!ok || !input_list_hash(&job->shared, 0, &problem)) {
+        return input_failed(file_name, file->files_line, "files", &problem, error);
+    }
+    if (file->image != NULL && (!expand_file(folder, file->image, &job->image, &problem) ||
+                                !input_list_hash(&job->image, 0, &problem) ||
+                                !check_image(&job->image.items[0], &problem))) {
+        return input_failed(file_name, file->image_line, "image", &problem, error);
+    }
+    return true;
 }
 
 static int name_order(const void *key, const void *item)
@@ -387,8 +437,8 @@ static bool check_shared(const struct bourse_job *job, struct bourse_error *erro
     return true;
 }
 
-bool prepare_job(struct job_file *file, const char *folder, struct bourse_job **ret_job,
-                 struct bourse_error *error)
+bool prepare_job(struct job_file *file, const char *folder, const char *file_name,
+                 struct bourse_job **ret_job, struct bourse_error *error)
 {
     CLEANUP(bourse_job_destroy) struct bourse_job *job = calloc(1, sizeof *job);
     if (job == NULL) {
@@ -401,7 +451,7 @@ bool prepare_job(struct job_file *file, const char *folder, struct bourse_job **
     if (job->expect_ms > file->limit_ms) {
         job->expect_ms = file->limit_ms;
     }
-    if (!find_inputs(job, folder, error) || !check_shared(job, error) ||
+    if (!find_inputs(job, folder, file_name, error) || !check_shared(job, error) ||
         !make_manifest(job, folder, error) || !add_program(job, error)) {
         return false;
     }
@@ -421,7 +471,7 @@ static bool parse(const char *text, size_t length, const char *file_name, const 
     if (file == NULL) {
         return client_fail(error, BOURSE_USAGE, "%s", problem.text);
     }
-    return prepare_job(file, folder, ret_job, error);
+    return prepare_job(file, folder, file_name, ret_job, error);
 }
 
 bool bourse_job_parse(const char *text, size_t length, const char *folder,

@@ -132,7 +132,7 @@ struct exchange_submit {
     int64_t limit_ns, term_ns;
     int64_t expect_ns;           /* expected time of one subtask; 0: not said. Sets a market order's limit */
     uint32_t retries;            /* of a subtask whose program failed */
-    uint32_t error_limit;        /* failed subtasks after which the rest is not started */
+    uint32_t error_limit;        /* failed subtasks that are borne: with one more the rest is not started */
     bool verify_none;            /* the only level available; false is refused with REJECT_VERIFY */
 };
 struct exchange_cancel_job { struct id128 job; };

@@ -62,6 +62,7 @@ static uint8_t reason_at(const struct exchange *exchange, const struct job *job,
                       XREASON_PRICE < XREASON_BUSY && XREASON_BUSY < XREASON_BUDGET,
                   "from far to near");
     if (!device->is_advertised || device->key.provider == job->owner ||
+        device->slots < job->width ||
         !book_class_accepts(exchange->book, job->class_id, device->cell)) {
         return XREASON_NO_DEVICE;
     }

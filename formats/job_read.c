@@ -138,6 +138,7 @@ static void read_source(struct yaml_value root, struct job_file *job)
                   : yaml_present(array) ? TEMPLATE_ARRAY
                   : yaml_present(lines) ? TEMPLATE_LINES
                                         : TEMPLATE_ONE;
+    job->source_line = yaml_line(yaml_present(lines) ? lines : each);
     read_names(each, FORMAT_PATTERNS, &job->each);
     read_text(lines, FORMAT_PATH_BYTES, &job->lines);
     const char *range = yaml_text(array, FORMAT_PATH_BYTES, NULL);
@@ -195,7 +196,9 @@ static void read_job(struct yaml_value root, struct job_file *job)
     read_numbers(root, job);
     read_source(root, job);
     read_names(yaml_key(root, "files"), FORMAT_SHARED_FILES, &job->files);
+    job->files_line = yaml_line(yaml_key(root, "files"));
     read_text(yaml_key(root, "image"), FORMAT_PATH_BYTES, &job->image);
+    job->image_line = yaml_line(yaml_key(root, "image"));
     read_run(yaml_required(root, "run"), job);
     read_environment(yaml_key(root, "env"), job);
     read_text(yaml_key(root, "stdin"), FORMAT_ARGUMENT_BYTES, &job->standard_input);

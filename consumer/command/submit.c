@@ -603,7 +603,7 @@ int command_run(struct invocation *invocation)
     }
     bool has_outputs = file->outputs.count > 0;
     CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
-    if (!prepare_job(file, ".", &job, &error)) {
+    if (!prepare_job(file, ".", NULL, &job, &error)) {
         return complain_with(invocation, &error);
     }
     if (!connect_broker(invocation, &status) || !offer_and_place(invocation, job, id, &status)) {

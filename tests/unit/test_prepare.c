@@ -269,7 +269,11 @@ END_TEST
 
 START_TEST(an_image_brings_its_own_programs)
 {
-    put("tools.tar", "not looked into");
+    char tar[513];
+    memset(tar, 'x', sizeof tar - 1);
+    tar[sizeof tar - 1] = '\0';
+    memcpy(tar + 257, "ustar", 5); /* all of it that is looked at here */
+    put("tools.tar", tar);
     CLEANUP(bourse_job_destroy)
     struct bourse_job *job = prepared("run: [anything]\nimage: tools.tar\n");
     CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
@@ -295,6 +299,21 @@ START_TEST(a_wrong_job_file_names_its_line)
     ck_assert_int_eq(error.status, BOURSE_USAGE);
     ck_assert_ptr_nonnull(strstr(error.text, ":2:"));
     ck_assert_ptr_nonnull(strstr(error.text, "budget"));
+}
+END_TEST
+
+START_TEST(a_wrong_path_names_its_line_and_its_neighbour)
+{
+    put("data.csv", "1");
+    ck_assert_str_eq(refused("run: [xz]\nfiles: [dta.csv]\n").text,
+                     "job:2: files: dta.csv: No such file or directory; did you mean 'data.csv'?");
+    ck_assert_str_eq(refused("run: [xz, '{line}']\n\nlines: data.cvs\n").text,
+                     "job:3: lines: data.cvs: No such file or directory; did you mean 'data.csv'?");
+    ck_assert_str_eq(refused("each: '*.cvs'\nrun: [xz, '{in}']\n").text,
+                     "job:1: each: the pattern '*.cvs' matches no regular file in .");
+    ck_assert_str_eq(refused("run: [xz]\nimage: data.csv\n").text,
+                     "job:2: image: data.csv is not a plain tar archive; make one with `tar -cf` "
+                     "(no compression)");
 }
 END_TEST
 
@@ -344,6 +363,7 @@ int main(void)
     tcase_add_test(jobs, an_image_brings_its_own_programs);
     tcase_add_test(jobs, shared_files_may_not_hide_one_another);
     tcase_add_test(jobs, a_wrong_job_file_names_its_line);
+    tcase_add_test(jobs, a_wrong_path_names_its_line_and_its_neighbour);
     tcase_add_test(jobs, the_summary_counts_what_will_travel);
     suite_add_tcase(suite, jobs);
     SRunner *runner = srunner_create(suite);

@@ -311,8 +311,8 @@ static bool open_port(struct broker *broker, const char *socket_name, const char
     bool chosen = port != NULL && (strcmp(port, ":*") == 0 || strcmp(port, ":0") == 0);
     (void)snprintf(ret_endpoint, 256, "%s",
                    advertise[0] != '\0' ? advertise
-                   : chosen              ? tcp
-                                         : listen);
+                   : chosen             ? tcp
+                                        : listen);
     return true;
 }
 
@@ -534,7 +534,7 @@ static bool start(struct broker *broker, const struct broker_options *options,
     if (!find_folder(broker, options->folder, ret_problem) ||
         !config_load(broker->folder, &broker->config, ret_problem) ||
         !storage_open(broker->folder, &broker->config, options->adopt, &broker->store, &is_new,
-                    ret_problem)) {
+                      ret_problem)) {
         return false;
     }
     (void)unlink(

@@ -14,7 +14,7 @@
 struct committer;
 
 struct committer_config {
-    struct storage *store;     /* the committer's alone while it runs */
+    struct storage *store;   /* the committer's alone while it runs */
     struct queue *groups;    /* from the core */
     struct queue *returned;  /* empty groups, back to it */
     struct queue *core;      /* woken when a group went back */

@@ -172,7 +172,7 @@ static bool make_genesis(struct storage *store, const struct broker_config *conf
 }
 
 bool storage_open(const char *folder, const struct broker_config *config, bool adopt,
-                struct storage *ret_store, bool *ret_new, struct problem *ret_problem)
+                  struct storage *ret_store, bool *ret_new, struct problem *ret_problem)
 {
     *ret_store = (struct storage){.lock = -1};
     struct storage *store = ret_store;
@@ -312,7 +312,8 @@ static enum ledger_store_status write_group(struct storage *store, const struct 
     case JOURNAL_OK:
         break;
     case JOURNAL_FULL:
-        ledger_store_rollback(store->ledger); /* the ledger's own calls have done so when they fail */
+        ledger_store_rollback(
+            store->ledger); /* the ledger's own calls have done so when they fail */
         return LEDGER_STORE_FULL;
     case JOURNAL_UNKNOWN:
     case JOURNAL_DEPOSED:

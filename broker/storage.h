@@ -38,7 +38,7 @@ bool store_path(const char *folder, const char *name, char *ret_path, size_t cap
  * with a problem, "LOCKED ..." when another broker has it. *ret_new: the journal is empty, genesis has to
  * be committed first; the genesis is then the config's with a fresh cluster id. */
 bool storage_open(const char *folder, const struct broker_config *config, bool adopt,
-                struct storage *ret_store, bool *ret_new, struct problem *ret_problem);
+                  struct storage *ret_store, bool *ret_new, struct problem *ret_problem);
 void storage_close(struct storage *store);
 
 enum store_status { STORE_OK, STORE_FULL };

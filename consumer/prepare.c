@@ -378,7 +378,8 @@ static bool check_image(const struct input_file *image, struct problem *ret_prob
     if (got == (ssize_t)sizeof header && memcmp(header + TAR_MAGIC_OFFSET, "ustar", 5) == 0) {
         return true;
     }
-    problem_set(ret_problem, "%s is not a plain tar archive; make one with `tar -cf` (no compression)",
+    problem_set(ret_problem,
+                "%s is not a plain tar archive; make one with `tar -cf` (no compression)",
                 image->name);
     return false;
 }

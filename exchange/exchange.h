@@ -33,7 +33,7 @@ struct exchange_limits { /* every cap of the state; reject codes name them */
     uint32_t devices_per_provider, asks;
     uint32_t jobs, jobs_per_account;
     uint32_t leases, attempts;
-    uint64_t subtasks;        /* over all jobs */
+    uint64_t subtasks; /* over all jobs */
     uint32_t cells, classes;
 };
 struct exchange_limits exchange_limits_default(void);
@@ -72,13 +72,20 @@ struct exchange_genesis_account {
 };
 struct exchange_genesis {
     struct id128 cluster;
-    uint32_t fee_ppm;           /* of each capture, rounded down, to ACCOUNT_FEES */
-    int64_t price_band_micro;   /* highest price per slot-hour of any order */
+    uint32_t fee_ppm;         /* of each capture, rounded down, to ACCOUNT_FEES */
+    int64_t price_band_micro; /* highest price per slot-hour of any order */
     const struct exchange_genesis_account *accounts;
     size_t account_count;
 };
-struct exchange_join { struct key32 account; struct hash32 token_hash; char name[EXCHANGE_NAME_SIZE]; };
-struct exchange_mint { struct key32 account; int64_t amount_micro; };
+struct exchange_join {
+    struct key32 account;
+    struct hash32 token_hash;
+    char name[EXCHANGE_NAME_SIZE];
+};
+struct exchange_mint {
+    struct key32 account;
+    int64_t amount_micro;
+};
 struct exchange_invite {
     struct hash32 token_hash;
     uint32_t roles;
@@ -86,8 +93,13 @@ struct exchange_invite {
     int64_t expires_ns;
     char name[EXCHANGE_NAME_SIZE];
 };
-struct exchange_freeze { struct key32 account; bool frozen; };
-struct exchange_halt { bool halted; };
+struct exchange_freeze {
+    struct key32 account;
+    bool frozen;
+};
+struct exchange_halt {
+    bool halted;
+};
 
 struct exchange_device {
     struct id128 device;
@@ -96,7 +108,10 @@ struct exchange_device {
     size_t attribute_count;
     char label[EXCHANGE_NAME_SIZE];
 };
-struct exchange_advertise { const struct exchange_device *devices; size_t count; };
+struct exchange_advertise {
+    const struct exchange_device *devices;
+    size_t count;
+};
 struct exchange_ask {
     struct id128 device;
     uint32_t slots;
@@ -104,48 +119,62 @@ struct exchange_ask {
     int64_t good_till_ns; /* 0: until cancelled */
     int64_t max_term_ns;  /* 0: no bound of the provider's */
 };
-struct exchange_cancel_order { struct id128 order; };
-struct exchange_held { uint64_t lease; uint32_t index, attempt; }; /* attempt 0: the lease alone */
-struct exchange_statement { const struct exchange_held *held; size_t count; };
+struct exchange_cancel_order {
+    struct id128 order;
+};
+struct exchange_held {
+    uint64_t lease;
+    uint32_t index, attempt;
+}; /* attempt 0: the lease alone */
+struct exchange_statement {
+    const struct exchange_held *held;
+    size_t count;
+};
 struct exchange_result {
     struct id128 job;
     uint32_t index, attempt;
     uint64_t lease;
     struct id128 device;
     struct hash32 manifest;
-    uint8_t outcome;             /* enum result_outcome of the protocol */
+    uint8_t outcome; /* enum result_outcome of the protocol */
     int64_t busy_ns;
-    struct hash32 hash;          /* SHA-256 of the encoded Result */
-    const uint8_t *bytes;        /* the encoded Result, kept alive by the caller as long as the effects */
+    struct hash32 hash;   /* SHA-256 of the encoded Result */
+    const uint8_t *bytes; /* the encoded Result, kept alive by the caller as long as the effects */
     uint32_t length;
 };
-struct exchange_results { const struct exchange_result *results; size_t count; };
+struct exchange_results {
+    const struct exchange_result *results;
+    size_t count;
+};
 struct exchange_submit {
     char name[EXCHANGE_NAME_SIZE];
     struct hash32 manifest;
     uint32_t subtasks;
     int64_t budget_micro;
-    int64_t cap_micro;           /* -1: market price */
+    int64_t cap_micro; /* -1: market price */
     const struct requirement *needs;
-    uint32_t slots;              /* width of one subtask */
-    uint32_t at_most;            /* slots at a time; 0: ready subtasks */
+    uint32_t slots;   /* width of one subtask */
+    uint32_t at_most; /* slots at a time; 0: ready subtasks */
     int64_t limit_ns, term_ns;
-    int64_t expect_ns;           /* expected time of one subtask; 0: not said. Sets a market order's limit */
-    uint32_t retries;            /* of a subtask whose program failed */
-    uint32_t error_limit;        /* failed subtasks that are borne: with one more the rest is not started */
-    bool verify_none;            /* the only level available; false is refused with REJECT_VERIFY */
+    int64_t expect_ns; /* expected time of one subtask; 0: not said. Sets a market order's limit */
+    uint32_t retries;  /* of a subtask whose program failed */
+    uint32_t
+        error_limit;  /* failed subtasks that are borne: with one more the rest is not started */
+    bool verify_none; /* the only level available; false is refused with REJECT_VERIFY */
 };
-struct exchange_cancel_job { struct id128 job; };
+struct exchange_cancel_job {
+    struct id128 job;
+};
 
 struct exchange_command {
     enum exchange_command_type type;
-    uint64_t index;        /* of the command in the log: 1, 2, 3 ... without a gap */
-    int64_t log_time_ns;   /* never less than the one before */
-    uint32_t account;      /* verified sender; EXCHANGE_NO_ACCOUNT: the broker, or anonymous (JOIN) */
-    struct id128 id;       /* client-made; zero for the broker's own */
+    uint64_t index;      /* of the command in the log: 1, 2, 3 ... without a gap */
+    int64_t log_time_ns; /* never less than the one before */
+    uint32_t account;    /* verified sender; EXCHANGE_NO_ACCOUNT: the broker, or anonymous (JOIN) */
+    struct id128 id;     /* client-made; zero for the broker's own */
     int64_t created_ms;
-    struct hash32 body;    /* SHA-256 of type and body, for "same id, other body" */
-    uint64_t origin;       /* opaque: which session asked. Comes back in ACCEPT and REJECT; not state */
+    struct hash32 body; /* SHA-256 of type and body, for "same id, other body" */
+    uint64_t origin; /* opaque: which session asked. Comes back in ACCEPT and REJECT; not state */
     union {
         struct exchange_genesis genesis;
         struct exchange_join join;
@@ -167,20 +196,29 @@ struct exchange_command {
 /* ---------------------------------------------------------------- effects */
 
 enum exchange_effect_type {
-    EFFECT_ACCEPT = 1,   /* answer `id` to origin */
-    EFFECT_REJECT,       /* answer `id` to origin; changes nothing */
-    EFFECT_LEDGER,       /* append this record */
-    EFFECT_ACCOUNT,      /* an account was opened or changed: key, number, roles, frozen */
-    EFFECT_LEASE_GRANT,  /* to the provider; it may now read the job's blobs */
+    EFFECT_ACCEPT = 1,  /* answer `id` to origin */
+    EFFECT_REJECT,      /* answer `id` to origin; changes nothing */
+    EFFECT_LEDGER,      /* append this record */
+    EFFECT_ACCOUNT,     /* an account was opened or changed: key, number, roles, frozen */
+    EFFECT_LEASE_GRANT, /* to the provider; it may now read the job's blobs */
     EFFECT_LEASE_RENEW,
-    EFFECT_LEASE_END,    /* to the provider */
-    EFFECT_DISPATCH,     /* to the provider; neighbours of one lease travel in one message */
-    EFFECT_WITHDRAW,     /* likewise */
-    EFFECT_JOB,          /* the job changed: push its row to sessions that watch it */
+    EFFECT_LEASE_END, /* to the provider */
+    EFFECT_DISPATCH,  /* to the provider; neighbours of one lease travel in one message */
+    EFFECT_WITHDRAW,  /* likewise */
+    EFFECT_JOB,       /* the job changed: push its row to sessions that watch it */
 };
 
-struct exchange_reject { uint32_t code; const char *field; int64_t value, limit; }; /* code: protocol/reject.h; field: static or "" */
-struct exchange_account_effect { struct key32 key; uint32_t roles; bool frozen; char name[EXCHANGE_NAME_SIZE]; };
+struct exchange_reject {
+    uint32_t code;
+    const char *field;
+    int64_t value, limit;
+}; /* code: protocol/reject.h; field: static or "" */
+struct exchange_account_effect {
+    struct key32 key;
+    uint32_t roles;
+    bool frozen;
+    char name[EXCHANGE_NAME_SIZE];
+};
 struct exchange_grant {
     uint64_t lease;
     struct id128 job, device, ask;
@@ -189,16 +227,24 @@ struct exchange_grant {
     int64_t price_micro, term_ns, limit_ns;
     struct hash32 manifest;
 };
-struct exchange_work { uint64_t lease; uint32_t index, attempt, lane; };
-struct exchange_lease_note { uint64_t lease; int64_t term_ns; uint32_t reason; struct id128 job; };
+struct exchange_work {
+    uint64_t lease;
+    uint32_t index, attempt, lane;
+};
+struct exchange_lease_note {
+    uint64_t lease;
+    int64_t term_ns;
+    uint32_t reason;
+    struct id128 job;
+};
 
 struct exchange_effect {
     enum exchange_effect_type type;
-    uint32_t account;  /* addressee (or subject, for ACCOUNT) */
-    uint64_t origin;   /* ACCEPT, REJECT */
-    struct id128 id;   /* ACCEPT, REJECT: the command's. JOB: the job's */
-    bool repeated;     /* ACCEPT: the same id and body had been accepted before */
-    uint64_t index;    /* ACCEPT: log index of the first acceptance */
+    uint32_t account; /* addressee (or subject, for ACCOUNT) */
+    uint64_t origin;  /* ACCEPT, REJECT */
+    struct id128 id;  /* ACCEPT, REJECT: the command's. JOB: the job's */
+    bool repeated;    /* ACCEPT: the same id and body had been accepted before */
+    uint64_t index;   /* ACCEPT: log index of the first acceptance */
     union {
         struct exchange_reject reject;
         struct ledger_record ledger;
@@ -210,19 +256,23 @@ struct exchange_effect {
 };
 
 /* A growing array that the caller owns and reuses; effects_clear keeps the memory. */
-struct exchange_effects { struct exchange_effect *items; size_t count, capacity; };
+struct exchange_effects {
+    struct exchange_effect *items;
+    size_t count, capacity;
+};
 void exchange_effects_clear(struct exchange_effects *effects);
 void exchange_effects_fini(struct exchange_effects *effects);
 
 enum exchange_status {
-    EXCHANGE_OK,            /* applied; a refusal is OK too, with an EFFECT_REJECT and nothing changed */
+    EXCHANGE_OK, /* applied; a refusal is OK too, with an EFFECT_REJECT and nothing changed */
     EXCHANGE_OUT_OF_ORDER,  /* index or log time does not follow: nothing was done */
     EXCHANGE_OUT_OF_MEMORY, /* nothing was promised: the caller stops */
 };
 
 /* Applies one command and appends its effects. Names, texts and pointers of the command are borrowed
  * until the effects are dropped. */
-enum exchange_status exchange_step(struct exchange *exchange, const struct exchange_command *command,
+enum exchange_status exchange_step(struct exchange *exchange,
+                                   const struct exchange_command *command,
                                    struct exchange_effects *effects);
 
 /* Log time at which a TICK has something to do, or INT64_MAX. */
@@ -244,8 +294,10 @@ struct exchange_account_row {
     char name[EXCHANGE_NAME_SIZE];
 };
 uint32_t exchange_account_count(const struct exchange *exchange);
-bool exchange_account(const struct exchange *exchange, uint32_t number, struct exchange_account_row *ret_row);
-bool exchange_account_by_key(const struct exchange *exchange, const struct key32 *key, uint32_t *ret_number);
+bool exchange_account(const struct exchange *exchange, uint32_t number,
+                      struct exchange_account_row *ret_row);
+bool exchange_account_by_key(const struct exchange *exchange, const struct key32 *key,
+                             uint32_t *ret_number);
 
 struct exchange_job_row {
     struct id128 job;
@@ -258,9 +310,11 @@ struct exchange_job_row {
     struct hash32 manifest;
     uint32_t lease_count;
 };
-bool exchange_job(const struct exchange *exchange, const struct id128 *job, struct exchange_job_row *ret_row);
+bool exchange_job(const struct exchange *exchange, const struct id128 *job,
+                  struct exchange_job_row *ret_row);
 /* The newest `limit` jobs of an account, newest first; returns how many. */
-size_t exchange_jobs(const struct exchange *exchange, uint32_t owner, struct exchange_job_row *ret_rows, size_t limit);
+size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
+                     struct exchange_job_row *ret_rows, size_t limit);
 
 struct exchange_lease_row {
     uint64_t lease;
@@ -270,10 +324,12 @@ struct exchange_lease_row {
     uint32_t slots, accepted, state;
     int64_t price_micro, paid_ns, charged_micro;
 };
-size_t exchange_leases(const struct exchange *exchange, const struct id128 *job, struct exchange_lease_row *ret_rows, size_t limit);
+size_t exchange_leases(const struct exchange *exchange, const struct id128 *job,
+                       struct exchange_lease_row *ret_rows, size_t limit);
 /* True when `provider` has a lease of `job` that has not ended (or ended within the last minute): it may
  * read the job's blobs and store outputs for its owner. */
-bool exchange_provider_serves(const struct exchange *exchange, uint32_t provider, const struct id128 *job);
+bool exchange_provider_serves(const struct exchange *exchange, uint32_t provider,
+                              const struct id128 *job);
 
 struct exchange_need {
     const struct requirement *needs;
@@ -287,9 +343,13 @@ struct exchange_quote {
     int64_t expected_micro, minimum_micro, suggested_micro;
     int64_t makespan_ns;
     uint32_t level_count;
-    struct { int64_t price_micro; uint32_t slots, providers; } levels[EXCHANGE_QUOTE_LEVELS];
+    struct {
+        int64_t price_micro;
+        uint32_t slots, providers;
+    } levels[EXCHANGE_QUOTE_LEVELS];
 };
-void exchange_quote(const struct exchange *exchange, const struct exchange_need *need, struct exchange_quote *ret_quote);
+void exchange_quote(const struct exchange *exchange, const struct exchange_need *need,
+                    struct exchange_quote *ret_quote);
 
 struct exchange_explanation {
     uint32_t devices, fitting, asking, affordable, free;
@@ -317,6 +377,7 @@ struct hash32 exchange_state_hash_walk(const struct exchange *exchange);
 /* The whole state as canonical bytes, malloc'ed; NULL when out of memory. */
 uint8_t *exchange_save(const struct exchange *exchange, size_t *ret_length);
 /* A new exchange from such bytes; NULL when they are not well formed, over the limits, or memory is short. */
-struct exchange *exchange_load(const struct exchange_limits *limits, const uint8_t *bytes, size_t length);
+struct exchange *exchange_load(const struct exchange_limits *limits, const uint8_t *bytes,
+                               size_t length);
 
 #endif

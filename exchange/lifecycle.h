@@ -11,14 +11,22 @@
 /* The protocol's numbers, repeated because cores do not include one another; a unit test compares them. */
 enum job_phase { JOB_PHASE_OPEN, JOB_PHASE_DONE, JOB_PHASE_FAILED, JOB_PHASE_CANCELLED };
 
-enum subtask_state { SUBTASK_WAITING, SUBTASK_RUNNING, SUBTASK_ACCEPTED, SUBTASK_FAILED, SUBTASK_CANCELLED };
+enum subtask_state {
+    SUBTASK_WAITING,
+    SUBTASK_RUNNING,
+    SUBTASK_ACCEPTED,
+    SUBTASK_FAILED,
+    SUBTASK_CANCELLED
+};
 
 static inline void subtask_move(uint8_t *state, enum subtask_state to)
 {
     static const uint8_t moves[] = {
         /* to:                 WAITING  RUNNING     ACCEPTED    FAILED      CANCELLED */
-        [SUBTASK_WAITING] = 1 << SUBTASK_RUNNING | 1 << SUBTASK_ACCEPTED | 1 << SUBTASK_FAILED | 1 << SUBTASK_CANCELLED,
-        [SUBTASK_RUNNING] = 1 << SUBTASK_WAITING | 1 << SUBTASK_ACCEPTED | 1 << SUBTASK_FAILED | 1 << SUBTASK_CANCELLED,
+        [SUBTASK_WAITING] = 1 << SUBTASK_RUNNING | 1 << SUBTASK_ACCEPTED | 1 << SUBTASK_FAILED |
+                            1 << SUBTASK_CANCELLED,
+        [SUBTASK_RUNNING] = 1 << SUBTASK_WAITING | 1 << SUBTASK_ACCEPTED | 1 << SUBTASK_FAILED |
+                            1 << SUBTASK_CANCELLED,
         [SUBTASK_ACCEPTED] = 0,
         [SUBTASK_FAILED] = 0,
         [SUBTASK_CANCELLED] = 0,

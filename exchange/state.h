@@ -18,38 +18,81 @@
 /* Numbers of the protocol that the exchange decides by. Cores do not include one another; a unit test
  * compares each with protocol/message.h and protocol/reject.h. */
 enum {
-    XROLE_CONSUMER = 1, XROLE_PROVIDER = 2, XROLE_RISK = 16, XROLE_OPERATOR = 32,
-    XOUTCOME_OK = 0, XOUTCOME_OUTPUT_MISSING = 9, XOUTCOME_INPUT_MISSING = 10, XOUTCOME_PROGRAM_MISSING = 11,
-    XOUTCOME_IMAGE_MISSING = 12, XOUTCOME_REFUSED = 13, XOUTCOME_CANCELLED = 14, XOUTCOME_JAIL_FAILED = 15,
+    XROLE_CONSUMER = 1,
+    XROLE_PROVIDER = 2,
+    XROLE_RISK = 16,
+    XROLE_OPERATOR = 32,
+    XOUTCOME_OK = 0,
+    XOUTCOME_OUTPUT_MISSING = 9,
+    XOUTCOME_INPUT_MISSING = 10,
+    XOUTCOME_PROGRAM_MISSING = 11,
+    XOUTCOME_IMAGE_MISSING = 12,
+    XOUTCOME_REFUSED = 13,
+    XOUTCOME_CANCELLED = 14,
+    XOUTCOME_JAIL_FAILED = 15,
     XOUTCOME_TERM_OVER = 16,
-    XATTEMPT_ACCEPTED = 0, XATTEMPT_FAILED_PAID = 1, XATTEMPT_FAILED_UNPAID = 2, XATTEMPT_LATE = 3,
-    XREASON_NONE = 0, XREASON_NO_DEVICE = 1, XREASON_NO_ASK = 2, XREASON_PRICE = 3, XREASON_BUSY = 4,
-    XREASON_BUDGET = 5, XREASON_HALTED = 6, XREASON_SUBTASKS_FAILED = 7, XREASON_ERROR_LIMIT = 8,
-    XREASON_CANCELLED = 9, XREASON_RUNNING = 10, XREASON_PROVIDERS_FAILED = 11,
-    XEND_RETURNED = 0, XEND_TERM = 1, XEND_CANCELLED = 2, XEND_UNKNOWN = 3, XEND_FAILED = 4, XEND_REVOKED = 5,
-    XREJECT_ROLE = 7, XREJECT_ID_EXPIRED = 8, XREJECT_ID_REUSED = 9, XREJECT_ID_TABLE_FULL = 10, XREJECT_NOT_FOUND = 20,
-    XREJECT_EXISTS = 21, XREJECT_FROZEN = 22, XREJECT_HALTED = 23, XREJECT_FUNDS = 24, XREJECT_BUDGET = 25,
-    XREJECT_PRICE = 26, XREJECT_QUANTITY = 27, XREJECT_LIMIT = 28, XREJECT_REQUIREMENT = 29, XREJECT_VERIFY = 30,
-    XREJECT_INVITATION = 31, XREJECT_DEVICE = 32, XREJECT_STATE = 33, XREJECT_SELF_MATCH = 34,
+    XATTEMPT_ACCEPTED = 0,
+    XATTEMPT_FAILED_PAID = 1,
+    XATTEMPT_FAILED_UNPAID = 2,
+    XATTEMPT_LATE = 3,
+    XREASON_NONE = 0,
+    XREASON_NO_DEVICE = 1,
+    XREASON_NO_ASK = 2,
+    XREASON_PRICE = 3,
+    XREASON_BUSY = 4,
+    XREASON_BUDGET = 5,
+    XREASON_HALTED = 6,
+    XREASON_SUBTASKS_FAILED = 7,
+    XREASON_ERROR_LIMIT = 8,
+    XREASON_CANCELLED = 9,
+    XREASON_RUNNING = 10,
+    XREASON_PROVIDERS_FAILED = 11,
+    XEND_RETURNED = 0,
+    XEND_TERM = 1,
+    XEND_CANCELLED = 2,
+    XEND_UNKNOWN = 3,
+    XEND_FAILED = 4,
+    XEND_REVOKED = 5,
+    XREJECT_ROLE = 7,
+    XREJECT_ID_EXPIRED = 8,
+    XREJECT_ID_REUSED = 9,
+    XREJECT_ID_TABLE_FULL = 10,
+    XREJECT_NOT_FOUND = 20,
+    XREJECT_EXISTS = 21,
+    XREJECT_FROZEN = 22,
+    XREJECT_HALTED = 23,
+    XREJECT_FUNDS = 24,
+    XREJECT_BUDGET = 25,
+    XREJECT_PRICE = 26,
+    XREJECT_QUANTITY = 27,
+    XREJECT_LIMIT = 28,
+    XREJECT_REQUIREMENT = 29,
+    XREJECT_VERIFY = 30,
+    XREJECT_INVITATION = 31,
+    XREJECT_DEVICE = 32,
+    XREJECT_STATE = 33,
+    XREJECT_SELF_MATCH = 34,
 };
 
 /* Policy of the exchange, in one place. */
 #define ID_AGE_NS (24 * NS_PER_HOUR)
 #define ID_AHEAD_NS (600 * NS_PER_S)
-#define LEASE_GRACE_NS (5 * NS_PER_S)        /* after the term: results on their way still count */
-#define LEASE_IDLE_NS (10 * NS_PER_S)        /* a lease whose queue stayed empty that long is returned */
-#define LEASE_AGE_MOST_NS (7 * 24 * NS_PER_HOUR) /* then a new one: slot-time of a lease stays within int64 */
-#define CLOSING_NS (20 * NS_PER_S)           /* a closing job waits that long for its withdrawn attempts */
-#define AVOID_NS (10 * NS_PER_S)             /* a provider that failed a job gets no new lease of it */
-#define SERVES_NS (60 * NS_PER_S)            /* blobs stay readable after a lease ended */
-#define WINDOW_TARGET_NS (20 * NS_PER_MS)    /* work in flight per lane: this much time, at least 2 subtasks */
+#define LEASE_GRACE_NS (5 * NS_PER_S) /* after the term: results on their way still count */
+#define LEASE_IDLE_NS (10 * NS_PER_S) /* a lease whose queue stayed empty that long is returned */
+#define LEASE_AGE_MOST_NS                                                                          \
+    (7 * 24 * NS_PER_HOUR)         /* then a new one: slot-time of a lease stays within int64 */
+#define CLOSING_NS (20 * NS_PER_S) /* a closing job waits that long for its withdrawn attempts */
+#define AVOID_NS (10 * NS_PER_S)   /* a provider that failed a job gets no new lease of it */
+#define SERVES_NS (60 * NS_PER_S)  /* blobs stay readable after a lease ended */
+#define WINDOW_TARGET_NS                                                                           \
+    (20 * NS_PER_MS) /* work in flight per lane: this much time, at least 2 subtasks */
 enum {
     WINDOW_LEAST = 2,
     WINDOW_MOST = 64,
-    CRASHES_MOST = 2,           /* of one subtask: results that were the provider's fault */
-    VANISHED_MOST = 16,         /* attempts of one subtask after which one that vanished is the last */
-    LEASE_FAILURES_MOST = 2,    /* in a row, by the provider's fault */
-    AVOIDED_PROVIDERS = 8,      /* per job */
+    CRASHES_MOST = 2,        /* of one subtask: results that were the provider's fault */
+    VANISHED_MOST = 16,      /* attempts of one subtask after which one that vanished is the last */
+    LEASE_FAILURES_MOST = 2, /* in a row, by the provider's fault */
+    AVOIDED_PROVIDERS = 8,   /* per job */
     ENDED_JOBS_KEPT = 10000,
     ENDED_LEASES_FORGOTTEN = 1024, /* at a time, when leases or attempts reach their limit */
     PAGE_SUBTASKS = 256,
@@ -58,8 +101,18 @@ enum {
 };
 
 enum record_type { /* in snapshots; numbers never change */
-    RECORD_MARKET = 1, RECORD_MEMBER = 2, RECORD_INVITATION = 3, RECORD_ID = 4, RECORD_PROVIDER = 5, RECORD_DEVICE = 6,
-    RECORD_ASK = 7, RECORD_JOB = 8, RECORD_PAGE = 9, RECORD_LEASE = 10, RECORD_CELL = 11, RECORD_CLASS = 12,
+                   RECORD_MARKET = 1,
+                   RECORD_MEMBER = 2,
+                   RECORD_INVITATION = 3,
+                   RECORD_ID = 4,
+                   RECORD_PROVIDER = 5,
+                   RECORD_DEVICE = 6,
+                   RECORD_ASK = 7,
+                   RECORD_JOB = 8,
+                   RECORD_PAGE = 9,
+                   RECORD_LEASE = 10,
+                   RECORD_CELL = 11,
+                   RECORD_CLASS = 12,
 };
 
 struct tracked {
@@ -69,13 +122,14 @@ struct tracked {
     struct hash32 hash;     /* as counted in exchange->total */
 };
 
-struct member { /* an account's rights; its money is in exchange->accounts, and is part of this record */
+struct
+    member { /* an account's rights; its money is in exchange->accounts, and is part of this record */
     struct tracked tracked;
     struct key32 key;
     uint32_t number;
     uint32_t roles;
     bool is_frozen;
-    uint32_t ids;           /* in the id window */
+    uint32_t ids; /* in the id window */
     uint32_t open_jobs;
     char name[EXCHANGE_NAME_SIZE];
     struct provider *provider; /* or NULL */
@@ -108,7 +162,7 @@ struct provider {
     struct tracked tracked;
     struct list_link all; /* by account number of first advertisement */
     uint32_t number;
-    uint8_t state; /* enum provider_state */
+    uint8_t state;  /* enum provider_state */
     uint64_t order; /* place in `all` */
     struct list_link devices;
 };
@@ -146,8 +200,8 @@ struct subtask {
     uint8_t failures; /* of its program */
     uint8_t crashes;  /* of its providers */
     uint16_t attempts;
-    uint16_t queued;  /* 1 while in the job's retry queue */
-    uint32_t next;    /* in the retry queue */
+    uint16_t queued; /* 1 while in the job's retry queue */
+    uint32_t next;   /* in the retry queue */
 };
 static_assert(sizeof(struct subtask) <= 24, "10 million waiting subtasks in 1 GiB");
 
@@ -162,7 +216,7 @@ struct job {
     struct tracked tracked;
     struct list_link all; /* by age */
     struct id128 id;
-    uint64_t order;       /* age */
+    uint64_t order; /* age */
     uint32_t owner;
     char name[EXCHANGE_NAME_SIZE];
     struct hash32 manifest;
@@ -170,28 +224,31 @@ struct job {
     int64_t cap_micro, bid_micro; /* cap as given; limit of its bid */
     int64_t limit_ns, term_ns;
     uint32_t class_id;
-    uint64_t sequence;    /* of its bid */
-    uint8_t phase;        /* enum job_phase */
-    uint8_t reason;       /* why it ended, or what it closes for; open: computed when asked */
-    bool is_closing;      /* waits for withdrawn attempts, then settles as `ends_as` */
+    uint64_t sequence; /* of its bid */
+    uint8_t phase;     /* enum job_phase */
+    uint8_t reason;    /* why it ended, or what it closes for; open: computed when asked */
+    bool is_closing;   /* waits for withdrawn attempts, then settles as `ends_as` */
     uint8_t ends_as;
-    int64_t closing_ns;   /* when waiting ends */
+    int64_t closing_ns; /* when waiting ends */
     struct hold hold;
     int64_t reserved_micro; /* drawn by leases, not charged yet */
-    uint32_t fresh;       /* subtasks from here on were never started */
+    uint32_t fresh;         /* subtasks from here on were never started */
     uint32_t retry_head, retry_tail;
     uint32_t waiting, running, accepted, failed, cancelled;
     int64_t submitted_ns, ended_ns;
-    struct { uint32_t provider; int64_t until_ns; } avoided[AVOIDED_PROVIDERS];
+    struct {
+        uint32_t provider;
+        int64_t until_ns;
+    } avoided[AVOIDED_PROVIDERS];
     uint32_t avoided_count;
     /* not recorded */
     struct page **pages;
     struct list_link leases;
-    uint32_t lanes;       /* of leases that take work */
-    uint32_t handle;      /* of its bid while open, else BOOK_NONE */
+    uint32_t lanes;           /* of leases that take work */
+    uint32_t handle;          /* of its bid while open, else BOOK_NONE */
     struct list_link wanting; /* in exchange->wanting_jobs when it may buy more */
     struct list_link spread;  /* in exchange->spreads when subtasks came back to its queue */
-    bool is_reported;     /* a JOB effect is due at the end of this step */
+    bool is_reported;         /* a JOB effect is due at the end of this step */
     struct list_link report;
 };
 
@@ -199,8 +256,8 @@ struct attempt {
     struct list_link of_lease; /* in order of dispatch */
     uint32_t index, attempt, lane;
     int64_t dispatched_ns;
-    bool is_doubted;   /* its provider is suspect and the subtask was queued again: both stay valid */
-    bool is_fenced;    /* given up: a result that still comes is logged, not paid */
+    bool is_doubted; /* its provider is suspect and the subtask was queued again: both stay valid */
+    bool is_fenced;  /* given up: a result that still comes is logged, not paid */
     bool is_withdrawn; /* the agent was told to stop it */
 };
 
@@ -216,9 +273,9 @@ struct lane {
 struct lease {
     struct tracked tracked;
     uint64_t id;
-    struct list_link of_job;      /* by age */
+    struct list_link of_job; /* by age */
     struct job *job;
-    struct device *device;        /* NULL once ended */
+    struct device *device; /* NULL once ended */
     struct id128 device_id, ask;
     char label[EXCHANGE_NAME_SIZE];
     uint32_t provider;
@@ -228,14 +285,14 @@ struct lease {
     uint8_t state; /* enum lease_state */
     uint8_t end_reason;
     uint32_t accepted, failures_in_row;
-    int64_t paid_ns;              /* slot-time: lane time x width */
+    int64_t paid_ns; /* slot-time: lane time x width */
     int64_t charged_micro, reserved_micro;
-    int64_t idle_since_ns;        /* INT64_MAX while it has work */
-    uint32_t live;                /* attempts in flight over all lanes */
-    int64_t mean_ns;              /* moving average of a subtask's paid time */
+    int64_t idle_since_ns; /* INT64_MAX while it has work */
+    uint32_t live;         /* attempts in flight over all lanes */
+    int64_t mean_ns;       /* moving average of a subtask's paid time */
     struct lane *lanes;
     struct list_link attempts;
-    struct list_link refill;      /* in exchange->refills when lanes may take more */
+    struct list_link refill; /* in exchange->refills when lanes may take more */
 };
 
 enum timer_kind { TIMER_LEASE, TIMER_ASK, TIMER_JOB };
@@ -271,8 +328,8 @@ struct exchange {
     struct list_link wanting_asks, wanting_jobs, refills, spreads, reports;
     struct exchange_effects *effects;
     const struct exchange_command *command;
-    bool is_rejected;          /* the present command */
-    uint32_t accept_as;        /* account that its id is kept under */
+    bool is_rejected;   /* the present command */
+    uint32_t accept_as; /* account that its id is kept under */
     bool is_out_of_memory;
     struct exchange_effect spare; /* where effects go when memory is short */
     /* timers: a heap by (at, kind, key); entries may be early or stale */
@@ -285,9 +342,11 @@ struct exchange {
 };
 
 /* ---- exchange.c */
-struct exchange_effect *emit(struct exchange *exchange, enum exchange_effect_type type, uint32_t account);
+struct exchange_effect *emit(struct exchange *exchange, enum exchange_effect_type type,
+                             uint32_t account);
 struct ledger_record *emit_ledger(struct exchange *exchange, enum ledger_kind kind);
-void reject(struct exchange *exchange, uint32_t code, const char *field, int64_t value, int64_t limit);
+void reject(struct exchange *exchange, uint32_t code, const char *field, int64_t value,
+            int64_t limit);
 void report_job(struct exchange *exchange, struct job *job);
 struct member *member_by_number(const struct exchange *exchange, uint32_t number);
 struct member *sender(const struct exchange *exchange); /* of the present command, or NULL */
@@ -297,7 +356,8 @@ void handle_give(struct exchange *exchange, uint32_t handle);
 void copy_name(char ret_name[EXCHANGE_NAME_SIZE], const char *name);
 
 /* ---- timers.c */
-void timer_arm(struct exchange *exchange, enum timer_kind kind, const struct id128 *key, int64_t at_ns);
+void timer_arm(struct exchange *exchange, enum timer_kind kind, const struct id128 *key,
+               int64_t at_ns);
 void timers_fire(struct exchange *exchange); /* all that are due at now_ns, in order */
 struct id128 timer_key_of_lease(uint64_t lease);
 
@@ -320,27 +380,38 @@ void apply_statement(struct exchange *exchange, const struct exchange_statement 
 void apply_suspect(struct exchange *exchange, uint32_t provider);
 void apply_returned(struct exchange *exchange, uint32_t provider);
 void apply_goodbye(struct exchange *exchange, uint32_t provider);
-enum { CANCEL_BY_OWNER = 0, CANCEL_DISCONNECT = 1, CANCEL_EXPIRED = 2, CANCEL_REPLACED = 3, CANCEL_FROZEN = 4,
-       CANCEL_JOB_ENDED = 5 };
+enum {
+    CANCEL_BY_OWNER = 0,
+    CANCEL_DISCONNECT = 1,
+    CANCEL_EXPIRED = 2,
+    CANCEL_REPLACED = 3,
+    CANCEL_FROZEN = 4,
+    CANCEL_JOB_ENDED = 5
+};
 void ask_cancel(struct exchange *exchange, struct ask *ask, uint8_t reason);
 void device_slots_changed(struct exchange *exchange, struct device *device);
 void device_drop_if_gone(struct exchange *exchange, struct device *device);
-struct ask *ask_restore(struct exchange *exchange, const struct ask *fields); /* rests it; NULL: no handle or memory */
+struct ask *ask_restore(struct exchange *exchange,
+                        const struct ask *fields); /* rests it; NULL: no handle or memory */
 void provider_asks_cancel(struct exchange *exchange, struct provider *provider, uint8_t reason);
 
 /* ---- jobs.c */
 void apply_submit(struct exchange *exchange, const struct exchange_submit *submit);
 void apply_cancel_job(struct exchange *exchange, const struct exchange_cancel_job *cancel);
-struct subtask *job_subtask(struct exchange *exchange, struct job *job, uint32_t index); /* NULL: out of memory */
+struct subtask *job_subtask(struct exchange *exchange, struct job *job,
+                            uint32_t index); /* NULL: out of memory */
 void subtask_changed(struct exchange *exchange, struct job *job, uint32_t index);
 /* Ends a waiting or running subtask and withdraws what else is out for it. */
-void subtask_decide(struct exchange *exchange, struct job *job, uint32_t index, enum subtask_state to);
+void subtask_decide(struct exchange *exchange, struct job *job, uint32_t index,
+                    enum subtask_state to);
 void job_requeue(struct exchange *exchange, struct job *job, uint32_t index);
-uint32_t job_next_waiting(struct exchange *exchange, struct job *job); /* takes it off; NO_SUBTASK: none */
+uint32_t job_next_waiting(struct exchange *exchange,
+                          struct job *job); /* takes it off; NO_SUBTASK: none */
 void job_close(struct exchange *exchange, struct job *job, enum job_phase ends_as, uint8_t reason);
 void job_check(struct exchange *exchange, struct job *job); /* ended? budget gone? wants more? */
 void job_settle(struct exchange *exchange, struct job *job);
-void job_wants(struct exchange *exchange, struct job *job); /* sets its bid's slots; queues it for matching */
+void job_wants(struct exchange *exchange,
+               struct job *job); /* sets its bid's slots; queues it for matching */
 int64_t job_free_micro(const struct job *job);
 void job_forget(struct exchange *exchange, struct job *job);
 uint8_t job_reason_now(const struct exchange *exchange, const struct job *job);
@@ -349,7 +420,8 @@ uint8_t job_reason_now(const struct exchange *exchange, const struct job *job);
 void market_run(struct exchange *exchange); /* matches all that wants, refills all that can take */
 void apply_results(struct exchange *exchange, const struct exchange_results *results);
 void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, bool tell);
-void lease_due(struct exchange *exchange, struct lease *lease, int64_t at_ns); /* its timer of that time */
+void lease_due(struct exchange *exchange, struct lease *lease,
+               int64_t at_ns); /* its timer of that time */
 void lease_arm(struct exchange *exchange, const struct lease *lease);
 void lease_suspect(struct exchange *exchange, struct lease *lease);
 void lease_returned(struct exchange *exchange, struct lease *lease);
@@ -358,18 +430,21 @@ void lease_withdraw_all(struct exchange *exchange, struct lease *lease);
 void lease_refill(struct exchange *exchange, struct lease *lease);
 void attempt_vanish(struct exchange *exchange, struct lease *lease, struct attempt *attempt);
 struct lease *lease_by_id(const struct exchange *exchange, uint64_t id);
-void lease_effect(struct exchange *exchange, const struct lease *lease, enum exchange_effect_type type);
-void work_effect(struct exchange *exchange, const struct lease *lease, const struct attempt *attempt,
-                 enum exchange_effect_type type);
+void lease_effect(struct exchange *exchange, const struct lease *lease,
+                  enum exchange_effect_type type);
+void work_effect(struct exchange *exchange, const struct lease *lease,
+                 const struct attempt *attempt, enum exchange_effect_type type);
 void job_avoid(struct exchange *exchange, struct job *job, uint32_t provider);
 bool job_avoids(const struct exchange *exchange, const struct job *job, uint32_t provider);
 void withdraw_others(struct exchange *exchange, struct job *job, uint32_t index);
 void lease_forget(struct exchange *exchange, struct lease *lease);
 void leases_make_room(struct exchange *exchange);
-int64_t escrow_micro(int64_t price_micro, uint32_t slots, int64_t term_ns); /* rounded up; INT64_MAX: too much */
+int64_t escrow_micro(int64_t price_micro, uint32_t slots,
+                     int64_t term_ns); /* rounded up; INT64_MAX: too much */
 
 /* ---- snapshot.c */
-void track(struct exchange *exchange, struct tracked *tracked, enum record_type type); /* a new entity */
+void track(struct exchange *exchange, struct tracked *tracked,
+           enum record_type type); /* a new entity */
 void touch(struct exchange *exchange, struct tracked *tracked);
 void untrack(struct exchange *exchange, struct tracked *tracked); /* before it is freed */
 

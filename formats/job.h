@@ -49,15 +49,15 @@ struct job_file {
     uint32_t slots;   /* width of one subtask, >= 1 */
     uint32_t at_most; /* slots at a time, 0 or a multiple of `slots`; 0: as many as are ready */
     enum template_source source;
-    struct job_strings each;  /* EACH: glob patterns as written */
-    unsigned source_line;     /* of `each:` or `lines:` in the file, for messages; 0: not from a file */
-    struct range array;       /* ARRAY */
-    char *lines;              /* LINES: name of the file with one subtask per line; else NULL */
+    struct job_strings each; /* EACH: glob patterns as written */
+    unsigned source_line; /* of `each:` or `lines:` in the file, for messages; 0: not from a file */
+    struct range array;   /* ARRAY */
+    char *lines;          /* LINES: name of the file with one subtask per line; else NULL */
     struct job_strings files; /* extra inputs of every subtask, names as written */
     unsigned files_line;
-    char *image;              /* root file system tar, or NULL: a host program */
+    char *image; /* root file system tar, or NULL: a host program */
     unsigned image_line;
-    struct job_strings run;   /* templates; the program first; at least one */
+    struct job_strings run; /* templates; the program first; at least one */
     struct job_variable *env;
     size_t env_count;
     char *standard_input;       /* template; exactly "{in}" is the file's content; NULL: empty */

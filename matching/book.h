@@ -27,7 +27,13 @@ struct book_limits {
     uint32_t classes;
 };
 
-enum book_status { BOOK_OK, BOOK_FULL_ORDERS, BOOK_FULL_CELLS, BOOK_FULL_CLASSES, BOOK_BAD_REQUIREMENT };
+enum book_status {
+    BOOK_OK,
+    BOOK_FULL_ORDERS,
+    BOOK_FULL_CELLS,
+    BOOK_FULL_CLASSES,
+    BOOK_BAD_REQUIREMENT
+};
 
 enum { BOOK_NONE = UINT32_MAX };
 
@@ -35,24 +41,29 @@ struct book *book_create(struct book_limits limits); /* NULL when out of memory 
 void book_destroy(struct book **self);
 
 /* The cell with exactly these attributes (in any order), made when it is new. */
-enum book_status book_cell(struct book *book, const struct attribute *attributes, size_t count, uint32_t *ret_cell);
+enum book_status book_cell(struct book *book, const struct attribute *attributes, size_t count,
+                           uint32_t *ret_cell);
 /* The class of exactly this requirement, made and compiled when it is new. BAD_REQUIREMENT: not a well-formed tree. */
-enum book_status book_class(struct book *book, const struct requirement *requirement, uint32_t *ret_class);
+enum book_status book_class(struct book *book, const struct requirement *requirement,
+                            uint32_t *ret_class);
 bool book_class_accepts(const struct book *book, uint32_t class_id, uint32_t cell);
 uint32_t book_cell_count(const struct book *book);
 uint32_t book_class_count(const struct book *book);
-const struct attribute *book_cell_attributes(const struct book *book, uint32_t cell, size_t *ret_count);
+const struct attribute *book_cell_attributes(const struct book *book, uint32_t cell,
+                                             size_t *ret_count);
 const struct requirement *book_class_requirement(const struct book *book, uint32_t class_id);
 /* Whether attributes satisfy a requirement (well formed). The one place that decides. */
-bool requirement_satisfied(const struct requirement *requirement, const struct attribute *attributes, size_t count);
+bool requirement_satisfied(const struct requirement *requirement,
+                           const struct attribute *attributes, size_t count);
 bool requirement_well_formed(const struct requirement *requirement);
 /* One predicate of it, for reports. `node` must be a predicate. */
-bool requirement_predicate_holds(const struct requirement_node *node, const struct attribute *attributes, size_t count);
+bool requirement_predicate_holds(const struct requirement_node *node,
+                                 const struct attribute *attributes, size_t count);
 
 struct book_ask {
-    uint32_t owner;       /* account number: an order never meets one of the same owner (P14) */
+    uint32_t owner; /* account number: an order never meets one of the same owner (P14) */
     uint32_t cell;
-    uint32_t slots;       /* free now; 0 keeps its place but fills nothing */
+    uint32_t slots; /* free now; 0 keeps its place but fills nothing */
     int64_t price_micro;
     int64_t max_term_ns;
     uint64_t sequence;
@@ -61,8 +72,8 @@ struct book_ask {
 struct book_bid {
     uint32_t owner;
     uint32_t class_id;
-    uint32_t slots;       /* wanted now */
-    uint32_t width;       /* slots_per_device: a fill is a multiple of it on one device */
+    uint32_t slots; /* wanted now */
+    uint32_t width; /* slots_per_device: a fill is a multiple of it on one device */
     int64_t limit_micro;
     int64_t term_ns;
     uint64_t sequence;
@@ -94,7 +105,9 @@ uint32_t book_fillable(const struct book *book, uint32_t ask, uint32_t bid);
 int64_t book_price(const struct book *book, uint32_t ask, uint32_t bid);
 
 /* Walks all resting asks of the cells that `requirement` accepts, best first. */
-typedef bool book_visit(void *context, uint32_t handle, const struct book_ask *ask); /* false: stop */
-void book_walk_asks(const struct book *book, const struct requirement *requirement, book_visit *visit, void *context);
+typedef bool book_visit(void *context, uint32_t handle,
+                        const struct book_ask *ask); /* false: stop */
+void book_walk_asks(const struct book *book, const struct requirement *requirement,
+                    book_visit *visit, void *context);
 
 #endif

@@ -20,7 +20,8 @@ static struct blob_store *store;
 static void reopen(int64_t quota)
 {
     struct problem problem;
-    struct blob_store_config config = {.folder = folder, .quota_bytes = quota, .size_bytes = 1 << 20};
+    struct blob_store_config config = {
+        .folder = folder, .quota_bytes = quota, .size_bytes = 1 << 20};
     blob_store_close(&store);
     ck_assert_msg(blob_store_open(&config, &store, &problem), "%s", problem.text);
 }
@@ -53,8 +54,8 @@ static uint8_t *large_bytes(struct hash32 *ret_hash)
     return bytes;
 }
 
-static enum blob_status put(uint32_t account, struct hash32 hash, const void *bytes, size_t size, size_t offset,
-                            size_t length, uint64_t *ret_stored, bool *ret_complete)
+static enum blob_status put(uint32_t account, struct hash32 hash, const void *bytes, size_t size,
+                            size_t offset, size_t length, uint64_t *ret_stored, bool *ret_complete)
 {
     struct blob_chunk chunk = {.account = account,
                                .hash = hash,
@@ -118,7 +119,8 @@ START_TEST(bytes_of_another_hash_are_refused_and_leave_nothing)
 
     ck_assert_int_eq(put(ALICE, hash, "hellO", 5, 0, 5, &stored, &complete), BLOB_WRONG_HASH);
     bytes[LARGE - 1] ^= 1;
-    ck_assert_int_eq(put(ALICE, large_hash, bytes, LARGE, 0, LARGE, &stored, &complete), BLOB_WRONG_HASH);
+    ck_assert_int_eq(put(ALICE, large_hash, bytes, LARGE, 0, LARGE, &stored, &complete),
+                     BLOB_WRONG_HASH);
     ck_assert(!blob_store_owns(store, ALICE, &hash));
     ck_assert(!blob_store_owns(store, ALICE, &large_hash));
     ck_assert_int_eq(blob_store_usage(store, ALICE), 0);
@@ -138,13 +140,15 @@ START_TEST(a_large_blob_comes_in_chunks_and_says_where_to_go_on)
     size_t length = 0;
     uint64_t size = 0;
 
-    ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 100, 50, &stored, &complete), BLOB_WRONG_OFFSET);
+    ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 100, 50, &stored, &complete),
+                     BLOB_WRONG_OFFSET);
     ck_assert_uint_eq(stored, 0);
     ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, 150000, &stored, &complete), BLOB_OK);
     ck_assert(!complete);
     ck_assert_uint_eq(stored, 150000);
     ck_assert(!blob_store_owns(store, ALICE, &hash));
-    ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, 1000, &stored, &complete), BLOB_WRONG_OFFSET);
+    ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, 1000, &stored, &complete),
+                     BLOB_WRONG_OFFSET);
     ck_assert_uint_eq(stored, 150000); /* sent again after a lost answer: go on from here */
     ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 150000, 50000, &stored, &complete), BLOB_OK);
     ck_assert(complete);
@@ -177,11 +181,13 @@ START_TEST(quota_counts_what_is_stored_and_what_is_on_its_way)
 
     reopen(250000);
     ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, 1000, &stored, &complete), BLOB_OK);
-    ck_assert_int_eq(put(ALICE, other, bytes, 90000, 0, 90000, &stored, &complete), BLOB_OVER_QUOTA);
+    ck_assert_int_eq(put(ALICE, other, bytes, 90000, 0, 90000, &stored, &complete),
+                     BLOB_OVER_QUOTA);
     ck_assert_int_eq(put(BOB, other, bytes, 90000, 0, 90000, &stored, &complete), BLOB_OK);
     ck_assert_int_eq(put(BOB, other, bytes, 90000, 0, 90000, &stored, &complete), BLOB_OK);
     ck_assert_int_eq(blob_store_usage(store, BOB), 90000); /* the same blob twice counts once */
-    ck_assert_int_eq(put(ALICE, hash, bytes, 2 << 20, 0, 1000, &stored, &complete), BLOB_WRONG_OFFSET);
+    ck_assert_int_eq(put(ALICE, hash, bytes, 2 << 20, 0, 1000, &stored, &complete),
+                     BLOB_WRONG_OFFSET);
 }
 END_TEST
 
@@ -196,7 +202,8 @@ START_TEST(two_owners_of_one_blob_pay_each_and_idle_uploads_end)
     ck_assert_int_eq(put(BOB, hash, bytes, LARGE, 0, 1000, &stored, &complete), BLOB_OK);
     ck_assert(!complete); /* he has to show all of it */
     blob_store_expire(store, (BLOB_PARTIAL_IDLE_S + 1) * NS_PER_S);
-    ck_assert_int_eq(put(BOB, hash, bytes, LARGE, 1000, LARGE - 1000, &stored, &complete), BLOB_WRONG_OFFSET);
+    ck_assert_int_eq(put(BOB, hash, bytes, LARGE, 1000, LARGE - 1000, &stored, &complete),
+                     BLOB_WRONG_OFFSET);
     ck_assert_int_eq(put(BOB, hash, bytes, LARGE, 0, LARGE, &stored, &complete), BLOB_OK);
     ck_assert(complete);
     ck_assert_int_eq(blob_store_usage(store, ALICE), LARGE);
@@ -227,7 +234,8 @@ START_TEST(a_provider_serves_while_its_lease_stands_and_a_minute_more)
     const struct hash32 stranger = {{8}};
 
     ck_assert(serves_add(serves, 1, 5, &job, ALICE, &manifest));
-    ck_assert(serves_add(serves, 1, 5, &job, ALICE, &manifest)); /* granted again after a statement */
+    ck_assert(
+        serves_add(serves, 1, 5, &job, ALICE, &manifest)); /* granted again after a statement */
     ck_assert_ptr_null(serves_find(serves, 6, &job, 0));
     ck_assert_ptr_null(serves_find(serves, 5, &other, 0));
     struct served_job *served = serves_find(serves, 5, &job, 0);

@@ -279,7 +279,7 @@ START_TEST(an_image_brings_its_own_programs)
     CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
     ck_assert_uint_eq(job->needs.count, 0);
     ck_assert(manifest->has_image);
-    ck_assert_uint_eq(manifest->image_size, 15);
+    ck_assert_uint_eq(manifest->image_size, 512);
 }
 END_TEST
 

@@ -276,14 +276,19 @@ static bool complains(const struct watch *watch, const char *const *texts)
     return false;
 }
 
+/* Whether it wanted more processes than it may have: seen by counting, or said by the program. */
+static bool lacks_processes(const struct watch *watch)
+{
+    static const char *const texts[] = {"annot fork", "fork failed", "temporarily unavailable", NULL};
+    return watch->worker->count_processes && (watch->processes_full || complains(watch, texts));
+}
+
 /* Why a program failed that no watch stopped. */
 static void blame(struct watch *watch)
 {
     static const char *const memory[] = {"annot allocate memory", "MemoryError",     "bad_alloc",
                                          "ut of memory",          "emory exhausted", NULL};
     static const char *const disk[] = {"o space left on device", NULL};
-    static const char *const processes[] = {"annot fork", "fork failed", "temporarily unavailable",
-                                            NULL};
     struct outcome *outcome = watch->outcome;
     const struct worker *worker = watch->worker;
     int signal = outcome->signal != 0 ? outcome->signal
@@ -299,7 +304,7 @@ static void blame(struct watch *watch)
     } else if (worker->watch_memory &&
                (peak > watch->run->memory_bytes || complains(watch, memory))) {
         verdict(outcome, OUTCOME_MEMORY_LIMIT, "failed when it reached the memory limit");
-    } else if (worker->count_processes && (watch->processes_full || complains(watch, processes))) {
+    } else if (lacks_processes(watch)) {
         verdict(outcome, OUTCOME_PROCESS_LIMIT, "failed when it reached the process limit");
     }
 }
@@ -310,7 +315,7 @@ static void conclude(struct watch *watch, bool was_stopped)
     if (was_stopped) {
         bool limited =
             outcome->outcome == OUTCOME_TIME_LIMIT || outcome->outcome == OUTCOME_CPU_LIMIT;
-        if (limited && watch->worker->count_processes && watch->processes_full) {
+        if (limited && lacks_processes(watch)) {
             verdict(outcome, OUTCOME_PROCESS_LIMIT, "went on after it reached the process limit");
         }
         return;

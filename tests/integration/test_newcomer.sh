@@ -129,8 +129,11 @@ limits: {memory: 64MiB, processes: 8, disk: 5MB, output: 1kB, cpu: 5s}
 YAML
 expect 0 'submitted|[0-9a-f]{8}' "$bourse" submit image.yaml -y --wait -o results
 printf 'line 2\nhello 2\n' | cmp - results/1/2 || fail "the image's output differs"
-head -c 5000 /dev/zero | tr '\0' 'x' >bad.tar
+# A compressed image is refused before it travels; one that is damaged inside fails with its reason.
+gzip -c tools.tar >bad.tar
 sed -i "s/tools.tar/bad.tar/; s/array: 1-2/array: 1-1/" image.yaml
+expect 2 'image.yaml:[0-9]+: image: bad.tar is not a plain tar' "$bourse" submit image.yaml -y --wait
+{ head -c 257 /dev/zero | tr '\0' 'x'; printf ustar; head -c 5000 /dev/zero | tr '\0' 'x'; } >bad.tar
 expect 1 'subtask 0: .*image' "$bourse" submit image.yaml -y --wait
 
 # Asked for by name, progress shows with --quiet too, and stdout still holds the id alone.

@@ -121,8 +121,10 @@ static bool get_member(struct exchange *exchange, struct reader *in)
         uint32_t capacity = exchange->member_capacity == 0 ? 64 : 2 * exchange->member_capacity;
         struct member **members = realloc(exchange->members, capacity * sizeof *members);
         good = members != NULL;
-        exchange->members = good ? members : exchange->members;
-        exchange->member_capacity = good ? capacity : exchange->member_capacity;
+        if (good) {
+            exchange->members = members;
+            exchange->member_capacity = capacity;
+        }
     }
     if (!good) {
         if (table_find(&exchange->members_by_key, &member->key) == member) {

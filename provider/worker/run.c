@@ -279,7 +279,8 @@ static bool complains(const struct watch *watch, const char *const *texts)
 /* Whether it wanted more processes than it may have: seen by counting, or said by the program. */
 static bool lacks_processes(const struct watch *watch)
 {
-    static const char *const texts[] = {"annot fork", "fork failed", "temporarily unavailable", NULL};
+    static const char *const texts[] = {"annot fork", "fork failed", "temporarily unavailable",
+                                        NULL};
     return watch->worker->count_processes && (watch->processes_full || complains(watch, texts));
 }
 

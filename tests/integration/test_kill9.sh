@@ -20,7 +20,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/bourse kill.XXXXXX")
 [ "$(id -u)" -ne 0 ] || chmod 711 "$work"
 export HOME=$work XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state BOURSE_MARKET=$work/market
 unset BOURSE_KEY BOURSE_TIMEOUT BOURSE_COLOR
-broker= agent= job= issuer=
+broker='' agent='' job='' issuer=''
 finish() {
     touch "$work/enough"
     for pid in $job $issuer $agent $broker; do

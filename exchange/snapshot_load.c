@@ -125,6 +125,7 @@ static bool get_member(struct exchange *exchange, struct reader *in)
             exchange->members = members;
             exchange->member_capacity = capacity;
         }
+        /* cppcheck-suppress memleak ; exchange->members holds it now */
     }
     if (!good) {
         if (table_find(&exchange->members_by_key, &member->key) == member) {

@@ -269,7 +269,7 @@ struct member *sender(const struct exchange *exchange)
 
 /* ---------------------------------------------------------------- ids (D7) */
 
-void ids_expire(struct exchange *exchange)
+static void ids_expire(struct exchange *exchange)
 {
     while (!list_empty(&exchange->id_ages)) {
         struct id_entry *entry = LIST_ELEMENT(exchange->id_ages.next, struct id_entry, age);

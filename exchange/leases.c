@@ -475,7 +475,7 @@ static void crash(struct exchange *exchange, struct job *job, uint32_t index)
     }
 }
 
-void attempt_vanish(struct exchange *exchange, struct lease *lease, struct attempt *attempt)
+static void attempt_vanish(struct exchange *exchange, struct lease *lease, struct attempt *attempt)
 {
     bool goes_on_without = attempt->is_doubted;
     uint32_t index = attempt->index;

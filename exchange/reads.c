@@ -77,7 +77,7 @@ static uint8_t reason_at(const struct exchange *exchange, const struct job *job,
     return ask->slots < job->width ? XREASON_BUSY : XREASON_BUDGET;
 }
 
-uint8_t job_reason_now(const struct exchange *exchange, const struct job *job)
+static uint8_t job_reason_now(const struct exchange *exchange, const struct job *job)
 {
     if (job->phase != JOB_PHASE_OPEN || job->is_closing) {
         return job->reason;

@@ -370,7 +370,6 @@ void apply_freeze(struct exchange *exchange, const struct exchange_freeze *freez
 void apply_halt(struct exchange *exchange, const struct exchange_halt *halt);
 void invitations_expire(struct exchange *exchange);
 void invitation_link(struct exchange *exchange, struct invitation *invitation);
-void ids_expire(struct exchange *exchange);
 
 /* ---- providers.c */
 void apply_advertise(struct exchange *exchange, const struct exchange_advertise *advertise);
@@ -414,7 +413,6 @@ void job_wants(struct exchange *exchange,
                struct job *job); /* sets its bid's slots; queues it for matching */
 int64_t job_free_micro(const struct job *job);
 void job_forget(struct exchange *exchange, struct job *job);
-uint8_t job_reason_now(const struct exchange *exchange, const struct job *job);
 
 /* ---- leases.c */
 void market_run(struct exchange *exchange); /* matches all that wants, refills all that can take */
@@ -428,7 +426,6 @@ void lease_returned(struct exchange *exchange, struct lease *lease);
 void lease_wind_down(struct exchange *exchange, struct lease *lease);
 void lease_withdraw_all(struct exchange *exchange, struct lease *lease);
 void lease_refill(struct exchange *exchange, struct lease *lease);
-void attempt_vanish(struct exchange *exchange, struct lease *lease, struct attempt *attempt);
 struct lease *lease_by_id(const struct exchange *exchange, uint64_t id);
 void lease_effect(struct exchange *exchange, const struct lease *lease,
                   enum exchange_effect_type type);

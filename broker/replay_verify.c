@@ -2,6 +2,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "broker/config.h"
 #include "broker/entry.h"
 #include "broker/snapshot_file.h"
 #include "broker/storage.h"
@@ -193,15 +194,16 @@ static bool verify_all(struct verification *verification, const char *folder,
                        struct problem *ret_problem)
 {
     char path[PATH_MAX];
-    struct exchange_limits limits = exchange_limits_default();
+    struct broker_config config; /* for its limits: a refusal under raised ones replays as one */
     struct exchange *snapshot = NULL;
-    if (!store_path(folder, MARKET_SNAPSHOTS, path, sizeof path, ret_problem)) {
+    if (!store_path(folder, MARKET_SNAPSHOTS, path, sizeof path, ret_problem) ||
+        !config_load(folder, &config, ret_problem)) {
         return false;
     }
-    if (snapshot_newest(path, &limits, UINT64_MAX, &snapshot, &verification->snapshot)) {
+    if (snapshot_newest(path, &config.limits, UINT64_MAX, &snapshot, &verification->snapshot)) {
         exchange_destroy(&snapshot); /* only what it says of itself is wanted */
     }
-    verification->exchange = exchange_create(&limits);
+    verification->exchange = exchange_create(&config.limits);
     if (verification->exchange == NULL) {
         problem_set(ret_problem, "out of memory");
         return false;

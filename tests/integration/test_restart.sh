@@ -1,0 +1,89 @@
+#!/bin/bash
+# A broker with much behind it starts soon, knows all of it, and replays under the limits it was run with. --long adds the
+# promise: 100,000 finished subtasks, release build, under 5 s.
+set -u
+bin=$(realpath "${1:?usage: test_restart.sh BIN}")
+make=$bin/../bench/restart
+subtasks=20000 start_most_s=60
+work=$(mktemp -d)
+pid=
+cleanup() {
+    [ -n "$pid" ] && kill -9 "$pid" 2>/dev/null
+    rm -rf "$work"
+}
+trap cleanup EXIT
+fail() {
+    echo "FAILED: $*; log: $(cat "$work/log" 2>/dev/null)" >&2
+    exit 1
+}
+[ -x "$make" ] || { echo "skipped: no $make"; exit 77; }
+
+start() {
+    "$bin/bourse-broker" --dir "$dir" 2>"$work/log" &
+    pid=$!
+    for _ in $(seq $((start_most_s * 20))); do
+        [ -e "$dir/market.yaml" ] && return
+        kill -0 "$pid" 2>/dev/null || fail "the broker ended"
+        sleep 0.05 # between two looks at a file; the file is the event
+    done
+    fail "not ready in $start_most_s s"
+}
+stop() {
+    kill "-$1" "$pid"
+    wait "$pid" 2>/dev/null
+    local status=$?
+    pid=
+    return $status
+}
+
+# Twenty thousand finished subtasks, a message each: a snapshot, and entries after it.
+dir=$work/many
+mkdir -m 700 "$dir"
+"$make" --make "$dir" --subtasks "$subtasks" --results 1 || fail "the market could not be made"
+before=$("$bin/bourse-broker" replay --verify "$dir") || fail "replay of the new market"
+[ -n "$(ls "$dir/snapshots")" ] || fail "no snapshot was made"
+start
+stop KILL
+rm -f "$dir/market.yaml"
+start
+stop TERM || fail "a clean stop"
+audit=$("$bin/bourse-broker" audit "$dir" --json) || fail "audit: $audit"
+after=$("$bin/bourse-broker" replay --verify "$dir") || fail "replay after two starts"
+records() { sed -E 's/.* ([0-9]+) records, tree of ([0-9]+).*/\1 \2/' <<<"$1"; }
+[ "$(records "$before")" = "$(records "$after")" ] || fail "was: $before, is: $after"
+
+# Limits of broker.yaml decide what is refused, so a replay needs them too: the third id of a day is one too many here.
+dir=$work/limited
+mkdir -m 700 "$dir"
+# Seed and key of RFC 8032, section 7.1, test 1.
+key=d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a
+(umask 077 && echo 9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60 >"$dir/owner.key")
+cat >"$dir/broker.yaml" <<END
+limits: {ids_per_account: 2}
+genesis: {accounts: [{key: "$key", name: o, roles: [operator, consumer], credits: "5"}]}
+END
+start
+mint() { "$bin/bourse" admin mint "$key" 1 -m "$dir" -k "$dir/owner.key" --timeout 20s 2>&1; }
+mint >/dev/null && mint >/dev/null || fail "two mints within the limit"
+out=$(mint) && fail "a third id was accepted"
+case $out in
+*"limit 2"*) ;;
+*) fail "expected the limit of ids, got: $out" ;;
+esac
+stop TERM || fail "a clean stop"
+"$bin/bourse-broker" replay --verify "$dir" >"$work/replay" 2>&1 || fail "replay under the limits of broker.yaml: $(cat "$work/replay")"
+
+if [ "${BOURSE_LONG:-no}" = yes ]; then
+    release=$bin/../../release
+    [ -x "$release/bench/restart" ] || fail "the release build has no bench/restart"
+    for results in 1 16 256; do
+        row=$("$release/bench/restart" --subtasks 100000 --results "$results") || fail "bench/restart: $row"
+        echo "$row"
+        for form in first after_stop after_kill cold; do
+            awk -v row="$row" -v form="\"${form}_s\":" \
+                'BEGIN {at = index(row, form); exit !(at > 0 && substr(row, at + length(form)) + 0 < 5)}' ||
+                fail "$form took 5 s or more: $row"
+        done
+    done
+fi
+echo ok

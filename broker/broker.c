@@ -367,7 +367,8 @@ static void start_threads(struct broker *broker)
                                    .directory = broker->directories[1],
                                    .inbound = broker->reads,
                                    .names = broker->names,
-                                   .releases = broker->releases};
+                                   .releases = broker->releases,
+                                   .durable = &broker->store.durable};
     (void)snprintf(reader.database, sizeof reader.database, "%s", broker->database);
     broker->reader = reader_start(&reader);
 

@@ -591,3 +591,18 @@ enum journal_status journal_sqlite_open(sqlite3 *database, const struct journal_
     }
     return JOURNAL_OK;
 }
+
+bool journal_sqlite_last_entry(sqlite3 *database, uint64_t *ret_index)
+{
+    sqlite3_stmt *select;
+    if (sqlite3_prepare_v2(database, "SELECT ifnull(max(idx), 0) FROM journal", -1, &select,
+                           NULL) != SQLITE_OK) {
+        return false;
+    }
+    bool found = sqlite3_step(select) == SQLITE_ROW;
+    if (found) {
+        *ret_index = (uint64_t)sqlite3_column_int64(select, 0);
+    }
+    (void)sqlite3_finalize(select); /* repeats the step's code */
+    return found;
+}

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "broker/fatal.h"
+#include "broker/journal_sqlite.h"
 #include "ledger/receipt.h"
 #include "ledger/sqlite.h"
 #include "protocol/codec.h"
@@ -233,6 +234,16 @@ static struct outgoing *answer(struct reader_thread *reader, const struct reques
 
 /* ---------------------------------------------------------------- the loop */
 
+/* Asked after the answer was made, so it is at least what the answer was made from. */
+static void wait_for_head(struct reader_thread *reader)
+{
+    uint64_t entry = 0;
+    if (!journal_sqlite_last_entry(ledger_reader_database(reader->ledger), &entry)) {
+        fatal("the reader cannot tell where the journal stands");
+    }
+    watermark_wait(reader->config.durable, entry);
+}
+
 static void learn_names(struct reader_thread *reader)
 {
     for (struct queue_link *link; (link = queue_pop(reader->config.names, 0)) != NULL;) {
@@ -259,6 +270,7 @@ static void *run(void *argument)
         if (outgoing == NULL) {
             fatal("out of memory");
         }
+        wait_for_head(reader);
         if (!queue_push(reader->config.releases, &outgoing->link)) {
             outgoing_destroy(&outgoing);
         }

@@ -1,13 +1,15 @@
 /* broker/reader.h - the thread that answers from committed data: statements, outcomes, receipts, the checkpoint.
  *
  * Over a connection of its own, so a long read delays no commit. The core has already seen to it that
- * the asker may. */
+ * the asker may. That connection sees rows between their commit and HEAD; no answer leaves before HEAD
+ * holds all that it can have been made from. */
 #ifndef BOURSE_BROKER_READER_H
 #define BOURSE_BROKER_READER_H
 
 #include "base/id.h"
 #include "broker/directory.h"
 #include "broker/messages.h"
+#include "broker/watermark.h"
 
 struct reader_thread;
 
@@ -18,6 +20,7 @@ struct reader_config {
     struct queue *inbound;       /* requests */
     struct queue *names;         /* outgoing: accounts, from the committer */
     struct queue *releases;
+    struct watermark *durable; /* newest entry that HEAD holds */
 };
 
 struct reader_thread *

@@ -185,6 +185,7 @@ bool storage_open(const char *folder, const struct broker_config *config, bool a
         problem_set(ret_problem, "out of memory");
         return false;
     }
+    watermark_init(&store->durable, 0);
     if (!private_folder(folder, true, ret_problem) || !take_lock(store, ret_problem) ||
         !open_key(store, MARKET_BROKER_KEY, &store->transport_key, ret_problem) ||
         !open_key(store, MARKET_LOG_KEY, &store->log_key, ret_problem) ||
@@ -198,6 +199,7 @@ bool storage_open(const char *folder, const struct broker_config *config, bool a
         problem_set(ret_problem, "the journal cannot be led: %s", journal_status_text(led));
         return false;
     }
+    watermark_raise(&store->durable, store->last.index);
     *ret_new = store->last.index == 0;
     return *ret_new ? make_genesis(store, config, ret_problem) : read_genesis(store, ret_problem);
 }
@@ -209,8 +211,11 @@ void storage_close(struct storage *store)
     ledger_store_close(&store->ledger);
     identity_destroy(&store->transport_key);
     identity_destroy(&store->log_key);
-    free(store->buffer);
-    store->buffer = NULL;
+    if (store->buffer != NULL) {
+        watermark_fini(&store->durable);
+        free(store->buffer);
+        store->buffer = NULL;
+    }
     if (store->lock >= 0) {
         (void)close(store->lock); /* releases the lock */
         store->lock = -1;
@@ -358,5 +363,6 @@ enum store_status store_commit(struct storage *store, const struct group *group)
     if (head_write(store->head, &head) != HEAD_OK) {
         fatal("%s could not be written: %s; stopped", MARKET_HEAD, strerror(errno));
     }
+    watermark_raise(&store->durable, head.index);
     return STORE_OK;
 }

@@ -10,6 +10,7 @@
 #include "broker/config.h"
 #include "broker/group.h"
 #include "broker/journal_sqlite.h"
+#include "broker/watermark.h"
 #include "ledger/sqlite.h"
 #include "protocol/genesis.h"
 #include "protocol/identity.h"
@@ -27,6 +28,7 @@ struct storage {
     uint64_t epoch;
     struct journal_last last; /* newest entry */
     struct genesis genesis;   /* of this market, from entry 1 */
+    struct watermark durable; /* newest entry that HEAD holds */
     uint8_t *buffer;          /* ENTRY_MAX_BYTES: the entry being written */
 };
 

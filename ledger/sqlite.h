@@ -73,6 +73,7 @@ void ledger_store_rollback(struct ledger_store *store);
 struct ledger_reader;
 enum ledger_store_status ledger_reader_open(const char *path, struct ledger_reader **ret_reader);
 void ledger_reader_close(struct ledger_reader **self);
+sqlite3 *ledger_reader_database(struct ledger_reader *reader);
 
 struct ledger_statement_row {
     uint64_t entry;

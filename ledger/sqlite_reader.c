@@ -94,6 +94,11 @@ void ledger_reader_close(struct ledger_reader **self)
     *self = NULL;
 }
 
+sqlite3 *ledger_reader_database(struct ledger_reader *reader)
+{
+    return reader->database;
+}
+
 /* What a walk over rows ended with: its own failure, or the database's. */
 static enum ledger_store_status end_walk(sqlite3_stmt *statement, int code,
                                          enum ledger_store_status status)

@@ -1,0 +1,86 @@
+#include "broker/reader.h"
+
+#include "broker/queue.h"
+#include "tests/support/small_market.h"
+
+#include <check.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define WAIT_NS INT64_C(20000000000) /* for what comes */
+#define NEVER_NS INT64_C(200000000)  /* for what must not come */
+
+static struct request *ask_for_checkpoint(void)
+{
+    struct request *request = request_create();
+    ck_assert_ptr_nonnull(request);
+    request->kind = REQUEST_MESSAGE;
+    request->session = 7;
+    request->envelope.type = MESSAGE_CHECKPOINT_REQUEST;
+    return request;
+}
+
+START_TEST(no_answer_runs_ahead_of_head)
+{
+    ck_assert_int_ge(sodium_init(), 0);
+    struct small_market market;
+    small_market_create(&market, NULL, NULL);
+    struct watermark durable;
+    watermark_init(&durable,
+                   SMALL_MARKET_ENTRIES - 1); /* the last is committed, HEAD not written */
+    struct reader_config config = {.directory = directory_create(),
+                                   .inbound = queue_create(4),
+                                   .names = queue_create(4),
+                                   .releases = queue_create(4),
+                                   .durable = &durable};
+    (void)snprintf(config.database, sizeof config.database, "%s", market.database);
+    struct reader_thread *reader = reader_start(&config);
+
+    ck_assert(queue_push(config.inbound, &ask_for_checkpoint()->link));
+    ck_assert_ptr_null(queue_pop(config.releases, NEVER_NS));
+
+    watermark_raise(&durable, SMALL_MARKET_ENTRIES);
+    struct queue_link *link = queue_pop(config.releases, WAIT_NS);
+    ck_assert_ptr_nonnull(link);
+    struct outgoing *outgoing = QUEUE_ELEMENT(link, struct outgoing, link);
+    ck_assert_int_eq(outgoing->type, MESSAGE_CHECKPOINT_REPLY);
+    ck_assert_uint_eq(outgoing->session, 7);
+    outgoing_destroy(&outgoing);
+
+    reader_stop(&reader);
+    queue_destroy(&config.inbound);
+    queue_destroy(&config.names);
+    queue_destroy(&config.releases);
+    watermark_fini(&durable);
+    small_market_destroy(&market);
+}
+END_TEST
+
+START_TEST(a_watermark_never_falls)
+{
+    struct watermark mark;
+    watermark_init(&mark, 5);
+    watermark_raise(&mark, 9);
+    watermark_raise(&mark, 7);
+    ck_assert_uint_eq(mark.value, 9);
+    watermark_wait(&mark, 9);
+    watermark_wait(&mark, 1);
+    watermark_fini(&mark);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("reader");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, no_answer_runs_ahead_of_head);
+    tcase_add_test(tests, a_watermark_never_falls);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

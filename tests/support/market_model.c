@@ -1,6 +1,7 @@
 #include "tests/support/market_model.h"
 
 #include "base/checked.h"
+#include "tests/support/model_limits.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,20 +53,11 @@ void model_init(struct model *model, uint64_t seed)
 {
     memset(model, 0, sizeof *model);
     model->random = random_seeded(seed);
-    model->limits = exchange_limits_default();
-    model->limits.asks = 64;
-    model->limits.jobs = 256;
-    model->limits.cells = 64;
-    model->limits.classes = 64;
-    model->limits.ids_per_account = 4096;
-    model->limits.accounts = 40;
-    model->limits.leases = 150; /* so that ended ones must make room */
-    model->limits.attempts = 400;
+    model->limits = model_limits();
     model->exchange = exchange_create(&model->limits);
     model->now_ns = INT64_C(1700000000) * NS_PER_S;
-    struct exchange_genesis_account accounts[MODEL_CONSUMERS + MODEL_PROVIDERS + 1];
-    memset(accounts, 0, sizeof accounts);
-    for (uint32_t i = 0; i < MODEL_CONSUMERS + MODEL_PROVIDERS + 1; i++) {
+    struct exchange_genesis_account *accounts = model->founders;
+    for (uint32_t i = 0; i < MODEL_FOUNDERS; i++) {
         uint32_t account = FIRST_CONSUMER + i;
         accounts[i].key = key_of(account);
         accounts[i].roles = account < FIRST_PROVIDER ? 1 : account < OPERATOR ? 2 : 32;
@@ -78,7 +70,7 @@ void model_init(struct model *model, uint64_t seed)
         .fee_ppm = 30000,
         .price_band_micro = 100 * MICRO_PER_CREDIT,
         .accounts = accounts,
-        .account_count = sizeof accounts / sizeof accounts[0],
+        .account_count = MODEL_FOUNDERS,
     };
     (void)model_apply(model);
 }

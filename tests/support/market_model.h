@@ -11,7 +11,8 @@
 enum {
     MODEL_CONSUMERS = 3,
     MODEL_PROVIDERS = 4,
-    MODEL_DEVICES = 2, /* per provider */
+    MODEL_FOUNDERS = MODEL_CONSUMERS + MODEL_PROVIDERS + 1, /* the last is the operator */
+    MODEL_DEVICES = 2,                                      /* per provider */
     MODEL_WORK_MAX = 4096,
     MODEL_JOBS_MAX = 4096
 };
@@ -43,6 +44,7 @@ struct model {
     uint8_t invited, joined; /* tokens given out, and redeemed */
     bool is_calm;            /* everyone does what is best for the market: no faults, no new jobs */
     /* storage that the last command points into */
+    struct exchange_genesis_account founders[MODEL_FOUNDERS];
     struct requirement needs;
     struct attribute attributes[MODEL_DEVICES][2];
     struct exchange_device devices[MODEL_DEVICES];

@@ -1,5 +1,7 @@
 #include "runtime/link.h"
 
+#include "runtime/hangups.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -17,8 +19,9 @@ enum {
     LINK_RECONNECT_MOST_MS = 1000, /* what a restart of the broker may add to its own time */
     LINK_HANDSHAKE_MS = 10000,
     LINK_CURVE_BYTES = 64, /* the cap of libzmq is on the sealed message, 33 bytes longer */
-    LINK_PING_MS = 5000,   /* of ZMTP: finds dead TCP connections below the dialogue */
-    LINK_PING_TIMEOUT_MS = 15000,
+    LINK_KEEPALIVE_S =
+        15, /* keeps what routers on the way remember of an idle connection; silence is the
+                              user's to notice */
     LINK_ENDPOINT_BYTES = 256,
 };
 
@@ -59,8 +62,11 @@ static bool configure(const struct link *link, void *socket)
            set_number(socket, ZMQ_RECONNECT_IVL, LINK_RECONNECT_MS) &&
            set_number(socket, ZMQ_RECONNECT_IVL_MAX, LINK_RECONNECT_MOST_MS) &&
            set_number(socket, ZMQ_HANDSHAKE_IVL, LINK_HANDSHAKE_MS) &&
-           set_number(socket, ZMQ_HEARTBEAT_IVL, LINK_PING_MS) &&
-           set_number(socket, ZMQ_HEARTBEAT_TIMEOUT, LINK_PING_TIMEOUT_MS) &&
+           /* No pings of ZMTP: one that stays unanswered while our queue is full ends the process at the next
+            * connection (libzmq issue 3937). */
+           set_number(socket, ZMQ_TCP_KEEPALIVE, 1) &&
+           set_number(socket, ZMQ_TCP_KEEPALIVE_IDLE, LINK_KEEPALIVE_S) &&
+           set_number(socket, ZMQ_TCP_KEEPALIVE_INTVL, LINK_KEEPALIVE_S) &&
            zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, link->server.bytes,
                           sizeof link->server.bytes) == 0 &&
            zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, identity_transport(link->identity)->bytes,
@@ -95,6 +101,7 @@ bool link_open(void *context, const char *endpoint, const struct key32 *server,
         problem_set(ret_problem, "an endpoint is ipc://PATH or tcp://HOST:PORT");
         return false;
     }
+    (void)hangups_are_held(); /* a client that is not guarded ends alone */
     struct link *link = calloc(1, sizeof *link);
     if (link == NULL) {
         problem_set(ret_problem, "out of memory for a connection");

@@ -1,6 +1,8 @@
 #include "runtime/router.h"
 
 #include "base/text.h"
+#include "runtime/hangups.h"
+#include "runtime/log.h"
 #include "runtime/zap.h"
 
 #include <assert.h>
@@ -85,6 +87,10 @@ bool router_open(void *context, const struct router_config *config, struct route
 {
     assert(config->max_message_bytes > 0);
     assert(config->uid_count <= ROUTER_UIDS_MAX);
+    if (!hangups_are_held()) {
+        log_warning("libzmq is not guarded against peers that hang up: a preloaded library took "
+                    "its calls of epoll");
+    }
     struct router *router = calloc(1, sizeof *router);
     if (router == NULL) {
         problem_set(ret_problem, "out of memory for a port");

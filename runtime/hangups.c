@@ -1,0 +1,78 @@
+#include "runtime/hangups.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* What marks "output only" in an epoll set: the kernel reports it whenever it would report EPOLLOUT, and nobody else
+ * asks for it. */
+#define ONLY_OUTPUT ((uint32_t)EPOLLWRNORM)
+
+static int control(int set, int operation, int descriptor, struct epoll_event *event)
+{
+    return (int)syscall(SYS_epoll_ctl, set, operation, descriptor, event);
+}
+
+/* What is asked of a descriptor, without how it is to be told. */
+static uint32_t wishes(const struct epoll_event *event)
+{
+    return event->events & ~(uint32_t)(EPOLLET | EPOLLONESHOT | EPOLLWAKEUP | EPOLLEXCLUSIVE);
+}
+
+static int leave(int set, int descriptor)
+{
+    struct epoll_event ignored = {0};
+    int saved = errno;
+    int status = control(set, EPOLL_CTL_DEL, descriptor, &ignored);
+    if (status != 0 && errno == ENOENT) {
+        errno = saved; /* it left before */
+        return 0;
+    }
+    return status;
+}
+
+static int enter(int set, int operation, int descriptor, struct epoll_event wish)
+{
+    if (wishes(&wish) == EPOLLOUT) {
+        wish.events = (wish.events & ~(uint32_t)EPOLLOUT) | ONLY_OUTPUT;
+    }
+    int status = control(set, operation, descriptor, &wish);
+    if (status != 0 && operation == EPOLL_CTL_MOD && errno == ENOENT) {
+        status = control(set, EPOLL_CTL_ADD, descriptor, &wish); /* it had left */
+    }
+    return status;
+}
+
+int epoll_ctl(int set, int operation, int descriptor, struct epoll_event *event)
+{
+    if (operation == EPOLL_CTL_DEL) {
+        return leave(set, descriptor);
+    }
+    if (wishes(event) == 0) {
+        return operation == EPOLL_CTL_MOD ? leave(set, descriptor) : 0; /* the first wish adds it */
+    }
+    return enter(set, operation, descriptor, *event);
+}
+
+int epoll_wait(int set, struct epoll_event *events, int capacity, int timeout_ms)
+{
+    int count = epoll_pwait(set, events, capacity, timeout_ms, NULL);
+    for (int i = 0; i < count; i++) {
+        if ((events[i].events & ONLY_OUTPUT) != 0) {
+            events[i].events = EPOLLOUT;
+        } else if ((events[i].events & EPOLLIN) != 0) {
+            events[i].events &=
+                ~(uint32_t)(EPOLLERR | EPOLLHUP); /* what is read there ends with it */
+        }
+    }
+    return count;
+}
+
+bool hangups_are_held(void)
+{
+    return dlsym(RTLD_DEFAULT, "epoll_ctl") == (void *)(uintptr_t)epoll_ctl &&
+           dlsym(RTLD_DEFAULT, "epoll_wait") == (void *)(uintptr_t)epoll_wait;
+}

@@ -1,0 +1,172 @@
+# shellcheck shell=bash
+# A market of real processes, for tests that treat them badly. To be sourced; then `fire_begin NAME BIN PROGRAM...`.
+# Whatever it started ends with the test, by its process id; the work folder goes too.
+
+set -euo pipefail
+# shellcheck disable=SC2034 # the tests read it
+long=${BOURSE_LONG:-no}
+broker='' agent='' # process ids
+started=()         # of everything else
+
+skip() { echo "skipped: $*"; exit 77; }
+
+# The last words of every log, so that a failure can be understood from the test's output alone.
+fail() {
+    echo "FAILED (BOURSE_SEED=$seed): $*" >&2
+    for log in "$work"/*.log "$work"/*/*.log; do
+        [ ! -s "$log" ] || { echo "-- $log" >&2; tail -n 15 "$log" >&2; }
+    done
+    exit 1
+}
+
+fire_end() {
+    trap - EXIT
+    touch "$work/enough" 2>/dev/null || true
+    for pid in "${started[@]}" $agent $broker; do
+        kill -CONT "$pid" 2>/dev/null || true
+        kill "$pid" 2>/dev/null || true
+    done
+    for pid in "${started[@]}" $agent $broker; do
+        ended "$pid" 10 || kill -9 "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    done
+    if [ -n "${BOURSE_KEEP:-}" ]; then
+        echo "kept: $work" >&2
+    else
+        rm -rf "$work"
+    fi
+}
+
+fire_begin() {
+    local name=$1
+    bin=$(realpath "$2")
+    shift 2
+    bourse=$bin/bourse
+    for program in bourse bourse-broker bourse-provider bourse-worker "$@"; do
+        [ -x "$bin/$program" ] || skip "no $program"
+    done
+    command -v bwrap >/dev/null || skip "no bubblewrap"
+    if [ "$(id -u)" -eq 0 ] && ! id bourse >/dev/null 2>&1; then
+        skip "no user bourse for the agent"
+    fi
+    seed=${BOURSE_SEED:-$$}
+    RANDOM=$seed
+    work=$(mktemp -d "${TMPDIR:-/tmp}/bourse-$name.XXXXXX")
+    [ "$(id -u)" -ne 0 ] || chmod 711 "$work"
+    market=$work/market
+    export HOME=$work XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state BOURSE_MARKET=$market
+    # A process that is killed has no time to look for leaks, and one that is traced cannot.
+    export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+    unset BOURSE_KEY BOURSE_TIMEOUT BOURSE_COLOR
+    trap fire_end EXIT
+    cd "$work"
+}
+
+# A number of a one-line JSON.
+number() { sed -E "s/.*\"$1\":(-?[0-9]+).*/\1/" "$2"; }
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
+
+# until_true SECONDS COMMAND...: looks ten times a second, at most so long.
+until_true() {
+    local deadline=$(($(now_ms) + $1 * 1000))
+    shift
+    until "$@"; do
+        [ "$(now_ms)" -lt "$deadline" ] || return 1
+        sleep 0.1 # between two looks
+    done
+}
+gone() { # PID: no such process, or nothing left of it but its exit status
+    local state
+    state=$(ps -o stat= -p "$1") || return 0
+    case $state in Z*) return 0 ;; *) return 1 ;; esac
+}
+ended() { until_true "$2" gone "$1"; } # PID SECONDS
+
+# `bourse up`, with broker and agent under our eyes; `options` go to it.
+market_up() {
+    if ! "$bourse" up --detach --dir "$market" --wait 2m "$@" >up.log 2>&1; then
+        grep -qs 'isolat' "$market/provider.log" && skip "this machine cannot isolate jobs"
+        fail "up"
+    fi
+    broker=$(sed -n 's/^broker \([0-9]*\).*/\1/p' "$market/up.pids")
+    agent=$(sed -n 's/^provider \([0-9]*\).*/\1/p' "$market/up.pids")
+    cp "$market/market.yaml" "$work/known.yaml" # the broker's own copy goes and comes with it
+    chmod 600 "$work/known.yaml"
+}
+
+# The broker on $market, in the background; words before it (a tracer) are given. Its log is appended to.
+broker_start() {
+    "$@" "$bin/bourse-broker" --dir "$market" >>"$work/broker.log" 2>&1 &
+    broker=$!
+}
+broker_ready() { grep -qsE "^pid: *$broker\$" "$market/market.yaml"; }
+# False: it ended before it was ready.
+broker_await() {
+    for _ in $(seq 1500); do
+        ! broker_ready || return 0
+        ! gone "$broker" || return 1
+        sleep 0.02 # between two looks at a file; the file is the event
+    done
+    fail "the broker neither starts nor ends"
+}
+broker_kill() {
+    kill -9 "$broker" 2>/dev/null || true
+    wait "$broker" 2>/dev/null || true
+}
+
+agent_start() { # FOLDER: sets `agent`
+    "$bin/bourse-provider" run --dir "$1" >>"$work/agent-${1##*/}.log" 2>&1 &
+    agent=$!
+}
+# agent_join FOLDER OPTION...: a further agent of its own account, not yet running. Lines on stdin go to its config.
+agent_join() {
+    local folder=$1
+    shift
+    mkdir -m 700 "$folder"
+    "$bourse" admin invite --role provider --name "${folder##*/}" >invitation 2>invite.log || fail "invite"
+    "$bin/bourse-provider" join "$(cat invitation)" --dir "$folder" "$@" >>join.log 2>&1 || fail "join"
+    cat >>"$folder/provider.yaml"
+}
+
+offered() { # SLOTS: at least so many are on offer
+    printf 'run: ["true"]\n' >offered.yaml
+    "$bourse" quote offered.yaml --json --timeout 5s >offered.json 2>/dev/null || return 1
+    [ "$(number slots_now offered.json)" -ge "$1" ] 2>/dev/null
+}
+
+# All that descends from a process, itself left out: "pid start" each, so that a reused pid is not taken for it.
+descendants() {
+    ps -eo pid=,ppid= | awk -v top="$1" '
+        { parent[$1] = $2 }
+        END { for (pid in parent) { up = pid; while (up in parent && up != top && up > 1) up = parent[up]
+              if (up == top && pid != top) print pid } }' |
+        while read -r pid; do
+            start=$(awk '{ sub(/.*\) /, ""); print $20 }' "/proc/$pid/stat" 2>/dev/null) || continue
+            echo "$pid $start"
+        done
+}
+# Of such a list on stdin, those that are still alive.
+survivors() {
+    local state start_now
+    while read -r pid start; do
+        read -r state start_now < <(awk '{ sub(/.*\) /, ""); print $1, $20 }' "/proc/$pid/stat" 2>/dev/null) || continue
+        [ "$start_now" != "$start" ] || [ "$state" = Z ] || echo "$pid $(tr '\0' ' ' <"/proc/$pid/cmdline")"
+    done
+}
+
+# The market is stopped and its books are checked by the program that shares no code with it.
+market_audit() {
+    "$bin/bourse-broker" replay --verify "$market" >replay.log 2>&1 || fail "replay: $(cat replay.log)"
+    kill -TERM "$broker"
+    wait "$broker" || fail "a clean stop ended with $?"
+    broker=
+    "$bin/bourse-broker" audit "$market" >audit.log 2>&1 || fail "audit: $(cat audit.log)"
+    # No attempt was paid twice, no subtask accepted twice.
+    sqlite3 -readonly "$market/ledger.db" "
+        SELECT 'accepted twice', hex(job), idx FROM results WHERE status = 0 GROUP BY job, idx HAVING COUNT(*) > 1;
+        SELECT 'paid twice', hex(job), idx, attempt FROM results WHERE charge > 0
+            GROUP BY job, idx, attempt HAVING COUNT(*) > 1;
+        SELECT 'captured twice', hex(job), idx, attempt FROM transfers WHERE kind = 4
+            GROUP BY job, idx, attempt HAVING COUNT(*) > 1;" >twice.log
+    [ ! -s twice.log ] || fail "$(cat twice.log)"
+}

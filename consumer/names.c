@@ -1,5 +1,6 @@
 #include "consumer/names.h"
 
+#include "base/text.h"
 #include "ledger/record.h"
 #include "protocol/message.h"
 
@@ -105,6 +106,15 @@ void names_roles(unsigned roles, char *ret_text, size_t capacity)
             used += wrote > 0 ? (size_t)wrote : 0;
         }
     }
+}
+
+const char *names_role_nearest(const char *name)
+{
+    const char *names[COUNT(roles_known)];
+    for (size_t i = 0; i < COUNT(roles_known); i++) {
+        names[i] = roles_known[i].name;
+    }
+    return text_nearest(name, names, COUNT(roles_known));
 }
 
 unsigned names_role(const char *name)

@@ -14,5 +14,6 @@ const char *names_entry_kind(unsigned kind);
 void names_roles(unsigned roles, char *ret_text, size_t capacity);
 /* The bit of one role's name, or 0. */
 unsigned names_role(const char *name);
+const char *names_role_nearest(const char *name); /* NULL: none is near */
 
 #endif

@@ -142,8 +142,11 @@ static bool read_roles(struct invocation *invocation, unsigned *ret_roles)
         if (strcmp(invocation->given[i].name, "role") == 0) {
             unsigned role = names_role(invocation->given[i].value);
             if (role == 0) {
-                (void)complain(invocation, BOURSE_USAGE, "--role: no role '%s'",
-                               invocation->given[i].value);
+                const char *near = names_role_nearest(invocation->given[i].value);
+                (void)complain(invocation, BOURSE_USAGE, "--role: no role '%s'; %s%s?",
+                               invocation->given[i].value,
+                               near != NULL ? "did you mean " : "consumer, provider, risk or ",
+                               near != NULL ? near : "operator");
                 return false;
             }
             *ret_roles |= role;
@@ -362,8 +365,7 @@ int command_help(struct invocation *invocation)
     if (invocation->word_count > 0) {
         command = command_find(invocation->words[0]);
         if (command == NULL) {
-            return complain(invocation, BOURSE_USAGE, "no command '%s'; `bourse help` lists them",
-                            invocation->words[0]);
+            return unknown_command(invocation, invocation->words[0]);
         }
     }
     print_help(stdout, command);

@@ -74,6 +74,8 @@ const char *option_text(const struct invocation *invocation, const char *name,
 int complain_with(struct invocation *invocation, const struct bourse_error *error);
 __attribute__((format(printf, 3, 4))) int
 complain(struct invocation *invocation, enum bourse_status status, const char *format, ...);
+/* Says which command may have been meant; returns the exit status. */
+int unknown_command(struct invocation *invocation, const char *word);
 /* Reads an option's value; false after having said what is wrong with it. Absent: *ret untouched.
  */
 bool option_money(struct invocation *invocation, const char *name, int64_t *ret_micro);

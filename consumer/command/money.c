@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { ENTRIES_MOST = 1 << 30, PATH_SIZE = 4096 };
 
@@ -254,7 +255,7 @@ int command_receipt(struct invocation *invocation)
 struct verification {
     struct invocation *invocation;
     const char *verifier;
-    uint64_t verified, failed;
+    uint64_t verified, failed, missing;
     json_t *list;
     struct grid table;
 };
@@ -263,7 +264,10 @@ static void note(struct verification *verification, const char *path,
                  const struct bourse_verified *verified, const struct bourse_error *error)
 {
     bool ok = error == NULL;
-    *(ok ? &verification->verified : &verification->failed) += 1;
+    bool is_missing = !ok && error->status == BOURSE_NOT_FOUND;
+    *(ok           ? &verification->verified
+      : is_missing ? &verification->missing
+                   : &verification->failed) += 1;
     if (verification->list != NULL) {
         json_t *item = json_pack("{s:s, s:b}", "file", plain_text(path), "ok", ok ? 1 : 0);
         if (ok) {
@@ -285,7 +289,9 @@ static void note(struct verification *verification, const char *path,
         (void)json_array_append_new(verification->list, item);
         return;
     }
-    const char *cells[] = {ok ? "ok" : "FAILED",
+    const char *cells[] = {ok           ? "ok"
+                           : is_missing ? "missing"
+                                        : "FAILED",
                            path,
                            ok ? short_id(verified->job) : "",
                            ok ? count_text(verified->index) : "",
@@ -302,6 +308,12 @@ static void verify_file(struct verification *verification, const char *path)
     struct bourse_verified verified;
     uint8_t *text = NULL;
     size_t length = 0;
+    if (access(path, R_OK) != 0) { /* nothing was verified, so nothing failed to be */
+        (void)snprintf(error.text, sizeof error.text, "%s", strerror(errno));
+        error.status = BOURSE_NOT_FOUND;
+        note(verification, path, NULL, &error);
+        return;
+    }
     if (!file_read(path, RECEIPT_TEXT_MAX, &text, &length, &problem)) {
         (void)snprintf(error.text, sizeof error.text, "%s", problem.text);
         note(verification, path, NULL, &error);
@@ -386,17 +398,21 @@ int command_verify(struct invocation *invocation)
                             invocation->words[i]);
         }
     }
-    int status = verification.failed == 0 ? BOURSE_OK : BOURSE_UNVERIFIED;
+    int status = verification.failed > 0    ? BOURSE_UNVERIFIED
+                 : verification.missing > 0 ? BOURSE_NOT_FOUND
+                                            : BOURSE_OK;
     if (invocation->json) {
         status = print_json(
-            json_pack("{s:I, s:I, s:o}", "verified", (json_int_t)verification.verified, "failed",
-                      (json_int_t)verification.failed, "receipts", verification.list),
+            json_pack("{s:I, s:I, s:I, s:o}", "verified", (json_int_t)verification.verified,
+                      "failed", (json_int_t)verification.failed, "missing",
+                      (json_int_t)verification.missing, "receipts", verification.list),
             status);
     } else if (!invocation->quiet) {
         grid_print(&verification.table, stdout, invocation->color);
-        (void)fprintf(stderr, "%llu verified, %llu failed\n",
+        (void)fprintf(stderr, "%llu verified, %llu failed, %llu missing\n",
                       (unsigned long long)verification.verified,
-                      (unsigned long long)verification.failed);
+                      (unsigned long long)verification.failed,
+                      (unsigned long long)verification.missing);
     }
     grid_fini(&verification.table);
     return status;

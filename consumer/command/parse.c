@@ -108,7 +108,7 @@ void print_help(FILE *to, const struct command *command)
 
 /* ---------------------------------------------------------------- parsing */
 
-static int unknown_command(struct invocation *invocation, const char *word)
+int unknown_command(struct invocation *invocation, const char *word)
 {
     const char *names[NAMES_MAX];
     size_t count = 0;

@@ -25,6 +25,7 @@ expect 0 'commands:' "$bourse" help
 expect 0 'usage: bourse submit' "$bourse" submit --help
 expect 0 '^bourse [0-9]' "$bourse" --version
 expect 2 'did you mean `bourse submit`' "$bourse" sumbit
+expect 2 'did you mean `bourse submit`' "$bourse" help sumbit
 expect 2 'did you mean --json' "$bourse" ps --jsno
 expect 2 "has no option '-z'" "$bourse" ps -z
 expect 2 'needs FILE' "$bourse" submit
@@ -82,6 +83,10 @@ key='example/log+8bad0d2f+Aa+ABEiM0RVZneImaq7zN3u/wARIjNEVWZ3iJmqu8zd7v8='
 expect 2 'not a verifier key' "$bourse" verify /etc/hostname --key nonsense
 expect 2 'not a verifier key' "$bourse" verify /etc/hostname --key "$key"
 expect 2 'give --key' "$bourse" verify /etc/hostname
+key='example/log+8dd2b483+AddamAGCsQq31Uv+08lkBzoO4XLz2qYjJa8CGmj3B1Ea'
+expect 7 '0 verified, 1 failed' "$bourse" verify /etc/hostname --key "$key"
+expect 3 '1 missing' "$bourse" verify none.receipt --key "$key"
+expect 3 '"missing":1' "$bourse" verify none.receipt --key "$key" --json
 
 # A private folder that is not private.
 mkdir open && chmod 755 open

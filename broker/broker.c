@@ -45,6 +45,7 @@ struct broker {
     struct broker_config config;
     struct storage store;
     struct exchange *exchange;
+    struct logtime *clock;
     bool is_group; /* the folder lets a group pass: the agent of a market that root runs */
     gid_t group;
     char folder[PATH_MAX], snapshots_folder[PATH_MAX], market_path[PATH_MAX], database[PATH_MAX];
@@ -356,8 +357,6 @@ static bool announce(struct broker *broker, struct problem *ret_problem)
 static void start_threads(struct broker *broker)
 {
     const struct genesis *genesis = &broker->store.genesis;
-    struct logclock clock =
-        logclock_from(exchange_log_time_ns(broker->exchange), clock_monotonic_ns());
     uint64_t index = exchange_index(broker->exchange);
 
     broker->snapshots = snapshots_start(broker->database, broker->snapshots_folder,
@@ -391,7 +390,7 @@ static void start_threads(struct broker *broker)
     broker->committer = committer_start(&committer);
 
     const struct core_config core = {.exchange = broker->exchange,
-                                     .clock = clock,
+                                     .clock = broker->clock,
                                      .inbound = broker->core_in,
                                      .groups = broker->groups,
                                      .returned = broker->returned,
@@ -401,7 +400,7 @@ static void start_threads(struct broker *broker)
 
     struct gateway_config gateway = {.router = broker->control,
                                      .directory = broker->directories[0],
-                                     .clock = clock,
+                                     .clock = broker->clock,
                                      .worker_count = broker->config.workers,
                                      .releases = broker->releases,
                                      .heartbeat_ms = broker->config.heartbeat_ms,
@@ -502,6 +501,7 @@ static void close_all(struct broker *broker)
     serves_destroy(&broker->serves);
     blob_store_close(&broker->blob_store);
     exchange_destroy(&broker->exchange);
+    logtime_destroy(&broker->clock);
     storage_close(&broker->store);
 }
 
@@ -542,6 +542,11 @@ static bool start(struct broker *broker, const struct broker_options *options,
         broker->market_path); /* of a broker that was killed: until we are ready there is none */
     if (!start_exchange(broker, is_new, ret_problem) || !prepare_tables(broker, ret_problem) ||
         !make_queues(broker, ret_problem) || !open_ports(broker, ret_problem)) {
+        return false;
+    }
+    broker->clock = logtime_create(exchange_log_time_ns(broker->exchange));
+    if (broker->clock == NULL) {
+        problem_set(ret_problem, "out of memory");
         return false;
     }
     log_info("%s market %s at command %" PRIu64, is_new ? "new" : "open",

@@ -5,7 +5,6 @@
 
 #include "base/problem.h"
 #include "broker/config.h"
-#include "broker/logclock.h"
 #include "broker/storage.h"
 #include "exchange/exchange.h"
 

@@ -6,6 +6,7 @@
 #include "broker/messages.h"
 #include "broker/replies.h"
 #include "broker/watches.h"
+#include "protocol/limits.h"
 #include "runtime/clock.h"
 
 #include <assert.h>
@@ -17,6 +18,9 @@
 #define EVENT_INTERVAL_NS (20 * NS_PER_MS)
 /* A due tick that leaves its deadline where it was must not spin. */
 #define TICK_INTERVAL_NS (1 * NS_PER_MS)
+/* Log time that was told to clients must not be lost by a restart: what they stamped with it would be from the
+ * future. A quiet journal gets a tick in half of LIMIT_ID_AHEAD_MS. */
+#define KEEP_INTERVAL_NS (LIMIT_ID_AHEAD_MS / 2 * NS_PER_MS)
 
 struct core {
     struct core_config config;
@@ -25,6 +29,7 @@ struct core {
     struct group *open;    /* being gathered */
     int64_t events_due_ns; /* monotonic; INT64_MAX: no job has changed */
     int64_t next_tick_ns;  /* monotonic: no tick before */
+    int64_t keep_ns;       /* monotonic: a tick by then, unless something else carries log time */
     uint64_t next_mark;
 };
 
@@ -112,8 +117,7 @@ static void apply(struct core *core, struct exchange_command *command,
     }
     struct group *group = core->open;
     command->index = exchange_index(core->config.exchange) + 1;
-    command->log_time_ns =
-        logclock_stamp(&core->config.clock, clock_monotonic_ns(), clock_wall_ns());
+    command->log_time_ns = logtime_stamp(core->config.clock);
     size_t before = group->effects.count;
     switch (exchange_step(core->config.exchange, command, &group->effects)) {
     case EXCHANGE_OK:
@@ -133,6 +137,7 @@ static void apply(struct core *core, struct exchange_command *command,
         kept->entry.payload = kept->own;
     }
     group->bytes += entry_command_size(kept->entry.payload_length);
+    core->keep_ns = clock_monotonic_ns() + KEEP_INTERVAL_NS;
     note_effects(core, before);
 }
 
@@ -258,13 +263,13 @@ static int64_t least(int64_t a, int64_t b)
 /* How long nothing needs to be done, if nothing comes. */
 static int64_t idle_ns(struct core *core, int64_t now_ns)
 {
-    int64_t wait = INT64_MAX;
+    int64_t wait = core->keep_ns > now_ns ? core->keep_ns - now_ns : 0;
     int64_t deadline = exchange_next_deadline_ns(core->config.exchange);
     if (deadline != INT64_MAX) {
-        int64_t log_now = logclock_now(&core->config.clock, now_ns, clock_wall_ns());
+        int64_t log_now = logtime_now(core->config.clock);
         int64_t due = deadline > log_now ? deadline - log_now : 0;
         int64_t allowed = core->next_tick_ns > now_ns ? core->next_tick_ns - now_ns : 0;
-        wait = due > allowed ? due : allowed;
+        wait = least(wait, due > allowed ? due : allowed);
     }
     if (core->events_due_ns != INT64_MAX) {
         wait = least(wait, core->events_due_ns > now_ns ? core->events_due_ns - now_ns : 0);
@@ -276,8 +281,8 @@ static void tick_when_due(struct core *core)
 {
     int64_t now_ns = clock_monotonic_ns();
     int64_t deadline = exchange_next_deadline_ns(core->config.exchange);
-    if (now_ns >= core->next_tick_ns && deadline != INT64_MAX &&
-        deadline <= logclock_now(&core->config.clock, now_ns, clock_wall_ns())) {
+    bool is_due = deadline != INT64_MAX && deadline <= logtime_now(core->config.clock);
+    if (now_ns >= core->keep_ns || (is_due && now_ns >= core->next_tick_ns)) {
         apply_own(core, ENTRY_TICK, 0);
         core->next_tick_ns = now_ns + TICK_INTERVAL_NS;
     }
@@ -295,8 +300,7 @@ static void *run(void *argument)
         if (!group_is_empty(core->open) && committer_is_idle(core)) {
             wait = 0;
         }
-        struct queue_link *link =
-            queue_pop(core->config.inbound, wait == INT64_MAX ? QUEUE_FOREVER : wait);
+        struct queue_link *link = queue_pop(core->config.inbound, wait);
         if (link != NULL) {
             take_request(core, QUEUE_ELEMENT(link, struct request, link));
         }
@@ -319,6 +323,7 @@ struct core *core_start(const struct core_config *config)
     }
     core->config = *config;
     core->events_due_ns = INT64_MAX;
+    core->keep_ns = clock_monotonic_ns() + KEEP_INTERVAL_NS;
     core->next_mark = exchange_index(config->exchange) + config->mark_every;
     core->watches = watches_create();
     core->open = group_create();

@@ -7,7 +7,7 @@
 #ifndef BOURSE_BROKER_CORE_H
 #define BOURSE_BROKER_CORE_H
 
-#include "broker/logclock.h"
+#include "broker/logtime.h"
 #include "broker/queue.h"
 #include "exchange/exchange.h"
 
@@ -15,7 +15,7 @@ struct core;
 
 struct core_config {
     struct exchange *exchange; /* the core's alone while it runs */
-    struct logclock clock;
+    struct logtime *clock; /* shared with the gateway */
     struct queue *inbound;  /* struct request */
     struct queue *groups;   /* to the committer: struct group */
     struct queue *returned; /* from the committer: the same groups, empty */

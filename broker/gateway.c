@@ -54,7 +54,7 @@ struct incoming { /* one message with its sender */
 
 static int64_t log_time_ms(struct gateway *gateway)
 {
-    return logclock_now(&gateway->config.clock, clock_monotonic_ns(), clock_wall_ns()) / NS_PER_MS;
+    return logtime_now(gateway->config.clock) / NS_PER_MS;
 }
 
 static enum router_sent send_bytes(struct gateway *gateway, const struct route *route,

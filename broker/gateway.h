@@ -8,7 +8,7 @@
 
 #include "base/id.h"
 #include "broker/directory.h"
-#include "broker/logclock.h"
+#include "broker/logtime.h"
 #include "broker/messages.h"
 #include "runtime/router.h"
 
@@ -22,7 +22,7 @@ struct gateway;
 struct gateway_config {
     struct router *router;       /* the gateway's alone while it runs */
     struct directory *directory; /* taken over */
-    struct logclock clock;
+    struct logtime *clock; /* shared with the core */
     struct queue *workers[GATEWAY_WORKERS_MAX]; /* requests, by account */
     unsigned worker_count;
     struct queue *releases; /* outgoing */

@@ -12,6 +12,7 @@ enum { LOGCLOCK_SLEW_DIVISOR = 100 }; /* 1 % */
 struct logclock {
     int64_t log_ns;       /* log time ... */
     int64_t monotonic_ns; /* ... at this moment */
+    int64_t unslewed_ns;  /* time that passed and has not yet earned a nanosecond of slew */
 };
 
 struct logclock logclock_from(int64_t last_log_ns, int64_t monotonic_ns);

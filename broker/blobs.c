@@ -263,6 +263,10 @@ static void put(struct blobs *blobs, const struct asked *asked, const Bourse__V1
         refuse(blobs, asked, REJECT_NOT_FOUND, "job", 0, 0);
         return;
     }
+    if (room_state(blobs->config.room) != ROOM_FREE) {
+        refuse(blobs, asked, REJECT_STORAGE_FULL, "", 0, 0); /* the reserve is not for blobs */
+        return;
+    }
     if (!blobs->in_batch) {
         if (blob_store_begin(blobs->config.store) != BLOB_OK) {
             fatal("blobs.db cannot be written: %s", blob_store_error(blobs->config.store));

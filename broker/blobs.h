@@ -10,6 +10,7 @@
 #include "broker/blob_store.h"
 #include "broker/directory.h"
 #include "broker/queue.h"
+#include "broker/room.h"
 #include "broker/serves.h"
 #include "runtime/router.h"
 
@@ -20,7 +21,8 @@ struct blobs_config {
     struct blob_store *store; /* taken over, as are the next two */
     struct directory *directory;
     struct serves *serves;
-    struct queue *notes; /* outgoing: serve, unserve, account */
+    struct queue *notes;     /* outgoing: serve, unserve, account */
+    const struct room *room; /* moved by the committer */
 };
 
 struct blobs *blobs_start(const struct blobs_config *config); /* the process ends when that fails */

@@ -56,7 +56,7 @@ struct broker {
     struct directory *directories[3]; /* gateway, reader, blobs */
     struct serves *serves;
     struct blob_store *blob_store;
-    atomic_bool storage_full;
+    struct room room;
     struct queue *workers_in[GATEWAY_WORKERS_MAX];
     struct queue *core_in, *groups, *returned, *releases, *notes, *names, *reads,
         *snapshot_requests;
@@ -375,7 +375,8 @@ static void start_threads(struct broker *broker)
                                        .store = broker->blob_store,
                                        .directory = broker->directories[2],
                                        .serves = broker->serves,
-                                       .notes = broker->notes};
+                                       .notes = broker->notes,
+                                       .room = &broker->room};
     broker->blobs = blobs_start(&blobs);
 
     const struct committer_config committer = {.store = &broker->store,
@@ -386,7 +387,7 @@ static void start_threads(struct broker *broker)
                                                .blobs = broker->notes,
                                                .names = broker->names,
                                                .snapshots = broker->snapshot_requests,
-                                               .storage_full = &broker->storage_full};
+                                               .room = &broker->room};
     broker->committer = committer_start(&committer);
 
     const struct core_config core = {.exchange = broker->exchange,
@@ -395,7 +396,8 @@ static void start_threads(struct broker *broker)
                                      .groups = broker->groups,
                                      .returned = broker->returned,
                                      .reader = broker->reads,
-                                     .mark_every = broker->config.snapshot_every};
+                                     .mark_every = broker->config.snapshot_every,
+                                     .room = &broker->room};
     broker->core = core_start(&core);
 
     struct gateway_config gateway = {.router = broker->control,
@@ -409,7 +411,7 @@ static void start_threads(struct broker *broker)
                                      .cluster = genesis->cluster,
                                      .log_key = genesis->log_key,
                                      .index = index,
-                                     .storage_full = &broker->storage_full};
+                                     .room = &broker->room};
     memcpy(gateway.origin, genesis->origin, sizeof gateway.origin);
     for (unsigned i = 0; i < broker->config.workers; i++) {
         const struct verify_config verify = {.inbound = broker->workers_in[i],
@@ -549,6 +551,7 @@ static bool start(struct broker *broker, const struct broker_options *options,
         problem_set(ret_problem, "out of memory");
         return false;
     }
+    room_open(&broker->room, broker->folder, broker->config.reserve_bytes);
     log_info("%s market %s at command %" PRIu64, is_new ? "new" : "open",
              broker->store.genesis.origin, exchange_index(broker->exchange));
     start_threads(broker);

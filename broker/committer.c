@@ -1,9 +1,9 @@
 #include "broker/committer.h"
 
+#include "base/checked.h"
 #include "broker/fatal.h"
 #include "broker/release.h"
 #include "broker/snapshots.h"
-#include "runtime/log.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -92,15 +92,11 @@ static void request_snapshot(struct committer *committer, const struct group *gr
 
 static void commit(struct committer *committer, const struct group *group)
 {
+    const struct timespec second = {.tv_sec = 1};
     while (store_commit(committer->config.store, group) == STORE_FULL) {
-        if (!atomic_exchange(committer->config.storage_full, true)) {
-            log_error("the disk is full: commands are refused until there is room again");
+        if (!room_met_full(committer->config.room)) {
+            (void)nanosleep(&second, NULL); /* for an operator; an early end only tries early */
         }
-        const struct timespec second = {.tv_sec = 1};
-        (void)nanosleep(&second, NULL); /* waits for an operator; an early end only tries early */
-    }
-    if (atomic_exchange(committer->config.storage_full, false)) {
-        log_info("there is room on the disk again: commands are accepted");
     }
 }
 
@@ -108,14 +104,18 @@ static void *run(void *argument)
 {
     struct committer *committer = argument;
     while (!queue_finished(committer->config.groups)) {
-        struct queue_link *link = queue_pop(committer->config.groups, QUEUE_FOREVER);
+        bool is_free = room_state(committer->config.room) == ROOM_FREE;
+        struct queue_link *link =
+            queue_pop(committer->config.groups, is_free ? QUEUE_FOREVER : NS_PER_S);
         if (link == NULL) {
+            room_review(committer->config.room);
             continue;
         }
         struct group *group = QUEUE_ELEMENT(link, struct group, link);
         if (group->command_count > 0) {
             commit(committer, group);
-            if (group->has_mark) {
+            room_review(committer->config.room);
+            if (group->has_mark && room_state(committer->config.room) == ROOM_FREE) {
                 request_snapshot(committer, group);
             }
         }

@@ -1,15 +1,14 @@
 /* broker/committer.h - the thread that makes groups durable and only then lets their effects go (P6, P7).
  *
  * Per group: store_commit (journal entry, ledger records, checkpoint, HEAD), then the rights to read blobs,
- * the accounts, the answers and pushes, then the group goes back to the core. A full disk is waited out,
- * one try a second, with `storage_full` set so that the gateway refuses commands meanwhile. */
+ * the accounts, the answers and pushes, then the group goes back to the core. On a full disk the reserve is given up;
+ * without one it is waited out, one try a second. Nobody else moves `room`. */
 #ifndef BOURSE_BROKER_COMMITTER_H
 #define BOURSE_BROKER_COMMITTER_H
 
 #include "broker/queue.h"
+#include "broker/room.h"
 #include "broker/storage.h"
-
-#include <stdatomic.h>
 
 struct committer;
 
@@ -22,7 +21,7 @@ struct committer_config {
     struct queue *blobs;     /* outgoing: serve, unserve, account */
     struct queue *names;     /* outgoing: accounts, to the reader */
     struct queue *snapshots; /* struct snapshot_request */
-    atomic_bool *storage_full;
+    struct room *room;
 };
 
 struct committer *

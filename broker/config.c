@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "broker/room.h"
 #include "formats/yaml.h"
 #include "protocol/identity.h"
 #include "protocol/limits.h"
@@ -26,6 +27,7 @@ void config_default(struct broker_config *ret_config)
         .rate_anonymous = 20,
         .workers = 2,
         .snapshot_every = 16384,
+        .reserve_bytes = ROOM_RESERVE_BYTES,
         .blob_quota_bytes = INT64_C(64) << 30,
         .blob_size_bytes = INT64_C(64) << 30,
         .limits = exchange_limits_default(),
@@ -168,7 +170,8 @@ bool config_parse(const char *text, size_t length, const char *file_name,
 {
     static const char *const keys[] = {
         "origin",    "listen",  "blob_listen",    "advertise", "blob_advertise",
-        "heartbeat", "workers", "snapshot_every", "genesis",   "limits"};
+        "heartbeat", "workers", "snapshot_every", "reserve",   "genesis",
+        "limits"};
     CLEANUP(yaml_close) struct yaml_file *file = yaml_open(text, length, file_name, ret_problem);
     if (file == NULL) {
         return false;
@@ -194,6 +197,8 @@ bool config_parse(const char *text, size_t length, const char *file_name,
     ret_config->snapshot_every =
         (uint64_t)yaml_integer(yaml_key(root, "snapshot_every"), 16, INT64_C(1) << 32,
                                (int64_t)ret_config->snapshot_every);
+    ret_config->reserve_bytes =
+        yaml_bytes(yaml_key(root, "reserve"), 0, INT64_C(1) << 40, ret_config->reserve_bytes);
     read_genesis(yaml_key(root, "genesis"), &ret_config->genesis);
     read_limits(yaml_key(root, "limits"), ret_config);
     return yaml_finished(file, ret_problem);

@@ -25,6 +25,7 @@ struct broker_config {
     uint32_t rate, rate_anonymous; /* messages per second and session */
     unsigned workers;              /* signature workers */
     uint64_t snapshot_every;       /* commands */
+    int64_t reserve_bytes;         /* kept back for a full disk (broker/room.h); 0: nothing */
     int64_t blob_quota_bytes;      /* per account */
     int64_t blob_size_bytes;       /* of one blob */
     struct exchange_limits limits;

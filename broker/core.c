@@ -21,6 +21,8 @@
 /* Log time that was told to clients must not be lost by a restart: what they stamped with it would be from the
  * future. A quiet journal gets a tick in half of LIMIT_ID_AHEAD_MS. */
 #define KEEP_INTERVAL_NS (LIMIT_ID_AHEAD_MS / 2 * NS_PER_MS)
+/* How often to look whether a full disk has room for a tick again. */
+#define ROOM_INTERVAL_NS NS_PER_S
 
 struct core {
     struct core_config config;
@@ -235,14 +237,28 @@ static void answer(struct core *core, struct request *request)
 
 /* ---------------------------------------------------------------- the loop */
 
+/* It was on its way when the disk filled: what the reserve must hold is bounded by what is applied. */
+static void refuse_for_room(struct core *core, struct request *request)
+{
+    if (core->open->reply_count + 1 >= GROUP_REPLIES_MAX) {
+        hand_over(core);
+    }
+    add_reply(core, outgoing_reject(request->session, &request->envelope.id, REJECT_STORAGE_FULL,
+                                    "", 0, 0));
+    request_destroy(&request);
+}
+
 static void take_request(struct core *core, struct request *request)
 {
     switch (request->kind) {
     case REQUEST_MESSAGE:
-        if (translate_is_command((enum message_type)request->envelope.type)) {
+        if (!translate_is_command((enum message_type)request->envelope.type)) {
+            answer(core, request);
+        } else if (room_admits(room_state(core->config.room),
+                               (enum message_type)request->envelope.type)) {
             apply_message(core, request); /* the group owns it now */
         } else {
-            answer(core, request);
+            refuse_for_room(core, request);
         }
         return;
     case REQUEST_PRESENCE:
@@ -260,6 +276,12 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Where not even a tick can be stored, log time stands still. */
+static bool may_tick(const struct core *core)
+{
+    return room_state(core->config.room) < ROOM_NONE;
+}
+
 /* How long nothing needs to be done, if nothing comes. */
 static int64_t idle_ns(struct core *core, int64_t now_ns)
 {
@@ -271,6 +293,7 @@ static int64_t idle_ns(struct core *core, int64_t now_ns)
         int64_t allowed = core->next_tick_ns > now_ns ? core->next_tick_ns - now_ns : 0;
         wait = least(wait, due > allowed ? due : allowed);
     }
+    wait = may_tick(core) ? wait : ROOM_INTERVAL_NS;
     if (core->events_due_ns != INT64_MAX) {
         wait = least(wait, core->events_due_ns > now_ns ? core->events_due_ns - now_ns : 0);
     }
@@ -282,7 +305,7 @@ static void tick_when_due(struct core *core)
     int64_t now_ns = clock_monotonic_ns();
     int64_t deadline = exchange_next_deadline_ns(core->config.exchange);
     bool is_due = deadline != INT64_MAX && deadline <= logtime_now(core->config.clock);
-    if (now_ns >= core->keep_ns || (is_due && now_ns >= core->next_tick_ns)) {
+    if (may_tick(core) && (now_ns >= core->keep_ns || (is_due && now_ns >= core->next_tick_ns))) {
         apply_own(core, ENTRY_TICK, 0);
         core->next_tick_ns = now_ns + TICK_INTERVAL_NS;
     }

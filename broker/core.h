@@ -9,18 +9,20 @@
 
 #include "broker/logtime.h"
 #include "broker/queue.h"
+#include "broker/room.h"
 #include "exchange/exchange.h"
 
 struct core;
 
 struct core_config {
     struct exchange *exchange; /* the core's alone while it runs */
-    struct logtime *clock; /* shared with the gateway */
-    struct queue *inbound;  /* struct request */
-    struct queue *groups;   /* to the committer: struct group */
-    struct queue *returned; /* from the committer: the same groups, empty */
-    struct queue *reader;   /* struct request: reads of committed data */
-    uint64_t mark_every;    /* commands between two recorded state hashes; 0: none */
+    struct logtime *clock;     /* shared with the gateway */
+    struct queue *inbound;     /* struct request */
+    struct queue *groups;      /* to the committer: struct group */
+    struct queue *returned;    /* from the committer: the same groups, empty */
+    struct queue *reader;      /* struct request: reads of committed data */
+    uint64_t mark_every;       /* commands between two recorded state hashes; 0: none */
+    const struct room *room;   /* moved by the committer */
 };
 
 enum { CORE_GROUPS = 2 }; /* one commits, one gathers; capacity of `groups` and `returned` */

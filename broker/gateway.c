@@ -165,8 +165,8 @@ static bool notice(struct gateway *gateway, enum request_kind kind, uint32_t acc
 
 static void tell_presence(struct gateway *gateway)
 {
-    if (atomic_load(&gateway->is_draining)) {
-        return;
+    if (atomic_load(&gateway->is_draining) || room_state(gateway->config.room) >= ROOM_NONE) {
+        return; /* the next round says it */
     }
     int64_t now_ns = clock_monotonic_ns();
     uint32_t position = 0;
@@ -345,6 +345,9 @@ static struct refusal check(struct gateway *gateway, const struct incoming *in)
     if (atomic_load(&gateway->is_draining)) {
         return (struct refusal){REJECT_UNAVAILABLE, "", 0, 0};
     }
+    if (!room_admits(room_state(gateway->config.room), type)) {
+        return (struct refusal){REJECT_STORAGE_FULL, "", 0, 0};
+    }
     if (!translate_is_command(type)) {
         return (struct refusal){.code = REJECT_NONE};
     }
@@ -356,9 +359,6 @@ static struct refusal check(struct gateway *gateway, const struct incoming *in)
     if (envelope->created_ms > now_ms + LIMIT_ID_AHEAD_MS) {
         return (struct refusal){REJECT_ID_EXPIRED, "created_ms", envelope->created_ms,
                                 now_ms + LIMIT_ID_AHEAD_MS};
-    }
-    if (atomic_load(gateway->config.storage_full)) {
-        return (struct refusal){REJECT_STORAGE_FULL, "", 0, 0};
     }
     return (struct refusal){.code = REJECT_NONE};
 }

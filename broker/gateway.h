@@ -10,6 +10,7 @@
 #include "broker/directory.h"
 #include "broker/logtime.h"
 #include "broker/messages.h"
+#include "broker/room.h"
 #include "runtime/router.h"
 
 #include <stdatomic.h>
@@ -31,8 +32,8 @@ struct gateway_config {
     struct id128 cluster;
     char origin[64];
     struct key32 log_key;
-    uint64_t index;                  /* newest durable command */
-    const atomic_bool *storage_full; /* set by the committer */
+    uint64_t index;          /* newest durable command */
+    const struct room *room; /* moved by the committer */
 };
 
 /* Starts the thread; the process ends when that fails. */

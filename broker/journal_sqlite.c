@@ -50,6 +50,9 @@ struct engine {
 
 static enum journal_status status_of(int code)
 {
+    if (code == SQLITE_IOERR_SHMSIZE) {
+        return JOURNAL_FULL; /* the WAL's index could not grow: nothing was written yet */
+    }
     switch (code & 0xff) {
     case SQLITE_OK:
     case SQLITE_ROW:

@@ -439,6 +439,9 @@ struct ledger_effect effect_on_credit(const struct ledger_record *record)
 
 enum ledger_store_status store_status_of(int sqlite_code)
 {
+    if (sqlite_code == SQLITE_IOERR_SHMSIZE) {
+        return LEDGER_STORE_FULL; /* the WAL's index could not grow: nothing was written yet */
+    }
     switch (sqlite_code & 0xff) {
     case SQLITE_OK:
     case SQLITE_ROW:

@@ -10,6 +10,7 @@
  *     ledger.db       journal + ledger (SQLite), ledger.db-wal
  *     HEAD            (index, chain hash, signed tree size); keep it OUT of backups
  *     LOCK            flock'ed by the running broker
+ *     reserve         nothing but its size: room for cancels when the disk is full
  *     snapshots/      state-<index>.snapshot
  *     blobs/          blobs.db and large blobs as files
  *     broker.sock, blobs.sock   ipc endpoints
@@ -27,6 +28,7 @@
 #define MARKET_DATABASE "ledger.db"
 #define MARKET_HEAD "HEAD"
 #define MARKET_LOCK "LOCK"
+#define MARKET_RESERVE "reserve"
 #define MARKET_SNAPSHOTS "snapshots"
 #define MARKET_BLOBS "blobs"
 #define MARKET_SOCKET "broker.sock"

@@ -1,60 +1,143 @@
 #!/bin/bash
-# A full disk refuses commands with a reason, and the broker goes on by itself when there is room. Needs a small tmpfs.
+# A full disk: commands are refused with a reason, cancels and reads are served from the reserve, then reads alone; the
+# broker goes on by itself when there is room. Needs a small tmpfs.
 set -u
-bin=${1:?usage: test_disk_full.sh BIN}
+bin=$(realpath "${1:?usage: test_disk_full.sh BIN}")
 work=$(mktemp -d)
 pid=
 cleanup() {
     [ -n "$pid" ] && kill -9 "$pid" 2>/dev/null
+    wait 2>/dev/null
     umount "$work" 2>/dev/null
     rm -rf "$work"
 }
 trap cleanup EXIT
-mount -t tmpfs -o size=3m,mode=700 tmpfs "$work" 2>/dev/null || exit 77
+mount -t tmpfs -o size=6m,mode=700 tmpfs "$work" 2>/dev/null || exit 77
 
 fail() {
     echo "FAILED: $*; log: $(cat "$work/log")" >&2
     exit 1
 }
+# Says what went wrong when `$1` does not hold the text `$2`.
+has() {
+    case $1 in
+    *"$2"*) ;;
+    *) fail "expected \"$2\" in: $1" ;;
+    esac
+}
+logged() {
+    for _ in $(seq 200); do
+        grep -q "$1" "$work/log" && return
+        sleep 0.05 # between two looks at the log; the line is the event
+    done
+    fail "the log never said: $1"
+}
 
 dir=$work/m
 mkdir -m 700 "$dir"
+: >"$work/log"
 # Seed and key of RFC 8032, section 7.1, test 1.
 key=d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a
 (umask 077 && echo 9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60 >"$dir/owner.key")
 cat >"$dir/broker.yaml" <<END
+reserve: 1MiB
 genesis: {accounts: [{key: "$key", name: o, roles: [operator, consumer], credits: "5"}]}
 END
-"$bin/bourse-broker" --dir "$dir" 2>"$work/log" &
-pid=$!
-for _ in $(seq 400); do
-    [ -e "$dir/market.yaml" ] && break
-    sleep 0.05 # between two looks at a file; the file is the event
-done
-mint() {
-    "$bin/bourse" admin mint "$key" 1 -m "$dir" -k "$dir/owner.key" --timeout "$1" 2>&1
+start() {
+    "$bin/bourse-broker" --dir "$dir" 2>>"$work/log" &
+    pid=$!
+    for _ in $(seq 400); do
+        [ -e "$dir/market.yaml" ] && return
+        kill -0 "$pid" 2>/dev/null || fail "the broker ended"
+        sleep 0.05 # between two looks at a file; the file is the event
+    done
+    fail "the broker was not ready"
 }
-mint 10s >/dev/null || fail "the first mint"
+export BOURSE_MARKET=$dir BOURSE_KEY=$dir/owner.key HOME=$work
+bourse() { "$bin/bourse" "$@" 2>&1; }
+mint() { bourse admin mint "$key" 1 --timeout "$1"; }
+
+start
+[ "$(stat -c %s "$dir/reserve")" = 1048576 ] || fail "the reserve is not there"
+mint 20s >/dev/null || fail "the first mint"
+job() { # in memory already when the disk is full
+    printf 'name: %s\narray: 1-3\nrun: ["true"]\n' "$1" | bourse submit /dev/stdin -y --quiet --anyway --budget 1 --timeout 20s
+}
+first=$(job first) || fail "the first job: $first"
+second=$(job second) || fail "the second job: $second"
+
+# ---- full: the reserve is given up for the command that met it; what comes after is refused
 dd if=/dev/zero of="$work/fill" bs=4k 2>/dev/null
-mint 1s >/dev/null && fail "a mint on a full disk was accepted"
-for _ in $(seq 100); do
-    grep -q "disk is full" "$work/log" && break
-    sleep 0.05
+for _ in $(seq 500); do # room inside SQLite's own files may last for some
+    out=$(mint 20s) || break
 done
-out=$(mint 2s)
-case $out in
-*"free disk space"*) ;;
-*) fail "expected a refusal that says why, got: $out" ;;
-esac
+has "$out" "free disk space"
+[ -e "$dir/reserve" ] && fail "the reserve is still there"
+logged "served from the reserve"
+out=$(job third) && fail "a job was accepted on a full disk"
+has "$out" "free disk space"
+balance=$(bourse balance --json --timeout 20s) || fail "no balance: $balance"
+has "$balance" '"held_micro"'
+bourse ledger --timeout 20s >/dev/null || fail "no statement"
+bourse ps --timeout 20s >/dev/null || fail "no jobs"
+out=$(bourse cancel "$first" --timeout 20s) || fail "a cancel was not served from the reserve: $out"
+has "$(bourse ps "$first" --json --timeout 20s)" cancelled
+
+# ---- fuller: somebody else takes what the reserve gave back; now reads alone are served
+dd if=/dev/zero of="$work/fill2" bs=4k 2>/dev/null
+logged "reserve used up"
+out=$(bourse cancel "$second" --timeout 20s) && fail "a cancel was accepted with nothing left: $out"
+has "$out" "free disk space"
+bourse balance --timeout 20s >/dev/null || fail "no balance with nothing left"
+bourse ps --timeout 20s >/dev/null || fail "no jobs with nothing left"
+bourse ledger --timeout 20s >/dev/null || fail "no statement with nothing left"
 kill -0 "$pid" || fail "the broker ended"
-rm "$work/fill"
-for _ in $(seq 100); do
-    grep -q "room on the disk again" "$work/log" && break
-    sleep 0.1
-done
-mint 10s >/dev/null || fail "a mint after there was room again"
+
+# ---- room again: it goes on by itself, and the reserve is back
+rm "$work/fill" "$work/fill2"
+logged "room on the disk again"
+mint 20s >/dev/null || fail "a mint after there was room again"
+[ "$(stat -c %s "$dir/reserve")" = 1048576 ] || fail "the reserve was not taken back"
+bourse cancel "$second" --timeout 20s >/dev/null || fail "a cancel after there was room again"
 "$bin/bourse-broker" replay --verify "$dir" >/dev/null || fail "replay"
 kill -TERM "$pid"
 wait "$pid" || fail "a clean stop"
 pid=
+
+# ---- killed on the full disk: it starts again without repair once there is room
+start
+dd if=/dev/zero of="$work/fill" bs=4k 2>/dev/null
+for _ in $(seq 500); do
+    mint 20s >/dev/null || break
+done
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+rm -f "$dir/market.yaml" "$work/fill"
+start
+mint 20s >/dev/null || fail "a mint after a kill on the full disk"
+kill -TERM "$pid"
+wait "$pid" || fail "a clean stop"
+pid=
+
+# ---- without a reserve: the group that met the full disk waits, and nobody is shown what is not durable
+sed -i 's/^reserve:.*/reserve: 0/' "$dir/broker.yaml"
+start
+[ -e "$dir/reserve" ] && fail "a reserve that nobody wants"
+dd if=/dev/zero of="$work/fill" bs=4k 2>/dev/null
+for _ in $(seq 500); do
+    mint 1s >/dev/null || break # the one that waits is not answered
+done
+logged "only committed data is served"
+has "$(mint 20s)" "free disk space"
+has "$(bourse balance --timeout 20s)" "free disk space"
+rm "$work/fill"
+for _ in $(seq 200); do
+    mint 20s >/dev/null && break
+    sleep 0.05 # between two tries; the broker looks once a second
+done
+bourse balance --timeout 20s >/dev/null || fail "no balance after there was room again"
+kill -TERM "$pid"
+wait "$pid" || fail "a clean stop"
+pid=
+"$bin/bourse-broker" audit "$dir" >/dev/null || fail "audit"
 echo ok

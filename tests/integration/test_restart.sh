@@ -4,7 +4,7 @@
 set -u
 bin=$(realpath "${1:?usage: test_restart.sh BIN}")
 make=$bin/../bench/restart
-subtasks=20000 start_most_s=60
+subtasks=17000 start_most_s=60
 work=$(mktemp -d)
 pid=
 cleanup() {
@@ -36,7 +36,7 @@ stop() {
     return $status
 }
 
-# Twenty thousand finished subtasks, a message each: a snapshot, and entries after it.
+# Seventeen thousand finished subtasks, a message each: a snapshot, and entries after it.
 dir=$work/many
 mkdir -m 700 "$dir"
 "$make" --make "$dir" --subtasks "$subtasks" --results 1 || fail "the market could not be made"

@@ -1,0 +1,49 @@
+/* broker/room.h - room on the disk: a reserve kept back for the day when it is full (P11).
+ *
+ * A file of RESERVE bytes lies in the market's folder for nothing but its size. When a commit meets a full disk the
+ * reserve is given up, the group that was stuck is committed in its place, and from then on only what frees
+ * money or stops the market is admitted: cancels, freeze and halt. Nothing else may take the room: no blob is stored,
+ * no snapshot written. When a quarter of the reserve is left even those are refused and log time stands still, so
+ * that what is on its way can still be committed. Reads are answered all along. When there is room for the reserve
+ * and a quarter of it more, it is taken back, and commands are accepted again.
+ *
+ *     FREE --commit meets a full disk--> RESERVE --a quarter left--> NONE
+ *       ^-------- room again ---------------/----------------------/
+ *     any --a commit meets a full disk, and no reserve is held--> STUCK --it succeeds--> as above
+ *
+ * In STUCK the newest state is not durable, so what would be read from it is refused too; committed data is not.
+ * The committer alone moves the state; every thread may ask for it. */
+#ifndef BOURSE_BROKER_ROOM_H
+#define BOURSE_BROKER_ROOM_H
+
+#include "protocol/message.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum room_state { ROOM_FREE, ROOM_RESERVE, ROOM_NONE, ROOM_STUCK };
+
+/* ROOM_RESERVE_BYTES: two groups, one stuck and one gathered behind it, with all that they write, and as much again for
+ * SQLite's copy of it from WAL to database; then some for cancels. */
+#define ROOM_RESERVE_BYTES (INT64_C(32) << 20)
+
+struct room {
+    char path[4096];
+    int64_t bytes; /* of the reserve; 0: the operator wants none */
+    bool is_held;
+    _Atomic(enum room_state) state;
+};
+
+/* Takes the reserve of `bytes` in `folder`, or goes without, with a warning, when it does not fit. */
+void room_open(struct room *room, const char *folder, int64_t bytes);
+enum room_state room_state(const struct room *room);
+/* Is a message of `type` answered in that state? */
+bool room_admits(enum room_state state, enum message_type type);
+
+/* A commit met a full disk. True: the reserve was given up for it, try again at once; false: wait. */
+bool room_met_full(struct room *room);
+/* Looks at the disk again: after a commit, and once a second while the state is not FREE. */
+void room_review(struct room *room);
+
+#endif

@@ -1,0 +1,120 @@
+#include "broker/room.h"
+
+#include "runtime/market.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { KIB = 1024 };
+
+static char folder[64], path[96];
+
+static void make_folder(void)
+{
+    (void)snprintf(folder, sizeof folder, "/tmp/bourse-room-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/%s", folder, MARKET_RESERVE);
+}
+
+static void remove_folder(void)
+{
+    (void)unlink(path);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static int64_t reserved(void)
+{
+    struct stat status;
+    return stat(path, &status) == 0 ? (int64_t)status.st_blocks * 512 : -1;
+}
+
+START_TEST(the_reserve_is_real_room_and_is_given_up_once)
+{
+    struct room room;
+    room_open(&room, folder, 256 * KIB);
+    ck_assert_int_ge(reserved(), 256 * KIB);
+    ck_assert_int_eq(room_state(&room), ROOM_FREE);
+
+    ck_assert(room_met_full(&room));
+    ck_assert_int_eq(reserved(), -1);
+    ck_assert_int_eq(room_state(&room), ROOM_RESERVE);
+    ck_assert(!room_met_full(&room));
+    ck_assert_int_eq(room_state(&room), ROOM_STUCK);
+
+    room_review(&room); /* this disk has room */
+    ck_assert_int_eq(room_state(&room), ROOM_FREE);
+    ck_assert_int_ge(reserved(), 256 * KIB);
+}
+END_TEST
+
+START_TEST(a_reserve_of_another_size_is_made_right)
+{
+    struct room room;
+    struct stat status;
+    room_open(&room, folder, 512 * KIB);
+    room_open(&room, folder, 128 * KIB);
+    ck_assert_int_eq(stat(path, &status), 0);
+    ck_assert_int_eq(status.st_size, 128 * KIB);
+    room_open(&room, folder, 0);
+    ck_assert_int_eq(reserved(), -1);
+}
+END_TEST
+
+START_TEST(what_does_not_fit_is_done_without)
+{
+    struct room room;
+    room_open(&room, folder, INT64_C(1) << 60);
+    ck_assert_int_eq(reserved(), -1);
+    ck_assert_int_eq(room_state(&room), ROOM_FREE);
+    ck_assert(!room_met_full(&room));
+    ck_assert_int_eq(room_state(&room), ROOM_STUCK);
+    room_review(&room);
+    ck_assert_int_eq(room_state(&room), ROOM_FREE);
+}
+END_TEST
+
+START_TEST(first_aid_comes_before_trade_and_reads_before_both)
+{
+    static const enum message_type trade[] = {MESSAGE_SUBMIT_JOB, MESSAGE_ASK_PLACE,
+                                              MESSAGE_RESULTS, MESSAGE_MINT, MESSAGE_JOIN};
+    static const enum message_type aid[] = {MESSAGE_JOB_CANCEL, MESSAGE_ORDER_CANCEL,
+                                            MESSAGE_FREEZE, MESSAGE_HALT};
+    for (size_t i = 0; i < sizeof trade / sizeof trade[0]; i++) {
+        ck_assert(room_admits(ROOM_FREE, trade[i]));
+        ck_assert(!room_admits(ROOM_RESERVE, trade[i]));
+        ck_assert(!room_admits(ROOM_NONE, trade[i]));
+        ck_assert(!room_admits(ROOM_STUCK, trade[i]));
+    }
+    for (size_t i = 0; i < sizeof aid / sizeof aid[0]; i++) {
+        ck_assert(room_admits(ROOM_FREE, aid[i]));
+        ck_assert(room_admits(ROOM_RESERVE, aid[i]));
+        ck_assert(!room_admits(ROOM_NONE, aid[i]));
+        ck_assert(!room_admits(ROOM_STUCK, aid[i]));
+    }
+    ck_assert(room_admits(ROOM_RESERVE, MESSAGE_BALANCE_REQUEST));
+    ck_assert(room_admits(ROOM_NONE, MESSAGE_BALANCE_REQUEST));
+    ck_assert(!room_admits(ROOM_STUCK, MESSAGE_BALANCE_REQUEST)); /* of a state not yet durable */
+    ck_assert(room_admits(ROOM_STUCK, MESSAGE_RECEIPT_REQUEST));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("room");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, make_folder, remove_folder);
+    tcase_add_test(tests, the_reserve_is_real_room_and_is_given_up_once);
+    tcase_add_test(tests, a_reserve_of_another_size_is_made_right);
+    tcase_add_test(tests, what_does_not_fit_is_done_without);
+    tcase_add_test(tests, first_aid_comes_before_trade_and_reads_before_both);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

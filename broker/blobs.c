@@ -6,6 +6,7 @@
 #include "protocol/limits.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
+#include "runtime/process.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -461,6 +462,7 @@ static void receive_batch(struct blobs *blobs)
 static void *run(void *argument)
 {
     struct blobs *blobs = argument;
+    process_name_thread("blobs");
     zmq_pollitem_t items[] = {
         {.socket = router_socket(blobs->config.router), .events = ZMQ_POLLIN},
         {.fd = queue_descriptor(blobs->config.notes), .events = ZMQ_POLLIN},

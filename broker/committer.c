@@ -4,6 +4,8 @@
 #include "broker/fatal.h"
 #include "broker/release.h"
 #include "broker/snapshots.h"
+#include "runtime/log.h"
+#include "runtime/process.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -103,6 +105,7 @@ static void commit(struct committer *committer, const struct group *group)
 static void *run(void *argument)
 {
     struct committer *committer = argument;
+    process_name_thread("committer");
     while (!queue_finished(committer->config.groups)) {
         bool is_free = room_state(committer->config.room) == ROOM_FREE;
         struct queue_link *link =

@@ -8,6 +8,7 @@
 #include "broker/watches.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
+#include "runtime/process.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -317,6 +318,7 @@ static void tick_when_due(struct core *core)
 static void *run(void *argument)
 {
     struct core *core = argument;
+    process_name_thread("core");
     while (!queue_finished(core->config.inbound)) {
         int64_t wait = idle_ns(core, clock_monotonic_ns());
         /* With something gathered, wait only for the committer, who wakes us when it is done. */

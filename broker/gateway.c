@@ -8,6 +8,7 @@
 #include "protocol/limits.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
+#include "runtime/process.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -525,6 +526,7 @@ static void make_round(struct gateway *gateway, int64_t now_ns)
 static void *run(void *argument)
 {
     struct gateway *gateway = argument;
+    process_name_thread("gateway");
     zmq_pollitem_t items[] = {
         {.socket = router_socket(gateway->config.router), .events = ZMQ_POLLIN},
         {.fd = queue_descriptor(gateway->config.releases), .events = ZMQ_POLLIN},

@@ -8,6 +8,7 @@
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 #include "runtime/log.h"
+#include "runtime/process.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -258,6 +259,7 @@ static void learn_names(struct reader_thread *reader)
 static void *run(void *argument)
 {
     struct reader_thread *reader = argument;
+    process_name_thread("reader");
     while (!queue_finished(reader->config.inbound)) {
         struct queue_link *link = queue_pop(reader->config.inbound, NS_PER_S);
         learn_names(

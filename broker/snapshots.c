@@ -3,6 +3,7 @@
 #include "broker/fatal.h"
 #include "broker/replay.h"
 #include "runtime/log.h"
+#include "runtime/process.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -109,6 +110,7 @@ static void handle(struct snapshots *snapshots, const struct snapshot_request *r
 static void *run(void *argument)
 {
     struct snapshots *snapshots = argument;
+    process_name_thread("snapshots");
     while (!queue_finished(snapshots->requests)) {
         struct queue_link *link = queue_pop(snapshots->requests, QUEUE_FOREVER);
         if (link == NULL) {

@@ -4,6 +4,7 @@
 #include "protocol/codec.h"
 #include "protocol/identity.h"
 #include "protocol/results.h"
+#include "runtime/process.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -84,6 +85,7 @@ static void handle(struct verify_worker *worker, struct request *request)
 static void *run(void *argument)
 {
     struct verify_worker *worker = argument;
+    process_name_thread("verify");
     while (!queue_finished(worker->config.inbound)) {
         struct queue_link *link = queue_pop(worker->config.inbound, QUEUE_FOREVER);
         if (link != NULL) {

@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "runtime/files.h"
+#include "runtime/process.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -231,6 +232,7 @@ static void finish_fetch(struct store *store, struct entry *entry, enum store_st
 static void *fetch_loop(void *argument)
 {
     struct store_thread *self = argument;
+    process_name_thread("fetcher");
     struct store *store = self->store;
     pthread_mutex_lock(&store->mutex);
     while (!store->stopping) {

@@ -2,6 +2,7 @@
 
 #include "runtime/blob_client.h"
 #include "runtime/log.h"
+#include "runtime/process.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -230,6 +231,7 @@ static size_t take_group(struct transfer *transfer, struct outcome *group[TRANSF
 static void *store_loop(void *argument)
 {
     struct storer *self = argument;
+    process_name_thread("storer");
     struct transfer *transfer = self->transfer;
     for (;;) {
         struct outcome *group[TRANSFER_GROUP];

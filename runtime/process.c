@@ -5,6 +5,7 @@
 #include <sodium.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -54,6 +55,11 @@ int process_signals(void)
         return -1;
     }
     return signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+void process_name_thread(const char *name)
+{
+    (void)prctl(PR_SET_NAME, name, 0, 0, 0); /* a longer name is cut */
 }
 
 bool process_folder(char *ret_path, size_t capacity)

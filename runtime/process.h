@@ -13,6 +13,8 @@ bool process_start(struct problem *ret_problem);
 /* Blocks SIGINT, SIGTERM and SIGHUP in this and later threads and returns a descriptor (signalfd)
  * that reads them, or -1. Call before any thread exists. */
 int process_signals(void);
+/* How this thread is called in `top -H` and in debuggers; at most 15 bytes count. */
+void process_name_thread(const char *name);
 /* Folder of the running executable, for the helpers beside it. False when it cannot be known. */
 bool process_folder(char *ret_path, size_t capacity);
 

@@ -101,8 +101,8 @@ static bool subtasks_of_range(struct bourse_job *job, struct subtasks *subtasks,
 {
     const struct range *range = &job->file->array;
     job->subtasks = (uint64_t)range_count(range);
-    if (range->first == 0 && range->step == 1) {
-        return true;
+    if ((range->first == 0 && range->step == 1) || job->file->is_noop) {
+        return true; /* the index says it all, or nobody reads it */
     }
     size_t count = (size_t)job->subtasks;
     subtasks->text = malloc(count * NUMBER_SIZE);
@@ -285,6 +285,7 @@ static bool fill_lists(struct bourse_job *job, struct lists *lists, Bourse__V1__
 static bool make_manifest(struct bourse_job *job, const char *folder, struct bourse_error *error)
 {
     static char command_executor[] = "command";
+    static char noop_executor[] = "noop";
     struct job_file *file = job->file;
     CLEANUP(subtasks_fini) struct subtasks subtasks = {.items = NULL};
     if (!make_subtasks(job, folder, &subtasks, error)) {
@@ -296,7 +297,7 @@ static bool make_manifest(struct bourse_job *job, const char *folder, struct bou
     }
     Bourse__V1__Manifest manifest = BOURSE__V1__MANIFEST__INIT;
     manifest.version = 1;
-    manifest.executor = command_executor;
+    manifest.executor = file->is_noop ? noop_executor : command_executor;
     manifest.name = file->name;
     manifest.n_arguments = file->run.count;
     manifest.arguments = file->run.items;
@@ -321,32 +322,42 @@ static bool make_manifest(struct bourse_job *job, const char *folder, struct bou
 
 /* ---------------------------------------------------------------- needs */
 
+static bool add_need(struct bourse_job *job, const char *name, const char *text,
+                     struct bourse_error *error)
+{
+    struct requirement_node node = {.op = REQUIREMENT_EQ, .attribute = {.is_text = true}};
+    client_copy(node.attribute.name, sizeof node.attribute.name, name);
+    client_copy(node.attribute.text, sizeof node.attribute.text, text);
+    bool alone = job->needs.count == 0;
+    if (job->needs.count + (alone ? 1 : 2) > REQUIREMENT_NODES_MAX) {
+        return client_fail(error, BOURSE_USAGE, "needs: at most %d terms besides the %s",
+                           REQUIREMENT_NODES_MAX - 2, name);
+    }
+    job->needs.nodes[job->needs.count++] = node;
+    if (!alone) {
+        job->needs.nodes[job->needs.count++] =
+            (struct requirement_node){.op = REQUIREMENT_AND, .arity = 2};
+    }
+    return true;
+}
+
 /* A host program must be one that the provider offers: that is part of what the job needs. */
 static bool add_program(struct bourse_job *job, struct bourse_error *error)
 {
-    job->needs = job->file->needs;
-    const char *program = job->file->run.items[0];
-    if (job->file->image != NULL || program[0] == '{') {
+    const struct job_file *file = job->file;
+    job->needs = file->needs;
+    if (file->is_noop) {
+        return add_need(job, "executor", "noop", error); /* older agents do not have it */
+    }
+    const char *program = file->run.items[0];
+    if (file->image != NULL || program[0] == '{') {
         return true; /* the image brings it, or the subtask's own file is the program */
     }
     if (strlen(program) >= ATTRIBUTE_TEXT_SIZE) {
         return client_fail(error, BOURSE_USAGE, "run: a host program's name has at most %d bytes",
                            ATTRIBUTE_TEXT_SIZE - 1);
     }
-    struct requirement_node has_program = {.op = REQUIREMENT_EQ, .attribute = {.is_text = true}};
-    client_copy(has_program.attribute.name, sizeof has_program.attribute.name, "program");
-    client_copy(has_program.attribute.text, sizeof has_program.attribute.text, program);
-    bool alone = job->needs.count == 0;
-    if (job->needs.count + (alone ? 1 : 2) > REQUIREMENT_NODES_MAX) {
-        return client_fail(error, BOURSE_USAGE, "needs: at most %d terms besides the program",
-                           REQUIREMENT_NODES_MAX - 2);
-    }
-    job->needs.nodes[job->needs.count++] = has_program;
-    if (!alone) {
-        job->needs.nodes[job->needs.count++] =
-            (struct requirement_node){.op = REQUIREMENT_AND, .arity = 2};
-    }
-    return true;
+    return add_need(job, "program", program, error);
 }
 
 /* ---------------------------------------------------------------- whole */
@@ -504,7 +515,7 @@ void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary 
 {
     *ret_summary = (struct bourse_job_summary){
         .name = job->file->name,
-        .program = job->file->run.items[0],
+        .program = job->file->is_noop ? "noop" : job->file->run.items[0],
         .subtasks = job->subtasks,
         .inputs = job->own.count + job->shared.count + job->image.count,
         .skipped = job->own.skipped,

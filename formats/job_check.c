@@ -56,9 +56,37 @@ static bool strings_fit(const char *field, const struct job_strings *strings, si
     return true;
 }
 
+/* Nothing is executed and nothing written: what would be for a program is a mistake. */
+static bool check_noop(const struct job_file *job, struct job_fault *fault)
+{
+    const struct {
+        const char *field;
+        bool is_given;
+    } fields[] = {
+        {"each", job->each.count > 0},
+        {"lines", job->lines != NULL},
+        {"files", job->files.count > 0},
+        {"image", job->image != NULL},
+        {"run", job->run.count > 0},
+        {"env", job->env_count > 0},
+        {"stdin", job->standard_input != NULL},
+        {"outputs", job->outputs.count > 0},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (fields[i].is_given) {
+            return FAULT(fault, fields[i].field, 0,
+                         "a no-op has no program and no files; only array goes with it");
+        }
+    }
+    return true;
+}
+
 static bool check_program(const struct job_file *job, struct job_fault *fault)
 {
     const struct job_strings *run = &job->run;
+    if (job->is_noop) {
+        return check_noop(job, fault);
+    }
     if (run->count == 0) {
         return FAULT(fault, "run", 0, "the program is missing, as in run: [xz, -9, \"{in}\"]");
     }

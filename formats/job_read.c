@@ -21,6 +21,7 @@ static const char *const keys[] = {
     "lines",
     "files",
     "image",
+    "executor",
     "run",
     "env",
     "stdin",
@@ -44,7 +45,7 @@ static const char *const keys[] = {
     "llm",
     "pipeline",
 };
-enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 22 };
+enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 23 };
 
 static bool out_of_memory(struct yaml_value value)
 {
@@ -96,6 +97,12 @@ static void read_names(struct yaml_value value, size_t most_items, struct job_st
     if (text != NULL && !job_strings_add(strings, most_items, text)) {
         (void)out_of_memory(value);
     }
+}
+
+static bool read_is_noop(struct yaml_value value)
+{
+    static const char *const names[] = {"command", "noop"};
+    return yaml_choice(value, names, sizeof names / sizeof names[0], 0) == 1;
 }
 
 static void read_run(struct yaml_value value, struct job_file *job)
@@ -199,7 +206,8 @@ static void read_job(struct yaml_value root, struct job_file *job)
     job->files_line = yaml_line(yaml_key(root, "files"));
     read_text(yaml_key(root, "image"), FORMAT_PATH_BYTES, &job->image);
     job->image_line = yaml_line(yaml_key(root, "image"));
-    read_run(yaml_required(root, "run"), job);
+    job->is_noop = read_is_noop(yaml_key(root, "executor"));
+    read_run(job->is_noop ? yaml_key(root, "run") : yaml_required(root, "run"), job);
     read_environment(yaml_key(root, "env"), job);
     read_text(yaml_key(root, "stdin"), FORMAT_ARGUMENT_BYTES, &job->standard_input);
     read_names(yaml_key(root, "outputs"), FORMAT_OUTPUTS, &job->outputs);

@@ -26,6 +26,8 @@
 #define CAPTURE_DEFAULT_BYTES (UINT64_C(1) << 20)
 #define CAPTURE_KEPT_BYTES (UINT64_C(4) << 20) /* more than this is given back after a run */
 
+static_assert((int)JAIL_NOOPS_MAX <= (int)WIRE_NOOPS_MAX, "one packet carries them all");
+
 enum {
     GRACE_MS = 10000, /* beyond the worker's own limits, then the jail is killed */
     NOOP_WAIT_MS = 30000,
@@ -437,6 +439,52 @@ static bool ask(struct jail *jail, unsigned kind)
 bool jail_noop(struct jail *jail)
 {
     return ask(jail, WIRE_NOOP);
+}
+
+/* Every subtask answered, in the order asked. */
+static bool all_done(const uint8_t *bytes, size_t length, const uint32_t *subtasks, size_t count)
+{
+    struct reader in = reader_over(bytes, length);
+    bool good = reader_u8(&in) == WIRE_DONE;
+    (void)reader_u32(&in); /* of this run: receive saw to it */
+    good = good && reader_u32(&in) == count;
+    for (size_t i = 0; good && i < count; i++) {
+        good = reader_u32(&in) == subtasks[i];
+    }
+    return good && reader_finished(&in);
+}
+
+bool jail_noops(struct jail *jail, const uint32_t *subtasks, size_t count)
+{
+    assert(count > 0 && count <= JAIL_NOOPS_MAX);
+    uint8_t bytes[WIRE_NOOPS_BYTES];
+    int files[PACKET_FILES];
+    size_t file_count = 0;
+    if (jail->ended) {
+        return false;
+    }
+    jail->number++;
+    struct writer out = writer_over(bytes, sizeof bytes);
+    writer_u8(&out, WIRE_NOOPS);
+    writer_u32(&out, jail->number);
+    writer_u32(&out, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        writer_u32(&out, subtasks[i]);
+    }
+    assert(!out.failed);
+    int64_t end_ns = clock_monotonic_ns() + (int64_t)NOOP_WAIT_MS * 1000000;
+    ssize_t length = 0;
+    if (packet_send(jail->socket, bytes, out.position, NULL, 0)) {
+        length = receive(jail, end_ns, bytes, sizeof bytes, files, &file_count);
+        packet_close_files(files, file_count);
+    }
+    if (length == 0 || !all_done(bytes, (size_t)length, subtasks, count)) {
+        struct jail_reply reply;
+        start_reply(&reply);
+        broken(jail, &reply, "");
+        return false;
+    }
+    return true;
 }
 
 bool jail_clean(struct jail *jail)

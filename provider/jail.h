@@ -123,8 +123,13 @@ struct jail_reply {
 void jail_run(struct jail *jail, const struct jail_request *request, struct jail_reply *ret_reply);
 void jail_reply_fini(struct jail_reply *reply);
 
-/* The worker answers without running anything (benchmarks, liveness). False: the jail has ended. */
+/* The worker answers without running anything (liveness). False: the jail has ended. */
 bool jail_noop(struct jail *jail);
+
+/* The worker answers each of these subtasks (1 to JAIL_NOOPS_MAX, by index) without executing
+ * anything for it. False: the jail has ended, and none counts as answered. */
+enum { JAIL_NOOPS_MAX = 1024 };
+bool jail_noops(struct jail *jail, const uint32_t *subtasks, size_t count);
 
 /* Ends the run in progress, if any: jail_run soon returns with `outcome` (OUTCOME_CANCELLED or
  * OUTCOME_TERM_OVER). Without a run in progress nothing happens. The caller makes sure that the

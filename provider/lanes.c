@@ -1,9 +1,11 @@
 #include "provider/lanes.h"
 
 #include "provider/executors/command.h"
+#include "provider/executors/noop.h"
 #include "provider/holding.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
+#include "runtime/process.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -171,6 +173,20 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
     return true;
 }
 
+static void run_noop(struct lane *lane, struct outcome *outcome)
+{
+    struct problem problem = {""};
+    bool ended = false;
+    if (!begin_jail(lane, &problem)) {
+        outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem.text);
+        return;
+    }
+    noop_run(lane->jail, &outcome, 1, &ended);
+    if (ended) {
+        end_jail(lane);
+    }
+}
+
 static void run_in_jail(struct lane *lane, const struct store_blob *inputs, struct outcome *outcome)
 {
     struct problem problem = {""};
@@ -213,6 +229,10 @@ static void run_work(struct lane *lane, struct outcome *outcome)
                      outcome->work.index);
         return;
     }
+    if (noop_names(holding_manifest(lane->holding))) {
+        run_noop(lane, outcome);
+        return;
+    }
     if (!take_inputs(lane, outcome->work.index, outcome, &inputs, &count)) {
         return;
     }
@@ -224,6 +244,7 @@ static void run_work(struct lane *lane, struct outcome *outcome)
 static void *lane_loop(void *argument)
 {
     struct lane *lane = argument;
+    process_name_thread("lane");
     const struct lanes_config *config = &lane->lanes->config;
     for (;;) {
         pthread_mutex_lock(&lane->mutex);

@@ -53,6 +53,8 @@ static void describe(struct offer *offer, const struct config *config,
     number_attribute(offer, "gflops", profile->mflops / 1000);
     number_attribute(offer, "bandwidth", profile->bandwidth_bytes);
     number_attribute(offer, "isolation", isolation->level);
+    text_attribute(offer, "executor", "command");
+    text_attribute(offer, "executor", "noop");
     for (size_t i = 0; i < config->program_count; i++) {
         text_attribute(offer, "program", config->programs[i].name);
     }

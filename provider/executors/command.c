@@ -76,8 +76,9 @@ static bool templates_good(const Bourse__V1__Manifest *manifest, struct problem 
 bool command_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem)
 {
     if (manifest->version != 1 || strcmp(manifest->executor, "command") != 0) {
-        problem_set(ret_problem,
-                    "this agent runs manifests of version 1 for the executor \"command\"");
+        problem_set(
+            ret_problem,
+            "this agent runs manifests of version 1 for the executors \"command\" and \"noop\"");
         return false;
     }
     if (manifest->n_arguments == 0) {

@@ -274,6 +274,22 @@ static void handle_run(struct worker *worker, uint32_t number, struct reader *in
     }
 }
 
+/* Subtasks that do nothing: each is answered for itself, all in one message. */
+static void answer_noops(const struct worker *worker, uint32_t number, struct reader *in)
+{
+    uint8_t bytes[WIRE_NOOPS_BYTES];
+    struct writer out = message_over(bytes, sizeof bytes, WIRE_DONE, number);
+    uint32_t count = reader_u32(in);
+    writer_u32(&out, count);
+    for (uint32_t i = 0; i < count && !in->failed && !out.failed; i++) {
+        writer_u32(&out, reader_u32(in));
+    }
+    if (!reader_finished(in)) {
+        _exit(1);
+    }
+    say(worker, &out, NULL, 0);
+}
+
 static void handle(struct worker *worker, struct reader *in, int *files, size_t file_count)
 {
     struct outcome nothing = {.outcome = OUTCOME_OK};
@@ -301,6 +317,9 @@ static void handle(struct worker *worker, struct reader *in, int *files, size_t 
         break;
     case WIRE_NOOP:
         reply(worker, number, &nothing);
+        break;
+    case WIRE_NOOPS:
+        answer_noops(worker, number, in);
         break;
     default:
         break; /* a late CANCEL or GO */

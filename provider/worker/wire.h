@@ -14,6 +14,8 @@
  *       |  <-- REPLY (descriptors) ------- |  outputs, opened for reading
  *       |  NOOP, CLEAN ------------------> |
  *       |  <------------------------ REPLY |
+ *       |  NOOPS ------------------------> |  subtasks that do nothing
+ *       |  <------------------------- DONE |
  *
  * The agent fills the inputs itself, so that nothing in the jail ever holds a descriptor of the
  * agent's files: with one, a program of the same user could open the file again for writing. */
@@ -26,10 +28,12 @@
 
 enum {
     WIRE_VERSION = 1,
-    WIRE_SOCKET = 3,              /* the worker's descriptor at its start */
-    WIRE_MESSAGE_BYTES = 32768,   /* a longer RUN travels in a memory file */
-    WIRE_BODY_BYTES = 64 << 20,   /* of such a memory file */
-    WIRE_CAPTURE_BYTES = 64 << 20 /* size of the files that keep stdout and stderr */
+    WIRE_SOCKET = 3,               /* the worker's descriptor at its start */
+    WIRE_MESSAGE_BYTES = 32768,    /* a longer RUN travels in a memory file */
+    WIRE_BODY_BYTES = 64 << 20,    /* of such a memory file */
+    WIRE_CAPTURE_BYTES = 64 << 20, /* size of the files that keep stdout and stderr */
+    WIRE_NOOPS_MAX = 1024,
+    WIRE_NOOPS_BYTES = 16 + 4 * WIRE_NOOPS_MAX
 };
 
 enum wire_kind {
@@ -44,6 +48,8 @@ enum wire_kind {
     WIRE_NOOP,
     WIRE_CLEAN,
     WIRE_REPLY, /* see worker/main.c */
+    WIRE_NOOPS, /* u32 count (1 to WIRE_NOOPS_MAX), u32 index of each subtask */
+    WIRE_DONE,  /* the same of those that were answered */
 };
 
 enum wire_fact {                      /* bits of HELLO: what level 1 demands */

@@ -113,6 +113,24 @@ START_TEST(long_arguments_and_variables_fit)
 }
 END_TEST
 
+START_TEST(noops_are_answered_together_and_leave_the_jail_as_it_was)
+{
+    struct fixture fixture = fixture_open(_i);
+    uint32_t subtasks[JAIL_NOOPS_MAX];
+    for (uint32_t i = 0; i < JAIL_NOOPS_MAX; i++) {
+        subtasks[i] = UINT32_MAX - 7 * i;
+    }
+    ck_assert(jail_noops(fixture.jail, subtasks, 1));
+    ck_assert(jail_noops(fixture.jail, subtasks, JAIL_NOOPS_MAX));
+    fixture_ends(shell(&fixture, (struct jail_request){.stdin_fd = -1}, "true"), OUTCOME_OK);
+    launcher_stop(&fixture.launcher); /* the jail dies with it, in a moment */
+    while (jail_noops(fixture.jail, subtasks, 2)) {
+    }
+    ck_assert(!jail_noops(fixture.jail, subtasks, 1));
+    fixture_close(&fixture);
+}
+END_TEST
+
 START_TEST(each_failure_has_its_cause)
 {
     struct fixture fixture = fixture_open(_i);
@@ -357,6 +375,7 @@ int main(void)
         files_go_in_and_come_out,
         hundreds_of_inputs_fit,
         long_arguments_and_variables_fit,
+        noops_are_answered_together_and_leave_the_jail_as_it_was,
         each_failure_has_its_cause,
         what_is_printed_is_kept_up_to_a_cap,
         a_run_is_cancelled_from_another_thread,

@@ -107,6 +107,29 @@ START_TEST(a_job_needs_no_more_than_a_program)
 }
 END_TEST
 
+START_TEST(a_noop_needs_no_program_and_takes_none)
+{
+    struct problem problem;
+    CLEANUP(job_file_destroy)
+    struct job_file *job = parse("executor: noop\narray: 1-100\n", &problem);
+    ck_assert_msg(job != NULL, "%s", problem.text);
+    ck_assert(job->is_noop);
+    ck_assert_str_eq(job->name, "noop");
+    CLEANUP(job_file_destroy)
+    struct job_file *program = parse("executor: command\nrun: [a]\n", &problem);
+    ck_assert(!program->is_noop);
+    check_refused("executor: noop\nrun: [a]\n",
+                  "job.yaml:2: run: a no-op has no program and no files; only array goes with it");
+    check_refused("executor: noop\noutputs: a\n",
+                  "job.yaml:2: outputs: a no-op has no program and no files; only array goes with "
+                  "it");
+    check_refused("executor: noop\neach: \"*\"\n",
+                  "job.yaml:2: each: a no-op has no program and no files; only array goes with it");
+    check_refused("executor: nop\n",
+                  "job.yaml:1: executor: unknown \"nop\"; did you mean \"noop\"?");
+}
+END_TEST
+
 START_TEST(a_byte_order_mark_and_tabs_do_no_harm)
 {
     struct problem problem;
@@ -322,6 +345,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, a_whole_job_is_read);
     tcase_add_test(tests, a_job_needs_no_more_than_a_program);
+    tcase_add_test(tests, a_noop_needs_no_program_and_takes_none);
     tcase_add_test(tests, a_byte_order_mark_and_tabs_do_no_harm);
     tcase_add_test(tests, an_input_is_a_program_inside_an_image);
     tcase_add_test(tests, arrays_and_lines_make_subtasks_too);

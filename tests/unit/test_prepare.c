@@ -267,6 +267,23 @@ START_TEST(a_host_program_is_part_of_what_the_job_needs)
 }
 END_TEST
 
+START_TEST(a_noop_needs_an_agent_that_knows_it_and_lists_nothing)
+{
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = prepared("executor: noop\narray: 5-9\n");
+    CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
+    ck_assert_str_eq(manifest->executor, "noop");
+    ck_assert_uint_eq(manifest->subtask_count, 5);
+    ck_assert_uint_eq(manifest->n_subtasks, 0);
+    ck_assert_uint_eq(manifest->n_arguments, 0);
+    ck_assert_uint_eq(job->needs.count, 1);
+    ck_assert_str_eq(job->needs.nodes[0].attribute.name, "executor");
+    ck_assert_str_eq(job->needs.nodes[0].attribute.text, "noop");
+    struct bourse_job_summary summary;
+    bourse_job_summary(job, &summary);
+    ck_assert_str_eq(summary.program, "noop");
+}
+END_TEST
+
 START_TEST(an_image_brings_its_own_programs)
 {
     char tar[513];
@@ -360,6 +377,7 @@ int main(void)
     tcase_add_test(jobs, an_array_too_large_for_a_manifest_says_so);
     tcase_add_test(jobs, lines_become_values_without_empty_ones);
     tcase_add_test(jobs, a_host_program_is_part_of_what_the_job_needs);
+    tcase_add_test(jobs, a_noop_needs_an_agent_that_knows_it_and_lists_nothing);
     tcase_add_test(jobs, an_image_brings_its_own_programs);
     tcase_add_test(jobs, shared_files_may_not_hide_one_another);
     tcase_add_test(jobs, a_wrong_job_file_names_its_line);

@@ -272,6 +272,7 @@ START_TEST(an_offer_leaves_the_owner_a_quarter)
     ck_assert_int_eq(attribute("gflops")->number, 12);
     ck_assert_str_eq(attribute("model")->text, "Example 9000");
     ck_assert_ptr_nonnull(attribute("program"));
+    ck_assert_str_eq(attribute("executor")->text, "command");
     ck_assert_ptr_null(attribute("region")); /* not configured, not claimed */
     ck_assert_uint_le(offer.device.attribute_count, LIMIT_ATTRIBUTES);
     ck_assert_uint_eq(offer.ask.slots, 4);

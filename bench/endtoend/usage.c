@@ -1,0 +1,109 @@
+/* Processor time by stage, from /proc/PID/task/TID/schedstat (nanoseconds on a processor). */
+#include "bench/endtoend/parts.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool read_line(const char *path, char *ret_line, size_t capacity)
+{
+    FILE *file = fopen(path, "re");
+    bool got = file != NULL && fgets(ret_line, (int)capacity, file) != NULL;
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    if (got) {
+        ret_line[strcspn(ret_line, "\n")] = '\0';
+    }
+    return got;
+}
+
+static void add(struct usage *usage, const char *name, uint64_t cpu_ns)
+{
+    size_t i = 0;
+    while (i < usage->count && strcmp(usage->stages[i].name, name) != 0) {
+        i++;
+    }
+    if (i == usage->count) {
+        if (usage->count == STAGES_MAX) {
+            return;
+        }
+        usage->count++;
+        usage->stages[i].cpu_ns = 0;
+        (void)snprintf(usage->stages[i].name, sizeof usage->stages[i].name, "%s", name);
+    }
+    usage->stages[i].cpu_ns += cpu_ns;
+}
+
+/* One thread; those of one kind that are told apart by a number count together. */
+static void add_thread(struct usage *usage, const char *group, pid_t pid, const char *thread)
+{
+    char path[96];
+    char comm[64] = "?";
+    char times[96] = "0";
+    char name[STAGE_NAME_SIZE];
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%.16s/comm", (int)pid, thread);
+    (void)read_line(path, comm, sizeof comm); /* it may have ended: then it counts no more */
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%.16s/schedstat", (int)pid, thread);
+    (void)read_line(path, times, sizeof times);
+    size_t length = strcspn(comm, "/0123456789");
+    (void)snprintf(name, sizeof name, "%s/%.*s", group, (int)(length < 14 ? length : 14), comm);
+    add(usage, name, strtoull(times, NULL, 10));
+}
+
+static void add_process(struct usage *usage, const char *group, pid_t pid);
+
+static void add_children(struct usage *usage, const char *group, pid_t pid, const char *thread)
+{
+    char path[96];
+    int child;
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%.16s/children", (int)pid, thread);
+    FILE *children = fopen(path, "re");
+    while (children != NULL && fscanf(children, "%d", &child) == 1) {
+        add_process(usage, group, child);
+    }
+    if (children != NULL) {
+        (void)fclose(children);
+    }
+}
+
+static void add_process(struct usage *usage, const char *group, pid_t pid)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *threads = opendir(path);
+    if (threads == NULL) {
+        return;
+    }
+    for (struct dirent *entry = readdir(threads); entry != NULL; entry = readdir(threads)) {
+        if (entry->d_name[0] != '.') {
+            add_thread(usage, group, pid, entry->d_name);
+            if (pid != getpid()) {
+                add_children(usage, group, pid, entry->d_name);
+            }
+        }
+    }
+    (void)closedir(threads);
+}
+
+void usage_take(const struct private_market *market, struct usage *ret_usage)
+{
+    *ret_usage = (struct usage){.count = 0};
+    add_process(ret_usage, "broker", market->broker);
+    for (uint32_t i = 0; i < market->agent_count; i++) {
+        add_process(ret_usage, "agent", market->agents[i]);
+    }
+    add_process(ret_usage, "client", getpid());
+}
+
+uint64_t usage_of(const struct usage *usage, const char *name)
+{
+    for (size_t i = 0; i < usage->count; i++) {
+        if (strcmp(usage->stages[i].name, name) == 0) {
+            return usage->stages[i].cpu_ns;
+        }
+    }
+    return 0;
+}

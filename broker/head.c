@@ -89,6 +89,18 @@ static bool write_all(int fd, const uint8_t *bytes, size_t length, off_t offset)
     return true;
 }
 
+/* A file that was made and never written: a power cut then may leave it empty, or its size and
+ * zeros. Nothing was committed yet, or the journal beside it says otherwise. */
+static bool is_blank(const uint8_t *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (bytes[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The newest valid slot. One of two may be torn by a crash in mid-write. */
 static enum head_status read_newest(int fd, const char *path, struct head *ret_head,
                                     uint64_t *ret_counter, struct problem *ret_problem)
@@ -99,7 +111,7 @@ static enum head_status read_newest(int fd, const char *path, struct head *ret_h
         problem_set(ret_problem, "%s cannot be read: %s", path, strerror(errno));
         return HEAD_FAILED;
     }
-    if (length == 0) {
+    if (is_blank(bytes, length)) {
         return HEAD_MISSING;
     }
     bool found = false;

@@ -29,7 +29,7 @@ struct head {
 
 enum head_status {
     HEAD_OK,
-    HEAD_MISSING, /* there is no such file, or it is empty */
+    HEAD_MISSING, /* there is no such file, or it is empty or all zeros: never written */
     HEAD_CORRUPT, /* neither slot is valid */
     HEAD_FAILED,  /* I/O: stop */
 };

@@ -34,6 +34,20 @@ foreach(source ${test_sources})
     ENVIRONMENT TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp)
 endforeach()
 
+# Crash tests: each program has its own open, write, fsync ... in front of libc's (tests/crash/disk.c).
+file(GLOB crash_sources CONFIGURE_DEPENDS tests/crash/*.c)
+set(crash_support ${crash_sources})
+list(FILTER crash_support EXCLUDE REGEX "/crash_[^/]*\\.c$")
+list(FILTER crash_sources INCLUDE REGEX "/crash_[^/]*\\.c$")
+foreach(source ${crash_sources})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(${name} ${source} ${crash_support})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_link_libraries(${name} PRIVATE test_support)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 1800)
+endforeach()
+
 # What runs inside the jails of tests/jail: static, without sanitizers.
 if(EXISTS ${CMAKE_SOURCE_DIR}/tests/jail/probe.c)
   add_executable(jail-probe tests/jail/probe.c)

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -47,6 +48,34 @@ static bool folder_is_private(const char *path, const struct stat *status,
     return true;
 }
 
+static bool sync_folder(const char *folder)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    bool good = fsync(fd) == 0;
+    (void)close(fd);
+    return good;
+}
+
+/* The folder that `path`, a folder itself, lies in. */
+static bool sync_parent(const char *path)
+{
+    char copy[PATH_MAX];
+    int length = snprintf(copy, sizeof copy, "%s", path);
+    return length > 0 && (size_t)length < sizeof copy && sync_folder(dirname(copy));
+}
+
+/* One folder, durable by its name: what is fsynced inside would vanish with it. */
+static bool make_folder(const char *path, struct problem *ret_problem)
+{
+    if (mkdir(path, 0700) != 0) {
+        return errno == EEXIST || fail(ret_problem, path, "cannot be made");
+    }
+    return sync_parent(path) || fail(ret_problem, path, "cannot be made durable");
+}
+
 /* Makes the folders above `path` that are missing. */
 static bool make_parents(const char *path, struct problem *ret_problem)
 {
@@ -60,8 +89,8 @@ static bool make_parents(const char *path, struct problem *ret_problem)
             continue;
         }
         *at = '\0';
-        if (mkdir(parent, 0700) != 0 && errno != EEXIST) {
-            return fail(ret_problem, parent, "cannot be made");
+        if (!make_folder(parent, ret_problem)) {
+            return false;
         }
         *at = '/';
     }
@@ -79,15 +108,16 @@ bool private_folder(const char *path, bool create, struct problem *ret_problem)
         if (errno != ENOENT || !create) {
             return fail(ret_problem, path, "cannot be used");
         }
-        if (!make_parents(path, ret_problem)) {
+        if (!make_parents(path, ret_problem) || !make_folder(path, ret_problem)) {
             return false;
-        }
-        if (mkdir(path, 0700) != 0 && errno != EEXIST) {
-            return fail(ret_problem, path, "cannot be made");
         }
         if (lstat(path, &status) != 0) {
             return fail(ret_problem, path, "cannot be used");
         }
+    } else if (create && !sync_parent(path) && errno != EACCES) {
+        /* Whoever made it may have been killed before its name was durable. A parent that we may
+         * not read was not made by us. */
+        return fail(ret_problem, path, "cannot be made durable");
     }
     return folder_is_private(path, &status, ret_problem);
 }
@@ -354,17 +384,6 @@ bool file_read(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_le
         return fail(ret_problem, path, "cannot be opened");
     }
     bool good = read_all(fd, path, cap, ret_bytes, ret_length, ret_problem);
-    (void)close(fd);
-    return good;
-}
-
-static bool sync_folder(const char *folder)
-{
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) {
-        return false;
-    }
-    bool good = fsync(fd) == 0;
     (void)close(fd);
     return good;
 }

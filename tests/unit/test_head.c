@@ -130,6 +130,8 @@ START_TEST(missing_and_empty_files_are_missing)
     ck_assert_int_eq(head_open(path, &file, &head, &problem), HEAD_MISSING);
     close(open(path, O_CREAT | O_WRONLY, 0600));
     ck_assert_int_eq(head_read(path, &head, &problem), HEAD_MISSING);
+    ck_assert_int_eq(truncate(path, 1024), 0); /* zeros: what a power cut may leave of a new file */
+    ck_assert_int_eq(head_read(path, &head, &problem), HEAD_MISSING);
 }
 END_TEST
 

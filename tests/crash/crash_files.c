@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { ROUNDS = 40, MARKS = 4 };
+enum { ROUNDS = 20, MARKS = 4 };
 
 static char root[SCRATCH_PATH_SIZE];
 
@@ -182,6 +182,7 @@ int main(void)
     disk_watch("");
     Suite *suite = suite_create("files");
     TCase *small = tcase_create("small files");
+    tcase_set_timeout(small, 120);
     tcase_add_test(small, a_key_is_there_whole_or_not_at_all);
     tcase_add_test(small, a_file_written_over_is_the_old_or_the_new);
     tcase_add_test(small, a_folder_that_was_made_stays);

@@ -369,8 +369,9 @@ static void loop(struct agent *agent)
              .events = (short)(agent->blocked ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN)},
             {.fd = agent->reports.event, .events = ZMQ_POLLIN},
             {.fd = agent->setup->signals, .events = ZMQ_POLLIN},
+            {.fd = launcher_end(agent->setup->launcher), .events = ZMQ_POLLIN},
         };
-        if (zmq_poll(items, 3, wait_ms(agent, now_ns)) < 0 && errno != EINTR) {
+        if (zmq_poll(items, 4, wait_ms(agent, now_ns)) < 0 && errno != EINTR) {
             stop_with(agent, "the connection cannot be waited for");
             return;
         }
@@ -381,6 +382,10 @@ static void loop(struct agent *agent)
         }
         if ((items[2].revents & ZMQ_POLLIN) != 0) {
             hear_signal(agent, now_ns);
+        }
+        if ((items[3].revents & ZMQ_POLLIN) != 0) {
+            stop_with(agent,
+                      "the launcher has ended, and every jail with it; start the agent again");
         }
         lanes_tick(agent->lanes);
     }

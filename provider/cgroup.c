@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -30,6 +31,9 @@ struct cgroups {
     bool plain_files;
     struct hierarchy hierarchies[CGROUP_HIERARCHIES];
     size_t count;
+    int lock;        /* on the folder of the first hierarchy, held by us and by our keeper */
+    int patience_ms; /* left for a former owner to leave it */
+    bool taken;      /* it did not */
     int keeper_pipe; /* closing it ends the keeper; -1 without one */
     pid_t keeper_pid;
 };
@@ -159,6 +163,43 @@ static bool make_folder(const char *path)
     return mkdir(path, 0755) == 0 || errno == EEXIST;
 }
 
+/* Makes the folder and locks it. An agent that is started right after another was killed meets the
+ * other's keeper, which is about to remove the subtree: it waits until that is gone, and makes its own. */
+static bool claim(struct cgroups *cgroups, const char *path)
+{
+    enum { STEP_MS = 20 };
+    const struct timespec pause = {.tv_nsec = STEP_MS * 1000000};
+    struct stat locked, named;
+    while (make_folder(path)) {
+        int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        bool is_ours = folder >= 0 && flock(folder, LOCK_EX | LOCK_NB) == 0;
+        if (is_ours && fstat(folder, &locked) == 0 && stat(path, &named) == 0 &&
+            locked.st_ino == named.st_ino && locked.st_dev == named.st_dev) {
+            cgroups->lock = folder;
+            return true;
+        }
+        if (folder >= 0) {
+            (void)close(folder); /* of another, or of a folder that was removed meanwhile */
+        }
+        if (cgroups->patience_ms <= 0) {
+            cgroups->taken = true;
+            return false;
+        }
+        cgroups->patience_ms -= STEP_MS;
+        (void)nanosleep(&pause,
+                        NULL); /* the end of another process's lock has no event to wait for */
+    }
+    return false;
+}
+
+static void unclaim(struct cgroups *cgroups)
+{
+    if (cgroups->lock >= 0) {
+        (void)close(cgroups->lock);
+        cgroups->lock = -1;
+    }
+}
+
 static void remove_folder(const struct cgroups *cgroups, const char *path)
 {
     if (cgroups->plain_files) {
@@ -207,7 +248,7 @@ static bool open_unified(struct cgroups *cgroups, const char *base, const char *
     }
     if (!(ours->has[0] || ours->has[1]) || !join(ours->home, "%s", base) ||
         !join(ours->path, "%s/bourse-%s", base, name) || !join(leaf, "%s/agent", ours->path) ||
-        !make_folder(ours->path)) {
+        !claim(cgroups, ours->path)) {
         return false;
     }
     if (make_folder(leaf) && write_text(cgroups, leaf, "cgroup.procs", "0") &&
@@ -222,13 +263,20 @@ static bool open_unified(struct cgroups *cgroups, const char *base, const char *
     (void)write_text(cgroups, base, "cgroup.procs", "0");
     remove_folder(cgroups, leaf);
     remove_folder(cgroups, ours->path);
+    unclaim(cgroups);
     return false;
+}
+
+/* The first hierarchy's folder is the one that is locked. */
+static bool make_or_claim(struct cgroups *cgroups, const char *path)
+{
+    return cgroups->lock < 0 ? claim(cgroups, path) : make_folder(path);
 }
 
 static bool open_version_1(struct cgroups *cgroups, const char *root, const char *table,
                            const char *name, uid_t owner, gid_t group)
 {
-    for (size_t i = 0; i < CONTROLLERS; i++) {
+    for (size_t i = 0; i < CONTROLLERS && !cgroups->taken; i++) {
         struct hierarchy *next = &cgroups->hierarchies[cgroups->count];
         char own[CGROUP_PATH_BYTES];
         *next = (struct hierarchy){0};
@@ -239,16 +287,19 @@ static bool open_version_1(struct cgroups *cgroups, const char *root, const char
          * it. */
         bool made =
             join(next->path, "%.100s/%s%.300s/bourse-%s", root, controller_names[i], own, name) &&
-            make_folder(next->path);
-        if (!made) {
+            make_or_claim(cgroups, next->path);
+        if (!made && !cgroups->taken) {
             made = join(next->path, "%.100s/%s/bourse-%s", root, controller_names[i], name) &&
-                   make_folder(next->path);
+                   make_or_claim(cgroups, next->path);
         }
         if (!made) {
             continue;
         }
         if (!give(next->path, "", owner, group)) {
             remove_folder(cgroups, next->path);
+            if (cgroups->count == 0) {
+                unclaim(cgroups);
+            }
             continue;
         }
         next->has[i] = true;
@@ -278,8 +329,8 @@ static void remove_group(const struct cgroups *cgroups, const char *path);
 
 static void remove_subtree(const struct cgroups *cgroups)
 {
-    for (size_t i = 0; i < cgroups->count; i++) {
-        const struct hierarchy *ours = &cgroups->hierarchies[i];
+    for (size_t i = cgroups->count; i > 0; i--) { /* the one that is locked goes last */
+        const struct hierarchy *ours = &cgroups->hierarchies[i - 1];
         if (ours->home[0] != '\0') {
             (void)write_text(cgroups, ours->home, "cgroup.procs", "0");
         }
@@ -315,7 +366,8 @@ static bool start_keeper(struct cgroups *cgroups)
         (void)sigprocmask(SIG_SETMASK, &all, NULL);
         (void)setsid();
         (void)prctl(PR_SET_NAME, "bourse-cgroups", 0, 0, 0);
-        if (dup2(ends[0], 0) == 0 && syscall(SYS_close_range, 1U, ~0U, 0U) == 0) {
+        bool kept = dup2(ends[0], 0) == 0 && (cgroups->lock < 0 || dup2(cgroups->lock, 1) == 1);
+        if (kept && syscall(SYS_close_range, 2U, ~0U, 0U) == 0) {
             while (read(0, &byte, 1) < 0 && errno == EINTR) {
             }
             remove_subtree(cgroups);
@@ -346,16 +398,20 @@ bool cgroups_open(const struct cgroup_place *place, const char *name, uid_t owne
         return false;
     }
     cgroups->keeper_pipe = -1;
+    cgroups->lock = -1;
+    cgroups->patience_ms =
+        place != NULL && place->patience_ms != 0 ? place->patience_ms : CGROUP_PATIENCE_MS;
     cgroups->plain_files = place != NULL && place->plain_files;
     bool opened = false;
     if (own_path(table, "", own)) {
         /* Where other processes share our group, root can still use the top of the tree. */
         opened = (join(base, "%.200s%.300s", root, own) &&
                   open_unified(cgroups, base, name, owner, group)) ||
-                 (own[0] != '\0' && join(base, "%s", root) &&
+                 (!cgroups->taken && own[0] != '\0' && join(base, "%s", root) &&
                   open_unified(cgroups, base, name, owner, group));
     }
-    opened = opened || open_version_1(cgroups, root, table, name, owner, group);
+    opened =
+        opened || (!cgroups->taken && open_version_1(cgroups, root, table, name, owner, group));
     if (opened) {
         keep_what_works(cgroups);
         opened = cgroups_memory(cgroups) || cgroups_processes(cgroups) || cgroups_cpu(cgroups);
@@ -363,6 +419,11 @@ bool cgroups_open(const struct cgroup_place *place, const char *name, uid_t owne
     if (opened && owner != (uid_t)-1 && owner != geteuid() && !start_keeper(cgroups)) {
         problem_set(ret_problem, "cannot start the keeper of the control groups: %s",
                     strerror(errno));
+        cgroups_close(&cgroups);
+        return false;
+    }
+    if (cgroups->taken) {
+        problem_set(ret_problem, "another agent has the control group bourse-%s", name);
         cgroups_close(&cgroups);
         return false;
     }
@@ -391,6 +452,7 @@ void cgroups_close(struct cgroups **self)
     } else {
         remove_subtree(cgroups);
     }
+    unclaim(cgroups);
     free(cgroups);
     *self = NULL;
 }

@@ -18,15 +18,17 @@
 struct cgroups;
 struct cgroup;
 
-enum { CGROUP_HIERARCHIES = 4, CGROUP_PATH_BYTES = 512 };
+enum { CGROUP_HIERARCHIES = 4, CGROUP_PATH_BYTES = 512, CGROUP_PATIENCE_MS = 5000 };
 
 struct cgroup_place { /* where to look; a test points it at a tree of its own */
     const char *root; /* NULL: /sys/fs/cgroup */
     const char *self; /* NULL: /proc/self/cgroup */
     bool plain_files; /* the tree is made of ordinary files, which the driver creates */
+    int patience_ms;  /* how long a former owner may take to leave; 0: CGROUP_PATIENCE_MS */
 };
 
-/* Makes the subtree `name` and gives it to owner:group ((uid_t)-1: leaves it). False with the
+/* Makes the subtree `name`, which belongs to one owner at a time: while another has it, or has died and
+ * its keeper still tidies up, this waits, and after the patience fails. Gives it to owner:group ((uid_t)-1: leaves it). False with the
  * reason when no hierarchy is usable. On version 2 this process moves into a leaf of the
  * subtree. With another owner than ourselves it forks a keeper, which removes the subtree when
  * this process ends: call it before threads exist. */

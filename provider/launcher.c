@@ -412,6 +412,11 @@ bool launcher_start(struct launcher **ret_launcher, struct problem *ret_problem)
     return true;
 }
 
+int launcher_end(const struct launcher *launcher)
+{
+    return launcher->socket; /* nothing is ever sent on it to us */
+}
+
 void launcher_stop(struct launcher **self)
 {
     struct launcher *launcher = *self;

@@ -153,6 +153,36 @@ START_TEST(version_1_has_a_group_in_each_hierarchy)
 }
 END_TEST
 
+START_TEST(a_subtree_has_one_owner_at_a_time)
+{
+    struct tree tree = tree_open("3:pids:/\n1:memory:/\n0::/\n");
+    struct cgroup_place place = place_of(&tree);
+    struct problem problem;
+    struct cgroups *first = NULL;
+    struct cgroups *second = NULL;
+    struct cgroup *group = NULL;
+    struct cgroup_limits limits = {.memory_bytes = 4096, .processes = 9};
+    char path[300];
+    place.patience_ms = 1;
+    make(&tree, "memory");
+    make(&tree, "pids");
+    ck_assert(cgroups_open(&place, "x", (uid_t)-1, (gid_t)-1, &first, &problem));
+    ck_assert(cgroup_create(first, "lane-1", &limits, &group, &problem));
+
+    /* Who comes second gets nothing, and takes nothing away. */
+    ck_assert(!cgroups_open(&place, "x", (uid_t)-1, (gid_t)-1, &second, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "another agent"));
+    (void)snprintf(path, sizeof path, "%s/memory/bourse-x/lane-1/memory.limit_in_bytes", tree.root);
+    ck_assert_int_eq(access(path, F_OK), 0);
+
+    cgroup_destroy(&group);
+    cgroups_close(&first);
+    ck_assert(cgroups_open(&place, "x", (uid_t)-1, (gid_t)-1, &second, &problem));
+    cgroups_close(&second);
+    tree_close(&tree);
+}
+END_TEST
+
 START_TEST(events_are_counted_from_the_groups_files)
 {
     struct tree tree = tree_open("0::/\n");
@@ -199,6 +229,7 @@ int main(void)
     tcase_add_test(tcase, version_2_hands_limits_to_a_group_per_jail);
     tcase_add_test(tcase, version_2_without_memory_says_so);
     tcase_add_test(tcase, version_1_has_a_group_in_each_hierarchy);
+    tcase_add_test(tcase, a_subtree_has_one_owner_at_a_time);
     tcase_add_test(tcase, events_are_counted_from_the_groups_files);
     tcase_add_test(tcase, without_a_hierarchy_the_reason_is_told);
     suite_add_tcase(suite, tcase);

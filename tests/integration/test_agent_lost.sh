@@ -74,8 +74,9 @@ must_end "$job" 60
 slowest_ms=0
 for index in 0 1; do
     began_ms=$(($(output "$job" "$index" | head -n 1) / 1000000 - killed_ms))
-    [ "$began_ms" -gt 0 ] && [ "$began_ms" -le "$elsewhere_ms" ] ||
+    if [ "$began_ms" -le 0 ] || [ "$began_ms" -gt "$elsewhere_ms" ]; then
         fail "subtask $index started elsewhere after $began_ms ms, limit $elsewhere_ms"
+    fi
     [ "$began_ms" -le "$slowest_ms" ] || slowest_ms=$began_ms
 done
 
@@ -146,7 +147,8 @@ for pid in $victims; do
     kill -9 "$pid" 2>/dev/null || true
 done
 must_end "$job" 60
-kill -0 "$first" && kill -0 "$second" || fail "an agent ended with its worker"
+kill -0 "$first" || fail "the first agent ended with its worker"
+kill -0 "$second" || fail "the second agent ended with its worker"
 
 job=$(submit launchers 4 2)
 until_true 20 running "$job" 2 || fail "the job does not run: $(cat ps.json)"

@@ -15,6 +15,10 @@ fi
 kills_wanted=${BOURSE_KILLS:-$kills_wanted}
 
 market_up --credits 100
+# While a broker starts there is no market.yaml: the agent, which is started at any time, has a copy of its own.
+sed -i 's#^market:.*#market: market.yaml#' "$market/provider/provider.yaml"
+cp "$work/known.yaml" "$market/provider/market.yaml"
+chown --reference="$market/provider" "$market/provider/market.yaml"
 "$bourse" admin invite --role consumer --credits 50 --name mara >invitation 2>invite.log || fail "invite"
 mkdir -m 700 "$work/mara"
 "$bourse" join "$(cat invitation)" --key "$work/mara/key" --market "$work/mara/market.yaml" >join.log 2>&1 ||

@@ -1,14 +1,13 @@
-# One libFuzzer target per decoder: tests/fuzz/fuzz_X.c, corpus in tests/fuzz/corpus/X.
+# One libFuzzer target per decoder: tests/fuzz/fuzz_X.c, corpus in tests/fuzz/corpus/X. The normal builds run the
+# same targets over their corpora without a fuzzer (fuzz_replay, cmake/tests.cmake).
 
 file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
 foreach(source ${fuzz_sources})
   get_filename_component(name ${source} NAME_WE)
   string(REPLACE "fuzz_" "" subject ${name})
   add_executable(${name} ${source})
-  if(EXISTS ${CMAKE_SOURCE_DIR}/broker/${subject}.c) # a decoder that lives in a shell
-    target_sources(${name} PRIVATE broker/${subject}.c)
-  endif()
-  target_link_libraries(${name} PRIVATE bourse_flags runtime formats protocol ledger base)
+  target_link_libraries(${name} PRIVATE bourse_flags broker provider consumer exchange runtime formats protocol
+    ledger base)
   target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)

@@ -7,6 +7,7 @@
 #include "protocol/identity.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
+#include "runtime/clock.h"
 #include "runtime/files.h"
 #include "runtime/market.h"
 
@@ -33,6 +34,8 @@ void config_default(struct broker_config *ret_config)
         .limits = exchange_limits_default(),
         .genesis = {.price_band_micro = PRICE_BAND_DEFAULT},
     };
+    ret_config->limits.table_key[0] = entropy_u64();
+    ret_config->limits.table_key[1] = entropy_u64();
 }
 
 /* ---------------------------------------------------------------- parts */

@@ -32,6 +32,7 @@ struct broker_config {
     struct genesis genesis; /* cluster, origin and keys are not set here */
 };
 
+/* All defaults, and a fresh key for the hash tables of the exchange. */
 void config_default(struct broker_config *ret_config);
 /* From the text of broker.yaml; `file_name` stands in messages. */
 bool config_parse(const char *text, size_t length, const char *file_name,

@@ -30,14 +30,17 @@ struct exchange *exchange_create(const struct exchange_limits *limits)
         return NULL;
     }
     exchange->limits = *limits;
-    exchange->members_by_key = table_of(offsetof(struct member, key), sizeof(struct key32));
+    exchange->members_by_key =
+        table_of(offsetof(struct member, key), sizeof(struct key32), limits->table_key);
     exchange->invitations =
-        table_of(offsetof(struct invitation, token_hash), sizeof(struct hash32));
-    exchange->ids = table_of(offsetof(struct id_entry, key), sizeof(struct id_key));
-    exchange->devices = table_of(offsetof(struct device, key), sizeof(struct device_key));
-    exchange->asks = table_of(offsetof(struct ask, order), sizeof(struct id128));
-    exchange->jobs = table_of(offsetof(struct job, id), sizeof(struct id128));
-    exchange->leases = table_of(offsetof(struct lease, id), sizeof(uint64_t));
+        table_of(offsetof(struct invitation, token_hash), sizeof(struct hash32), limits->table_key);
+    exchange->ids =
+        table_of(offsetof(struct id_entry, key), sizeof(struct id_key), limits->table_key);
+    exchange->devices =
+        table_of(offsetof(struct device, key), sizeof(struct device_key), limits->table_key);
+    exchange->asks = table_of(offsetof(struct ask, order), sizeof(struct id128), limits->table_key);
+    exchange->jobs = table_of(offsetof(struct job, id), sizeof(struct id128), limits->table_key);
+    exchange->leases = table_of(offsetof(struct lease, id), sizeof(uint64_t), limits->table_key);
     struct list_link *lists[] = {
         &exchange->id_ages,  &exchange->invitation_list, &exchange->provider_list,
         &exchange->job_list, &exchange->wanting_asks,    &exchange->wanting_jobs,

@@ -35,7 +35,11 @@ struct exchange_limits { /* every cap of the state; reject codes name them */
     uint32_t leases, attempts;
     uint64_t subtasks; /* over all jobs */
     uint32_t cells, classes;
+    /* Not a cap: the key of the hash tables, drawn by whoever runs the exchange for strangers, so that nobody can
+     * choose ids that collide. No effect, hash or snapshot depends on it. */
+    uint64_t table_key[2];
 };
+/* With a key of zeros. */
 struct exchange_limits exchange_limits_default(void);
 
 /* An empty exchange before its genesis command; NULL when out of memory. */

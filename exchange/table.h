@@ -10,17 +10,21 @@
 #include <stdint.h>
 
 struct table {
+    uint64_t hash_key[2];
     void **slots;
     size_t capacity; /* a power of two, or 0 before the first insertion */
     size_t count;
     size_t key_offset, key_size;
 };
 
-struct table table_of(size_t key_offset, size_t key_size);
+/* `hash_key` decides where elements lie and nothing else: a secret one keeps others from choosing keys that collide. */
+struct table table_of(size_t key_offset, size_t key_size, const uint64_t hash_key[2]);
 void table_fini(struct table *table);
 /* False when out of memory; nothing changed then. The key must not be there yet. */
 bool table_insert(struct table *table, void *element);
 void *table_find(const struct table *table, const void *key); /* NULL: none */
 void table_remove(struct table *table, const void *key);
+/* SipHash-2-4 (Aumasson, Bernstein, INDOCRYPT 2012) of `size` bytes. */
+uint64_t table_hash(const uint64_t hash_key[2], const void *bytes, size_t size);
 
 #endif

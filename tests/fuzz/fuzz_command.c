@@ -78,7 +78,9 @@ static void check_end(struct day *day, const struct exchange_limits *limits)
     size_t length;
     uint8_t *bytes = exchange_save(day->exchange, &length);
     assert(bytes != NULL);
-    struct exchange *again = exchange_load(limits, bytes, length);
+    struct exchange_limits other = *limits; /* where a table puts things must not matter */
+    other.table_key[1] = 7;
+    struct exchange *again = exchange_load(&other, bytes, length);
     assert(again != NULL);
     struct hash32 loaded = exchange_state_hash(again);
     assert(hash32_equal(&hash, &loaded));

@@ -513,8 +513,8 @@ static enum journal_status check_head(const struct walk *walk, const struct jour
         }
         problem_set(ret_problem,
                     "HEAD is missing beside a journal of %" PRIu64
-                    " entries, so nothing shows that it is the newest;"
-                    " if you restored it on purpose, adopt it explicitly",
+                    " entries, so nothing shows that it is the newest: put HEAD back, or if you"
+                    " restored a backup on purpose, start once with --adopt-journal",
                     walk->last.index);
         return JOURNAL_CORRUPT;
     }

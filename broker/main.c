@@ -1,16 +1,22 @@
-/* bourse-broker: runs an exchange over one folder, checks its config, audits and replays its journal. */
+/* bourse-broker: runs an exchange over one folder, checks its config, audits and replays its journal, makes backups of it
+ * and restores them. */
+#include "base/checked.h"
+#include "broker/backup.h"
 #include "broker/broker.h"
 #include "broker/replay.h"
+#include "runtime/clock.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
 #include "runtime/process.h"
 
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum exit_status { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_WRONG = 7 };
@@ -20,22 +26,32 @@ static const char usage[] =
     "[--json-logs]\n"
     "       bourse-broker audit DIR [--json]\n"
     "       bourse-broker replay --verify DIR [--json]\n"
+    "       bourse-broker backup DIR TARGET [--without-blobs] [--with-keys] [--json]\n"
+    "       bourse-broker restore BACKUP DIR [--head FILE] [--checkpoint FILE] [--json]\n"
     "       bourse-broker version | --help\n"
     "\n"
     "run      opens or makes the market in DIR and serves it until SIGTERM\n"
     "audit    re-derives every balance and hash of DIR without the exchange's code\n"
     "replay   rebuilds DIR from its first command and compares; a broker may be running\n"
+    "backup   copies DIR to the new folder TARGET, whole and of one moment; a broker may be "
+    "running\n"
+    "restore  copies BACKUP to the new folder DIR, if chain, replay, audit and blobs agree\n"
     "\n"
     "--check-config   reads DIR/broker.yaml, says what is wrong with it, and ends\n"
     "--adopt-journal  believes a journal whose HEAD file is missing: after restoring a backup, "
     "once\n"
+    "--without-blobs  leaves inputs and outputs of jobs out of the backup\n"
+    "--with-keys      puts the secret keys into the backup: keep it where no one else reads\n"
+    "--head FILE      HEAD of the lost market: refuses a backup that ends short of it\n"
+    "--checkpoint FILE  a signed checkpoint that anybody holds: refuses a backup that is older\n"
     "--log LEVEL      error, warning, info or debug\n"
     "--json-logs      one JSON object a line\n";
 
 struct arguments {
     const char *command;
-    const char *folder;
-    bool check_config, adopt, verify, json, json_logs;
+    const char *folder, *second; /* backup: TARGET; restore: DIR */
+    const char *head, *checkpoint;
+    bool check_config, adopt, verify, json, json_logs, without_blobs, with_keys;
     enum log_level level;
 };
 
@@ -54,17 +70,41 @@ static int fail(const struct problem *problem, int status)
 static bool is_command(const char *word)
 {
     return strcmp(word, "run") == 0 || strcmp(word, "audit") == 0 || strcmp(word, "replay") == 0 ||
+           strcmp(word, "backup") == 0 || strcmp(word, "restore") == 0 ||
            strcmp(word, "version") == 0 || strcmp(word, "help") == 0;
 }
 
-/* Options stand anywhere; words are the command, then the folder. */
+static bool takes_two(const char *command)
+{
+    return strcmp(command, "backup") == 0 || strcmp(command, "restore") == 0;
+}
+
+/* Options stand anywhere; words are the command, then the folder or the two of them. */
 static int parse(int argc, char **argv, struct arguments *ret)
 {
-    enum { DIR_OPTION = 256, CHECK, ADOPT, VERIFY, JSON, JSON_LOGS, LOG, HELP, VERSION };
+    enum {
+        DIR_OPTION = 256,
+        CHECK,
+        ADOPT,
+        VERIFY,
+        WITHOUT_BLOBS,
+        WITH_KEYS,
+        HEAD_OPTION,
+        CHECKPOINT,
+        JSON,
+        JSON_LOGS,
+        LOG,
+        HELP,
+        VERSION
+    };
     static const struct option options[] = {{"dir", required_argument, NULL, DIR_OPTION},
                                             {"check-config", no_argument, NULL, CHECK},
                                             {"adopt-journal", no_argument, NULL, ADOPT},
                                             {"verify", no_argument, NULL, VERIFY},
+                                            {"without-blobs", no_argument, NULL, WITHOUT_BLOBS},
+                                            {"with-keys", no_argument, NULL, WITH_KEYS},
+                                            {"head", required_argument, NULL, HEAD_OPTION},
+                                            {"checkpoint", required_argument, NULL, CHECKPOINT},
                                             {"json", no_argument, NULL, JSON},
                                             {"json-logs", no_argument, NULL, JSON_LOGS},
                                             {"log", required_argument, NULL, LOG},
@@ -85,6 +125,18 @@ static int parse(int argc, char **argv, struct arguments *ret)
             break;
         case VERIFY:
             ret->verify = true;
+            break;
+        case WITHOUT_BLOBS:
+            ret->without_blobs = true;
+            break;
+        case WITH_KEYS:
+            ret->with_keys = true;
+            break;
+        case HEAD_OPTION:
+            ret->head = optarg;
+            break;
+        case CHECKPOINT:
+            ret->checkpoint = optarg;
             break;
         case JSON:
             ret->json = true;
@@ -115,6 +167,8 @@ static int parse(int argc, char **argv, struct arguments *ret)
             return fail_usage("unknown command; a folder to serve is named with --dir");
         } else if (ret->folder == NULL) {
             ret->folder = argv[optind];
+        } else if (takes_two(ret->command) && ret->second == NULL) {
+            ret->second = argv[optind];
         } else {
             return fail_usage("too many words");
         }
@@ -145,13 +199,21 @@ static int run(const struct arguments *arguments)
 }
 
 /* The auditor is a program of its own, so that nothing of ours can be in it. */
+static bool find_audit(char ret_path[PATH_MAX])
+{
+    if (!process_folder(ret_path, PATH_MAX - sizeof "/bourse-audit")) {
+        return false;
+    }
+    (void)strcat(ret_path, "/bourse-audit");
+    return true;
+}
+
 static int audit(const struct arguments *arguments)
 {
     char path[PATH_MAX];
-    if (!process_folder(path, sizeof path - sizeof "/bourse-audit")) {
+    if (!find_audit(path)) {
         return fail_usage("the folder of this program cannot be known");
     }
-    (void)strcat(path, "/bourse-audit");
     const char *words[] = {"bourse-audit", arguments->folder, arguments->json ? "--json" : NULL,
                            NULL};
     (void)execv(path, (char *const *)(uintptr_t)words);
@@ -167,6 +229,114 @@ static int replay(const struct arguments *arguments)
     }
     return replay_verify(arguments->folder, arguments->json, &problem) ? EXIT_OK
                                                                        : fail(&problem, EXIT_WRONG);
+}
+
+/* ---------------------------------------------------------------- backups */
+
+static void format_time(int64_t time_ns, char ret_text[32])
+{
+    time_t seconds = (time_t)(time_ns / NS_PER_S);
+    struct tm utc;
+    if (gmtime_r(&seconds, &utc) == NULL ||
+        strftime(ret_text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0) {
+        (void)snprintf(ret_text, 32, "?");
+    }
+}
+
+static void print_report(const struct arguments *arguments, const char *done,
+                         const struct backup_report *report)
+{
+    char time[32];
+    int64_t age_s = (clock_wall_ns() - report->log_time_ns) / NS_PER_S;
+    format_time(report->log_time_ns, time);
+    if (arguments->json) {
+        (void)printf("{\"version\":1,\"%s\":\"ok\",\"entry\":%" PRIu64 ",\"index\":%" PRIu64
+                     ",\"log_time_ms\":%" PRId64 ",\"age_s\":%" PRId64 ",\"tree_size\":%" PRIu64
+                     ",\"blobs\":%s,\"keys\":%s}\n",
+                     arguments->command, report->entry, report->command,
+                     report->log_time_ns / NS_PER_MS, age_s, report->tree_size,
+                     report->has_blobs ? "true" : "false", report->has_keys ? "true" : "false");
+        return;
+    }
+    (void)printf("%s %s: entry %" PRIu64 ", command %" PRIu64 " of %s, %" PRId64
+                 " seconds old, tree of %" PRIu64 "; %s blobs, %s keys\n",
+                 done, arguments->second, report->entry, report->command, time, age_s,
+                 report->tree_size, report->has_blobs ? "with" : "without",
+                 report->has_keys ? "with" : "without");
+}
+
+static int backup(const struct arguments *arguments)
+{
+    struct problem problem = {.text = ""};
+    struct backup_report report;
+    const struct backup_options options = {.folder = arguments->folder,
+                                           .target = arguments->second,
+                                           .without_blobs = arguments->without_blobs,
+                                           .with_keys = arguments->with_keys};
+    if (!backup_make(&options, &report, &problem)) {
+        return fail(&problem, EXIT_FAILED);
+    }
+    print_report(arguments, "backed up to", &report);
+    return EXIT_OK;
+}
+
+static void say_what_is_next(const struct arguments *arguments, const struct backup_report *report)
+{
+    if (!report->has_keys) {
+        log_info("put %s and %s into %s: without them nobody can connect and no receipt be signed",
+                 MARKET_BROKER_KEY, MARKET_LOG_KEY, arguments->second);
+    }
+    if (!report->has_blobs) {
+        log_info("there are no blobs: jobs that wait cannot be run, outputs cannot be fetched");
+    }
+    if (arguments->head == NULL) {
+        log_warning(
+            "nothing shows that this backup is the newest state. Whatever was accepted after "
+            "command %" PRIu64 " is lost: if the lost folder's HEAD or a newer checkpoint can "
+            "be found, restore again with --head or --checkpoint. If not: bourse-broker run "
+            "--dir %s --adopt-journal, once",
+            report->command, arguments->second);
+    }
+}
+
+static int restore(const struct arguments *arguments)
+{
+    struct problem problem = {.text = ""};
+    struct backup_report report;
+    char path[PATH_MAX];
+    bool is_wrong = false;
+    if (!find_audit(path)) {
+        return fail_usage("the folder of this program cannot be known");
+    }
+    const struct restore_options options = {.backup = arguments->folder,
+                                            .folder = arguments->second,
+                                            .head = arguments->head,
+                                            .checkpoint = arguments->checkpoint,
+                                            .audit = path};
+    if (!backup_restore(&options, &report, &is_wrong, &problem)) {
+        return fail(&problem, is_wrong ? EXIT_WRONG : EXIT_FAILED);
+    }
+    print_report(arguments, "restored to", &report);
+    say_what_is_next(arguments, &report);
+    return EXIT_OK;
+}
+
+static int obey(const struct arguments *arguments)
+{
+    static const struct {
+        const char *command;
+        int (*function)(const struct arguments *);
+    } table[] = {{"run", run},
+                 {"audit", audit},
+                 {"replay", replay},
+                 {"backup", backup},
+                 {"restore", restore}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        if (strcmp(arguments->command, table[i].command) == 0) {
+            return table[i].function(arguments);
+        }
+    }
+    return fail_usage("unknown command");
 }
 
 int main(int argc, char **argv)
@@ -188,12 +358,12 @@ int main(int argc, char **argv)
     if (arguments.folder == NULL) {
         return fail_usage("which folder? --dir DIR");
     }
+    if (takes_two(arguments.command) && arguments.second == NULL) {
+        return fail_usage("two folders: from where, and to where");
+    }
     log_setup(arguments.level, arguments.json_logs);
     if (!process_start(&problem)) {
         return fail(&problem, EXIT_FAILED);
     }
-    if (strcmp(arguments.command, "audit") == 0) {
-        return audit(&arguments);
-    }
-    return strcmp(arguments.command, "replay") == 0 ? replay(&arguments) : run(&arguments);
+    return obey(&arguments);
 }

@@ -6,6 +6,7 @@
 
 #include "base/problem.h"
 #include "exchange/exchange.h"
+#include "protocol/genesis.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,9 +19,20 @@ typedef bool replay_on_effects(void *context, const struct exchange_effects *eff
 bool replay_entry(struct exchange *exchange, const void *bytes, size_t length,
                   replay_on_effects *on_effects, void *context, struct problem *ret_problem);
 
+struct replay_summary { /* where a market stands */
+    uint64_t command, entries, records, tree_size;
+    int64_t log_time_ns;
+    uint32_t accounts;
+    struct hash32 state;
+    struct genesis genesis;
+};
+
 /* Rebuilds everything of the market in `folder` from entry 1 with a fresh exchange and compares: hashes of
  * entries, state hash of each snapshot met on the way, balances, ledger records, tree head. Read only;
- * a broker may be running. Prints one line. False with the first difference. */
+ * a broker may be running. False with the first difference. */
+bool replay_check(const char *folder, struct replay_summary *ret_summary,
+                  struct problem *ret_problem);
+/* The same, and prints one line. */
 bool replay_verify(const char *folder, bool json, struct problem *ret_problem);
 
 #endif

@@ -216,26 +216,20 @@ static bool verify_all(struct verification *verification, const char *folder,
            verify_balances(verification, ret_problem) && verify_tree(verification, ret_problem);
 }
 
-static void print(struct verification *verification, bool json)
+static struct replay_summary summarise(struct verification *verification)
 {
-    char hash[65];
-    struct hash32 state = exchange_state_hash(verification->exchange);
-    text_hex(state.bytes, sizeof state.bytes, hash);
-    if (json) {
-        (void)printf("{\"version\":1,\"replay\":\"ok\",\"index\":%" PRIu64 ",\"entries\":%" PRIu64
-                     ",\"state\":\"%s\",\"records\":%" PRIu64 ",\"tree_size\":%" PRIu64
-                     ",\"accounts\":%u}\n",
-                     exchange_index(verification->exchange), verification->entry, hash,
-                     verification->records, verification->tree.size, verification->accounts);
-    } else {
-        (void)printf("replay ok: %" PRIu64 " commands in %" PRIu64 " entries, state %s, %" PRIu64
-                     " records, tree of %" PRIu64 ", %u balances ok\n",
-                     exchange_index(verification->exchange), verification->entry, hash,
-                     verification->records, verification->tree.size, verification->accounts);
-    }
+    return (struct replay_summary){.command = exchange_index(verification->exchange),
+                                   .entries = verification->entry,
+                                   .records = verification->records,
+                                   .tree_size = verification->tree.size,
+                                   .log_time_ns = exchange_log_time_ns(verification->exchange),
+                                   .accounts = verification->accounts,
+                                   .state = exchange_state_hash(verification->exchange),
+                                   .genesis = verification->genesis};
 }
 
-bool replay_verify(const char *folder, bool json, struct problem *ret_problem)
+bool replay_check(const char *folder, struct replay_summary *ret_summary,
+                  struct problem *ret_problem)
 {
     struct verification verification = {0};
     char path[PATH_MAX];
@@ -249,9 +243,37 @@ bool replay_verify(const char *folder, bool json, struct problem *ret_problem)
         good = verify_all(&verification, folder, ret_problem);
     }
     if (good) {
-        print(&verification, json);
+        *ret_summary = summarise(&verification);
     }
     (void)sqlite3_close(verification.database); /* read only */
     exchange_destroy(&verification.exchange);
+    return good;
+}
+
+static void print(const struct replay_summary *summary, bool json)
+{
+    char hash[65];
+    text_hex(summary->state.bytes, sizeof summary->state.bytes, hash);
+    if (json) {
+        (void)printf("{\"version\":1,\"replay\":\"ok\",\"index\":%" PRIu64 ",\"entries\":%" PRIu64
+                     ",\"state\":\"%s\",\"records\":%" PRIu64 ",\"tree_size\":%" PRIu64
+                     ",\"accounts\":%u}\n",
+                     summary->command, summary->entries, hash, summary->records, summary->tree_size,
+                     summary->accounts);
+    } else {
+        (void)printf("replay ok: %" PRIu64 " commands in %" PRIu64 " entries, state %s, %" PRIu64
+                     " records, tree of %" PRIu64 ", %u balances ok\n",
+                     summary->command, summary->entries, hash, summary->records, summary->tree_size,
+                     summary->accounts);
+    }
+}
+
+bool replay_verify(const char *folder, bool json, struct problem *ret_problem)
+{
+    struct replay_summary summary;
+    bool good = replay_check(folder, &summary, ret_problem);
+    if (good) {
+        print(&summary, json);
+    }
     return good;
 }

@@ -116,6 +116,9 @@ enum ledger_store_status ledger_reader_receipt(struct ledger_reader *reader,
                                                const struct id128 *cluster, const struct id128 *job,
                                                uint32_t index, char *ret_text, size_t capacity,
                                                size_t *ret_length);
+/* Root of the tree's first `size` leaves. NOT_FOUND: the tree is not that large. */
+enum ledger_store_status ledger_reader_root(struct ledger_reader *reader, uint64_t size,
+                                            struct hash32 *ret_root);
 enum ledger_store_status ledger_reader_checkpoint(struct ledger_reader *reader,
                                                   char ret_text[CHECKPOINT_TEXT_SIZE],
                                                   uint64_t *ret_size);

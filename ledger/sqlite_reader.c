@@ -424,3 +424,23 @@ enum ledger_store_status ledger_reader_checkpoint(struct ledger_reader *reader,
 {
     return read_checkpoint(reader, ret_text, ret_size);
 }
+
+enum ledger_store_status ledger_reader_root(struct ledger_reader *reader, uint64_t size,
+                                            struct hash32 *ret_root)
+{
+    char note[CHECKPOINT_TEXT_SIZE];
+    uint64_t signed_size = 0;
+    struct merkle tree;
+    enum ledger_store_status status = read_checkpoint(reader, note, &signed_size);
+    if (status != LEDGER_STORE_OK) {
+        return status;
+    }
+    if (size > signed_size) {
+        return LEDGER_STORE_NOT_FOUND;
+    }
+    if (!tree_load(&reader->tree, size, &tree)) {
+        return store_status_of(reader->tree.error);
+    }
+    *ret_root = merkle_root(&tree);
+    return LEDGER_STORE_OK;
+}

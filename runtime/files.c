@@ -415,3 +415,43 @@ bool file_write(const char *path, const void *bytes, size_t length, unsigned mod
     }
     return sync_folder(folder) || fail(ret_problem, folder, "cannot be made durable");
 }
+
+bool folder_sync(const char *path, struct problem *ret_problem)
+{
+    return sync_folder(path) || fail(ret_problem, path, "cannot be made durable");
+}
+
+/* All bytes of `from` into `to`. */
+static bool pump(int from, int to)
+{
+    uint8_t bytes[1 << 16];
+    ssize_t count;
+    while ((count = read_full(from, bytes, sizeof bytes)) > 0) {
+        if (!write_full(to, bytes, (size_t)count)) {
+            return false;
+        }
+    }
+    return count == 0;
+}
+
+bool file_copy(const char *from, const char *to, struct problem *ret_problem)
+{
+    int source = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (source < 0) {
+        return fail(ret_problem, from, "cannot be read");
+    }
+    int target = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (target < 0) {
+        (void)fail(ret_problem, to, "cannot be made");
+        (void)close(source); /* only read */
+        return false;
+    }
+    bool good = pump(source, target) && fsync(target) == 0;
+    good = close(target) == 0 && good;
+    (void)close(source); /* only read */
+    if (!good) {
+        (void)fail(ret_problem, to, "cannot be written");
+        (void)unlink(to);
+    }
+    return good;
+}

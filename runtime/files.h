@@ -23,6 +23,10 @@ bool keyfile_create(const char *path, struct identity **ret_identity, struct pro
 /* Reads at most `cap` bytes (more is a problem); the caller frees; a NUL follows the bytes. */
 bool file_read(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,
                struct problem *ret_problem);
+/* Copies a file to `to`, which must not be there yet, with mode 0600, and fsyncs it; its folder is the caller's to sync. */
+bool file_copy(const char *from, const char *to, struct problem *ret_problem);
+/* fsyncs a folder: what was made, renamed or removed in it survives a power cut from then on. */
+bool folder_sync(const char *path, struct problem *ret_problem);
 /* Writes beside, fsyncs, renames over `path`, fsyncs the folder. */
 bool file_write(const char *path, const void *bytes, size_t length, unsigned mode,
                 struct problem *ret_problem);

@@ -1,0 +1,312 @@
+#include "broker/backup.h"
+
+#include "broker/entry.h"
+#include "broker/journal_sqlite.h"
+#include "broker/storage.h"
+#include "runtime/files.h"
+#include "runtime/log.h"
+#include "runtime/market.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUSY_MS = 10000, HASH_DIGITS = 64, WALK_DEPTH = 16 };
+
+/* ---------------------------------------------------------------- folders */
+
+static bool is_empty_or_absent(const char *folder, struct problem *ret_problem)
+{
+    DIR *directory = opendir(folder);
+    if (directory == NULL && errno == ENOENT) {
+        return true;
+    }
+    if (directory == NULL) {
+        problem_set(ret_problem, "%s: %s", folder, strerror(errno));
+        return false;
+    }
+    bool is_empty = true;
+    for (struct dirent *entry; is_empty && (entry = readdir(directory)) != NULL;) {
+        is_empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    }
+    (void)closedir(directory); /* only read */
+    if (!is_empty) {
+        problem_set(ret_problem, "%s is not empty: nothing was touched; name a new folder", folder);
+    }
+    return is_empty;
+}
+
+bool backup_beside(const char *folder, char *ret_beside, size_t capacity,
+                   struct problem *ret_problem)
+{
+    size_t length = strlen(folder);
+    while (length > 1 && folder[length - 1] == '/') {
+        length--;
+    }
+    int written = snprintf(ret_beside, capacity, "%.*s.partial", (int)length, folder);
+    if (written < 0 || (size_t)written >= capacity) {
+        problem_set(ret_problem, "the path is too long");
+        return false;
+    }
+    if (!is_empty_or_absent(folder, ret_problem)) {
+        return false;
+    }
+    if (mkdir(ret_beside, 0700) != 0) {
+        problem_set(ret_problem, "%s: %s%s", ret_beside, strerror(errno),
+                    errno == EEXIST ? "; an interrupted run left it: remove it" : "");
+        return false;
+    }
+    return true;
+}
+
+static int discard_one(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+    (void)status;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+void backup_discard(const char *beside)
+{
+    if (nftw(beside, discard_one, WALK_DEPTH, FTW_DEPTH | FTW_PHYS) != 0) {
+        log_warning("%s could not be removed: remove it by hand", beside);
+    }
+}
+
+bool backup_publish(const char *beside, const char *folder, struct problem *ret_problem)
+{
+    char parent[PATH_MAX];
+    (void)snprintf(parent, sizeof parent, "%s", beside);
+    char *slash = strrchr(parent, '/');
+    if (slash == NULL) {
+        strcpy(parent, ".");
+    } else {
+        slash[slash == parent ? 1 : 0] = '\0';
+    }
+    if (!folder_sync(beside, ret_problem)) {
+        return false;
+    }
+    if (rename(beside, folder) != 0) {
+        problem_set(ret_problem, "%s: %s", folder, strerror(errno));
+        return false;
+    }
+    return folder_sync(parent, ret_problem);
+}
+
+/* ---------------------------------------------------------------- one database */
+
+static bool failed(const char *path, sqlite3 *database, struct problem *ret_problem)
+{
+    problem_set(ret_problem, "%s: %s", path,
+                database == NULL ? "out of memory" : sqlite3_errmsg(database));
+    return false;
+}
+
+/* All pages in one step, so in one read transaction: a commit in between would start a stepwise copy over
+ * again, for ever under load. Writers are not held up; only the WAL grows meanwhile. */
+static bool copy_pages(sqlite3 *source, sqlite3 *target)
+{
+    sqlite3_backup *backup = sqlite3_backup_init(target, "main", source, "main");
+    if (backup == NULL) {
+        return false;
+    }
+    (void)sqlite3_backup_step(backup, -1); /* its code comes again from finish */
+    return sqlite3_backup_finish(backup) == SQLITE_OK;
+}
+
+static int keep_first(void *context, int columns, char **values, char **names)
+{
+    (void)names;
+    char *line = context;
+    if (columns > 0 && values[0] != NULL && line[0] == '\0') {
+        (void)snprintf(line, 200, "%s", values[0]);
+    }
+    return 0;
+}
+
+/* What is damaged is not a backup. */
+static bool check_pages(sqlite3 *database, const char *path, struct problem *ret_problem)
+{
+    char line[200] = "";
+    if (sqlite3_exec(database, "PRAGMA quick_check(1)", keep_first, line, NULL) != SQLITE_OK) {
+        return failed(path, database, ret_problem);
+    }
+    if (strcmp(line, "ok") != 0) {
+        problem_set(ret_problem, "%s is damaged (%s)", path, line);
+        return false;
+    }
+    return true;
+}
+
+static bool copy_database(const char *from, const char *to, struct problem *ret_problem)
+{
+    sqlite3 *source = NULL;
+    sqlite3 *target = NULL;
+    bool good = sqlite3_open_v2(from, &source, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
+    if (!good) {
+        (void)failed(from, source, ret_problem);
+    } else {
+        good = sqlite3_open_v2(to, &target, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) ==
+                   SQLITE_OK &&
+               sqlite3_busy_timeout(source, BUSY_MS) == SQLITE_OK && copy_pages(source, target);
+        good = good ? check_pages(target, to, ret_problem) : failed(to, target, ret_problem);
+    }
+    (void)sqlite3_close(source); /* only read */
+    (void)sqlite3_close(target); /* nothing is open in it */
+    return good;
+}
+
+/* ---------------------------------------------------------------- blobs */
+
+static bool is_hash(const char *name)
+{
+    return strlen(name) == HASH_DIGITS && strspn(name, "0123456789abcdef") == HASH_DIGITS;
+}
+
+static bool copy_files(const char *from, const char *to, struct problem *ret_problem)
+{
+    DIR *directory = opendir(from);
+    if (directory == NULL) {
+        return true; /* no blob of that first byte */
+    }
+    bool good = private_folder(to, true, ret_problem);
+    for (struct dirent *entry; good && (entry = readdir(directory)) != NULL;) {
+        char source[PATH_MAX];
+        char target[PATH_MAX];
+        good = !is_hash(entry->d_name) ||
+               (store_path(from, entry->d_name, source, sizeof source, ret_problem) &&
+                store_path(to, entry->d_name, target, sizeof target, ret_problem) &&
+                file_copy(source, target, ret_problem));
+    }
+    (void)closedir(directory); /* only read */
+    return good && folder_sync(to, ret_problem);
+}
+
+static bool copy_blobs(const char *from, const char *to, struct problem *ret_problem)
+{
+    char source[PATH_MAX];
+    char target[PATH_MAX];
+    /* The index before the files: a file is there before the index says so. */
+    bool good = private_folder(to, true, ret_problem) &&
+                store_path(from, "blobs.db", source, sizeof source, ret_problem) &&
+                store_path(to, "blobs.db", target, sizeof target, ret_problem) &&
+                copy_database(source, target, ret_problem);
+    for (unsigned byte = 0; good && byte < 256; byte++) {
+        char name[3];
+        (void)snprintf(name, sizeof name, "%02x", byte);
+        good = store_path(from, name, source, sizeof source, ret_problem) &&
+               store_path(to, name, target, sizeof target, ret_problem) &&
+               copy_files(source, target, ret_problem);
+    }
+    return good && folder_sync(to, ret_problem);
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+static bool copy_part(const char *from, const char *to, const char *name,
+                      bool (*copy)(const char *, const char *, struct problem *), bool *ret_found,
+                      struct problem *ret_problem)
+{
+    char source[PATH_MAX];
+    char target[PATH_MAX];
+    if (!store_path(from, name, source, sizeof source, ret_problem) ||
+        !store_path(to, name, target, sizeof target, ret_problem)) {
+        return false;
+    }
+    *ret_found = access(source, F_OK) == 0;
+    return !*ret_found || copy(source, target, ret_problem);
+}
+
+/* Entry, command and time of the end of the journal. */
+static bool read_end(const char *folder, struct backup_report *report, struct problem *ret_problem)
+{
+    static const char text[] =
+        "SELECT idx, next_command, bytes, (SELECT ifnull(max(tree_size), 0) FROM checkpoint)"
+        " FROM journal ORDER BY idx DESC LIMIT 1";
+    char path[PATH_MAX];
+    sqlite3 *database = NULL;
+    sqlite3_stmt *select = NULL;
+    struct entry_head head;
+    struct entry_command command = {0};
+    size_t position = 0;
+    if (!store_path(folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    bool good = sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+                sqlite3_prepare_v2(database, text, -1, &select, NULL) == SQLITE_OK &&
+                sqlite3_step(select) == SQLITE_ROW;
+    if (good) {
+        const void *bytes = sqlite3_column_blob(select, 2);
+        size_t length = (size_t)sqlite3_column_bytes(select, 2);
+        good = entry_read_head(bytes, length, &head);
+        while (good && entry_next(bytes, length, &position, &command)) {
+        }
+        report->entry = (uint64_t)sqlite3_column_int64(select, 0);
+        report->command = (uint64_t)sqlite3_column_int64(select, 1) - 1;
+        report->tree_size = (uint64_t)sqlite3_column_int64(select, 3);
+        report->log_time_ns = command.log_time_ns;
+    }
+    if (!good) {
+        problem_set(ret_problem, "%s holds no journal of a market", path);
+    }
+    (void)sqlite3_finalize(select); /* repeats the step's code */
+    (void)sqlite3_close(database);  /* only read */
+    return good;
+}
+
+bool backup_copy(const char *from, const char *to, const struct backup_parts *wanted,
+                 struct backup_report *ret_report, struct problem *ret_problem)
+{
+    static const char *const keys[] = {MARKET_BROKER_KEY, MARKET_LOG_KEY, MARKET_OWNER_KEY};
+    struct backup_report report = {0};
+    bool found = false;
+    if (!copy_part(from, to, MARKET_DATABASE, copy_database, &found, ret_problem)) {
+        return false;
+    }
+    if (!found) {
+        problem_set(ret_problem, "%s has no %s: is it the folder of a market, or a backup of one?",
+                    from, MARKET_DATABASE);
+        return false;
+    }
+    if (!read_end(to, &report, ret_problem) ||
+        (wanted->blobs &&
+         !copy_part(from, to, MARKET_BLOBS, copy_blobs, &report.has_blobs, ret_problem)) ||
+        !copy_part(from, to, MARKET_BROKER_CONFIG, file_copy, &found, ret_problem)) {
+        return false;
+    }
+    for (size_t i = 0; wanted->keys && i < sizeof keys / sizeof keys[0]; i++) {
+        if (!copy_part(from, to, keys[i], file_copy, &found, ret_problem)) {
+            return false;
+        }
+        report.has_keys = report.has_keys || found;
+    }
+    *ret_report = report;
+    return true;
+}
+
+bool backup_make(const struct backup_options *options, struct backup_report *ret_report,
+                 struct problem *ret_problem)
+{
+    char beside[PATH_MAX];
+    const struct backup_parts parts = {.blobs = !options->without_blobs,
+                                       .keys = options->with_keys};
+    if (!backup_beside(options->target, beside, sizeof beside, ret_problem)) {
+        return false;
+    }
+    bool good = backup_copy(options->folder, beside, &parts, ret_report, ret_problem) &&
+                backup_publish(beside, options->target, ret_problem);
+    if (!good) {
+        backup_discard(beside);
+    }
+    return good;
+}

@@ -1,0 +1,63 @@
+/* broker/backup.h - a copy of a market that is whole and of one moment, and the way back (P12).
+ *
+ * A backup is a folder: ledger.db as of one commit, then blobs.db and the files of blobs/, then broker.yaml; the three
+ * secret keys only where asked for. Never HEAD, LOCK, snapshots or sockets: HEAD is what shows that a
+ * backup is old, and one that came back with it would show nothing. Blobs are copied after the ledger, so
+ * that no job lacks its own. It is made beside its place and moved there whole.
+ *
+ * A restore copies it back, also beside its place, and moves it there only when the chain of the journal, a
+ * replay from the first command, an audit by a program that shares no code, every blob, and whatever the operator
+ * has to show of a later time have been held against it. */
+#ifndef BOURSE_BROKER_BACKUP_H
+#define BOURSE_BROKER_BACKUP_H
+
+#include "base/problem.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct backup_report { /* what is in it */
+    uint64_t entry, command, tree_size;
+    int64_t log_time_ns; /* of the last command: how old it is */
+    uint64_t blobs, blob_bytes;
+    bool has_blobs, has_keys;
+};
+
+struct backup_options {
+    const char *folder; /* of the market; a broker may be running on it */
+    const char *target; /* must not be there yet, or be an empty folder */
+    bool without_blobs, with_keys;
+};
+/* False with a problem; nothing is left at `target` then. */
+bool backup_make(const struct backup_options *options, struct backup_report *ret_report,
+                 struct problem *ret_problem);
+
+struct restore_options {
+    const char *backup;
+    const char *folder;     /* must not be there yet, or be an empty folder */
+    const char *head;       /* a HEAD file of a later time, or NULL */
+    const char *checkpoint; /* a signed checkpoint of a later time, or NULL */
+    const char *audit;      /* path of bourse-audit */
+};
+/* With `head`, whose entry the journal must reach, a HEAD is written and the market may be served; without, its start
+ * needs --adopt-journal. False with a problem; nothing is left at `folder` then, and *ret_is_wrong says
+ * whether the backup itself, or what was shown, is why. */
+bool backup_restore(const struct restore_options *options, struct backup_report *ret_report,
+                    bool *ret_is_wrong, struct problem *ret_problem);
+
+/* For both: `folder` or a folder that is not there yet, made empty and private, as `ret_beside`. */
+bool backup_beside(const char *folder, char *ret_beside, size_t capacity,
+                   struct problem *ret_problem);
+/* Moves it to its place and makes that durable. */
+bool backup_publish(const char *beside, const char *folder, struct problem *ret_problem);
+/* Removes a folder that backup_beside made, with all that is in it. */
+void backup_discard(const char *beside);
+
+struct backup_parts {
+    bool blobs, keys;
+};
+/* Copies a market's files from one folder to another, all that `wanted` names and that are there. */
+bool backup_copy(const char *from, const char *to, const struct backup_parts *wanted,
+                 struct backup_report *ret_report, struct problem *ret_problem);
+
+#endif

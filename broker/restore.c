@@ -1,0 +1,293 @@
+#include "base/sha256.h"
+#include "base/text.h"
+#include "broker/backup.h"
+#include "broker/journal_sqlite.h"
+#include "broker/replay.h"
+#include "broker/storage.h"
+#include "ledger/checkpoint.h"
+#include "ledger/sqlite.h"
+#include "runtime/files.h"
+#include "runtime/market.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A restore in progress, still beside its place. */
+struct restore {
+    const struct restore_options *options;
+    char folder[PATH_MAX];
+    struct backup_report report;
+    struct replay_summary summary;
+};
+
+/* ---------------------------------------------------------------- the journal, and a HEAD that was shown */
+
+static bool read_head(const struct restore *restore, struct head *ret_head,
+                      struct problem *ret_problem)
+{
+    enum head_status status = head_read(restore->options->head, ret_head, ret_problem);
+    if (status == HEAD_MISSING) {
+        problem_set(ret_problem, "%s is not there, or empty", restore->options->head);
+    }
+    return status == HEAD_OK;
+}
+
+static bool check_journal(struct restore *restore, struct ledger_store *ledger,
+                          struct journal_last *ret_last, struct problem *ret_problem)
+{
+    struct head head;
+    struct journal *journal = NULL;
+    const bool is_shown = restore->options->head != NULL;
+    if (is_shown && !read_head(restore, &head, ret_problem)) {
+        return false;
+    }
+    const struct journal_sqlite_start start = {.head = is_shown ? &head : NULL,
+                                               .tree_size = ledger_store_tree(ledger)->size,
+                                               .adopt = !is_shown};
+    bool good = journal_sqlite_open(ledger_store_database(ledger), &start, &journal, ret_last,
+                                    ret_problem) == JOURNAL_OK;
+    journal_destroy(&journal);
+    return good;
+}
+
+/* HEAD was shown and the journal reaches it: from here on the two belong together again. */
+static bool write_head(const struct restore *restore, const struct journal_last *last,
+                       uint64_t tree_size, struct problem *ret_problem)
+{
+    char path[PATH_MAX];
+    struct head_file *file = NULL;
+    const struct head head = {.index = last->index, .chain = last->chain, .tree_size = tree_size};
+    bool good = store_path(restore->folder, MARKET_HEAD, path, sizeof path, ret_problem) &&
+                head_create(path, &head, &file, ret_problem) == HEAD_OK;
+    head_close(&file);
+    return good;
+}
+
+static bool check_chain(struct restore *restore, struct problem *ret_problem)
+{
+    char path[PATH_MAX];
+    struct ledger_store *ledger = NULL;
+    struct journal_last last;
+    if (!store_path(restore->folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    bool good = ledger_store_open(path, &ledger) == LEDGER_STORE_OK;
+    if (!good) {
+        problem_set(ret_problem, "the ledger of the backup cannot be opened: %s",
+                    ledger == NULL ? "out of memory" : ledger_store_error(ledger));
+    }
+    good = good && check_journal(restore, ledger, &last, ret_problem);
+    if (good && restore->options->head != NULL) {
+        good = write_head(restore, &last, ledger_store_tree(ledger)->size, ret_problem);
+    }
+    ledger_store_close(&ledger);
+    return good;
+}
+
+/* ---------------------------------------------------------------- a checkpoint that was shown */
+
+static bool check_against(struct ledger_reader *reader, const struct checkpoint *shown,
+                          uint64_t tree_size, struct problem *ret_problem)
+{
+    struct hash32 root;
+    switch (ledger_reader_root(reader, shown->size, &root)) {
+    case LEDGER_STORE_OK:
+        break;
+    case LEDGER_STORE_NOT_FOUND:
+        problem_set(ret_problem,
+                    "the backup's tree has %" PRIu64 " leaves, the checkpoint signs %" PRIu64
+                    ": the backup is older than what people hold; find a newer one",
+                    tree_size, shown->size);
+        return false;
+    case LEDGER_STORE_LOCKED:
+    case LEDGER_STORE_NEWER:
+    case LEDGER_STORE_CORRUPT:
+    case LEDGER_STORE_FULL:
+    case LEDGER_STORE_FAILED:
+    case LEDGER_STORE_OUT_OF_MEMORY:
+        problem_set(ret_problem, "the backup's tree of %" PRIu64 " leaves cannot be read",
+                    shown->size);
+        return false;
+    }
+    if (!hash32_equal(&root, &shown->root)) {
+        problem_set(ret_problem,
+                    "the checkpoint of %" PRIu64
+                    " leaves signs another tree than the backup's: this is another history",
+                    shown->size);
+        return false;
+    }
+    return true;
+}
+
+static bool check_checkpoint(struct restore *restore, struct problem *ret_problem)
+{
+    const char *name = restore->options->checkpoint;
+    char path[PATH_MAX];
+    uint8_t *text = NULL;
+    size_t length = 0;
+    struct checkpoint shown;
+    struct ledger_reader *reader = NULL;
+    if (name == NULL) {
+        return true;
+    }
+    if (!file_read(name, CHECKPOINT_TEXT_SIZE, &text, &length, ret_problem)) {
+        return false;
+    }
+    bool good =
+        checkpoint_read((const char *)text, length, &restore->summary.genesis.log_key, &shown);
+    free(text);
+    if (!good) {
+        problem_set(ret_problem, "%s is not a checkpoint signed by this market's log", name);
+        return false;
+    }
+    good = store_path(restore->folder, MARKET_DATABASE, path, sizeof path, ret_problem);
+    if (good && ledger_reader_open(path, &reader) != LEDGER_STORE_OK) {
+        problem_set(ret_problem, "%s cannot be read", path);
+        good = false;
+    }
+    good = good && check_against(reader, &shown, restore->report.tree_size, ret_problem);
+    ledger_reader_close(&reader);
+    return good;
+}
+
+/* ---------------------------------------------------------------- audit */
+
+static bool check_audit(const struct restore *restore, struct problem *ret_problem)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)dup2(STDERR_FILENO, STDOUT_FILENO); /* our own standard output is one report */
+        (void)execl(restore->options->audit, "bourse-audit", restore->folder, (char *)NULL);
+        _exit(127);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ||
+        WEXITSTATUS(status) == 127) {
+        problem_set(ret_problem, "%s could not be run", restore->options->audit);
+        return false;
+    }
+    if (WEXITSTATUS(status) != 0) {
+        problem_set(ret_problem, "the audit of the backup failed, as said above");
+        return false;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- blobs */
+
+static bool hash_file(const char *path, struct hash32 *ret_hash, int64_t *ret_size)
+{
+    uint8_t bytes[1 << 16];
+    size_t count;
+    struct sha256 hasher;
+    FILE *file = fopen(path, "rbe");
+    if (file == NULL) {
+        return false;
+    }
+    *ret_size = 0;
+    sha256_start(&hasher);
+    while ((count = fread(bytes, 1, sizeof bytes, file)) > 0) {
+        sha256_add(&hasher, bytes, count);
+        *ret_size += (int64_t)count;
+    }
+    bool good = ferror(file) == 0;
+    (void)fclose(file); /* only read */
+    *ret_hash = sha256_end(&hasher);
+    return good;
+}
+
+static bool check_blob(const struct restore *restore, sqlite3_stmt *row,
+                       struct problem *ret_problem)
+{
+    char hex[65];
+    char name[PATH_MAX];
+    char path[PATH_MAX];
+    struct hash32 found;
+    const void *hash = sqlite3_column_blob(row, 0);
+    int64_t size = sqlite3_column_int64(row, 1);
+    int64_t found_size = 0;
+    bool good = hash != NULL && sqlite3_column_bytes(row, 0) == (int)sizeof found.bytes;
+    text_hex(good ? hash : "", good ? sizeof found.bytes : 0, hex);
+    if (good && sqlite3_column_type(row, 2) != SQLITE_NULL) {
+        found_size = sqlite3_column_bytes(row, 2);
+        found = sha256_of(sqlite3_column_blob(row, 2), (size_t)found_size);
+    } else if (good) {
+        (void)snprintf(name, sizeof name, "%s/%.2s/%s", MARKET_BLOBS, hex, hex);
+        good = store_path(restore->folder, name, path, sizeof path, ret_problem) &&
+               hash_file(path, &found, &found_size);
+    }
+    if (!good || found_size != size || memcmp(found.bytes, hash, sizeof found.bytes) != 0) {
+        problem_set(ret_problem, "blob %.16s... of the backup is missing or damaged", hex);
+        return false;
+    }
+    return true;
+}
+
+static bool check_blobs(struct restore *restore, struct problem *ret_problem)
+{
+    char path[PATH_MAX];
+    sqlite3 *database = NULL;
+    sqlite3_stmt *rows = NULL;
+    int step = SQLITE_ERROR;
+    if (!restore->report.has_blobs) {
+        return true;
+    }
+    bool good =
+        store_path(restore->folder, MARKET_BLOBS "/blobs.db", path, sizeof path, ret_problem);
+    if (good && sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(database, "SELECT hash, size, bytes FROM blob", -1, &rows, NULL) ==
+            SQLITE_OK) {
+        while (good && (step = sqlite3_step(rows)) == SQLITE_ROW) {
+            good = check_blob(restore, rows, ret_problem);
+            restore->report.blobs++;
+            restore->report.blob_bytes += (uint64_t)sqlite3_column_int64(rows, 1);
+        }
+    }
+    if (good && step != SQLITE_DONE) {
+        problem_set(ret_problem, "%s cannot be read: %s", path, sqlite3_errmsg(database));
+        good = false;
+    }
+    (void)sqlite3_finalize(rows);  /* repeats the step's code */
+    (void)sqlite3_close(database); /* only read */
+    return good;
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+static bool check_all(struct restore *restore, struct problem *ret_problem)
+{
+    return check_chain(restore, ret_problem) &&
+           replay_check(restore->folder, &restore->summary, ret_problem) &&
+           check_audit(restore, ret_problem) && check_checkpoint(restore, ret_problem) &&
+           check_blobs(restore, ret_problem);
+}
+
+bool backup_restore(const struct restore_options *options, struct backup_report *ret_report,
+                    bool *ret_is_wrong, struct problem *ret_problem)
+{
+    static const struct backup_parts all = {.blobs = true, .keys = true};
+    struct restore restore = {.options = options};
+    *ret_is_wrong = false;
+    if (!backup_beside(options->folder, restore.folder, sizeof restore.folder, ret_problem)) {
+        return false;
+    }
+    bool good = backup_copy(options->backup, restore.folder, &all, &restore.report, ret_problem);
+    if (good) {
+        good = check_all(&restore, ret_problem);
+        *ret_is_wrong = !good;
+    }
+    good = good && backup_publish(restore.folder, options->folder, ret_problem);
+    if (good) {
+        *ret_report = restore.report;
+    } else {
+        backup_discard(restore.folder);
+    }
+    return good;
+}

@@ -1,0 +1,164 @@
+#!/bin/bash
+# Backup of a busy market and the way back: whole, of one moment, checked; never over something, never from the past unseen.
+set -u
+bin=$(realpath "${1:?usage: test_backup.sh BIN}")
+make=$bin/../bench/restart
+[ -x "$make" ] || { echo "skipped: no $make"; exit 77; }
+work=$(mktemp -d)
+pid='' load=''
+cleanup() {
+    touch "$work/enough"
+    [ -n "$load" ] && wait "$load"
+    [ -n "$pid" ] && kill -9 "$pid" 2>/dev/null
+    wait 2>/dev/null
+    rm -rf "$work"
+}
+trap cleanup EXIT
+fail() {
+    echo "FAILED: $*; log: $(tail -n 5 "$work/log" 2>/dev/null)" >&2
+    exit 1
+}
+# Says what went wrong when `$1` does not hold the text `$2`.
+has() {
+    case $1 in
+    *"$2"*) ;;
+    *) fail "expected \"$2\" in: $1" ;;
+    esac
+}
+start() { # DIR [OPTION ...]
+    local dir=$1
+    shift
+    "$bin/bourse-broker" --dir "$dir" "$@" 2>"$work/log" &
+    pid=$!
+    for _ in $(seq 400); do
+        [ -e "$dir/market.yaml" ] && return
+        kill -0 "$pid" 2>/dev/null || fail "the broker ended"
+        sleep 0.05 # between two looks at a file; the file is the event
+    done
+    fail "the broker was not ready"
+}
+stop() {
+    kill -TERM "$pid"
+    wait "$pid" || fail "a clean stop"
+    pid=
+}
+broker() { "$bin/bourse-broker" "$@" 2>&1; }
+# Ends with status `$1` and says `$2`; the folder `$3` is not made.
+refused() {
+    local status=$1 text=$2 target=$3 out
+    shift 3
+    out=$(broker "$@")
+    [ $? -eq "$status" ] || fail "expected status $status of $*: $out"
+    has "$out" "$text"
+    [ ! -e "$target" ] && [ ! -e "$target.partial" ] || fail "$target is there after: $*"
+}
+# Turns one byte of file `$1` at `$2` over.
+flip() {
+    local byte
+    byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+    printf "\\x$(printf %02x $((byte ^ 255)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+market=$work/market
+mkdir -m 700 "$market"
+"$make" --make "$market" --subtasks 600 --results 8 || fail "the market could not be made"
+printf '01%062d\n' 0 >"$work/owner" # the seed of the market's owner
+(umask 077 && cp "$work/owner" "$market/owner.key")
+export BOURSE_MARKET=$market BOURSE_KEY=$market/owner.key HOME=$work
+bourse() { "$bin/bourse" "$@" 2>&1; }
+start "$market"
+key=$(bourse key) || fail "the owner's key: $key"
+job=$(bourse ps --json | sed -E 's/.*"job": *"([0-9a-f]+)".*/\1/' | head -n 1)
+dd if=/dev/urandom of="$work/input" bs=1k count=200 status=none # larger than a row holds: a file of its own
+printf 'name: blobs\neach: [%s]\nrun: ["true", "{in}"]\n' "$work/input" >"$work/job.yaml"
+bourse submit "$work/job.yaml" -y --quiet --anyway --budget 1 >/dev/null || fail "a job with an input"
+
+# ---- under load: cents are issued and counted while the backup is made
+: >"$work/minted"
+issue() {
+    while [ ! -e "$work/enough" ]; do
+        bourse admin mint "$key" 0.01 --timeout 20s >/dev/null && echo >>"$work/minted"
+    done
+}
+issue &
+load=$!
+until [ "$(wc -l <"$work/minted")" -ge 3 ]; do sleep 0.02; done # the count is the event
+cp "$market/HEAD" "$work/HEAD.before"
+acknowledged=$(wc -l <"$work/minted")
+out=$(broker backup "$market" "$work/backup" --json) || fail "backup: $out"
+has "$out" '"backup":"ok"'
+has "$out" '"blobs":true,"keys":false'
+out=$(broker backup "$market" "$work/private/" --with-keys --without-blobs) || fail "backup with keys: $out"
+has "$out" "without blobs, with keys"
+entry=$(wc -l <"$work/minted") # two more from here on, so that everything above is old
+until [ "$(wc -l <"$work/minted")" -ge $((entry + 2)) ]; do sleep 0.02; done
+touch "$work/enough"
+wait "$load"
+load=
+bourse receipt "$job" 0 >"$work/receipt" || fail "a receipt: $(cat "$work/receipt")"
+sed '1,/^$/d' "$work/receipt" >"$work/checkpoint.after"
+
+[ "$(stat -c %a "$work/backup")" = 700 ] || fail "the backup is open to others"
+for secret in HEAD broker.key log.key owner.key LOCK market.yaml; do
+    [ -e "$work/backup/$secret" ] && fail "$secret is in the backup"
+done
+[ -e "$work/private/log.key" ] && [ ! -e "$work/private/HEAD" ] || fail "the keys were asked for, HEAD never is"
+
+# ---- back: with the HEAD of before the backup it may be served at once, and nothing acknowledged is missing
+out=$(broker restore "$work/backup" "$work/restored" --head "$work/HEAD.before") || fail "restore: $out"
+has "$out" "audit: ok"
+has "$out" "seconds old"
+has "$out" "put broker.key and log.key into"
+cmp -s "$work/input" "$work/restored/blobs/"??/"$(sha256sum <"$work/input" | cut -d' ' -f1)" || fail "the input is not in the restored blobs"
+cp "$market"/*.key "$work/restored/"
+stop
+start "$work/restored"
+BOURSE_MARKET=$work/restored bourse balance --json >"$work/balance" || fail "balance: $(cat "$work/balance")"
+BOURSE_MARKET=$work/restored bourse ps --json >"$work/ps"
+grep -q "$job" "$work/ps" || fail "the job is not in the restored market"
+charged=$(sed -E 's/.*"charged_micro": *([0-9]+).*/\1/' <<<"$(tr -d '\n' <"$work/ps" | grep -oE '"charged_micro": *[0-9]+' | sort -u | tail -n 1)")
+available=$(sed -E 's/.*"available_micro": *(-?[0-9]+).*/\1/' <<<"$(tr -d '\n' <"$work/balance")")
+held=$(sed -E 's/.*"held_micro": *([0-9]+).*/\1/' <<<"$(tr -d '\n' <"$work/balance")")
+cents=$(((available + held + charged - 1000000000000) / 10000))
+[ "$cents" -ge "$acknowledged" ] || fail "$cents cents were restored, $acknowledged had been acknowledged"
+stop
+broker audit "$work/restored" >/dev/null || fail "audit of the restored market"
+
+# ---- without anything shown: its start wants to hear that the operator knows
+out=$(broker restore "$work/private" "$work/blind") || fail "restore: $out"
+has "$out" "nothing shows that this backup is the newest state"
+has "$out" "there are no blobs"
+out=$(broker --dir "$work/blind") && fail "a restored market was served without a word"
+has "$out" "HEAD is missing"
+has "$out" "--adopt-journal"
+start "$work/blind" --adopt-journal
+stop
+
+# ---- the past is not restored where somebody shows the present
+refused 7 "HEAD has seen" "$work/past" restore "$work/backup" "$work/past" --head "$market/HEAD"
+refused 7 "older than what people hold" "$work/past" restore "$work/backup" "$work/past" --checkpoint "$work/checkpoint.after"
+broker backup "$market" "$work/newest" >/dev/null || fail "backup of a market at rest"
+broker restore "$work/newest" "$work/again" --head "$market/HEAD" --checkpoint "$work/checkpoint.after" >/dev/null ||
+    fail "the newest backup was refused"
+sed -i '3s/./A/' "$work/checkpoint.after"
+refused 7 "not a checkpoint signed by" "$work/past" restore "$work/newest" "$work/past" --checkpoint "$work/checkpoint.after"
+
+# ---- nothing is overwritten, nothing damaged is restored
+mkdir "$work/full"
+touch "$work/full/mine"
+out=$(broker restore "$work/newest" "$work/full") && fail "a folder with something in it was restored into"
+has "$out" "not empty"
+out=$(broker backup "$market" "$work/full") && fail "a backup went into a folder with something in it"
+has "$out" "not empty"
+[ "$(ls "$work/full")" = mine ] || fail "the folder was touched"
+mkdir "$work/empty"
+broker backup "$market" "$work/empty" >/dev/null || fail "an empty folder was refused"
+refused 1 "is it the folder of a market" "$work/past" backup "$work/full" "$work/past"
+blob=$(ls "$work/empty/blobs/"??/* | head -n 1)
+flip "$blob" 1000
+refused 7 "blob" "$work/past" restore "$work/empty" "$work/past"
+cp -r "$work/newest" "$work/damaged"
+at=$(grep -abo BJE1 "$work/damaged/ledger.db" | sed -n '3s/:.*//p') # an entry of the journal
+flip "$work/damaged/ledger.db" $((at + 100))
+refused 7 "journal" "$work/past" restore "$work/damaged" "$work/past"
+echo ok

@@ -57,6 +57,12 @@ static void add_reply(struct core *core, struct outgoing *reply)
     core->open->replies[core->open->reply_count++] = reply;
 }
 
+static bool is_open(const struct core *core, const struct id128 *id)
+{
+    struct exchange_job_row row;
+    return exchange_job(core->config.exchange, id, &row) && row.state == JOB_OPEN;
+}
+
 /* Tells watchers of the jobs that changed, as they stand now. */
 static void add_events(struct core *core)
 {
@@ -67,6 +73,9 @@ static void add_events(struct core *core)
         if (reply != NULL) { /* a job may be forgotten before its watchers hear */
             reply->session = event.session;
             add_reply(core, reply);
+        }
+        if (!is_open(core, &event.job)) { /* told of its end, or there is nothing left to tell */
+            watches_drop(core->watches, event.session, &event.job);
         }
     }
     core->events_due_ns = watches_pending(core->watches) ? clock_monotonic_ns() : INT64_MAX;
@@ -197,6 +206,9 @@ static void watch(struct core *core, const struct request *request)
         struct id128 job = {0};
         if (body->has_job) {
             job = codec_id(body->job);
+        }
+        if (body->has_job && !is_open(core, &job)) {
+            return; /* the answer says how it ended */
         }
         /* A full table costs the client its events, not its answer: it polls then. */
         (void)watches_add(core->watches, request->session, request->account,

@@ -1,6 +1,7 @@
 #include "broker/watches.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct watch {
     uint64_t session;
@@ -71,6 +72,19 @@ void watches_forget(struct watches *watches, uint64_t session)
     if (kept != watches->count) {
         watches->count = kept;
         watches->told = 0; /* places moved: telling one twice is harmless, missing one is not */
+    }
+}
+
+void watches_drop(struct watches *watches, uint64_t session, const struct id128 *job)
+{
+    for (uint32_t i = 0; i < watches->count; i++) {
+        struct watch *watch = &watches->items[i];
+        if (watch->session == session && watch->has_job && id128_equal(&watch->job, job)) {
+            watches->count--;
+            memmove(watch, watch + 1, (watches->count - i) * sizeof *watch);
+            watches->told -= watches->told > i ? 1 : 0; /* whoever comes next is still told */
+            return;
+        }
     }
 }
 

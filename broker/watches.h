@@ -26,6 +26,8 @@ void watches_destroy(struct watches **self);
 bool watches_add(struct watches *watches, uint64_t session, uint32_t account,
                  const struct id128 *job);
 void watches_forget(struct watches *watches, uint64_t session);
+/* `session` was told the end of a job: nothing more will come of it, and the place is free. */
+void watches_drop(struct watches *watches, uint64_t session, const struct id128 *job);
 
 /* A job of `owner` changed. True when somebody follows it. */
 bool watches_changed(struct watches *watches, const struct id128 *job, uint32_t owner);

@@ -178,6 +178,8 @@ bool bourse_find_job(struct bourse *bourse, const char *text, char ret_id[BOURSE
 
 /* ---------------------------------------------------------------- watching */
 
+#define WATCH_SILENCE_NS (10 * NS_PER_S)
+
 struct wait {
     struct bourse *client;
     struct id128 job;
@@ -207,11 +209,27 @@ static bool tell(const struct wait *wait, const Bourse__V1__JobRow *wire)
     return more && row.state == BOURSE_OPEN;
 }
 
+static enum consumer_status watch_anew(const struct wait *wait)
+{
+    struct id128 request = entropy_id();
+    consumer_session_unwatch(wait->client->session, &wait->job);
+    return consumer_session_watch(wait->client->session, clock_monotonic_ns(), &request,
+                                  &wait->job);
+}
+
+/* Events are a convenience of the broker's, who may have no place left for one more watch: after a
+ * silence the job is asked for again. */
 static bool watch_until(const struct wait *wait, int64_t deadline_ns, struct bourse_error *error)
 {
     for (;;) {
         struct consumer_event event;
-        enum client_wait got = client_next(wait->client, deadline_ns, &event, error);
+        int64_t ask_again_ns = clock_monotonic_ns() + WATCH_SILENCE_NS;
+        enum client_wait got = client_next(
+            wait->client, ask_again_ns < deadline_ns ? ask_again_ns : deadline_ns, &event, error);
+        if (got == CLIENT_TIMEOUT && ask_again_ns < deadline_ns) {
+            (void)watch_anew(wait); /* FULL: at the next silence then */
+            continue;
+        }
         if (got == CLIENT_TIMEOUT) {
             return client_fail(error, BOURSE_TIMED_OUT, "the job is still running");
         }
@@ -244,8 +262,7 @@ bool bourse_wait(struct bourse *bourse, const char *id, int64_t timeout_ms, bour
         return false;
     }
     int64_t now_ns = clock_monotonic_ns();
-    struct id128 request = entropy_id();
-    if (consumer_session_watch(bourse->session, now_ns, &request, &wait.job) != CONSUMER_OK) {
+    if (watch_anew(&wait) != CONSUMER_OK) {
         return client_fail(ret_error, BOURSE_LOCAL, "too many jobs are watched at once");
     }
     int64_t deadline_ns = INT64_MAX;

@@ -187,6 +187,34 @@ START_TEST(watchers_hear_of_their_own_jobs_once_per_change)
 }
 END_TEST
 
+START_TEST(a_watch_ends_with_its_job_and_makes_room)
+{
+    struct watches *watches = watches_create();
+    struct watch_event event;
+    struct id128 job = {{1}};
+    ck_assert_ptr_nonnull(watches);
+    for (int i = 0; i < WATCHES_PER_SESSION; i++) {
+        job.bytes[1] = (uint8_t)i;
+        ck_assert(watches_add(watches, 10, 3, &job));
+    }
+    ck_assert(watches_add(watches, 11, 3, &job));
+    struct id128 one_more = {{2}};
+    ck_assert(!watches_add(watches, 10, 3, &one_more));
+
+    /* The first of its two watchers is told and dropped; the second is still told. */
+    ck_assert(watches_changed(watches, &job, 3));
+    ck_assert(watches_next_event(watches, &event));
+    ck_assert_uint_eq(event.session, 10);
+    watches_drop(watches, 10, &job);
+    ck_assert(watches_next_event(watches, &event));
+    ck_assert_uint_eq(event.session, 11);
+    ck_assert(!watches_next_event(watches, &event));
+
+    ck_assert(watches_add(watches, 10, 3, &one_more));
+    watches_destroy(&watches);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sessions");
@@ -202,6 +230,7 @@ int main(void)
     tcase_add_test(tests, a_new_session_of_a_present_provider_says_nothing_and_a_goodbye_does);
     tcase_add_test(tests, a_provider_from_before_the_start_gets_the_usual_grace);
     tcase_add_test(tests, watchers_hear_of_their_own_jobs_once_per_change);
+    tcase_add_test(tests, a_watch_ends_with_its_job_and_makes_room);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -129,7 +129,7 @@ agent_join() {
 }
 
 offered() { # SLOTS: at least so many are on offer
-    printf 'run: ["true"]\n' >offered.yaml
+    printf 'run: [sh]\n' >offered.yaml
     "$bourse" quote offered.yaml --json --timeout 5s >offered.json 2>/dev/null || return 1
     [ "$(number slots_now offered.json)" -ge "$1" ] 2>/dev/null
 }

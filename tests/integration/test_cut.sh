@@ -1,0 +1,202 @@
+#!/usr/bin/env bash
+# The line between agent, client and broker is cut both ways and one way, stalled, slowed, reset and garbled: through a
+# proxy of our own, and, as root, between network namespaces. Agent and client come back by themselves, the job completes,
+# and no subtask runs twice: an agent that was only cut off loses no work. BOURSE_LONG=yes cuts for 65 s at the default heartbeat.
+# shellcheck source=tests/support/market.sh
+. "$(dirname "$(realpath "$0")")/../support/market.sh"
+fire_begin cut "$1" market-proxy bourse-audit
+command -v sqlite3 >/dev/null || skip "no sqlite3"
+
+# Three missed heartbeats are silence: the cuts are many times that.
+heartbeat=200ms cut_s=3 namespaces_cut_s=8
+if [ "$long" = yes ]; then
+    heartbeat=1s cut_s=12 namespaces_cut_s=65
+fi
+
+free_port() { # tries ports until nobody listens there
+    local port
+    for _ in $(seq 50); do
+        port=$((RANDOM % 20000 + 20000))
+        grep -qiE ":$(printf %04X "$port") " /proc/net/tcp || { echo "$port"; return; }
+    done
+    fail "no free port"
+}
+broker_port=$(free_port)
+blob_port=$((broker_port + 1))
+bad_port=$(free_port)
+bad_blob_port=$((bad_port + 1))
+
+mkdir -m 700 "$market"
+[ "$(id -u)" -ne 0 ] || { chgrp bourse "$market"; chmod 710 "$market"; }
+key=$("$bourse" key --key "$market/owner.key" 2>key.log) || fail "key: $(cat key.log)"
+cat >"$market/broker.yaml" <<END
+listen: tcp://0.0.0.0:$broker_port
+blob_listen: tcp://0.0.0.0:$blob_port
+advertise: tcp://127.0.0.1:$bad_port
+blob_advertise: tcp://127.0.0.1:$bad_blob_port
+heartbeat: $heartbeat
+genesis: {accounts: [{key: "$key", name: owner, roles: [operator, consumer], credits: "100"}]}
+END
+broker_start
+broker_await || fail "the broker"
+cp "$market/market.yaml" through.yaml # for those who go through the proxy
+# Straight: for the test's own questions.
+sed -E "s#^control:.*#control: \"ipc://$market/broker.sock\"#; s#^blobs:.*#blobs: \"ipc://$market/blobs.sock\"#" \
+    through.yaml >known.yaml
+chmod 600 through.yaml known.yaml
+export BOURSE_MARKET=$work/known.yaml BOURSE_KEY=$market/owner.key
+
+mkfifo line
+"$bin/market-proxy" line "$bad_port:$broker_port" "$bad_blob_port:$blob_port" >proxy.log 2>&1 &
+proxy=$!
+started+=("$proxy")
+say() { kill -0 "$proxy" || fail "the proxy has ended"; printf '%s\n' "$@" >line; }
+
+agent_join "$work/cutoff" --name cutoff <<END
+slots: 2
+programs: [sh, sleep, date, cat, wc]
+END
+agent_start "$work/cutoff"
+until_true 20 offered 2 || fail "nothing on offer"
+
+# ---------------------------------------------------------------- jobs that notice
+
+number_of_jobs=0
+# The client goes through the bad line too, waits for the end, and brings the outputs.
+job_start() { # SUBTASKS SECONDS
+    number_of_jobs=$((number_of_jobs + 1))
+    name=job$number_of_jobs
+    head -c 100000 /dev/urandom >"$name.in"
+    cat >"$name.yaml" <<END
+name: $name
+array: 0-$(($1 - 1))
+files: $name.in
+run: [sh, -c, 'sleep $2; wc -c <$name.in; echo {index}']
+at_most: 2
+limit: 5m
+retries: 5
+budget: 1.00
+END
+    "$bourse" submit "$name.yaml" -y --wait --quiet --timeout 2m --market "$work/through.yaml" >"$name.id" 2>"$name.log" &
+    client=$!
+    started+=("$client")
+    until_true 30 runs "$name" || fail "$name does not run: $(cat "$name.log")"
+}
+row_of() { "$bourse" ps --json --timeout 10s >ps.json 2>/dev/null && tr '{' '\n' <ps.json | grep "\"name\":\"$1\"" >row.json; }
+runs() { row_of "$1" && [ "$(number running row.json)" -ge 2 ]; }
+# Every subtask once, in its first attempt, and the client knows.
+job_must_end() { # SUBTASKS HOW
+    local subtasks=$1
+    ended "$client" 90 || fail "$2: the client still waits; $(row_of "$name"; cat row.json)"
+    wait "$client" || fail "$2: the client ended with $?: $(cat "$name.log")"
+    sqlite3 -readonly -separator ' ' "$market/ledger.db" "
+        SELECT idx, attempt, status FROM results WHERE lower(hex(job)) = '$(cat "$name.id")' ORDER BY idx, attempt" >attempts
+    seq 0 $((subtasks - 1)) | sed 's/$/ 1 0/' | cmp -s - attempts ||
+        fail "$2: subtasks were not done once in their first attempt (index, attempt, status): $(cat attempts)"
+    for index in $(seq 0 $((subtasks - 1))); do
+        [ "$("$bourse" logs "$(cat "$name.id")" "$index")" = "$(printf '100000\n%s' "$index")" ] ||
+            fail "$2: the output of $index"
+    done
+    until_true 20 offered 2 || fail "$2: the agent's offer did not come back"
+}
+suspected() { ! offered 1; } # the asks of a silent agent are taken away
+
+# through HOW SECONDS WORD...: what the line does for so long, in the middle of a job.
+through() {
+    local how=$1 seconds=$2
+    shift 2
+    job_start 4 1
+    say "$@"
+    [ "$how" = 'a slow line' ] || until_true 20 suspected || fail "$how: the agent was never missed"
+    sleep "$seconds" # the length of the cut is the input of this test
+    say pass
+    job_must_end 4 "$how"
+}
+
+through 'a stall' "$cut_s" 'hold both'
+through 'a cut one way, to the broker' "$cut_s" 'hold up'
+through 'a cut one way, from the broker' "$cut_s" 'hold down'
+through 'bytes lost' 1 'swallow both'
+through 'no connection' "$cut_s" refuse reset
+
+# Reset again and again: there may be no time to be missed in.
+job_start 6 1
+for _ in $(seq 15); do
+    say reset
+    sleep 0.2 # between two resets
+done
+job_must_end 6 'resets'
+
+# Slow: a tenth of a second there and back, 30 kB/s; nobody may be taken for dead for that.
+say 'delay 50' 'rate 30000'
+job_start 2 1
+job_must_end 2 'a slow line'
+say pass
+
+# ---------------------------------------------------------------- a real cut
+
+finish_books() {
+    "$bourse" balance --json >balance.json
+    [ "$(number held_micro balance.json)" -eq 0 ] || fail "money is still held: $(cat balance.json)"
+    market_audit
+}
+namespace=bourse-$$ inner=bourse${$}i outer=bourse${$}o
+if ! { [ "$(id -u)" -eq 0 ] && command -v ip >/dev/null && command -v nsenter >/dev/null &&
+    ip netns add "$namespace" 2>netns.log; }; then
+    finish_books
+    echo "ok through the proxy in $SECONDS s (no network namespaces here: $(cat netns.log 2>/dev/null))"
+    exit 0
+fi
+namespace_end() {
+    ip link del "$outer" 2>/dev/null || true
+    ip netns del "$namespace" 2>/dev/null || true
+    fire_end
+}
+trap namespace_end EXIT
+net=10.$((RANDOM % 100 + 100)).$((RANDOM % 250))
+ip link add "$outer" type veth peer name "$inner"
+ip link set "$inner" netns "$namespace"
+ip addr add "$net.1/24" dev "$outer"
+ip link set "$outer" up
+inside() { nsenter --net="/run/netns/$namespace" -- "$@"; }
+inside ip addr add "$net.2/24" dev "$inner"
+inside ip link set "$inner" up
+inside ip link set lo up
+
+# The same agent and the client, now inside: their packets cross the veth pair.
+kill "$agent"
+ended "$agent" 20 || fail "the agent does not end"
+straight() { sed -E "s#^control:.*#control: \"tcp://$net.1:$broker_port\"#; s#^blobs:.*#blobs: \"tcp://$net.1:$blob_port\"#"; }
+straight <through.yaml >inside.yaml
+cp inside.yaml through.yaml
+cat inside.yaml >"$work/cutoff/market.yaml"
+inside "$bin/bourse-provider" run --dir "$work/cutoff" >>agent-inside.log 2>&1 &
+agent=$!
+until_true 20 offered 2 || fail "nothing on offer from inside"
+plain_bourse=$bourse
+client_inside() {
+    if [ "$1" = submit ]; then inside "$plain_bourse" "$@"; else "$plain_bourse" "$@"; fi
+}
+bourse=client_inside
+
+# cut HOW UNDO -- DO: for as long as the input of this test says.
+cut() {
+    local how=$1 undo=$2
+    shift 2
+    job_start 4 2
+    "$@"
+    until_true 30 suspected || fail "$how: the agent was never missed"
+    sleep "$namespaces_cut_s"
+    $undo
+    job_must_end 4 "$how"
+}
+unblocked_out() { inside ip route del blackhole "$net.1/32"; }
+unblocked_in() { ip route del blackhole "$net.2/32"; }
+plugged() { ip link set "$outer" up; }
+cut 'the cable pulled' plugged ip link set "$outer" down
+cut 'packets to the broker lost' unblocked_out inside ip route add blackhole "$net.1/32"
+cut 'packets from the broker lost' unblocked_in ip route add blackhole "$net.2/32"
+
+bourse=$plain_bourse
+finish_books
+echo "cut, stalled, slowed, reset and garbled, $cut_s s and $namespaces_cut_s s at a heartbeat of $heartbeat: ok in $SECONDS s"

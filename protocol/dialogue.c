@@ -154,17 +154,17 @@ enum dialogue_status dialogue_request(struct dialogue *dialogue, int64_t now_ns,
         return DIALOGUE_FULL;
     }
     struct request *request;
-    enum dialogue_status status = request_create(type, id, body, &request);
+    enum dialogue_status status = pending_create(type, id, body, &request);
     if (status != DIALOGUE_OK) {
         return status;
     }
     size_t bytes_left = dialogue->config.pending_bytes_max - dialogue->requests.bytes;
     if (request->body_length > bytes_left) {
-        request_destroy(&request);
+        pending_destroy(&request);
         return DIALOGUE_FULL;
     }
     if (!stamp_early(dialogue, request, now_ns)) {
-        request_destroy(&request);
+        pending_destroy(&request);
         return DIALOGUE_OUT_OF_MEMORY;
     }
     requests_add(&dialogue->requests, request);

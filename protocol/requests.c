@@ -5,7 +5,7 @@
 
 /* ---- one ---- */
 
-enum dialogue_status request_create(enum message_type type, const struct id128 *id,
+enum dialogue_status pending_create(enum message_type type, const struct id128 *id,
                                     const ProtobufCMessage *body, struct request **ret_request)
 {
     size_t length = protobuf_c_message_get_packed_size(body);
@@ -19,7 +19,7 @@ enum dialogue_status request_create(enum message_type type, const struct id128 *
     list_init(&request->link);
     request->body = codec_encode(body, &length);
     if (request->body == NULL) {
-        request_destroy(&request);
+        pending_destroy(&request);
         return DIALOGUE_OUT_OF_MEMORY;
     }
     request->body_length = (uint32_t)length; /* at most the cap */
@@ -29,7 +29,7 @@ enum dialogue_status request_create(enum message_type type, const struct id128 *
     return DIALOGUE_OK;
 }
 
-void request_destroy(struct request **self)
+void pending_destroy(struct request **self)
 {
     struct request *request = *self;
     if (request != NULL) {
@@ -103,7 +103,7 @@ void requests_drop(struct requests *requests, struct request *request)
     list_remove(&request->link);
     requests->count--;
     requests->bytes -= request->body_length;
-    request_destroy(&request);
+    pending_destroy(&request);
 }
 
 struct request *requests_find(const struct requests *requests, const struct id128 *id)

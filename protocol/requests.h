@@ -23,10 +23,10 @@ struct request {
 };
 
 /* Encodes the body. Any status but OK leaves *ret_request alone. */
-enum dialogue_status request_create(enum message_type type, const struct id128 *id,
+enum dialogue_status pending_create(enum message_type type, const struct id128 *id,
                                     const ProtobufCMessage *body, struct request **ret_request);
 /* Of one that is in no list. */
-void request_destroy(struct request **self);
+void pending_destroy(struct request **self);
 /* The envelope, without session and sequence; the body stays the request's. */
 struct envelope request_envelope(const struct request *request);
 /* Fixes what a resend repeats, unless it is fixed. False when out of memory. */

@@ -229,30 +229,56 @@ static bool skip_bid(void *context, uint32_t handle)
     return is_short;
 }
 
-static void match_job(struct exchange *exchange, struct job *job)
+static struct job *best_job(struct exchange *exchange, struct ask *ask)
+{
+    struct pair_context pair = {.exchange = exchange, .ask = ask};
+    uint32_t handle = book_best_bid(exchange->book, ask->handle, skip_bid, &pair);
+    return handle == BOOK_NONE ? NULL : exchange->orders_by_handle[handle];
+}
+
+static struct ask *best_ask(struct exchange *exchange, struct job *job, bool *ret_is_short)
 {
     struct pair_context pair = {.exchange = exchange, .job = job};
-    while (book_bid(exchange->book, job->handle)->slots > 0) {
-        uint32_t handle = book_best_ask(exchange->book, job->handle, skip_ask, &pair);
-        if (handle == BOOK_NONE ||
-            !grant_between(exchange, job, exchange->orders_by_handle[handle])) {
-            break;
+    uint32_t handle = book_best_ask(exchange->book, job->handle, skip_ask, &pair);
+    *ret_is_short = pair.is_short;
+    return handle == BOOK_NONE ? NULL : exchange->orders_by_handle[handle];
+}
+
+/* A step may free several asks and make several jobs want more; whoever is looked at first may be nobody's
+ * best. So from this ask to the job it would take, from that to the ask it would take, and so on, better each
+ * time, until two are best for each other: they trade. False when they cannot. */
+static bool trade_from(struct exchange *exchange, struct ask *ask)
+{
+    for (;;) {
+        bool is_short;
+        struct job *job = best_job(exchange, ask);
+        struct ask *better = job == NULL ? NULL : best_ask(exchange, job, &is_short);
+        if (better == NULL) {
+            return false;
         }
+        if (better == ask) {
+            return grant_between(exchange, job, ask);
+        }
+        ask = better;
     }
-    if (pair.is_short && is_used_up(job)) {
+}
+
+static void match_job(struct exchange *exchange, struct job *job)
+{
+    bool is_short = false;
+    struct ask *ask = NULL;
+    do {
+        bool wants = book_bid(exchange->book, job->handle)->slots > 0;
+        ask = wants ? best_ask(exchange, job, &is_short) : NULL;
+    } while (ask != NULL && trade_from(exchange, ask));
+    if (is_short && is_used_up(job)) {
         job_close(exchange, job, JOB_PHASE_FAILED, XREASON_BUDGET);
     }
 }
 
 static void match_ask(struct exchange *exchange, struct ask *ask)
 {
-    struct pair_context pair = {.exchange = exchange, .ask = ask};
-    while (book_ask(exchange->book, ask->handle)->slots > 0) {
-        uint32_t handle = book_best_bid(exchange->book, ask->handle, skip_bid, &pair);
-        if (handle == BOOK_NONE ||
-            !grant_between(exchange, exchange->orders_by_handle[handle], ask)) {
-            return;
-        }
+    while (book_ask(exchange->book, ask->handle)->slots > 0 && trade_from(exchange, ask)) {
     }
 }
 

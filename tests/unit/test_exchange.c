@@ -833,6 +833,26 @@ START_TEST(ended_leases_make_room_for_new_ones)
 }
 END_TEST
 
+START_TEST(of_asks_freed_together_the_better_is_filled_first)
+{
+    offer(OTHER_PROVIDER, 1, price);
+    struct id128 job = submit(3, 100);
+    struct exchange_work dear[] = {nth(EFFECT_DISPATCH, 0)->work, nth(EFFECT_DISPATCH, 1)->work};
+    offer(PROVIDER, 1, price / 2);
+    struct exchange_work cheap = nth(EFFECT_DISPATCH, 0)->work;
+    struct id128 waiting = submit(1, 100);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
+
+    result(OTHER_PROVIDER, job, dear[0], OUTCOME_OK, 1);
+    result(OTHER_PROVIDER, job, dear[1], OUTCOME_OK, 1);
+    result(PROVIDER, job, cheap, OUTCOME_OK, 1); /* both leases end, the dear one first */
+    ck_assert_uint_eq(job_row(job).state, JOB_DONE);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 1);
+    ck_assert(id128_equal(&record_of(LEDGER_FILL)->job, &waiting));
+    ck_assert_int_eq(record_of(LEDGER_FILL)->price_micro, price / 2);
+}
+END_TEST
+
 START_TEST(a_refused_submit_forgets_no_ended_job)
 {
     struct id128 first = {{0}};
@@ -942,6 +962,7 @@ int main(void)
     tcase_add_test(tests, an_agent_that_gives_work_up_is_neither_paid_nor_sent_more);
     tcase_add_test(tests, a_term_said_to_be_over_before_it_is_pays_nothing);
     tcase_add_test(tests, ended_leases_make_room_for_new_ones);
+    tcase_add_test(tests, of_asks_freed_together_the_better_is_filled_first);
     tcase_add_test(tests, a_refused_submit_forgets_no_ended_job);
     tcase_add_test(tests, a_device_with_every_attribute_and_an_instrument_survives_a_snapshot);
     tcase_add_test(tests, a_quote_of_absurd_numbers_is_an_answer);

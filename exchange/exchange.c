@@ -20,6 +20,8 @@ struct exchange_limits exchange_limits_default(void)
         .subtasks = 20000000,
         .cells = 4096,
         .classes = 4096,
+        .cells_per_account = 512,
+        .classes_per_account = 256,
     };
 }
 
@@ -54,9 +56,12 @@ struct exchange *exchange_create(const struct exchange_limits *limits)
         limits->asks + limits->jobs + 1; /* an ask that replaces another rests beside it at first */
     exchange->accounts = accounts_create();
     exchange->book = book_create((struct book_limits){orders, limits->cells, limits->classes});
+    exchange->cells = calloc(limits->cells, sizeof *exchange->cells);
+    exchange->classes = calloc(limits->classes, sizeof *exchange->classes);
     exchange->free_handles = calloc(orders, sizeof *exchange->free_handles);
     exchange->orders_by_handle = calloc(orders, sizeof *exchange->orders_by_handle);
-    if (exchange->accounts == NULL || exchange->book == NULL || exchange->free_handles == NULL ||
+    if (exchange->accounts == NULL || exchange->book == NULL || exchange->cells == NULL ||
+        exchange->classes == NULL || exchange->free_handles == NULL ||
         exchange->orders_by_handle == NULL) {
         exchange_destroy(&exchange);
         return NULL;
@@ -145,6 +150,8 @@ void exchange_destroy(struct exchange **self)
     }
     accounts_destroy(&exchange->accounts);
     book_destroy(&exchange->book);
+    free(exchange->cells);
+    free(exchange->classes);
     free(exchange->free_handles);
     free(exchange->orders_by_handle);
     free(exchange->timers);

@@ -33,8 +33,9 @@ struct exchange_limits { /* every cap of the state; reject codes name them */
     uint32_t devices_per_provider, asks;
     uint32_t jobs, jobs_per_account;
     uint32_t leases, attempts;
-    uint64_t subtasks; /* over all jobs */
-    uint32_t cells, classes;
+    uint64_t subtasks;                               /* over all jobs */
+    uint32_t cells, classes;                         /* kinds of device and of requirement in use */
+    uint32_t cells_per_account, classes_per_account; /* of those, made by one account */
     /* Not a cap: the key of the hash tables, drawn by whoever runs the exchange for strangers, so that nobody can
      * choose ids that collide. No effect, hash or snapshot depends on it. */
     uint64_t table_key[2];

@@ -263,6 +263,7 @@ static struct job *job_create(struct exchange *exchange, const struct exchange_s
     job->limit_ns = submit->limit_ns;
     job->term_ns = submit->term_ns;
     job->retry_head = job->retry_tail = NO_SUBTASK;
+    job->class_id = NO_CLASS;
     job->waiting = submit->subtasks;
     job->submitted_ns = exchange->now_ns;
     job->pages = table;
@@ -276,14 +277,12 @@ static struct job *job_create(struct exchange *exchange, const struct exchange_s
 /* Rests the job's bid. False with the refusal when there is no class or no handle for it. */
 static bool job_bid(struct exchange *exchange, struct job *job, const struct requirement *needs)
 {
-    enum book_status status = book_class(exchange->book, needs, &job->class_id);
-    if (status != BOOK_OK) {
-        reject(exchange, XREJECT_LIMIT, "classes", exchange->limits.classes,
-               exchange->limits.classes);
+    if (!class_take(exchange, needs, &job->class_id)) {
         return false;
     }
     job->handle = handle_take(exchange, job);
     if (job->handle == BOOK_NONE) {
+        class_give(exchange, job->class_id);
         reject(exchange, XREJECT_LIMIT, "orders", 0, exchange->limits.asks + exchange->limits.jobs);
         return false;
     }
@@ -302,6 +301,7 @@ static bool job_bid(struct exchange *exchange, struct job *job, const struct req
     if (book_would_self_match(exchange->book, job->handle)) {
         book_remove(exchange->book, job->handle);
         handle_give(exchange, job->handle);
+        class_give(exchange, job->class_id);
         reject(exchange, XREJECT_SELF_MATCH, "needs", 0, 0);
         return false;
     }
@@ -397,7 +397,9 @@ static void take_bid_away(struct exchange *exchange, struct job *job)
     }
     book_remove(exchange->book, job->handle);
     handle_give(exchange, job->handle);
+    class_give(exchange, job->class_id);
     job->handle = BOOK_NONE;
+    job->class_id = NO_CLASS;
     list_remove(&job->wanting);
     struct ledger_record *record = emit_ledger(exchange, LEDGER_CANCEL);
     record->order = job->id;

@@ -37,6 +37,7 @@ void device_drop_if_gone(struct exchange *exchange, struct device *device)
     table_remove(&exchange->devices, &device->key);
     list_remove(&device->of_provider);
     untrack(exchange, &device->tracked);
+    cell_give(exchange, device->cell);
     free(device);
 }
 
@@ -168,12 +169,14 @@ static struct provider *provider_of(struct exchange *exchange, struct member *me
     return provider;
 }
 
+/* `cell` is the device's from here on. */
 static void device_set(struct exchange *exchange, struct provider *provider,
-                       const struct exchange_device *given)
+                       const struct exchange_device *given, uint32_t cell)
 {
     struct device_key key = {.device = given->device, .provider = provider->number};
     struct device *device = table_find(&exchange->devices, &key);
-    if (device == NULL) {
+    bool is_new = device == NULL;
+    if (is_new) {
         device = allocate(exchange, sizeof *device);
         if (device == NULL) {
             return;
@@ -188,16 +191,57 @@ static void device_set(struct exchange *exchange, struct provider *provider,
         list_append(&provider->devices, &device->of_provider);
         track(exchange, &device->tracked, RECORD_DEVICE);
     }
-    uint32_t cell;
-    if (book_cell(exchange->book, given->attributes, given->attribute_count, &cell) != BOOK_OK) {
-        exchange->is_out_of_memory = true; /* room was checked before */
-        return;
+    if (!is_new) {
+        cell_give(exchange, device->cell); /* its asks are gone */
     }
     device->slots = given->slots;
     device->cell = cell;
     device->is_advertised = true;
     copy_name(device->label, given->label);
     touch(exchange, &device->tracked);
+}
+
+/* The cells of the devices, all or none: NULL with the refusal. The caller frees the list. */
+static uint32_t *take_cells(struct exchange *exchange, const struct exchange_advertise *advertise)
+{
+    uint32_t *cells = allocate(exchange, (advertise->count + 1) * sizeof *cells);
+    for (size_t i = 0; cells != NULL && i < advertise->count; i++) {
+        const struct exchange_device *device = &advertise->devices[i];
+        if (!cell_take(exchange, device->attributes, device->attribute_count, &cells[i])) {
+            while (i-- > 0) {
+                cell_give(exchange, cells[i]);
+            }
+            free(cells);
+            return NULL;
+        }
+    }
+    return cells;
+}
+
+static void replace_devices(struct exchange *exchange, struct member *member,
+                            const struct exchange_advertise *advertise, const uint32_t *cells)
+{
+    struct provider *provider = provider_of(exchange, member);
+    if (provider == NULL) {
+        return;
+    }
+    provider_asks_cancel(exchange, provider, CANCEL_REPLACED);
+    for (struct list_link *at = provider->devices.next; at != &provider->devices; at = at->next) {
+        struct device *device = LIST_ELEMENT(at, struct device, of_provider);
+        device->is_advertised = false;
+        touch(exchange, &device->tracked);
+    }
+    for (size_t i = 0; i < advertise->count; i++) {
+        device_set(exchange, provider, &advertise->devices[i], cells[i]);
+    }
+    for (struct list_link *at = provider->devices.next; at != &provider->devices;) {
+        struct device *device = LIST_ELEMENT(at, struct device, of_provider);
+        at = at->next;
+        device_drop_if_gone(exchange, device);
+    }
+    provider_move(&provider->state, PROVIDER_PRESENT);
+    touch(exchange, &provider->tracked);
+    for_leases_of(exchange, provider->number, lease_returned);
 }
 
 void apply_advertise(struct exchange *exchange, const struct exchange_advertise *advertise)
@@ -222,33 +266,12 @@ void apply_advertise(struct exchange *exchange, const struct exchange_advertise 
             return;
         }
     }
-    /* Counted as if every cell were new, so that interning cannot fail half way. */
-    if (book_cell_count(exchange->book) + advertise->count > exchange->limits.cells) {
-        reject(exchange, XREJECT_LIMIT, "cells", book_cell_count(exchange->book),
-               exchange->limits.cells);
+    uint32_t *cells = take_cells(exchange, advertise);
+    if (cells == NULL) {
         return;
     }
-    struct provider *provider = provider_of(exchange, member);
-    if (provider == NULL) {
-        return;
-    }
-    provider_asks_cancel(exchange, provider, CANCEL_REPLACED);
-    for (struct list_link *at = provider->devices.next; at != &provider->devices; at = at->next) {
-        struct device *device = LIST_ELEMENT(at, struct device, of_provider);
-        device->is_advertised = false;
-        touch(exchange, &device->tracked);
-    }
-    for (size_t i = 0; i < advertise->count; i++) {
-        device_set(exchange, provider, &advertise->devices[i]);
-    }
-    for (struct list_link *at = provider->devices.next; at != &provider->devices;) {
-        struct device *device = LIST_ELEMENT(at, struct device, of_provider);
-        at = at->next;
-        device_drop_if_gone(exchange, device);
-    }
-    provider_move(&provider->state, PROVIDER_PRESENT);
-    touch(exchange, &provider->tracked);
-    for_leases_of(exchange, provider->number, lease_returned);
+    replace_devices(exchange, member, advertise, cells);
+    free(cells);
 }
 
 void apply_ask(struct exchange *exchange, const struct exchange_ask *given)

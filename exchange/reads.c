@@ -451,8 +451,10 @@ bool exchange_explain_job(const struct exchange *exchange, const struct id128 *i
     if (job == NULL) {
         return false;
     }
+    static const struct requirement anything; /* a job without a bid has none left */
     const struct exchange_need need = {
-        .needs = book_class_requirement(exchange->book, job->class_id),
+        .needs = job->class_id == NO_CLASS ? &anything
+                                           : book_class_requirement(exchange->book, job->class_id),
         .account = job->owner,
         .subtasks = job->subtasks,
         .slots = job->width,

@@ -10,12 +10,12 @@
  * all records in a fixed order; the state hash is the sum of the records' SHA-256 (four lanes of 64 bits,
  * modulo 2^64), which does not depend on order and so can be kept up to date record by record.
  *
- *   snapshot: "BSS1", u32 record count, then records: u8 type, u32 length, fields
+ *   snapshot: "BSS2", u32 record count, then records: u8 type, u32 length, fields
  *
  * What can be rebuilt (handles, lists, lanes, timers) is left out. */
 
 enum { SNAPSHOT_HEAD_BYTES = 8, RECORD_HEAD_BYTES = 5 };
-static const uint8_t snapshot_magic[4] = {'B', 'S', 'S', '1'};
+static const uint8_t snapshot_magic[4] = {'B', 'S', 'S', '2'};
 
 /* ---------------------------------------------------------------- writing fields */
 
@@ -211,20 +211,22 @@ static void put_lease(struct writer *out, const struct lease *lease)
     }
 }
 
-static void put_cell(struct writer *out, const struct exchange *exchange, uint32_t cell)
+static void put_cell(struct writer *out, const struct exchange *exchange, const struct kind *cell)
 {
     size_t count;
-    const struct attribute *attributes = book_cell_attributes(exchange->book, cell, &count);
-    writer_u32(out, cell);
+    const struct attribute *attributes = book_cell_attributes(exchange->book, cell->number, &count);
+    writer_u32(out, cell->number);
+    writer_u32(out, cell->maker);
     for (size_t i = 0; i < count; i++) {
         put_attribute(out, &attributes[i]);
     }
 }
 
-static void put_class(struct writer *out, const struct exchange *exchange, uint32_t class_id)
+static void put_class(struct writer *out, const struct exchange *exchange, const struct kind *kind)
 {
-    const struct requirement *requirement = book_class_requirement(exchange->book, class_id);
-    writer_u32(out, class_id);
+    const struct requirement *requirement = book_class_requirement(exchange->book, kind->number);
+    writer_u32(out, kind->number);
+    writer_u32(out, kind->maker);
     for (uint32_t i = 0; i < requirement->count; i++) {
         const struct requirement_node *node = &requirement->nodes[i];
         writer_u8(out, (uint8_t)node->op);
@@ -273,35 +275,40 @@ static void put_entity(struct writer *out, const struct exchange *exchange,
         put_lease(out, entity);
         break;
     case RECORD_CELL:
+        put_cell(out, exchange, entity);
+        break;
     case RECORD_CLASS:
-        assert(false); /* they live in the book, and never change */
+        put_class(out, exchange, entity);
         break;
     }
 }
 
 /* ---------------------------------------------------------------- walking all records */
 
-typedef void on_record(void *context, enum record_type type, const struct tracked *tracked,
-                       uint32_t number);
+typedef void on_record(void *context, const struct tracked *tracked);
 
 static void walk_members(const struct exchange *exchange, on_record *action, void *context)
 {
-    action(context, RECORD_MARKET, &exchange->tracked, 0);
-    for (uint32_t i = 0; i < book_cell_count(exchange->book); i++) {
-        action(context, RECORD_CELL, NULL, i);
+    action(context, &exchange->tracked);
+    for (uint32_t i = 0; i < book_cell_bound(exchange->book); i++) {
+        if (exchange->cells[i].tracked.type != 0) {
+            action(context, &exchange->cells[i].tracked);
+        }
     }
-    for (uint32_t i = 0; i < book_class_count(exchange->book); i++) {
-        action(context, RECORD_CLASS, NULL, i);
+    for (uint32_t i = 0; i < book_class_bound(exchange->book); i++) {
+        if (exchange->classes[i].tracked.type != 0) {
+            action(context, &exchange->classes[i].tracked);
+        }
     }
     for (uint32_t i = 0; i < exchange->member_count; i++) {
-        action(context, RECORD_MEMBER, &exchange->members[i]->tracked, 0);
+        action(context, &exchange->members[i]->tracked);
     }
     for (struct list_link *at = exchange->invitation_list.next; at != &exchange->invitation_list;
          at = at->next) {
-        action(context, RECORD_INVITATION, &LIST_ELEMENT(at, struct invitation, all)->tracked, 0);
+        action(context, &LIST_ELEMENT(at, struct invitation, all)->tracked);
     }
     for (struct list_link *at = exchange->id_ages.next; at != &exchange->id_ages; at = at->next) {
-        action(context, RECORD_ID, &LIST_ELEMENT(at, struct id_entry, age)->tracked, 0);
+        action(context, &LIST_ELEMENT(at, struct id_entry, age)->tracked);
     }
 }
 
@@ -310,13 +317,13 @@ static void walk_providers(const struct exchange *exchange, on_record *action, v
     for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
          at = at->next) {
         struct provider *provider = LIST_ELEMENT(at, struct provider, all);
-        action(context, RECORD_PROVIDER, &provider->tracked, 0);
+        action(context, &provider->tracked);
         for (struct list_link *link = provider->devices.next; link != &provider->devices;
              link = link->next) {
             struct device *device = LIST_ELEMENT(link, struct device, of_provider);
-            action(context, RECORD_DEVICE, &device->tracked, 0);
+            action(context, &device->tracked);
             if (device->ask != NULL) {
-                action(context, RECORD_ASK, &device->ask->tracked, 0);
+                action(context, &device->ask->tracked);
             }
         }
     }
@@ -326,16 +333,16 @@ static void walk_jobs(const struct exchange *exchange, on_record *action, void *
 {
     for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
         struct job *job = LIST_ELEMENT(at, struct job, all);
-        action(context, RECORD_JOB, &job->tracked, 0);
+        action(context, &job->tracked);
         uint32_t pages =
             job->pages == NULL ? 0 : (job->subtasks + PAGE_SUBTASKS - 1) / PAGE_SUBTASKS;
         for (uint32_t i = 0; i < pages; i++) {
             if (job->pages[i] != NULL) {
-                action(context, RECORD_PAGE, &job->pages[i]->tracked, 0);
+                action(context, &job->pages[i]->tracked);
             }
         }
         for (struct list_link *link = job->leases.next; link != &job->leases; link = link->next) {
-            action(context, RECORD_LEASE, &LIST_ELEMENT(link, struct lease, of_job)->tracked, 0);
+            action(context, &LIST_ELEMENT(link, struct lease, of_job)->tracked);
         }
     }
 }
@@ -345,18 +352,6 @@ static void walk_all(const struct exchange *exchange, on_record *action, void *c
     walk_members(exchange, action, context);
     walk_providers(exchange, action, context);
     walk_jobs(exchange, action, context);
-}
-
-static void put_record(struct writer *out, const struct exchange *exchange, enum record_type type,
-                       const struct tracked *tracked, uint32_t number)
-{
-    if (type == RECORD_CELL) {
-        put_cell(out, exchange, number);
-    } else if (type == RECORD_CLASS) {
-        put_class(out, exchange, number);
-    } else {
-        put_entity(out, exchange, tracked);
-    }
 }
 
 /* ---------------------------------------------------------------- the hash */
@@ -397,41 +392,25 @@ void untrack(struct exchange *exchange, struct tracked *tracked)
 }
 
 /* Hash of one record, its type in front. Small ones fit the stack; a lease with much in flight does not. */
-static bool record_hash(const struct exchange *exchange, enum record_type type,
-                        const struct tracked *tracked, uint32_t number, struct hash32 *ret_hash)
+static bool record_hash(const struct exchange *exchange, const struct tracked *tracked,
+                        struct hash32 *ret_hash)
 {
     uint8_t small[4096];
     struct writer count = writer_counting();
-    put_record(&count, exchange, type, tracked, number);
+    put_entity(&count, exchange, tracked);
     uint8_t *bytes = count.position + 1 <= sizeof small ? small : malloc(count.position + 1);
     if (bytes == NULL) {
         return false;
     }
     struct writer out = writer_over(bytes, count.position + 1);
-    writer_u8(&out, (uint8_t)type);
-    put_record(&out, exchange, type, tracked, number);
+    writer_u8(&out, tracked->type);
+    put_entity(&out, exchange, tracked);
     assert(!out.failed);
     *ret_hash = sha256_of(bytes, out.position);
     if (bytes != small) {
         free(bytes);
     }
     return true;
-}
-
-static void count_fixed(struct exchange *exchange)
-{
-    struct hash32 hash;
-    for (; exchange->hashed_cells < book_cell_count(exchange->book); exchange->hashed_cells++) {
-        if (record_hash(exchange, RECORD_CELL, NULL, exchange->hashed_cells, &hash)) {
-            total_change(exchange->total, &hash, true);
-        }
-    }
-    for (; exchange->hashed_classes < book_class_count(exchange->book);
-         exchange->hashed_classes++) {
-        if (record_hash(exchange, RECORD_CLASS, NULL, exchange->hashed_classes, &hash)) {
-            total_change(exchange->total, &hash, true);
-        }
-    }
 }
 
 static struct hash32 total_as_hash(const uint64_t total[4])
@@ -446,7 +425,6 @@ static struct hash32 total_as_hash(const uint64_t total[4])
 
 struct hash32 exchange_state_hash(struct exchange *exchange)
 {
-    count_fixed(exchange);
     while (!list_empty(&exchange->dirty)) {
         struct tracked *tracked = LIST_ELEMENT(exchange->dirty.next, struct tracked, dirty);
         list_remove(&tracked->dirty);
@@ -454,8 +432,7 @@ struct hash32 exchange_state_hash(struct exchange *exchange)
         if (tracked->is_counted) {
             total_change(exchange->total, &tracked->hash, false);
         }
-        tracked->is_counted =
-            record_hash(exchange, (enum record_type)tracked->type, tracked, 0, &tracked->hash);
+        tracked->is_counted = record_hash(exchange, tracked, &tracked->hash);
         if (tracked->is_counted) {
             total_change(exchange->total, &tracked->hash, true);
         } else {
@@ -470,12 +447,11 @@ struct walk_sum {
     uint64_t total[4];
 };
 
-static void add_record(void *context, enum record_type type, const struct tracked *tracked,
-                       uint32_t number)
+static void add_record(void *context, const struct tracked *tracked)
 {
     struct walk_sum *sum = context;
     struct hash32 hash;
-    if (record_hash(sum->exchange, type, tracked, number, &hash)) {
+    if (record_hash(sum->exchange, tracked, &hash)) {
         total_change(sum->total, &hash, true);
     }
 }
@@ -495,15 +471,14 @@ struct saving {
     uint32_t count;
 };
 
-static void save_record(void *context, enum record_type type, const struct tracked *tracked,
-                        uint32_t number)
+static void save_record(void *context, const struct tracked *tracked)
 {
     struct saving *saving = context;
     struct writer size = writer_counting();
-    put_record(&size, saving->exchange, type, tracked, number);
-    writer_u8(&saving->out, (uint8_t)type);
+    put_entity(&size, saving->exchange, tracked);
+    writer_u8(&saving->out, tracked->type);
     writer_u32(&saving->out, (uint32_t)size.position);
-    put_record(&saving->out, saving->exchange, type, tracked, number);
+    put_entity(&saving->out, saving->exchange, tracked);
     saving->count++;
 }
 
@@ -523,4 +498,40 @@ uint8_t *exchange_save(const struct exchange *exchange, size_t *ret_length)
     assert(!saving.out.failed && saving.out.position == length);
     *ret_length = length;
     return bytes;
+}
+
+struct comparing {
+    const struct exchange *exchange;
+    struct reader in;
+    bool same;
+};
+
+static void compare_record(void *context, const struct tracked *tracked)
+{
+    struct comparing *comparing = context;
+    if (!comparing->same) {
+        return;
+    }
+    struct writer size = writer_counting();
+    put_entity(&size, comparing->exchange, tracked);
+    bool is_alike =
+        reader_u8(&comparing->in) == tracked->type && reader_u32(&comparing->in) == size.position;
+    const uint8_t *expected = is_alike ? reader_view(&comparing->in, size.position) : NULL;
+    uint8_t *bytes = expected == NULL ? NULL : malloc(size.position + 1);
+    comparing->same = bytes != NULL;
+    if (bytes != NULL) {
+        struct writer out = writer_over(bytes, size.position);
+        put_entity(&out, comparing->exchange, tracked);
+        comparing->same = memcmp(bytes, expected, size.position) == 0;
+    }
+    free(bytes);
+}
+
+bool exchange_saves_as(const struct exchange *exchange, const uint8_t *bytes, size_t length)
+{
+    struct comparing comparing = {
+        .exchange = exchange, .in = reader_over(bytes, length), .same = true};
+    (void)reader_view(&comparing.in, SNAPSHOT_HEAD_BYTES);
+    walk_all(exchange, compare_record, &comparing);
+    return comparing.same && reader_finished(&comparing.in);
 }

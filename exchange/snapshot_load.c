@@ -60,20 +60,20 @@ static bool get_market(struct exchange *exchange, struct reader *in)
 
 static bool get_cell(struct exchange *exchange, struct reader *in)
 {
-    uint32_t number = reader_u32(in);
+    struct kind kind = {.number = reader_u32(in)};
+    kind.maker = reader_u32(in);
     struct attribute attributes[CELL_ATTRIBUTES_MAX];
     size_t count = 0;
     while (reader_left(in) > 0 && count < CELL_ATTRIBUTES_MAX) {
         get_attribute(in, &attributes[count++]);
     }
-    uint32_t cell;
-    return reader_finished(in) && book_cell(exchange->book, attributes, count, &cell) == BOOK_OK &&
-           cell == number;
+    return reader_finished(in) && cell_restore(exchange, &kind, attributes, count);
 }
 
 static bool get_class(struct exchange *exchange, struct reader *in)
 {
-    uint32_t number = reader_u32(in);
+    struct kind kind = {.number = reader_u32(in)};
+    kind.maker = reader_u32(in);
     struct requirement *requirement = allocate(exchange, sizeof *requirement);
     if (requirement == NULL) {
         return false;
@@ -87,9 +87,7 @@ static bool get_class(struct exchange *exchange, struct reader *in)
             get_attribute(in, &node->attribute);
         }
     }
-    uint32_t class_id;
-    bool good = reader_finished(in) &&
-                book_class(exchange->book, requirement, &class_id) == BOOK_OK && class_id == number;
+    bool good = reader_finished(in) && class_restore(exchange, &kind, requirement);
     free(requirement);
     return good;
 }
@@ -219,12 +217,13 @@ static bool get_device(struct exchange *exchange, struct reader *in)
     get_name(in, device->label, sizeof device->label);
     const struct member *member = member_by_number(exchange, device->key.provider);
     if (!reader_finished(in) || member == NULL || member->provider == NULL ||
-        device->cell >= book_cell_count(exchange->book) ||
+        book_cell_references(exchange->book, device->cell) == 0 ||
         table_find(&exchange->devices, &device->key) != NULL ||
         !table_insert(&exchange->devices, device)) {
         free(device);
         return false;
     }
+    book_cell_hold(exchange->book, device->cell);
     list_append(&member->provider->devices, &device->of_provider);
     track(exchange, &device->tracked, RECORD_DEVICE);
     return true;
@@ -306,8 +305,12 @@ static bool restore_bid(struct exchange *exchange, struct job *job)
 {
     job->handle = BOOK_NONE;
     if (job->phase != JOB_PHASE_OPEN || job->is_closing) {
-        return true;
+        return job->class_id == NO_CLASS;
     }
+    if (book_class_references(exchange->book, job->class_id) == 0) {
+        return false;
+    }
+    book_class_hold(exchange->book, job->class_id);
     job->handle = handle_take(exchange, job);
     const struct book_bid bid = {
         .owner = job->owner,
@@ -331,7 +334,6 @@ static bool get_job(struct exchange *exchange, struct reader *in)
     list_init(&job->spread);
     list_init(&job->report);
     bool good = get_job_fields(in, job) && job->owner < exchange->member_count &&
-                job->class_id < book_class_count(exchange->book) &&
                 job->subtasks <= exchange->limits.subtasks &&
                 table_find(&exchange->jobs, &job->id) == NULL;
     if (good && job->phase == JOB_PHASE_OPEN) {
@@ -521,7 +523,7 @@ static bool get_record(struct exchange *exchange, uint8_t type, struct reader *i
 static bool load_records(struct exchange *exchange, struct reader *in)
 {
     const uint8_t *magic = reader_view(in, 4);
-    if (magic == NULL || memcmp(magic, "BSS1", 4) != 0) {
+    if (magic == NULL || memcmp(magic, "BSS2", 4) != 0) {
         return false;
     }
     uint32_t count = reader_u32(in);
@@ -537,7 +539,7 @@ static bool load_records(struct exchange *exchange, struct reader *in)
             return false;
         }
     }
-    return reader_finished(in) && accounts_balanced(exchange->accounts);
+    return reader_finished(in) && accounts_balanced(exchange->accounts) && kinds_settle(exchange);
 }
 
 struct exchange *exchange_load(const struct exchange_limits *limits, const uint8_t *bytes,
@@ -548,7 +550,9 @@ struct exchange *exchange_load(const struct exchange_limits *limits, const uint8
         return NULL;
     }
     struct reader in = reader_over(bytes, length);
-    if (!load_records(exchange, &in) || exchange->is_out_of_memory) {
+    /* What is read is written the same way again, or it was not written by us: order, too, is part of a state. */
+    if (!load_records(exchange, &in) || exchange->is_out_of_memory ||
+        !exchange_saves_as(exchange, bytes, length)) {
         exchange_destroy(&exchange);
         return NULL;
     }

@@ -98,6 +98,7 @@ enum {
     PAGE_SUBTASKS = 256,
     CELL_ATTRIBUTES_MAX = ATTRIBUTE_COUNT_MAX + 1, /* the instrument, where it is not among them */
     NO_SUBTASK = UINT32_MAX,
+    NO_CLASS = UINT32_MAX, /* of a job without a bid */
 };
 
 enum record_type { /* in snapshots; numbers never change */
@@ -133,6 +134,14 @@ struct
     uint32_t open_jobs;
     char name[EXCHANGE_NAME_SIZE];
     struct provider *provider; /* or NULL */
+};
+
+/* A cell or class of the book as a record. It is its maker's for as long as anybody uses it, which bounds how many
+ * one account can hold. */
+struct kind {
+    struct tracked tracked; /* type 0: the number is free */
+    uint32_t number;
+    uint32_t maker; /* account */
 };
 
 struct invitation {
@@ -223,7 +232,7 @@ struct job {
     uint32_t subtasks, width, at_most, retries, error_limit;
     int64_t cap_micro, bid_micro; /* cap as given; limit of its bid */
     int64_t limit_ns, term_ns;
-    uint32_t class_id;
+    uint32_t class_id; /* of its bid; NO_CLASS without one */
     uint64_t sequence; /* of its bid */
     uint8_t phase;     /* enum job_phase */
     uint8_t reason;    /* why it ended, or what it closes for; open: computed when asked */
@@ -321,6 +330,7 @@ struct exchange {
     uint32_t invitation_count, ask_count, job_count, lease_count, attempt_count;
     uint64_t subtask_count;
     struct book *book;
+    struct kind *cells, *classes; /* by number, up to the limits */
     uint32_t *free_handles;
     uint32_t free_handle_count;
     void **orders_by_handle; /* struct ask * or struct job *: the book knows which side */
@@ -338,7 +348,6 @@ struct exchange {
     /* hash */
     struct list_link dirty;
     uint64_t total[4]; /* sum of the records' hashes, four lanes of 64 bits */
-    uint32_t hashed_cells, hashed_classes;
 };
 
 /* ---- exchange.c */
@@ -370,6 +379,21 @@ void apply_freeze(struct exchange *exchange, const struct exchange_freeze *freez
 void apply_halt(struct exchange *exchange, const struct exchange_halt *halt);
 void invitations_expire(struct exchange *exchange);
 void invitation_link(struct exchange *exchange, struct invitation *invitation);
+
+/* ---- kinds.c */
+/* A reference to the cell or class for the sender of the present command. False with the refusal, and no trace. */
+bool cell_take(struct exchange *exchange, const struct attribute *attributes, size_t count,
+               uint32_t *ret_cell);
+bool class_take(struct exchange *exchange, const struct requirement *needs, uint32_t *ret_class);
+void cell_give(struct exchange *exchange, uint32_t cell);
+void class_give(struct exchange *exchange, uint32_t class_id);
+/* As a snapshot says it: that number, made by that account, and as yet nobody's. False when that cannot be. Whoever
+ * refers to it holds it (book_cell_hold); kinds_settle gives back what restoring held, false when one is nobody's. */
+bool cell_restore(struct exchange *exchange, const struct kind *kind,
+                  const struct attribute *attributes, size_t count);
+bool class_restore(struct exchange *exchange, const struct kind *kind,
+                   const struct requirement *needs);
+bool kinds_settle(struct exchange *exchange);
 
 /* ---- providers.c */
 void apply_advertise(struct exchange *exchange, const struct exchange_advertise *advertise);
@@ -444,5 +468,7 @@ void track(struct exchange *exchange, struct tracked *tracked,
            enum record_type type); /* a new entity */
 void touch(struct exchange *exchange, struct tracked *tracked);
 void untrack(struct exchange *exchange, struct tracked *tracked); /* before it is freed */
+/* Whether exchange_save would write these bytes. False, too, when memory is short. */
+bool exchange_saves_as(const struct exchange *exchange, const uint8_t *bytes, size_t length);
 
 #endif

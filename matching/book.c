@@ -22,15 +22,19 @@ struct order {
 };
 
 struct cell {
+    uint32_t references; /* 0: the number is free */
     uint64_t fingerprint;
     size_t count;
     struct attribute *attributes; /* in canonical order */
     struct queue asks;
 };
 
+enum { ACCEPTS_UNKNOWN, ACCEPTS, ACCEPTS_NOT };
+
 struct class_entry {
+    uint32_t references; /* 0: the number is free */
     struct requirement *requirement;
-    uint8_t *accepts; /* one byte per cell, up to the book's cell limit */
+    uint8_t *accepts; /* what is known of each cell, up to the book's cell limit */
     struct queue bids;
 };
 
@@ -38,9 +42,9 @@ struct book {
     struct book_limits limits;
     struct order *orders;
     struct cell *cells;
-    uint32_t cell_count;
+    uint32_t cell_bound; /* numbers in use are below */
     struct class_entry *classes;
-    uint32_t class_count;
+    uint32_t class_bound;
     uint32_t *cursors; /* scratch for book_walk_asks: one per cell */
 };
 
@@ -71,10 +75,10 @@ void book_destroy(struct book **self)
     if (book == NULL) {
         return;
     }
-    for (uint32_t i = 0; i < book->cell_count; i++) {
+    for (uint32_t i = 0; i < book->cell_bound; i++) {
         free(book->cells[i].attributes);
     }
-    for (uint32_t i = 0; i < book->class_count; i++) {
+    for (uint32_t i = 0; i < book->class_bound; i++) {
         free(book->classes[i].requirement);
         free(book->classes[i].accepts);
     }
@@ -140,39 +144,119 @@ static bool same_attributes(const struct cell *cell, const struct attribute *att
     return true;
 }
 
-enum book_status book_cell(struct book *book, const struct attribute *attributes, size_t count,
-                           uint32_t *ret_cell)
+/* The lowest free number, or the limit. */
+static uint32_t free_cell(const struct book *book)
+{
+    uint32_t id = 0;
+    while (id < book->cell_bound && book->cells[id].references > 0) {
+        id++;
+    }
+    return id;
+}
+
+static uint32_t find_cell(const struct book *book, uint64_t print,
+                          const struct attribute *attributes, size_t count)
+{
+    for (uint32_t i = 0; i < book->cell_bound; i++) {
+        if (book->cells[i].references > 0 && book->cells[i].fingerprint == print &&
+            same_attributes(&book->cells[i], attributes, count)) {
+            return i;
+        }
+    }
+    return BOOK_NONE;
+}
+
+/* In canonical order, for the caller to free; NULL: out of memory. */
+static struct attribute *sorted_copy(const struct attribute *attributes, size_t count)
 {
     struct attribute *sorted = calloc(count + 1, sizeof *sorted);
-    if (sorted == NULL) {
-        return BOOK_FULL_CELLS;
-    }
-    if (count > 0) {
+    if (sorted != NULL && count > 0) {
         memcpy(sorted, attributes, count * sizeof *sorted);
         qsort(sorted, count, sizeof *sorted, compare_attributes);
     }
-    uint64_t print = fingerprint(sorted, count);
-    for (uint32_t i = 0; i < book->cell_count; i++) {
-        if (book->cells[i].fingerprint == print &&
-            same_attributes(&book->cells[i], sorted, count)) {
-            free(sorted);
-            *ret_cell = i;
-            return BOOK_OK;
-        }
+    return sorted;
+}
+
+/* Takes the attributes over. */
+static void place_cell(struct book *book, uint32_t id, struct attribute *sorted, size_t count,
+                       uint64_t print)
+{
+    book->cells[id] = (struct cell){.references = 1,
+                                    .fingerprint = print,
+                                    .count = count,
+                                    .attributes = sorted,
+                                    .asks = {BOOK_NONE, BOOK_NONE}};
+    book->cell_bound = id < book->cell_bound ? book->cell_bound : id + 1;
+}
+
+enum book_status book_cell(struct book *book, const struct attribute *attributes, size_t count,
+                           uint32_t *ret_cell)
+{
+    struct attribute *sorted = sorted_copy(attributes, count);
+    if (sorted == NULL) {
+        return BOOK_OUT_OF_MEMORY;
     }
-    if (book->cell_count == book->limits.cells) {
+    uint64_t print = fingerprint(sorted, count);
+    uint32_t id = find_cell(book, print, sorted, count);
+    if (id != BOOK_NONE) {
+        free(sorted);
+        book_cell_hold(book, id);
+        *ret_cell = id;
+        return BOOK_OK;
+    }
+    id = free_cell(book);
+    if (id == book->limits.cells) {
         free(sorted);
         return BOOK_FULL_CELLS;
     }
-    uint32_t id = book->cell_count++;
-    book->cells[id] = (struct cell){
-        .fingerprint = print, .count = count, .attributes = sorted, .asks = {BOOK_NONE, BOOK_NONE}};
-    for (uint32_t i = 0; i < book->class_count; i++) {
-        book->classes[i].accepts[id] =
-            requirement_satisfied(book->classes[i].requirement, sorted, count);
-    }
+    place_cell(book, id, sorted, count, print);
     *ret_cell = id;
     return BOOK_OK;
+}
+
+enum book_status book_cell_at(struct book *book, uint32_t cell, const struct attribute *attributes,
+                              size_t count)
+{
+    struct attribute *sorted = sorted_copy(attributes, count);
+    if (sorted == NULL) {
+        return BOOK_OUT_OF_MEMORY;
+    }
+    uint64_t print = fingerprint(sorted, count);
+    if (cell >= book->limits.cells || book_cell_references(book, cell) > 0 ||
+        find_cell(book, print, sorted, count) != BOOK_NONE) {
+        free(sorted);
+        return BOOK_FULL_CELLS;
+    }
+    place_cell(book, cell, sorted, count, print);
+    return BOOK_OK;
+}
+
+void book_cell_hold(struct book *book, uint32_t cell)
+{
+    assert(book_cell_references(book, cell) > 0);
+    book->cells[cell].references++;
+}
+
+void book_cell_release(struct book *book, uint32_t cell)
+{
+    assert(book_cell_references(book, cell) > 0);
+    struct cell *entry = &book->cells[cell];
+    if (--entry->references > 0) {
+        return;
+    }
+    assert(entry->asks.head == BOOK_NONE);
+    free(entry->attributes);
+    *entry = (struct cell){.asks = {BOOK_NONE, BOOK_NONE}};
+    for (uint32_t i = 0; i < book->class_bound; i++) {
+        if (book->classes[i].references > 0) {
+            book->classes[i].accepts[cell] = ACCEPTS_UNKNOWN;
+        }
+    }
+}
+
+uint32_t book_cell_references(const struct book *book, uint32_t cell)
+{
+    return cell < book->cell_bound ? book->cells[cell].references : 0;
 }
 
 static bool same_requirement(const struct requirement *a, const struct requirement *b)
@@ -196,67 +280,137 @@ static bool same_requirement(const struct requirement *a, const struct requireme
     return true;
 }
 
+static uint32_t find_class(const struct book *book, const struct requirement *requirement)
+{
+    for (uint32_t i = 0; i < book->class_bound; i++) {
+        if (book->classes[i].references > 0 &&
+            same_requirement(book->classes[i].requirement, requirement)) {
+            return i;
+        }
+    }
+    return BOOK_NONE;
+}
+
+static uint32_t free_class(const struct book *book)
+{
+    uint32_t id = 0;
+    while (id < book->class_bound && book->classes[id].references > 0) {
+        id++;
+    }
+    return id;
+}
+
+static enum book_status place_class(struct book *book, uint32_t id,
+                                    const struct requirement *requirement)
+{
+    struct class_entry entry = {.references = 1, .bids = {BOOK_NONE, BOOK_NONE}};
+    entry.requirement = malloc(sizeof *entry.requirement);
+    entry.accepts = calloc(book->limits.cells, 1);
+    if (entry.requirement == NULL || entry.accepts == NULL) {
+        free(entry.requirement);
+        free(entry.accepts);
+        return BOOK_OUT_OF_MEMORY;
+    }
+    *entry.requirement = *requirement;
+    book->classes[id] = entry;
+    book->class_bound = id < book->class_bound ? book->class_bound : id + 1;
+    return BOOK_OK;
+}
+
 enum book_status book_class(struct book *book, const struct requirement *requirement,
                             uint32_t *ret_class)
 {
     if (!requirement_well_formed(requirement)) {
         return BOOK_BAD_REQUIREMENT;
     }
-    for (uint32_t i = 0; i < book->class_count; i++) {
-        if (same_requirement(book->classes[i].requirement, requirement)) {
-            *ret_class = i;
-            return BOOK_OK;
-        }
+    uint32_t id = find_class(book, requirement);
+    if (id != BOOK_NONE) {
+        book_class_hold(book, id);
+        *ret_class = id;
+        return BOOK_OK;
     }
-    if (book->class_count == book->limits.classes) {
+    id = free_class(book);
+    if (id == book->limits.classes) {
         return BOOK_FULL_CLASSES;
     }
-    struct class_entry entry = {.bids = {BOOK_NONE, BOOK_NONE}};
-    entry.requirement = malloc(sizeof *entry.requirement);
-    entry.accepts = calloc(book->limits.cells, 1);
-    if (entry.requirement == NULL || entry.accepts == NULL) {
-        free(entry.requirement);
-        free(entry.accepts);
+    enum book_status status = place_class(book, id, requirement);
+    if (status == BOOK_OK) {
+        *ret_class = id;
+    }
+    return status;
+}
+
+enum book_status book_class_at(struct book *book, uint32_t class_id,
+                               const struct requirement *requirement)
+{
+    if (!requirement_well_formed(requirement)) {
+        return BOOK_BAD_REQUIREMENT;
+    }
+    if (class_id >= book->limits.classes || book_class_references(book, class_id) > 0 ||
+        find_class(book, requirement) != BOOK_NONE) {
         return BOOK_FULL_CLASSES;
     }
-    *entry.requirement = *requirement;
-    for (uint32_t i = 0; i < book->cell_count; i++) {
-        entry.accepts[i] =
-            requirement_satisfied(requirement, book->cells[i].attributes, book->cells[i].count);
+    return place_class(book, class_id, requirement);
+}
+
+void book_class_hold(struct book *book, uint32_t class_id)
+{
+    assert(book_class_references(book, class_id) > 0);
+    book->classes[class_id].references++;
+}
+
+void book_class_release(struct book *book, uint32_t class_id)
+{
+    assert(book_class_references(book, class_id) > 0);
+    struct class_entry *entry = &book->classes[class_id];
+    if (--entry->references > 0) {
+        return;
     }
-    *ret_class = book->class_count;
-    book->classes[book->class_count++] = entry;
-    return BOOK_OK;
+    assert(entry->bids.head == BOOK_NONE);
+    free(entry->requirement);
+    free(entry->accepts);
+    *entry = (struct class_entry){.bids = {BOOK_NONE, BOOK_NONE}};
+}
+
+uint32_t book_class_references(const struct book *book, uint32_t class_id)
+{
+    return class_id < book->class_bound ? book->classes[class_id].references : 0;
 }
 
 bool book_class_accepts(const struct book *book, uint32_t class_id, uint32_t cell)
 {
-    assert(class_id < book->class_count);
-    assert(cell < book->cell_count);
-    return book->classes[class_id].accepts[cell] != 0;
+    assert(book_class_references(book, class_id) > 0);
+    assert(book_cell_references(book, cell) > 0);
+    const struct class_entry *entry = &book->classes[class_id];
+    const struct cell *asked = &book->cells[cell];
+    if (entry->accepts[cell] == ACCEPTS_UNKNOWN) {
+        bool accepted = requirement_satisfied(entry->requirement, asked->attributes, asked->count);
+        entry->accepts[cell] = accepted ? ACCEPTS : ACCEPTS_NOT;
+    }
+    return entry->accepts[cell] == ACCEPTS;
 }
 
-uint32_t book_cell_count(const struct book *book)
+uint32_t book_cell_bound(const struct book *book)
 {
-    return book->cell_count;
+    return book->cell_bound;
 }
 
-uint32_t book_class_count(const struct book *book)
+uint32_t book_class_bound(const struct book *book)
 {
-    return book->class_count;
+    return book->class_bound;
 }
 
 const struct attribute *book_cell_attributes(const struct book *book, uint32_t cell,
                                              size_t *ret_count)
 {
-    assert(cell < book->cell_count);
+    assert(book_cell_references(book, cell) > 0);
     *ret_count = book->cells[cell].count;
     return book->cells[cell].attributes;
 }
 
 const struct requirement *book_class_requirement(const struct book *book, uint32_t class_id)
 {
-    assert(class_id < book->class_count);
+    assert(book_class_references(book, class_id) > 0);
     return book->classes[class_id].requirement;
 }
 
@@ -302,7 +456,7 @@ static void link_order(struct book *book, uint32_t handle)
 
 enum book_status book_rest_ask(struct book *book, uint32_t handle, const struct book_ask *ask)
 {
-    assert(ask->cell < book->cell_count);
+    assert(book_cell_references(book, ask->cell) > 0);
     if (handle >= book->limits.orders) {
         return BOOK_FULL_ORDERS;
     }
@@ -314,7 +468,7 @@ enum book_status book_rest_ask(struct book *book, uint32_t handle, const struct 
 
 enum book_status book_rest_bid(struct book *book, uint32_t handle, const struct book_bid *bid)
 {
-    assert(bid->class_id < book->class_count);
+    assert(book_class_references(book, bid->class_id) > 0);
     assert(bid->width > 0);
     if (handle >= book->limits.orders) {
         return BOOK_FULL_ORDERS;
@@ -397,13 +551,27 @@ int64_t book_price(const struct book *book, uint32_t ask, uint32_t bid)
     return a->sequence < b->sequence ? a->price_micro : b->limit_micro;
 }
 
+/* Looked at in this order, so that only what may match is ever asked for. */
+static bool has_asks_for(const struct book *book, uint32_t class_id, uint32_t cell)
+{
+    return book->cells[cell].references > 0 && book->cells[cell].asks.head != BOOK_NONE &&
+           book_class_accepts(book, class_id, cell);
+}
+
+static bool has_bids_for(const struct book *book, uint32_t class_id, uint32_t cell)
+{
+    return book->classes[class_id].references > 0 &&
+           book->classes[class_id].bids.head != BOOK_NONE &&
+           book_class_accepts(book, class_id, cell);
+}
+
 uint32_t book_best_ask(const struct book *book, uint32_t bid_handle, book_skip *skip, void *context)
 {
     const struct book_bid *bid = book_bid(book, bid_handle);
     assert(bid != NULL);
     uint32_t best = BOOK_NONE;
-    for (uint32_t cell = 0; cell < book->cell_count; cell++) {
-        if (!book_class_accepts(book, bid->class_id, cell)) {
+    for (uint32_t cell = 0; cell < book->cell_bound; cell++) {
+        if (!has_asks_for(book, bid->class_id, cell)) {
             continue;
         }
         for (uint32_t at = book->cells[cell].asks.head; at != BOOK_NONE;
@@ -427,8 +595,8 @@ uint32_t book_best_bid(const struct book *book, uint32_t ask_handle, book_skip *
     const struct book_ask *ask = book_ask(book, ask_handle);
     assert(ask != NULL);
     uint32_t best = BOOK_NONE;
-    for (uint32_t class_id = 0; class_id < book->class_count; class_id++) {
-        if (!book_class_accepts(book, class_id, ask->cell)) {
+    for (uint32_t class_id = 0; class_id < book->class_bound; class_id++) {
+        if (!has_bids_for(book, class_id, ask->cell)) {
             continue;
         }
         for (uint32_t at = book->classes[class_id].bids.head; at != BOOK_NONE;
@@ -450,9 +618,9 @@ uint32_t book_best_bid(const struct book *book, uint32_t ask_handle, book_skip *
 static bool bid_meets_itself(const struct book *book, const struct book_bid *bid)
 {
     const struct book_ask *best = NULL;
-    for (uint32_t cell = 0; cell < book->cell_count; cell++) {
+    for (uint32_t cell = 0; cell < book->cell_bound; cell++) {
         uint32_t at =
-            book_class_accepts(book, bid->class_id, cell) ? book->cells[cell].asks.head : BOOK_NONE;
+            has_asks_for(book, bid->class_id, cell) ? book->cells[cell].asks.head : BOOK_NONE;
         for (; at != BOOK_NONE; at = book->orders[at].next) {
             const struct book_ask *ask = &book->orders[at].ask;
             if (crosses(book, ask, bid) && common_slots(ask, bid) > 0 &&
@@ -467,10 +635,9 @@ static bool bid_meets_itself(const struct book *book, const struct book_bid *bid
 static bool ask_meets_itself(const struct book *book, const struct book_ask *ask)
 {
     const struct book_bid *best = NULL;
-    for (uint32_t class_id = 0; class_id < book->class_count; class_id++) {
-        uint32_t at = book_class_accepts(book, class_id, ask->cell)
-                          ? book->classes[class_id].bids.head
-                          : BOOK_NONE;
+    for (uint32_t class_id = 0; class_id < book->class_bound; class_id++) {
+        uint32_t at =
+            has_bids_for(book, class_id, ask->cell) ? book->classes[class_id].bids.head : BOOK_NONE;
         for (; at != BOOK_NONE; at = book->orders[at].next) {
             const struct book_bid *bid = &book->orders[at].bid;
             if (crosses(book, ask, bid) && common_slots(ask, bid) > 0 &&
@@ -492,14 +659,15 @@ bool book_would_self_match(const struct book *book, uint32_t handle)
 void book_walk_asks(const struct book *book, const struct requirement *requirement,
                     book_visit *visit, void *context)
 {
-    for (uint32_t cell = 0; cell < book->cell_count; cell++) {
+    for (uint32_t cell = 0; cell < book->cell_bound; cell++) {
         const struct cell *entry = &book->cells[cell];
-        bool accepted = requirement_satisfied(requirement, entry->attributes, entry->count);
+        bool accepted = entry->references > 0 && entry->asks.head != BOOK_NONE &&
+                        requirement_satisfied(requirement, entry->attributes, entry->count);
         book->cursors[cell] = accepted ? entry->asks.head : BOOK_NONE;
     }
     for (;;) {
         uint32_t best = BOOK_NONE;
-        for (uint32_t cell = 0; cell < book->cell_count; cell++) {
+        for (uint32_t cell = 0; cell < book->cell_bound; cell++) {
             uint32_t at = book->cursors[cell];
             if (at != BOOK_NONE && (best == BOOK_NONE ||
                                     ask_precedes(&book->orders[at].ask, &book->orders[best].ask))) {

@@ -6,9 +6,13 @@
  * arriving bid takes the best (price, then sequence) ask of any eligible cell, an arriving ask the best bid of any class
  * that accepts its cell. A fill is at the maker's price, except that an ask at 0 fills at 0 whoever is maker.
  *
+ * Cells and classes live as long as somebody refers to them: book_cell and book_class take a reference, and the last
+ * one given back frees the number, the lowest of which is the next to be used. Whether a class accepts a cell is found
+ * out when it is first asked, and kept.
+ *
  * The caller names orders by a dense handle that it chooses (0 .. order_capacity - 1) and gives each a
- * sequence; the book never invents one, so a book can be rebuilt in any order of insertion. Nothing is
- * allocated after creation. What a fill means (escrow, leases) is the caller's: it asks for the best
+ * sequence; the book never invents one, so a book can be rebuilt in any order of insertion. Only cells
+ * and classes allocate after creation. What a fill means (escrow, leases) is the caller's: it asks for the best
  * counter order, decides how many slots it can afford, and says book_take. Pure. */
 #ifndef BOURSE_MATCHING_BOOK_H
 #define BOURSE_MATCHING_BOOK_H
@@ -32,7 +36,8 @@ enum book_status {
     BOOK_FULL_ORDERS,
     BOOK_FULL_CELLS,
     BOOK_FULL_CLASSES,
-    BOOK_BAD_REQUIREMENT
+    BOOK_BAD_REQUIREMENT,
+    BOOK_OUT_OF_MEMORY
 };
 
 enum { BOOK_NONE = UINT32_MAX };
@@ -40,19 +45,36 @@ enum { BOOK_NONE = UINT32_MAX };
 struct book *book_create(struct book_limits limits); /* NULL when out of memory */
 void book_destroy(struct book **self);
 
-/* The cell with exactly these attributes (in any order), made when it is new. */
+/* The cell with exactly these attributes (in any order), made when it is new; the reference is the caller's. Any status
+ * but OK leaves the book as it was. */
 enum book_status book_cell(struct book *book, const struct attribute *attributes, size_t count,
                            uint32_t *ret_cell);
-/* The class of exactly this requirement, made and compiled when it is new. BAD_REQUIREMENT: not a well-formed tree. */
+/* The class of exactly this requirement, likewise. BAD_REQUIREMENT: not a well-formed tree. */
 enum book_status book_class(struct book *book, const struct requirement *requirement,
                             uint32_t *ret_class);
+/* The same under a number of the caller's choice, which is free: for a book that is made again. FULL when the number is
+ * in use or above the limit, or when another cell (class) is like it. */
+enum book_status book_cell_at(struct book *book, uint32_t cell, const struct attribute *attributes,
+                              size_t count);
+enum book_status book_class_at(struct book *book, uint32_t class_id,
+                               const struct requirement *requirement);
+/* Gives a reference back. With the last one go cell or class, in whose book nothing rests any more. */
+void book_cell_release(struct book *book, uint32_t cell);
+void book_class_release(struct book *book, uint32_t class_id);
+/* One reference more to what is there. */
+void book_cell_hold(struct book *book, uint32_t cell);
+void book_class_hold(struct book *book, uint32_t class_id);
+uint32_t book_cell_references(const struct book *book,
+                              uint32_t cell); /* 0: there is no such cell */
+uint32_t book_class_references(const struct book *book, uint32_t class_id);
 bool book_class_accepts(const struct book *book, uint32_t class_id, uint32_t cell);
-uint32_t book_cell_count(const struct book *book);
-uint32_t book_class_count(const struct book *book);
+/* Numbers in use are below these. */
+uint32_t book_cell_bound(const struct book *book);
+uint32_t book_class_bound(const struct book *book);
 const struct attribute *book_cell_attributes(const struct book *book, uint32_t cell,
                                              size_t *ret_count);
 const struct requirement *book_class_requirement(const struct book *book, uint32_t class_id);
-/* Whether attributes satisfy a requirement (well formed). The one place that decides. */
+/* Whether attributes, sorted by name, satisfy a requirement (well formed). The one place that decides. */
 bool requirement_satisfied(const struct requirement *requirement,
                            const struct attribute *attributes, size_t count);
 bool requirement_well_formed(const struct requirement *requirement);

@@ -67,16 +67,31 @@ static bool value_holds(const struct requirement_node *node, const struct attrib
     return false;
 }
 
+/* The first attribute whose name is not before `name`: they are sorted by name. */
+static size_t first_named(const char *name, const struct attribute *attributes, size_t count)
+{
+    size_t from = 0;
+    size_t to = count;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (strcmp(attributes[middle].name, name) < 0) {
+            from = middle + 1;
+        } else {
+            to = middle;
+        }
+    }
+    return from;
+}
+
 bool requirement_predicate_holds(const struct requirement_node *node,
                                  const struct attribute *attributes, size_t count)
 {
     bool known = false;
     bool any = false;
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(attributes[i].name, node->attribute.name) == 0) {
-            known = true;
-            any = any || value_holds(node, &attributes[i]);
-        }
+    for (size_t i = first_named(node->attribute.name, attributes, count);
+         i < count && strcmp(attributes[i].name, node->attribute.name) == 0; i++) {
+        known = true;
+        any = any || value_holds(node, &attributes[i]);
     }
     return node->op == REQUIREMENT_NE ? known && !any : any;
 }

@@ -8,6 +8,7 @@
 #include "protocol/limits.h"
 
 #include <assert.h>
+#include <sodium.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -57,6 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const uint8_t seed[32] = {7};
     static struct identity *identity;
     if (identity == NULL) {
+        assert(sodium_init() >= 0);
         identity = identity_create(seed);
     }
     const struct dialogue_config config = {.identity = identity,

@@ -199,7 +199,7 @@ START_TEST(the_same_attributes_in_another_order_are_the_same_cell)
     ck_assert_int_eq(book_cell(book, forward, 3, &a), BOOK_OK);
     ck_assert_int_eq(book_cell(book, backward, 3, &b), BOOK_OK);
     ck_assert_uint_eq(a, b);
-    ck_assert_uint_eq(book_cell_count(book), 1);
+    ck_assert_uint_eq(book_cell_bound(book), 1);
 }
 END_TEST
 
@@ -222,10 +222,59 @@ START_TEST(caps_are_answers)
 }
 END_TEST
 
+START_TEST(what_nobody_refers_to_goes_and_its_number_is_used_again)
+{
+    CLEANUP(book_destroy) struct book *book = book_of();
+    struct requirement small = predicate(REQUIREMENT_LT, number("memory", 10));
+    uint32_t class_id;
+    ck_assert_int_eq(book_class(book, &small, &class_id), BOOK_OK);
+    uint32_t first = cell_of(book, "cpu", 1);
+    uint32_t second = cell_of(book, "cpu", 2);
+    ck_assert_uint_eq(cell_of(book, "cpu", 1), first);
+    ck_assert_uint_eq(book_cell_references(book, first), 2);
+    ck_assert(book_class_accepts(book, class_id, first));
+
+    book_cell_release(book, first);
+    ck_assert_uint_eq(book_cell_references(book, first), 1);
+    book_cell_release(book, first);
+    ck_assert_uint_eq(book_cell_references(book, first), 0);
+    ck_assert_uint_eq(cell_of(book, "cpu", 2), second);
+    ck_assert_uint_eq(cell_of(book, "cpu", 99), first);    /* the lowest free number */
+    ck_assert(!book_class_accepts(book, class_id, first)); /* nothing is left of the one before */
+
+    book_class_release(book, class_id);
+    ck_assert_uint_eq(book_class_references(book, class_id), 0);
+    ck_assert_uint_eq(class_any(book), class_id);
+    ck_assert(book_class_accepts(book, class_id, first));
+}
+END_TEST
+
+START_TEST(a_book_made_again_has_the_same_numbers)
+{
+    CLEANUP(book_destroy) struct book *book = book_of();
+    const struct attribute cpu = text("kind", "cpu");
+    const struct attribute gpu = text("kind", "gpu");
+    const struct requirement anything = {0};
+    ck_assert_int_eq(book_cell_at(book, 2, &cpu, 1), BOOK_OK);
+    ck_assert_int_eq(book_cell_at(book, 2, &gpu, 1), BOOK_FULL_CELLS);
+    ck_assert_int_eq(book_cell_at(book, 3, &cpu, 1), BOOK_FULL_CELLS); /* one like it is there */
+    ck_assert_int_eq(book_cell_at(book, 4, &gpu, 1), BOOK_FULL_CELLS);
+    ck_assert_int_eq(book_class_at(book, 3, &anything), BOOK_OK);
+    ck_assert_int_eq(book_class_at(book, 1, &anything), BOOK_FULL_CLASSES);
+    ck_assert_uint_eq(class_any(book), 3);
+    uint32_t cell;
+    ck_assert_int_eq(book_cell(book, &gpu, 1, &cell), BOOK_OK);
+    ck_assert_uint_eq(cell, 0);
+    ck_assert(book_class_accepts(book, 3, 2));
+    rest_ask(book, 1, 2, 5, 1);
+    ck_assert(book_rests(book, 1));
+}
+END_TEST
+
 START_TEST(requirements_mean_what_base_says)
 {
-    const struct attribute device[] = {text("program", "xz"), text("program", "sh"),
-                                       number("memory", 4)};
+    const struct attribute device[] = {number("memory", 4), text("program", "sh"),
+                                       text("program", "xz")}; /* sorted by name */
     const struct {
         struct requirement requirement;
         bool holds;
@@ -289,6 +338,8 @@ int main(void)
     tcase_add_test(tests, one_owner_never_trades_with_oneself);
     tcase_add_test(tests, the_same_attributes_in_another_order_are_the_same_cell);
     tcase_add_test(tests, caps_are_answers);
+    tcase_add_test(tests, what_nobody_refers_to_goes_and_its_number_is_used_again);
+    tcase_add_test(tests, a_book_made_again_has_the_same_numbers);
     tcase_add_test(tests, requirements_mean_what_base_says);
     tcase_add_test(tests, a_tree_that_is_not_one_is_refused);
     suite_add_tcase(suite, tests);

@@ -105,7 +105,9 @@ static void set_up_with(uint32_t leases, uint32_t attempts)
     limits.asks = limits.jobs = 64;
     limits.leases = leases;
     limits.attempts = attempts;
-    limits.classes = 1;
+    limits.classes = limits.classes_per_account = 1;
+    limits.cells_per_account = 2;
+    limits.cells = 64;
     market.exchange = exchange_create(&limits);
     market.now_ns = start_ns;
     struct exchange_genesis_account accounts[] = {
@@ -856,7 +858,8 @@ END_TEST
 START_TEST(a_refused_submit_forgets_no_ended_job)
 {
     struct id128 first = {{0}};
-    for (int i = 0; i < 64; i++) { /* as many jobs as fit */
+    (void)submit(1, 1);            /* stands, and holds the only class */
+    for (int i = 0; i < 63; i++) { /* as many jobs as fit */
         struct id128 job = submit(1, 1);
         struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
         cancel.cancel_job.job = job;
@@ -879,6 +882,78 @@ START_TEST(a_refused_submit_forgets_no_ended_job)
     (void)submit(1, 1);
     struct exchange_job_row row;
     ck_assert(!exchange_job(market.exchange, &first, &row));
+}
+END_TEST
+
+static struct requirement memory_of(int64_t bytes)
+{
+    struct requirement needs = {.count = 1};
+    needs.nodes[0].op = REQUIREMENT_EQ;
+    needs.nodes[0].attribute = (struct attribute){.name = "memory", .number = bytes};
+    return needs;
+}
+
+START_TEST(what_a_job_asked_for_goes_with_its_bid)
+{
+    for (int64_t i = 0; i < 5; i++) { /* there is room for one class */
+        struct requirement needs = memory_of(i);
+        struct exchange_command made = submit_of(1, 1);
+        made.submit.needs = &needs;
+        apply(&made);
+        ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+        struct requirement other = memory_of(i + 100);
+        struct exchange_command second = submit_of(1, 1);
+        second.submit.needs = &other;
+        apply(&second);
+        check_rejected(REJECT_LIMIT);
+        ck_assert_str_eq(nth(EFFECT_REJECT, 0)->reject.field, "classes");
+        struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
+        cancel.cancel_job.job = made.id;
+        apply(&cancel);
+        struct exchange_explanation why;
+        ck_assert(exchange_explain_job(market.exchange, &made.id, &why));
+    }
+}
+END_TEST
+
+/* Devices that differ in all they say. */
+static void advertise_kinds(uint32_t provider, int64_t from, size_t count)
+{
+    static struct attribute attributes[8];
+    static struct exchange_device devices[8];
+    for (size_t i = 0; i < count; i++) {
+        attributes[i] = (struct attribute){.name = "memory", .number = from + (int64_t)i};
+        devices[i] = (struct exchange_device){.device = {{(uint8_t)(i + 1)}},
+                                              .slots = 1,
+                                              .attributes = &attributes[i],
+                                              .attribute_count = 1};
+    }
+    struct exchange_command advertise = command(EXCHANGE_ADVERTISE, provider);
+    advertise.advertise = (struct exchange_advertise){devices, count};
+    apply(&advertise);
+}
+
+START_TEST(a_provider_makes_only_so_many_kinds_of_device)
+{
+    advertise_kinds(PROVIDER, 1, 3);
+    check_rejected(REJECT_LIMIT);
+    ck_assert_str_eq(nth(EFFECT_REJECT, 0)->reject.field, "cells_per_account");
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.limit, 2);
+    advertise_kinds(PROVIDER, 1, 2); /* nothing is left of the refused ones */
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    advertise_kinds(PROVIDER + 1, 1, 2); /* the same kinds are nobody's twice */
+    advertise_kinds(PROVIDER + 1, 1, 4);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    advertise_kinds(PROVIDER, 1, 0);
+    advertise_kinds(PROVIDER + 1, 1, 0);
+    for (int64_t i = 0; i < 200; i += 2) { /* more than there is room for, one after another */
+        advertise_kinds(PROVIDER, i, 2);
+        ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+        advertise_kinds(PROVIDER, i, 0);
+    }
+    struct hash32 hash = exchange_state_hash(market.exchange);
+    struct hash32 walked = exchange_state_hash_walk(market.exchange);
+    ck_assert(hash32_equal(&hash, &walked));
 }
 END_TEST
 
@@ -964,6 +1039,8 @@ int main(void)
     tcase_add_test(tests, ended_leases_make_room_for_new_ones);
     tcase_add_test(tests, of_asks_freed_together_the_better_is_filled_first);
     tcase_add_test(tests, a_refused_submit_forgets_no_ended_job);
+    tcase_add_test(tests, what_a_job_asked_for_goes_with_its_bid);
+    tcase_add_test(tests, a_provider_makes_only_so_many_kinds_of_device);
     tcase_add_test(tests, a_device_with_every_attribute_and_an_instrument_survives_a_snapshot);
     tcase_add_test(tests, a_quote_of_absurd_numbers_is_an_answer);
     suite_add_tcase(suite, tests);

@@ -106,7 +106,7 @@ static bool read_version(struct audit *audit)
 }
 
 /* One read transaction, so that a running broker does not move what is looked at. */
-static bool open_database(struct audit *audit, const char *path)
+bool audit_open_database(struct audit *audit, const char *path)
 {
     if (sqlite3_open_v2(path, &audit->database, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
         return audit_unreadable(audit, "%s cannot be opened: %s", path,
@@ -122,9 +122,11 @@ static bool open_database(struct audit *audit, const char *path)
 
 static bool run(struct audit *audit, const char *database_path, const char *head_path)
 {
-    return open_database(audit, database_path) && audit_tree_open(audit) &&
-           audit_rows_open(audit) && audit_journal(audit, head_path) && audit_tree_end(audit) &&
-           audit_balances(audit) && audit_outcomes(audit);
+    /* HEAD first: beside a running broker it may then be behind what is read after it, never ahead. */
+    return audit_read_head(audit, head_path) && audit_open_database(audit, database_path) &&
+           audit_tree_open(audit) && audit_rows_open(audit) && audit_journal(audit) &&
+           audit_tree_end(audit) && audit_balances(audit) && audit_outcomes(audit) &&
+           audit_acts(audit, 1, NULL, NULL);
 }
 
 static void end(struct audit *audit)
@@ -142,6 +144,14 @@ static void end(struct audit *audit)
     audit_map_fini(&audit->tainted, NULL);
 }
 
+bool audit_paths(struct audit *audit, const char *folder, char *ret_database, char *ret_head)
+{
+    int length = snprintf(ret_database, PATH_MAX, "%s/ledger.db", folder);
+    (void)snprintf(ret_head, PATH_MAX, "%s/HEAD", folder); /* shorter than the one above */
+    return (length > 0 && length < PATH_MAX) ||
+           audit_unreadable(audit, "the path of the folder is too long");
+}
+
 void audit_run(const char *folder, struct audit_report *ret_report)
 {
     char database_path[PATH_MAX];
@@ -153,11 +163,7 @@ void audit_run(const char *folder, struct audit_report *ret_report)
         return;
     }
     audit->report = ret_report;
-    int length = snprintf(database_path, sizeof database_path, "%s/ledger.db", folder);
-    (void)snprintf(head_path, sizeof head_path, "%s/HEAD", folder); /* shorter than the one above */
-    if (length < 0 || (size_t)length >= sizeof database_path) {
-        (void)audit_unreadable(audit, "the path of the folder is too long");
-    } else {
+    if (audit_paths(audit, folder, database_path, head_path)) {
         (void)run(audit, database_path, head_path); /* the report says all */
     }
     end(audit);

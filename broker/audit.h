@@ -9,6 +9,9 @@
 #ifndef BOURSE_BROKER_AUDIT_H
 #define BOURSE_BROKER_AUDIT_H
 
+#include "base/id.h"
+
+#include <stdbool.h>
 #include <stdint.h>
 
 enum audit_verdict {
@@ -33,10 +36,31 @@ struct audit_report {
     char root[65]; /* of the checkpoint */
     char origin[64];
     char head[16]; /* "ok", or "missing": a backup has none */
+    uint64_t acts; /* records of the audit log, all chained */
 };
 
 /* Audits the market in `folder` (ledger.db, HEAD), read only; a broker may be running.
  * sodium_init must have been called. */
 void audit_run(const char *folder, struct audit_report *ret_report);
+
+/* One record of the audit log, as docs/ledger.md section 11 has it. */
+struct audit_act {
+    uint64_t number, log_index, count;
+    int64_t log_time_ns, wall_ms, amount_micro;
+    uint16_t kind, code, type;
+    uint32_t account, state;
+    struct key32 target;
+    char text[256];
+    char name[64]; /* of the account, from table accounts; "" when it has none */
+};
+const char *audit_act_name(uint16_t kind); /* "mint"; "unknown" */
+/* False ends the reading. */
+typedef bool audit_on_act(void *context, const struct audit_act *act);
+
+/* Checks the audit log alone: its chain, and its end against HEAD, whose signature must be that of the key which
+ * its starts name. Calls `on_act` for every record from number `since` on, in their order, up to the first
+ * that is wrong. */
+void audit_acts_run(const char *folder, uint64_t since, audit_on_act *on_act, void *context,
+                    struct audit_report *ret_report);
 
 #endif

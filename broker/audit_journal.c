@@ -12,34 +12,31 @@
 
 enum { HEAD_BYTES = 1024, HEAD_SLOT = 512 };
 
-struct mark { /* what HEAD says */
-    uint64_t counter, index, tree_size;
-    struct hash32 chain;
-};
-
 struct link { /* where the chain stands */
     uint64_t entry, next_command;
     struct hash32 chain;
 };
 
-static bool read_mark(const uint8_t slot[HEAD_SLOT], struct mark *ret_mark)
+static bool read_mark(const uint8_t slot[HEAD_SLOT], struct audit_mark *ret_mark)
 {
     struct hash32 hash = sha256_of(slot, HEAD_SLOT - 32);
     if (memcmp(hash.bytes, slot + HEAD_SLOT - 32, 32) != 0 || memcmp(slot, "BJHEAD1", 8) != 0) {
         return false;
     }
-    struct reader in = reader_over(slot + 8, 56);
+    struct reader in = reader_over(slot + 8, 160);
     ret_mark->counter = reader_u64(&in);
     ret_mark->index = reader_u64(&in);
     reader_bytes(&in, ret_mark->chain.bytes, 32);
     ret_mark->tree_size = reader_u64(&in);
+    ret_mark->acts = reader_u64(&in);
+    reader_bytes(&in, ret_mark->acts_chain.bytes, 32);
+    reader_bytes(&in, ret_mark->acts_signature.bytes, 64);
     return true;
 }
 
-static bool read_head(struct audit *audit, const char *path, struct mark *ret_mark, bool *ret_found)
+bool audit_read_head(struct audit *audit, const char *path)
 {
     uint8_t bytes[HEAD_BYTES] = {0};
-    *ret_found = false;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) {
         return true;
@@ -52,14 +49,14 @@ static bool read_head(struct audit *audit, const char *path, struct mark *ret_ma
         return audit_unreadable(audit, "%s cannot be read: %s", path, strerror(errno));
     }
     for (size_t i = 0; i < 2; i++) {
-        struct mark mark;
+        struct audit_mark mark;
         if (read_mark(bytes + i * HEAD_SLOT, &mark) &&
-            (!*ret_found || mark.counter > ret_mark->counter)) {
-            *ret_mark = mark;
-            *ret_found = true;
+            (!audit->has_mark || mark.counter > audit->mark.counter)) {
+            audit->mark = mark;
+            audit->has_mark = true;
         }
     }
-    return *ret_found || length == 0 ||
+    return audit->has_mark || length == 0 ||
            audit_finding(audit, "HEAD", 0, "neither of its two marks is whole");
 }
 
@@ -159,7 +156,7 @@ static bool check_row(struct audit *audit, sqlite3_stmt *select, struct link *li
     return true;
 }
 
-static bool check_head(struct audit *audit, const struct mark *mark, const struct link *link,
+static bool check_head(struct audit *audit, const struct audit_mark *mark, const struct link *link,
                        bool met, const struct hash32 *chain_there)
 {
     if (mark->index > link->entry) {
@@ -179,8 +176,8 @@ static bool check_head(struct audit *audit, const struct mark *mark, const struc
     return true;
 }
 
-static bool walk(struct audit *audit, sqlite3_stmt *select, const struct mark *mark, bool has_mark,
-                 struct audit_command *command)
+static bool walk(struct audit *audit, sqlite3_stmt *select, const struct audit_mark *mark,
+                 bool has_mark, struct audit_command *command)
 {
     struct link link = {.next_command = 1};
     bool met = has_mark && mark->index == 0;
@@ -205,21 +202,16 @@ static bool walk(struct audit *audit, sqlite3_stmt *select, const struct mark *m
     return !has_mark || check_head(audit, mark, &link, met, &chain_there);
 }
 
-bool audit_journal(struct audit *audit, const char *head_path)
+bool audit_journal(struct audit *audit)
 {
     static struct audit_command command; /* large; one audit runs at a time */
-    struct mark mark = {0};
-    bool has_mark;
     sqlite3_stmt *select;
-    if (!read_head(audit, head_path, &mark, &has_mark)) {
-        return false;
-    }
-    memcpy(audit->report->head, has_mark ? "ok" : "missing", has_mark ? 3 : 8);
+    memcpy(audit->report->head, audit->has_mark ? "ok" : "missing", audit->has_mark ? 3 : 8);
     if (sqlite3_prepare_v2(audit->database, "SELECT idx, chain, bytes FROM journal ORDER BY idx",
                            -1, &select, NULL) != SQLITE_OK) {
         return audit_unreadable(audit, "there is no journal: %s", sqlite3_errmsg(audit->database));
     }
-    bool good = walk(audit, select, &mark, has_mark, &command);
+    bool good = walk(audit, select, &audit->mark, audit->has_mark, &command);
     (void)sqlite3_finalize(select); /* read only */
     return good;
 }

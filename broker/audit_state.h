@@ -183,6 +183,14 @@ struct audit_due { /* what the last result row must be followed by */
     int64_t capture, fee;
 };
 
+struct audit_mark { /* what HEAD says */
+    uint64_t counter, index, tree_size;
+    struct hash32 chain;
+    uint64_t acts; /* newest record of the audit log */
+    struct hash32 acts_chain;
+    struct signature64 acts_signature;
+};
+
 enum { AUDIT_LEVELS = 64, AUDIT_NODE_STEP = 8 };
 
 struct audit_tree {
@@ -203,6 +211,8 @@ struct audit {
     struct audit_tree tree;
     struct genesis genesis;
     bool has_genesis;
+    struct audit_mark mark;
+    bool has_mark;
 
     struct audit_account *accounts; /* by number */
     uint32_t account_count, account_capacity;
@@ -234,10 +244,21 @@ void audit_rows_close(struct audit *audit);
 /* Moves to the next row, whose entry and leaf numbers must follow without a gap. */
 bool audit_rows_next(struct audit *audit);
 
+/* ---- audit.c */
+/* Paths of ledger.db and HEAD in `folder`, each of PATH_MAX bytes. */
+bool audit_paths(struct audit *audit, const char *folder, char *ret_database, char *ret_head);
+bool audit_open_database(struct audit *audit, const char *path);
+
 /* ---- audit_journal.c */
+/* Reads HEAD into the audit's mark. A missing one is no finding: a backup has none. */
+bool audit_read_head(struct audit *audit, const char *path);
 /* Walks the chain; calls audit_command_check for each command. Compares HEAD, which was read
  * before. */
-bool audit_journal(struct audit *audit, const char *head_path);
+bool audit_journal(struct audit *audit);
+
+/* ---- audit_acts.c */
+/* The audit log against HEAD, and whether every mint and every freeze is in it. `on_act` may be NULL. */
+bool audit_acts(struct audit *audit, uint64_t since, audit_on_act *on_act, void *context);
 
 /* ---- audit_commands.c */
 /* Decodes, verifies the signature, takes note of what later rows rely on; then looks at all rows

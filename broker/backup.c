@@ -267,7 +267,8 @@ static bool read_end(const char *folder, struct backup_report *report, struct pr
 bool backup_copy(const char *from, const char *to, const struct backup_parts *wanted,
                  struct backup_report *ret_report, struct problem *ret_problem)
 {
-    static const char *const keys[] = {MARKET_BROKER_KEY, MARKET_LOG_KEY, MARKET_OWNER_KEY};
+    static const char *const keys[] = {MARKET_BROKER_KEY, MARKET_LOG_KEY, MARKET_AUDIT_KEY,
+                                       MARKET_OWNER_KEY};
     struct backup_report report = {0};
     bool found = false;
     if (!copy_part(from, to, MARKET_DATABASE, copy_database, &found, ret_problem)) {

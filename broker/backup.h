@@ -1,6 +1,6 @@
 /* broker/backup.h - a copy of a market that is whole and of one moment, and the way back (P12).
  *
- * A backup is a folder: ledger.db as of one commit, then blobs.db and the files of blobs/, then broker.yaml; the three
+ * A backup is a folder: ledger.db as of one commit, then blobs.db and the files of blobs/, then broker.yaml; the
  * secret keys only where asked for. Never HEAD, LOCK, snapshots or sockets: HEAD is what shows that a
  * backup is old, and one that came back with it would show nothing. Blobs are copied after the ledger, so
  * that no job lacks its own. It is made beside its place and moved there whole.

@@ -49,7 +49,7 @@ static void send(struct blobs *blobs, const struct route *route, uint64_t sessio
                                 .type = (uint16_t)outgoing->type,
                                 .session = session,
                                 .id = outgoing->id,
-                                .created_ms = clock_wall_ns() / NS_PER_MS,
+                                .created_ms = logtime_now(blobs->config.clock) / NS_PER_MS,
                                 .body = outgoing->body,
                                 .body_length = (uint32_t)outgoing->length};
     size_t size = envelope_size(&envelope);
@@ -75,9 +75,18 @@ static void reply(struct blobs *blobs, const struct asked *asked, struct outgoin
     outgoing_destroy(&outgoing);
 }
 
+static void note_refused(struct blobs *blobs, const struct asked *asked, enum reject_code code)
+{
+    if (asked->account != NULL) {
+        refusals_note(blobs->config.refusals, asked->account->number, code,
+                      (enum message_type)asked->envelope.type);
+    }
+}
+
 static void refuse(struct blobs *blobs, const struct asked *asked, enum reject_code code,
                    const char *field, int64_t value, int64_t limit)
 {
+    note_refused(blobs, asked, code);
     reply(blobs, asked, outgoing_reject(0, &asked->envelope.id, code, field, value, limit));
 }
 
@@ -288,7 +297,9 @@ static void put(struct blobs *blobs, const struct asked *asked, const Bourse__V1
         fatal("a blob could not be stored: %s; stopped", blob_store_error(blobs->config.store));
     }
     if (status != BLOB_OK) {
-        hold_back(blobs, asked, put_refusal(asked, status, stored, body));
+        struct outgoing *refusal = checked(put_refusal(asked, status, stored, body));
+        note_refused(blobs, asked, refusal->refused);
+        hold_back(blobs, asked, refusal);
         return;
     }
     Bourse__V1__BlobStored answer = BOURSE__V1__BLOB_STORED__INIT;

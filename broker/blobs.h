@@ -9,7 +9,9 @@
 
 #include "broker/blob_store.h"
 #include "broker/directory.h"
+#include "broker/logtime.h"
 #include "broker/queue.h"
+#include "broker/refusals.h"
 #include "broker/room.h"
 #include "broker/serves.h"
 #include "runtime/router.h"
@@ -21,8 +23,10 @@ struct blobs_config {
     struct blob_store *store; /* taken over, as are the next two */
     struct directory *directory;
     struct serves *serves;
-    struct queue *notes;     /* outgoing: serve, unserve, account */
-    const struct room *room; /* moved by the committer */
+    struct queue *notes;       /* outgoing: serve, unserve, account */
+    const struct room *room;   /* moved by the committer */
+    struct logtime *clock;     /* shared */
+    struct refusals *refusals; /* what members are refused is noted there */
 };
 
 struct blobs *blobs_start(const struct blobs_config *config); /* the process ends when that fails */

@@ -7,6 +7,7 @@
 #include "broker/core.h"
 #include "broker/fatal.h"
 #include "broker/gateway.h"
+#include "broker/logtime.h"
 #include "broker/reader.h"
 #include "broker/replay.h"
 #include "broker/snapshots.h"
@@ -376,7 +377,9 @@ static void start_threads(struct broker *broker)
                                        .directory = broker->directories[2],
                                        .serves = broker->serves,
                                        .notes = broker->notes,
-                                       .room = &broker->room};
+                                       .room = &broker->room,
+                                       .clock = broker->clock,
+                                       .refusals = broker->store.refusals};
     broker->blobs = blobs_start(&blobs);
 
     const struct committer_config committer = {.store = &broker->store,
@@ -387,7 +390,8 @@ static void start_threads(struct broker *broker)
                                                .blobs = broker->notes,
                                                .names = broker->names,
                                                .snapshots = broker->snapshot_requests,
-                                               .room = &broker->room};
+                                               .room = &broker->room,
+                                               .clock = broker->clock};
     broker->committer = committer_start(&committer);
 
     const struct core_config core = {.exchange = broker->exchange,
@@ -411,7 +415,8 @@ static void start_threads(struct broker *broker)
                                      .cluster = genesis->cluster,
                                      .log_key = genesis->log_key,
                                      .index = index,
-                                     .room = &broker->room};
+                                     .room = &broker->room,
+                                     .refusals = broker->store.refusals};
     memcpy(gateway.origin, genesis->origin, sizeof gateway.origin);
     for (unsigned i = 0; i < broker->config.workers; i++) {
         const struct verify_config verify = {.inbound = broker->workers_in[i],
@@ -530,6 +535,17 @@ static bool find_folder(struct broker *broker, const char *folder, struct proble
            private_folder(broker->snapshots_folder, true, ret_problem);
 }
 
+/* The last record: whatever was refused until now, and that the broker stopped as it should. */
+static void note_stop(struct broker *broker)
+{
+    int64_t now_ns = logtime_now(broker->clock);
+    struct act ended = {.kind = ACT_STOP, .account = EXCHANGE_NO_ACCOUNT};
+    store_note(&broker->store, &ended);
+    if (store_write_acts(&broker->store, now_ns, true) == STORE_FULL) {
+        log_error("the disk is full: that the broker stopped is not in the audit log");
+    }
+}
+
 static bool start(struct broker *broker, const struct broker_options *options,
                   struct problem *ret_problem)
 {
@@ -546,12 +562,17 @@ static bool start(struct broker *broker, const struct broker_options *options,
         !make_queues(broker, ret_problem) || !open_ports(broker, ret_problem)) {
         return false;
     }
-    broker->clock = logtime_create(exchange_log_time_ns(broker->exchange));
+    int64_t last_ns = exchange_log_time_ns(broker->exchange);
+    int64_t last_act_ns = acts_log_time_ns(broker->store.acts);
+    broker->clock = logtime_create(last_ns > last_act_ns ? last_ns : last_act_ns);
     if (broker->clock == NULL) {
         problem_set(ret_problem, "out of memory");
         return false;
     }
     room_open(&broker->room, broker->folder, broker->config.reserve_bytes);
+    if (store_write_acts(&broker->store, logtime_now(broker->clock), false) == STORE_FULL) {
+        log_error("the disk is full: that the broker started is not in the audit log yet");
+    }
     log_info("%s market %s at command %" PRIu64, is_new ? "new" : "open",
              broker->store.genesis.origin, exchange_index(broker->exchange));
     start_threads(broker);
@@ -592,6 +613,7 @@ bool broker_run(const struct broker_options *options, struct problem *ret_proble
         notify_supervisor("STOPPING=1");
         (void)unlink(broker->market_path); /* nobody shall come any more */
         stop_threads(broker);
+        note_stop(broker);
     }
     close_all(broker);
     free(broker);

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+/* What was refused is in the audit log this soon, and room on the disk is noticed. */
+#define IDLE_NS (1 * NS_PER_S)
+
 struct committer {
     struct committer_config config;
     pthread_t thread;
@@ -102,16 +105,26 @@ static void commit(struct committer *committer, const struct group *group)
     }
 }
 
+/* Nothing to commit: what waits for the audit log, unless the room that is left is for cancels. */
+static void idle(struct committer *committer)
+{
+    if (room_state(committer->config.room) != ROOM_FREE) {
+        room_review(committer->config.room);
+    } else {
+        /* A full disk leaves them waiting: the next second tries again. */
+        (void)store_write_acts(committer->config.store, logtime_now(committer->config.clock),
+                               false);
+    }
+}
+
 static void *run(void *argument)
 {
     struct committer *committer = argument;
     process_name_thread("committer");
     while (!queue_finished(committer->config.groups)) {
-        bool is_free = room_state(committer->config.room) == ROOM_FREE;
-        struct queue_link *link =
-            queue_pop(committer->config.groups, is_free ? QUEUE_FOREVER : NS_PER_S);
+        struct queue_link *link = queue_pop(committer->config.groups, IDLE_NS);
         if (link == NULL) {
-            room_review(committer->config.room);
+            idle(committer);
             continue;
         }
         struct group *group = QUEUE_ELEMENT(link, struct group, link);

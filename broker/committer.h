@@ -1,11 +1,13 @@
 /* broker/committer.h - the thread that makes groups durable and only then lets their effects go (P6, P7).
  *
  * Per group: store_commit (journal entry, ledger records, checkpoint, HEAD), then the rights to read blobs,
- * the accounts, the answers and pushes, then the group goes back to the core. On a full disk the reserve is given up;
- * without one it is waited out, one try a second. Nobody else moves `room`. */
+ * the accounts, the answers and pushes, then the group goes back to the core. What was refused goes into the audit
+ * log with the next group, or within a second. On a full disk the reserve is given up; without one it is waited
+ * out, one try a second. Nobody else moves `room`. */
 #ifndef BOURSE_BROKER_COMMITTER_H
 #define BOURSE_BROKER_COMMITTER_H
 
+#include "broker/logtime.h"
 #include "broker/queue.h"
 #include "broker/room.h"
 #include "broker/storage.h"
@@ -22,6 +24,7 @@ struct committer_config {
     struct queue *names;     /* outgoing: accounts, to the reader */
     struct queue *snapshots; /* struct snapshot_request */
     struct room *room;
+    struct logtime *clock;
 };
 
 struct committer *

@@ -224,7 +224,7 @@ static void pass_to_reader(struct core *core, struct request *request)
         return;
     }
     if (refusal == NULL) {
-        refusal = outgoing_reject(request->session, &request->envelope.id, REJECT_BUSY, "", 0, 0);
+        refusal = outgoing_refuse(request, REJECT_BUSY, "", 0, 0);
     }
     add_reply(core, refusal);
     request_destroy(&request);

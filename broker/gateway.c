@@ -123,6 +123,10 @@ static void refuse(struct gateway *gateway, const struct incoming *in, struct se
         return;
     }
     gateway->counts.refused++;
+    if (in->account != NULL) {
+        refusals_note(gateway->config.refusals, in->account->number, code,
+                      (enum message_type)in->envelope.type);
+    }
     struct outgoing *outgoing =
         outgoing_reject(in->envelope.session, &in->envelope.id, code, field, value, limit);
     if (outgoing == NULL) {
@@ -457,6 +461,11 @@ static void learn_account(struct gateway *gateway, const struct directory_accoun
 static void release(struct gateway *gateway, const struct outgoing *outgoing)
 {
     struct session *session = NULL;
+    if (outgoing->refused != REJECT_NONE && outgoing->account != EXCHANGE_NO_ACCOUNT) {
+        gateway->counts.refused++;
+        refusals_note(gateway->config.refusals, outgoing->account, outgoing->refused,
+                      outgoing->refused_type);
+    }
     switch (outgoing->kind) {
     case OUTGOING_REPLY:
     case OUTGOING_EVENT:

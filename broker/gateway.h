@@ -10,6 +10,7 @@
 #include "broker/directory.h"
 #include "broker/logtime.h"
 #include "broker/messages.h"
+#include "broker/refusals.h"
 #include "broker/room.h"
 #include "runtime/router.h"
 
@@ -21,9 +22,9 @@ enum { GATEWAY_WORKERS_MAX = 16, GATEWAY_PENDING_BYTES = 256 << 20 };
 struct gateway;
 
 struct gateway_config {
-    struct router *router;       /* the gateway's alone while it runs */
-    struct directory *directory; /* taken over */
-    struct logtime *clock; /* shared with the core */
+    struct router *router;                      /* the gateway's alone while it runs */
+    struct directory *directory;                /* taken over */
+    struct logtime *clock;                      /* shared with the core */
     struct queue *workers[GATEWAY_WORKERS_MAX]; /* requests, by account */
     unsigned worker_count;
     struct queue *releases; /* outgoing */
@@ -32,8 +33,9 @@ struct gateway_config {
     struct id128 cluster;
     char origin[64];
     struct key32 log_key;
-    uint64_t index;          /* newest durable command */
-    const struct room *room; /* moved by the committer */
+    uint64_t index;            /* newest durable command */
+    const struct room *room;   /* moved by the committer */
+    struct refusals *refusals; /* what members are refused is noted there */
 };
 
 /* Starts the thread; the process ends when that fails. */

@@ -9,7 +9,10 @@
  *   two slots of 512 bytes, written in turn, so that a torn write spoils only the older one:
  *     0  8 magic "BJHEAD1\0"      8  8 counter (the higher valid one counts)
  *    16  8 index                 24 32 chain hash of that entry (zeros at index 0)
- *    56  8 signed tree size      64 zeros up to 480          480 32 SHA-256 of bytes 0 .. 479 */
+ *    56  8 signed tree size      64  8 number of the newest record of the audit log (0: none)
+ *    72 32 its chain hash       104 64 signature of both (broker/acts.h)
+ *   168  1 1: by a restore       169 zeros up to 480
+ *   480 32 SHA-256 of bytes 0 .. 479 */
 #ifndef BOURSE_BROKER_HEAD_H
 #define BOURSE_BROKER_HEAD_H
 
@@ -21,10 +24,18 @@
 
 enum { HEAD_SLOT_BYTES = 512 };
 
+struct acts_mark { /* the end of the audit log */
+    uint64_t number;
+    struct hash32 chain;
+    struct signature64 signature; /* by audit.key */
+};
+
 struct head {
     uint64_t index;      /* last entry that was durable; 0: none */
     struct hash32 chain; /* its chain hash */
     uint64_t tree_size;  /* of the newest signed checkpoint */
+    struct acts_mark acts;
+    bool restored; /* written by a restore; the next start says so in the audit log */
 };
 
 enum head_status {

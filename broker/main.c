@@ -25,6 +25,7 @@ static const char usage[] =
     "usage: bourse-broker [run] --dir DIR [--check-config] [--adopt-journal] [--log LEVEL] "
     "[--json-logs]\n"
     "       bourse-broker audit DIR [--json]\n"
+    "       bourse-broker acts DIR [--since NUMBER] [--json]\n"
     "       bourse-broker replay --verify DIR [--json]\n"
     "       bourse-broker backup DIR TARGET [--without-blobs] [--with-keys] [--json]\n"
     "       bourse-broker restore BACKUP DIR [--head FILE] [--checkpoint FILE] [--json]\n"
@@ -32,6 +33,7 @@ static const char usage[] =
     "\n"
     "run      opens or makes the market in DIR and serves it until SIGTERM\n"
     "audit    re-derives every balance and hash of DIR without the exchange's code\n"
+    "acts     prints the audit log: privileged acts and refusals; checks its chain against HEAD\n"
     "replay   rebuilds DIR from its first command and compares; a broker may be running\n"
     "backup   copies DIR to the new folder TARGET, whole and of one moment; a broker may be "
     "running\n"
@@ -44,6 +46,7 @@ static const char usage[] =
     "--with-keys      puts the secret keys into the backup: keep it where no one else reads\n"
     "--head FILE      HEAD of the lost market: refuses a backup that ends short of it\n"
     "--checkpoint FILE  a signed checkpoint that anybody holds: refuses a backup that is older\n"
+    "--since NUMBER   first record of the audit log to print\n"
     "--log LEVEL      error, warning, info or debug\n"
     "--json-logs      one JSON object a line\n";
 
@@ -51,6 +54,7 @@ struct arguments {
     const char *command;
     const char *folder, *second; /* backup: TARGET; restore: DIR */
     const char *head, *checkpoint;
+    const char *since; /* NULL: from the first record */
     bool check_config, adopt, verify, json, json_logs, without_blobs, with_keys;
     enum log_level level;
 };
@@ -69,9 +73,10 @@ static int fail(const struct problem *problem, int status)
 
 static bool is_command(const char *word)
 {
-    return strcmp(word, "run") == 0 || strcmp(word, "audit") == 0 || strcmp(word, "replay") == 0 ||
-           strcmp(word, "backup") == 0 || strcmp(word, "restore") == 0 ||
-           strcmp(word, "version") == 0 || strcmp(word, "help") == 0;
+    return strcmp(word, "run") == 0 || strcmp(word, "audit") == 0 || strcmp(word, "acts") == 0 ||
+           strcmp(word, "replay") == 0 || strcmp(word, "backup") == 0 ||
+           strcmp(word, "restore") == 0 || strcmp(word, "version") == 0 ||
+           strcmp(word, "help") == 0;
 }
 
 static bool takes_two(const char *command)
@@ -91,6 +96,7 @@ static int parse(int argc, char **argv, struct arguments *ret)
         WITH_KEYS,
         HEAD_OPTION,
         CHECKPOINT,
+        SINCE,
         JSON,
         JSON_LOGS,
         LOG,
@@ -105,6 +111,7 @@ static int parse(int argc, char **argv, struct arguments *ret)
                                             {"with-keys", no_argument, NULL, WITH_KEYS},
                                             {"head", required_argument, NULL, HEAD_OPTION},
                                             {"checkpoint", required_argument, NULL, CHECKPOINT},
+                                            {"since", required_argument, NULL, SINCE},
                                             {"json", no_argument, NULL, JSON},
                                             {"json-logs", no_argument, NULL, JSON_LOGS},
                                             {"log", required_argument, NULL, LOG},
@@ -137,6 +144,9 @@ static int parse(int argc, char **argv, struct arguments *ret)
             break;
         case CHECKPOINT:
             ret->checkpoint = optarg;
+            break;
+        case SINCE:
+            ret->since = optarg;
             break;
         case JSON:
             ret->json = true;
@@ -208,17 +218,37 @@ static bool find_audit(char ret_path[PATH_MAX])
     return true;
 }
 
-static int audit(const struct arguments *arguments)
+static int run_audit(const struct arguments *arguments, bool is_acts)
 {
     char path[PATH_MAX];
     if (!find_audit(path)) {
         return fail_usage("the folder of this program cannot be known");
     }
-    const char *words[] = {"bourse-audit", arguments->folder, arguments->json ? "--json" : NULL,
-                           NULL};
+    const char *words[8] = {"bourse-audit", arguments->folder};
+    size_t count = 2;
+    if (is_acts) {
+        words[count++] = "--acts";
+    }
+    if (arguments->since != NULL) {
+        words[count++] = "--since";
+        words[count++] = arguments->since;
+    }
+    if (arguments->json) {
+        words[count++] = "--json";
+    }
     (void)execv(path, (char *const *)(uintptr_t)words);
     (void)fprintf(stderr, "bourse-broker: %s: %s\n", path, strerror(errno));
     return EXIT_FAILED;
+}
+
+static int audit(const struct arguments *arguments)
+{
+    return run_audit(arguments, false);
+}
+
+static int acts(const struct arguments *arguments)
+{
+    return run_audit(arguments, true);
 }
 
 static int replay(const struct arguments *arguments)
@@ -283,8 +313,10 @@ static int backup(const struct arguments *arguments)
 static void say_what_is_next(const struct arguments *arguments, const struct backup_report *report)
 {
     if (!report->has_keys) {
-        log_info("put %s and %s into %s: without them nobody can connect and no receipt be signed",
-                 MARKET_BROKER_KEY, MARKET_LOG_KEY, arguments->second);
+        log_info("put %s, %s and %s into %s: without them nobody can connect, and neither receipts "
+                 "nor the "
+                 "audit log be signed",
+                 MARKET_BROKER_KEY, MARKET_LOG_KEY, MARKET_AUDIT_KEY, arguments->second);
     }
     if (!report->has_blobs) {
         log_info("there are no blobs: jobs that wait cannot be run, outputs cannot be fetched");
@@ -326,11 +358,8 @@ static int obey(const struct arguments *arguments)
     static const struct {
         const char *command;
         int (*function)(const struct arguments *);
-    } table[] = {{"run", run},
-                 {"audit", audit},
-                 {"replay", replay},
-                 {"backup", backup},
-                 {"restore", restore}};
+    } table[] = {{"run", run},       {"audit", audit},   {"acts", acts},
+                 {"replay", replay}, {"backup", backup}, {"restore", restore}};
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         if (strcmp(arguments->command, table[i].command) == 0) {
             return table[i].function(arguments);

@@ -107,6 +107,20 @@ struct outgoing *outgoing_reject(uint64_t session, const struct id128 *id, enum 
     if (outgoing != NULL) {
         outgoing->session = session;
         outgoing->id = *id;
+        outgoing->account = EXCHANGE_NO_ACCOUNT;
+        outgoing->refused = code;
+    }
+    return outgoing;
+}
+
+struct outgoing *outgoing_refuse(const struct request *request, enum reject_code code,
+                                 const char *field, int64_t value, int64_t limit)
+{
+    struct outgoing *outgoing =
+        outgoing_reject(request->session, &request->envelope.id, code, field, value, limit);
+    if (outgoing != NULL) {
+        outgoing->account = request->account;
+        outgoing->refused_type = (enum message_type)request->envelope.type;
     }
     return outgoing;
 }

@@ -76,6 +76,9 @@ struct outgoing {
     struct id128 job;
     struct hash32 manifest;
     struct key32 owner;
+    /* A refusal, for the audit log: its code, what was refused (0: not said), and to whom (`account`). */
+    enum reject_code refused;
+    enum message_type refused_type;
 };
 
 struct outgoing *outgoing_create(enum outgoing_kind kind); /* NULL when out of memory */
@@ -84,8 +87,11 @@ void outgoing_destroy(struct outgoing **self);
 struct outgoing *outgoing_message(enum outgoing_kind kind, enum message_type type,
                                   const ProtobufCMessage *body);
 
-/* A refusal of `request`, with the advice of the code, the field and the limit as its text. */
+/* A refusal of a request, with the advice of the code, the field and the limit as its text. */
 struct outgoing *outgoing_reject(uint64_t session, const struct id128 *id, enum reject_code code,
+                                 const char *field, int64_t value, int64_t limit);
+/* The same for `request`: under its id, to its session, of its account. */
+struct outgoing *outgoing_refuse(const struct request *request, enum reject_code code,
                                  const char *field, int64_t value, int64_t limit);
 
 /* Ends all that is left in a queue that nobody pops any more. */

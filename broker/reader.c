@@ -27,7 +27,7 @@ struct reader_thread {
 static struct outgoing *refuse(const struct request *request, enum reject_code code,
                                const char *field)
 {
-    return outgoing_reject(request->session, &request->envelope.id, code, field, 0, 0);
+    return outgoing_refuse(request, code, field, 0, 0);
 }
 
 static struct outgoing *reply(const struct request *request, enum message_type type,

@@ -53,9 +53,13 @@ static struct outgoing *accepted(const struct exchange_effect *effect)
 static struct outgoing *rejected(const struct exchange_effect *effect)
 {
     const struct exchange_reject *reject = &effect->reject;
-    return outgoing_reject(effect->origin, &effect->id, (enum reject_code)reject->code,
-                           reject->field == NULL ? "" : reject->field, reject->value,
-                           reject->limit);
+    struct outgoing *outgoing =
+        outgoing_reject(effect->origin, &effect->id, (enum reject_code)reject->code,
+                        reject->field == NULL ? "" : reject->field, reject->value, reject->limit);
+    if (outgoing != NULL) {
+        outgoing->account = effect->account;
+    }
+    return outgoing;
 }
 
 /* ---------------------------------------------------------------- pushes to a provider */

@@ -39,7 +39,7 @@ static struct outgoing *reply(const struct request *request, enum message_type t
 static struct outgoing *refuse(const struct request *request, enum reject_code code,
                                const char *field)
 {
-    return outgoing_reject(request->session, &request->envelope.id, code, field, 0, 0);
+    return outgoing_refuse(request, code, field, 0, 0);
 }
 
 static uint32_t row_limit(bool has_limit, uint32_t limit)

@@ -63,7 +63,8 @@ static bool write_head(const struct restore *restore, const struct journal_last 
 {
     char path[PATH_MAX];
     struct head_file *file = NULL;
-    const struct head head = {.index = last->index, .chain = last->chain, .tree_size = tree_size};
+    const struct head head = {
+        .index = last->index, .chain = last->chain, .tree_size = tree_size, .restored = true};
     bool good = store_path(restore->folder, MARKET_HEAD, path, sizeof path, ret_problem) &&
                 head_create(path, &head, &file, ret_problem) == HEAD_OK;
     head_close(&file);

@@ -1,10 +1,13 @@
 #include "broker/storage.h"
 
+#include "base/checked.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "broker/deeds.h"
 #include "broker/fatal.h"
 #include "runtime/clock.h"
 #include "runtime/files.h"
+#include "runtime/log.h"
 #include "runtime/market.h"
 
 #include <assert.h>
@@ -99,13 +102,16 @@ static bool open_ledger(struct storage *store, struct problem *ret_problem)
     return true;
 }
 
-static bool open_journal(struct storage *store, bool adopt, struct problem *ret_problem)
+/* *ret_head: what HEAD says; zeros where there is none. *ret_adopted: there was none, and the journal was
+ * believed. */
+static bool open_journal(struct storage *store, bool adopt, struct head *ret_head,
+                         bool *ret_adopted, struct problem *ret_problem)
 {
     char path[sizeof store->folder + 16];
     if (!store_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
         return false;
     }
-    struct head head;
+    struct head head = {.index = 0};
     enum head_status found = head_open(path, &store->head, &head, ret_problem);
     if (found == HEAD_CORRUPT || found == HEAD_FAILED) {
         return false;
@@ -117,7 +123,9 @@ static bool open_journal(struct storage *store, bool adopt, struct problem *ret_
                             &store->last, ret_problem) != JOURNAL_OK) {
         return false;
     }
+    *ret_head = head;
     if (found == HEAD_MISSING) {
+        *ret_adopted = store->last.index > 0;
         struct head fresh = {
             .index = store->last.index, .chain = store->last.chain, .tree_size = start.tree_size};
         return head_create(path, &fresh, &store->head, ret_problem) == HEAD_OK;
@@ -171,6 +179,26 @@ static bool make_genesis(struct storage *store, const struct broker_config *conf
     return true;
 }
 
+/* That the broker runs, and which key signs the audit log. */
+static void note_start(struct storage *store, bool adopted, bool restored)
+{
+    struct act begun = {.kind = ACT_START,
+                        .account = EXCHANGE_NO_ACCOUNT,
+                        .target = *identity_key(store->audit_key),
+                        .text = "bourse-broker " BOURSE_VERSION};
+    struct act believed = {.kind = ACT_ADOPT,
+                           .account = EXCHANGE_NO_ACCOUNT,
+                           .target = *identity_key(store->audit_key)};
+    struct act brought_back = {.kind = ACT_RESTORE, .account = EXCHANGE_NO_ACCOUNT};
+    if (adopted) {
+        store_note(store, &believed);
+    }
+    store_note(store, &begun);
+    if (restored) {
+        store_note(store, &brought_back);
+    }
+}
+
 bool storage_open(const char *folder, const struct broker_config *config, bool adopt,
                   struct storage *ret_store, bool *ret_new, struct problem *ret_problem)
 {
@@ -181,15 +209,20 @@ bool storage_open(const char *folder, const struct broker_config *config, bool a
     }
     store->folder[strlen(store->folder) - 1] = '\0'; /* without the slash */
     store->buffer = malloc(ENTRY_MAX_BYTES);
-    if (store->buffer == NULL) {
+    store->refusals = refusals_create();
+    if (store->buffer == NULL || store->refusals == NULL) {
         problem_set(ret_problem, "out of memory");
         return false;
     }
+    struct head head = {.index = 0};
+    bool adopted = false;
     watermark_init(&store->durable, 0);
     if (!private_folder(folder, true, ret_problem) || !take_lock(store, ret_problem) ||
         !open_key(store, MARKET_BROKER_KEY, &store->transport_key, ret_problem) ||
         !open_key(store, MARKET_LOG_KEY, &store->log_key, ret_problem) ||
-        !open_ledger(store, ret_problem) || !open_journal(store, adopt, ret_problem)) {
+        !open_key(store, MARKET_AUDIT_KEY, &store->audit_key, ret_problem) ||
+        !open_ledger(store, ret_problem) ||
+        !open_journal(store, adopt, &head, &adopted, ret_problem)) {
         return false;
     }
     struct journal_leader me = {.epoch = 0};
@@ -201,16 +234,25 @@ bool storage_open(const char *folder, const struct broker_config *config, bool a
     }
     watermark_raise(&store->durable, store->last.index);
     *ret_new = store->last.index == 0;
-    return *ret_new ? make_genesis(store, config, ret_problem) : read_genesis(store, ret_problem);
+    if (!(*ret_new ? make_genesis(store, config, ret_problem) : read_genesis(store, ret_problem)) ||
+        !acts_open(ledger_store_database(store->ledger), adopted ? NULL : &head.acts,
+                   store->audit_key, &store->genesis.cluster, &store->acts, ret_problem)) {
+        return false;
+    }
+    note_start(store, adopted, head.restored);
+    return true;
 }
 
 void storage_close(struct storage *store)
 {
     head_close(&store->head);
+    acts_close(&store->acts);
+    refusals_destroy(&store->refusals);
     journal_destroy(&store->journal);
     ledger_store_close(&store->ledger);
     identity_destroy(&store->transport_key);
     identity_destroy(&store->log_key);
+    identity_destroy(&store->audit_key);
     if (store->buffer != NULL) {
         watermark_fini(&store->durable);
         free(store->buffer);
@@ -307,6 +349,121 @@ static enum ledger_store_status set_checkpoint(struct storage *store, uint64_t s
     return ledger_store_set_checkpoint(store->ledger, note, length, checkpoint.size);
 }
 
+/* ---------------------------------------------------------------- the audit log */
+
+static enum ledger_store_status append_act(struct storage *store, struct act *act)
+{
+    act->wall_ms = clock_wall_ns() / NS_PER_MS;
+    switch (acts_append(store->acts, act)) {
+    case ACTS_OK:
+        return LEDGER_STORE_OK;
+    case ACTS_FULL:
+        ledger_store_rollback(store->ledger);
+        return LEDGER_STORE_FULL;
+    case ACTS_FAILED:
+        break;
+    }
+    return LEDGER_STORE_FAILED;
+}
+
+static enum ledger_store_status append_deeds(struct storage *store, const struct group *group)
+{
+    enum ledger_store_status status = LEDGER_STORE_OK;
+    for (size_t i = 0; status == LEDGER_STORE_OK && i < group->effects.count; i++) {
+        struct act act;
+        if (deed_of(group, &group->effects.items[i], &act)) {
+            status = append_act(store, &act);
+        }
+    }
+    return status;
+}
+
+/* What waits: notes, and what was refused. Within the transaction. */
+static enum ledger_store_status append_waiting(struct storage *store, int64_t log_ns, bool all)
+{
+    enum ledger_store_status status = LEDGER_STORE_OK;
+    if (store->refused_count == 0) {
+        store->refused_count =
+            refusals_take(store->refusals, clock_monotonic_ns(), all, store->refused);
+    }
+    for (size_t i = 0; status == LEDGER_STORE_OK && i < store->note_count; i++) {
+        struct act act = store->notes[i];
+        act.log_time_ns = log_ns;
+        act.log_index = store->last.next_command - 1;
+        status = append_act(store, &act);
+    }
+    for (size_t i = 0; status == LEDGER_STORE_OK && i < store->refused_count; i++) {
+        const struct refusal_count *refused = &store->refused[i];
+        struct act act = {.kind = ACT_REFUSAL,
+                          .log_time_ns = log_ns,
+                          .account = refused->account,
+                          .log_index = store->last.next_command - 1,
+                          .code = (uint16_t)refused->code,
+                          .type = (uint16_t)refused->type,
+                          .count = refused->count};
+        status = append_act(store, &act);
+    }
+    return status;
+}
+
+/* After the commit of a transaction in which it was appended. */
+static void acts_are_durable(struct storage *store)
+{
+    acts_committed(store->acts);
+    store->note_count = 0;
+    store->refused_count = 0;
+}
+
+void store_note(struct storage *store, const struct act *act)
+{
+    if (store->note_count == STORE_NOTES_MAX) {
+        log_error("the audit log cannot take act %d: %d wait for room on the disk", (int)act->kind,
+                  STORE_NOTES_MAX);
+        return;
+    }
+    store->notes[store->note_count++] = *act;
+}
+
+static void write_head(struct storage *store)
+{
+    struct head head = {.index = store->last.index,
+                        .chain = store->last.chain,
+                        .tree_size = ledger_store_tree(store->ledger)->size,
+                        .acts = *acts_mark(store->acts)};
+    if (head_write(store->head, &head) != HEAD_OK) {
+        fatal("%s could not be written: %s; stopped", MARKET_HEAD, strerror(errno));
+    }
+}
+
+enum store_status store_write_acts(struct storage *store, int64_t log_ns, bool all)
+{
+    if (store->note_count == 0 && store->refused_count == 0) {
+        store->refused_count =
+            refusals_take(store->refusals, clock_monotonic_ns(), all, store->refused);
+        if (store->refused_count == 0) {
+            return STORE_OK;
+        }
+    }
+    enum ledger_store_status status = ledger_store_begin(store->ledger);
+    if (status == LEDGER_STORE_OK) {
+        status = append_waiting(store, log_ns, all);
+        status = status == LEDGER_STORE_OK ? ledger_store_commit(store->ledger) : status;
+    }
+    if (status == LEDGER_STORE_FULL) {
+        acts_rolled_back(store->acts);
+        return STORE_FULL;
+    }
+    if (status != LEDGER_STORE_OK) {
+        fatal("the audit log could not be written: %s: %s; stopped", ledger_text(status),
+              ledger_store_error(store->ledger));
+    }
+    acts_are_durable(store);
+    write_head(store);
+    return STORE_OK;
+}
+
+/* ---------------------------------------------------------------- the group */
+
 /* Within the transaction. */
 static enum ledger_store_status write_group(struct storage *store, const struct group *group,
                                             size_t length)
@@ -333,6 +490,12 @@ static enum ledger_store_status write_group(struct storage *store, const struct 
     if (status == LEDGER_STORE_OK) {
         status = set_checkpoint(store, size_before);
     }
+    if (status == LEDGER_STORE_OK) {
+        status = append_waiting(store, group->commands[0].entry.log_time_ns, false);
+    }
+    if (status == LEDGER_STORE_OK) {
+        status = append_deeds(store, group);
+    }
     return status;
 }
 
@@ -347,6 +510,7 @@ enum store_status store_commit(struct storage *store, const struct group *group)
         status = status == LEDGER_STORE_OK ? ledger_store_commit(store->ledger) : status;
     }
     if (status == LEDGER_STORE_FULL) {
+        acts_rolled_back(store->acts);
         return STORE_FULL;
     }
     if (status != LEDGER_STORE_OK) {
@@ -357,12 +521,8 @@ enum store_status store_commit(struct storage *store, const struct group *group)
     store->last.index++;
     store->last.chain = sha256_of(store->buffer, length);
     store->last.next_command += group->command_count;
-    struct head head = {.index = store->last.index,
-                        .chain = store->last.chain,
-                        .tree_size = ledger_store_tree(store->ledger)->size};
-    if (head_write(store->head, &head) != HEAD_OK) {
-        fatal("%s could not be written: %s; stopped", MARKET_HEAD, strerror(errno));
-    }
-    watermark_raise(&store->durable, head.index);
+    acts_are_durable(store);
+    write_head(store);
+    watermark_raise(&store->durable, store->last.index);
     return STORE_OK;
 }

@@ -7,9 +7,11 @@
 #define BOURSE_BROKER_STORAGE_H
 
 #include "base/problem.h"
+#include "broker/acts.h"
 #include "broker/config.h"
 #include "broker/group.h"
 #include "broker/journal_sqlite.h"
+#include "broker/refusals.h"
 #include "broker/watermark.h"
 #include "ledger/sqlite.h"
 #include "protocol/genesis.h"
@@ -17,14 +19,24 @@
 
 #include <stdbool.h>
 
+enum { STORE_NOTES_MAX = 8 };
+
 struct storage {
     char folder[4096];
     int lock;                       /* descriptor that holds the flock */
     struct identity *transport_key; /* of both ports */
     struct identity *log_key;       /* signs checkpoints */
+    struct identity *audit_key;     /* signs the end of the audit log */
     struct ledger_store *ledger;
     struct journal *journal;
     struct head_file *head;
+    struct acts *acts;
+    struct refusals *refusals; /* noted by any thread, written here */
+    /* For the audit log with the next transaction: a full disk keeps them waiting. */
+    struct act notes[STORE_NOTES_MAX];
+    size_t note_count;
+    struct refusal_count refused[REFUSALS_TAKE_MAX];
+    size_t refused_count;
     uint64_t epoch;
     struct journal_last last; /* newest entry */
     struct genesis genesis;   /* of this market, from entry 1 */
@@ -47,6 +59,14 @@ enum store_status { STORE_OK, STORE_FULL };
 /* Makes `group` durable. FULL: nothing was changed, try again when there is room. Any other failure
  * ends the process with a line that says why. */
 enum store_status store_commit(struct storage *store, const struct group *group);
+
+/* Keeps `act` for the audit log, beside the newest command: it goes with the next group, or with
+ * store_write_acts. Of more than STORE_NOTES_MAX the rest is lost, and the process log says so. That the broker
+ * starts is noted by storage_open. */
+void store_note(struct storage *store, const struct act *act);
+/* Makes durable, at log time `log_ns`, what waits for the audit log: notes, and refusals that are due (`all`: those counted so far).
+ * Costs nothing when nothing waits; a full disk leaves it waiting. */
+enum store_status store_write_acts(struct storage *store, int64_t log_ns, bool all);
 
 /* Bytes of the genesis command. */
 size_t store_genesis(const struct storage *store, uint8_t *ret_bytes, size_t capacity);

@@ -71,8 +71,8 @@ static void handle(struct verify_worker *worker, struct request *request)
         }
         return;
     }
-    struct outgoing *refusal = outgoing_reject(request->session, &request->envelope.id, code,
-                                               error.field, error.value, error.limit);
+    struct outgoing *refusal =
+        outgoing_refuse(request, code, error.field, error.value, error.limit);
     if (refusal == NULL) {
         fatal("out of memory");
     }

@@ -24,6 +24,7 @@
 #define MARKET_BROKER_CONFIG "broker.yaml"
 #define MARKET_BROKER_KEY "broker.key"
 #define MARKET_LOG_KEY "log.key"
+#define MARKET_AUDIT_KEY "audit.key"
 #define MARKET_OWNER_KEY "owner.key"
 #define MARKET_DATABASE "ledger.db"
 #define MARKET_HEAD "HEAD"

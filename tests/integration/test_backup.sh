@@ -99,16 +99,16 @@ bourse receipt "$job" 0 >"$work/receipt" || fail "a receipt: $(cat "$work/receip
 sed '1,/^$/d' "$work/receipt" >"$work/checkpoint.after"
 
 [ "$(stat -c %a "$work/backup")" = 700 ] || fail "the backup is open to others"
-for secret in HEAD broker.key log.key owner.key LOCK market.yaml; do
+for secret in HEAD broker.key log.key audit.key owner.key LOCK market.yaml; do
     [ -e "$work/backup/$secret" ] && fail "$secret is in the backup"
 done
-[ -e "$work/private/log.key" ] && [ ! -e "$work/private/HEAD" ] || fail "the keys were asked for, HEAD never is"
+[ -e "$work/private/log.key" ] && [ -e "$work/private/audit.key" ] && [ ! -e "$work/private/HEAD" ] || fail "the keys were asked for, HEAD never is"
 
 # ---- back: with the HEAD of before the backup it may be served at once, and nothing acknowledged is missing
 out=$(broker restore "$work/backup" "$work/restored" --head "$work/HEAD.before") || fail "restore: $out"
 has "$out" "audit: ok"
 has "$out" "seconds old"
-has "$out" "put broker.key and log.key into"
+has "$out" "put broker.key, log.key and audit.key into"
 cmp -s "$work/input" "$work/restored/blobs/"??/"$(sha256sum <"$work/input" | cut -d' ' -f1)" || fail "the input is not in the restored blobs"
 cp "$market"/*.key "$work/restored/"
 stop
@@ -123,6 +123,8 @@ cents=$(((available + held + charged - 1000000000000) / 10000))
 [ "$cents" -ge "$acknowledged" ] || fail "$cents cents were restored, $acknowledged had been acknowledged"
 stop
 broker audit "$work/restored" >/dev/null || fail "audit of the restored market"
+out=$(broker acts "$work/restored") || fail "the audit log of the restored market: $out"
+has "$out" "  restore"
 
 # ---- without anything shown: its start wants to hear that the operator knows
 out=$(broker restore "$work/private" "$work/blind") || fail "restore: $out"
@@ -133,6 +135,8 @@ has "$out" "HEAD is missing"
 has "$out" "--adopt-journal"
 start "$work/blind" --adopt-journal
 stop
+out=$(broker acts "$work/blind") || fail "the audit log of the adopted market: $out"
+has "$out" "  adopt-journal"
 
 # ---- the past is not restored where somebody shows the present
 refused 7 "HEAD has seen" "$work/past" restore "$work/backup" "$work/past" --head "$market/HEAD"

@@ -1,0 +1,77 @@
+#include "broker/deeds.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+static void set_text(struct act *act, const char *text)
+{
+    (void)snprintf(act->text, sizeof act->text, "%s", text == NULL ? "" : text); /* cut */
+}
+
+/* False for commands that are nobody's privilege. */
+static bool describe(const struct translation *translation, struct act *act)
+{
+    const struct exchange_command *command = &translation->command;
+    const void *body = translation->body;
+    switch (command->type) {
+    case EXCHANGE_JOIN:
+        act->kind = ACT_JOIN;
+        act->target = command->join.account;
+        set_text(act, command->join.name);
+        return true;
+    case EXCHANGE_MINT:
+        act->kind = ACT_MINT;
+        act->target = command->mint.account;
+        act->amount_micro = command->mint.amount_micro;
+        set_text(act, ((const Bourse__V1__Mint *)body)->note);
+        return true;
+    case EXCHANGE_INVITE:
+        act->kind = ACT_INVITE;
+        act->amount_micro = command->invite.credits_micro;
+        act->state = command->invite.roles;
+        set_text(act, command->invite.name);
+        return true;
+    case EXCHANGE_FREEZE:
+        act->kind = ACT_FREEZE;
+        act->target = command->freeze.account;
+        act->state = command->freeze.frozen;
+        set_text(act, ((const Bourse__V1__Freeze *)body)->reason);
+        return true;
+    case EXCHANGE_HALT:
+        act->kind = ACT_HALT;
+        act->state = command->halt.halted;
+        set_text(act, ((const Bourse__V1__Halt *)body)->reason);
+        return true;
+    case EXCHANGE_GENESIS:
+    case EXCHANGE_TICK:
+    case EXCHANGE_ADVERTISE:
+    case EXCHANGE_ASK:
+    case EXCHANGE_CANCEL_ORDER:
+    case EXCHANGE_STATEMENT:
+    case EXCHANGE_RESULTS:
+    case EXCHANGE_SUSPECT:
+    case EXCHANGE_RETURNED:
+    case EXCHANGE_GOODBYE:
+    case EXCHANGE_SUBMIT:
+    case EXCHANGE_CANCEL_JOB:
+        break;
+    }
+    return false;
+}
+
+bool deed_of(const struct group *group, const struct exchange_effect *effect, struct act *ret_act)
+{
+    if (effect->type != EFFECT_ACCEPT || effect->repeated) {
+        return false;
+    }
+    assert(effect->index >= group->first_command);
+    assert(effect->index - group->first_command < group->command_count);
+    const struct group_command *command = &group->commands[effect->index - group->first_command];
+    if (command->request == NULL) {
+        return false; /* the broker's own */
+    }
+    *ret_act = (struct act){.log_time_ns = command->entry.log_time_ns,
+                            .account = command->entry.account,
+                            .log_index = effect->index};
+    return describe(&command->request->translation, ret_act);
+}

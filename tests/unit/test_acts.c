@@ -1,0 +1,313 @@
+/* The audit log over a small market's ledger: written by broker/acts.h, read by the audit, which shares no
+ * code with it; every way of tampering is named. */
+#include "broker/acts.h"
+
+#include "broker/audit.h"
+#include "exchange/exchange.h"
+#include "tests/support/small_market.h"
+
+#include <check.h>
+#include <sodium.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RECORDS = 6 };
+
+static struct small_market market;
+static struct identity *key;
+static sqlite3 *database;
+static struct acts *acts;
+static struct problem problem;
+static int64_t log_time_ns; /* of the last record */
+
+static void sql(const char *text)
+{
+    char *error = NULL;
+    ck_assert_msg(sqlite3_exec(database, text, NULL, NULL, &error) == SQLITE_OK, "%s: %s", text,
+                  error);
+}
+
+static void write_mark(void)
+{
+    struct head_file *file;
+    struct head head;
+    ck_assert_int_eq(head_open(market.head, &file, &head, &problem), HEAD_OK);
+    head.acts = *acts_mark(acts);
+    ck_assert_int_eq(head_write(file, &head), HEAD_OK);
+    head_close(&file);
+}
+
+static void append(enum act_kind kind, uint32_t account, const char *text)
+{
+    struct act act = {
+        .kind = kind, .account = account, .log_time_ns = ++log_time_ns, .log_index = 3};
+    if (kind == ACT_START || kind == ACT_ADOPT) {
+        act.target = *identity_key(key);
+        act.log_index = 1000; /* mints before it have no record */
+    }
+    (void)snprintf(act.text, sizeof act.text, "%s", text);
+    ck_assert_int_eq(acts_append(acts, &act), ACTS_OK);
+}
+
+static bool open_acts(void)
+{
+    struct head head;
+    ck_assert_int_eq(head_read(market.head, &head, &problem), HEAD_OK);
+    return acts_open(database, &head.acts, key, &market.cluster, &acts, &problem);
+}
+
+static void begin(void)
+{
+    const uint8_t seed[32] = {9};
+    log_time_ns = 1700000000000000000;
+    small_market_create(&market, NULL, NULL);
+    key = identity_create(seed);
+    ck_assert_int_eq(sqlite3_open(market.database, &database), SQLITE_OK);
+    ck_assert_msg(open_acts(), "%s", problem.text);
+    sql("BEGIN");
+    append(ACT_START, EXCHANGE_NO_ACCOUNT, "bourse-broker 1");
+    append(ACT_MINT, 3, "for \xc3\xa4pples");
+    append(ACT_FREEZE, 3, "");
+    append(ACT_HALT, 3, "lunch");
+    append(ACT_REFUSAL, 4, "");
+    append(ACT_REFUSAL, 4, "");
+    sql("COMMIT");
+    acts_committed(acts);
+    write_mark();
+}
+
+static void end(void)
+{
+    acts_close(&acts);
+    sqlite3_close(database);
+    identity_destroy(&key);
+    small_market_destroy(&market);
+}
+
+struct seen {
+    size_t count;
+    struct audit_act last;
+};
+
+static bool see(void *context, const struct audit_act *act)
+{
+    struct seen *seen = context;
+    seen->count++;
+    seen->last = *act;
+    return true;
+}
+
+static struct audit_report audit(uint64_t since, struct seen *ret_seen)
+{
+    struct audit_report report;
+    *ret_seen = (struct seen){0};
+    audit_acts_run(market.folder, since, see, ret_seen, &report);
+    return report;
+}
+
+static void expect_finding(uint64_t entry, const char *words)
+{
+    struct seen seen;
+    struct audit_report report = audit(1, &seen);
+    ck_assert_msg(report.verdict == AUDIT_FINDING && strstr(report.what, words) != NULL,
+                  "expected \"%s\" of record %llu, found %d: %s of %llu", words,
+                  (unsigned long long)entry, (int)report.verdict, report.what,
+                  (unsigned long long)report.entry);
+    ck_assert_uint_eq(report.entry, entry);
+}
+
+START_TEST(what_was_written_is_read_back)
+{
+    struct seen seen;
+    struct audit_report report = audit(1, &seen);
+    ck_assert_msg(report.verdict == AUDIT_OK, "%s", report.what);
+    ck_assert_uint_eq(report.acts, RECORDS);
+    ck_assert_uint_eq(seen.count, RECORDS);
+    ck_assert_str_eq(report.head, "ok");
+    ck_assert_uint_eq(report.signatures, 1);
+    report = audit(4, &seen);
+    ck_assert_uint_eq(seen.count, 3);
+    ck_assert_uint_eq(seen.last.number, RECORDS);
+    ck_assert_uint_eq(seen.last.account, 4);
+    ck_assert_int_eq(seen.last.log_time_ns, log_time_ns);
+}
+END_TEST
+
+START_TEST(a_changed_record_is_named)
+{
+    sql("UPDATE acts SET bytes = CAST(substr(bytes, 1, length(bytes) - 1) || 'k' AS BLOB) "
+        "WHERE number = 4");
+    expect_finding(4, "was changed");
+}
+END_TEST
+
+START_TEST(a_removed_record_is_named)
+{
+    sql("DELETE FROM acts WHERE number = 3");
+    expect_finding(3, "missing");
+}
+END_TEST
+
+START_TEST(a_removed_record_is_found_when_the_rest_moves_up)
+{
+    sql("DELETE FROM acts WHERE number = 3");
+    sql("UPDATE acts SET number = -number WHERE number > 3");
+    sql("UPDATE acts SET number = -number - 1 WHERE number < 0");
+    expect_finding(3, "was changed");
+}
+END_TEST
+
+START_TEST(two_records_that_changed_places_are_named)
+{
+    sql("UPDATE acts SET number = -1 WHERE number = 2");
+    sql("UPDATE acts SET number = 2 WHERE number = 3");
+    sql("UPDATE acts SET number = 3 WHERE number = -1");
+    expect_finding(2, "was changed");
+}
+END_TEST
+
+START_TEST(a_cut_end_is_found_by_the_mark_outside)
+{
+    sql("DELETE FROM acts WHERE number > 4");
+    expect_finding(5, "HEAD has seen record 6");
+    acts_close(&acts);
+    ck_assert(!open_acts());
+    ck_assert_ptr_nonnull(strstr(problem.text, "record 6"));
+}
+END_TEST
+
+START_TEST(a_table_that_is_gone_is_found)
+{
+    acts_close(&acts);
+    sql("DROP TABLE acts");
+    expect_finding(0, "the table is missing");
+    ck_assert(!open_acts());
+}
+END_TEST
+
+START_TEST(an_end_written_anew_is_found_by_the_mark_outside)
+{
+    /* Chained as it must be, by somebody who does not have HEAD. */
+    struct acts_mark before = *acts_mark(acts);
+    sql("DELETE FROM acts WHERE number = 6");
+    acts_close(&acts);
+    ck_assert(acts_open(database, NULL, key, &market.cluster, &acts, &problem));
+    sql("BEGIN");
+    append(ACT_REFUSAL, 3, "");
+    sql("COMMIT");
+    acts_committed(acts);
+    ck_assert_uint_eq(acts_mark(acts)->number, before.number);
+    expect_finding(6, "not the record that HEAD has seen");
+    acts_close(&acts);
+    ck_assert(!open_acts());
+    ck_assert_ptr_nonnull(strstr(problem.text, "differs from HEAD"));
+}
+END_TEST
+
+START_TEST(a_mark_by_another_key_is_found)
+{
+    const uint8_t seed[32] = {8};
+    acts_close(&acts);
+    identity_destroy(&key);
+    key = identity_create(seed);
+    ck_assert(!open_acts());
+    ck_assert_ptr_nonnull(strstr(problem.text, "audit.key"));
+    ck_assert(acts_open(database, NULL, key, &market.cluster, &acts, &problem));
+    write_mark();
+    expect_finding(0, "not signed by the key that its starts name");
+    sql("BEGIN");
+    append(ACT_START, EXCHANGE_NO_ACCOUNT, "");
+    sql("COMMIT");
+    expect_finding(RECORDS + 1, "another audit key");
+}
+END_TEST
+
+START_TEST(only_an_adoption_may_bring_another_key)
+{
+    const uint8_t seed[32] = {8};
+    acts_close(&acts);
+    identity_destroy(&key);
+    key = identity_create(seed);
+    ck_assert(acts_open(database, NULL, key, &market.cluster, &acts, &problem));
+    sql("BEGIN");
+    append(ACT_ADOPT, EXCHANGE_NO_ACCOUNT, "");
+    append(ACT_START, EXCHANGE_NO_ACCOUNT, "");
+    sql("COMMIT");
+    acts_committed(acts);
+    write_mark();
+    struct seen seen;
+    ck_assert_int_eq(audit(1, &seen).verdict, AUDIT_OK);
+    acts_close(&acts);
+    ck_assert_msg(open_acts(), "%s", problem.text);
+}
+END_TEST
+
+START_TEST(a_mint_or_a_freeze_without_a_record_is_found)
+{
+    /* The log begins before the market's first mint, and has no record of it. */
+    acts_close(&acts);
+    sql("DROP TABLE acts");
+    ck_assert(acts_open(database, NULL, key, &market.cluster, &acts, &problem));
+    struct act first = {.kind = ACT_START, .log_index = 1, .target = *identity_key(key)};
+    sql("BEGIN");
+    ck_assert_int_eq(acts_append(acts, &first), ACTS_OK);
+    sql("COMMIT");
+    acts_committed(acts);
+    write_mark();
+    expect_finding(0, "has no record");
+}
+END_TEST
+
+START_TEST(what_was_rolled_back_never_was)
+{
+    struct acts_mark before = *acts_mark(acts);
+    sql("BEGIN");
+    append(ACT_STOP, EXCHANGE_NO_ACCOUNT, "");
+    sql("ROLLBACK");
+    acts_rolled_back(acts);
+    ck_assert_mem_eq(&before, acts_mark(acts), sizeof before);
+    sql("BEGIN");
+    append(ACT_REFUSAL, 3, "");
+    sql("COMMIT");
+    acts_committed(acts);
+    ck_assert_uint_eq(acts_mark(acts)->number, RECORDS + 1);
+    /* Committed, and killed before HEAD was written: ahead of it is no finding, and it goes on. */
+    struct seen seen;
+    ck_assert_int_eq(audit(1, &seen).verdict, AUDIT_OK);
+    ck_assert_uint_eq(seen.count, RECORDS + 1);
+    acts_close(&acts);
+    ck_assert_msg(open_acts(), "%s", problem.text);
+    ck_assert_uint_eq(acts_mark(acts)->number, RECORDS + 1);
+    ck_assert_int_eq(acts_log_time_ns(acts), log_time_ns);
+}
+END_TEST
+
+int main(void)
+{
+    if (sodium_init() < 0) {
+        return EXIT_FAILURE;
+    }
+    Suite *suite = suite_create("acts");
+    TCase *tests = tcase_create("all");
+    tcase_add_checked_fixture(tests, begin, end);
+    tcase_add_test(tests, what_was_written_is_read_back);
+    tcase_add_test(tests, a_changed_record_is_named);
+    tcase_add_test(tests, a_removed_record_is_named);
+    tcase_add_test(tests, a_removed_record_is_found_when_the_rest_moves_up);
+    tcase_add_test(tests, two_records_that_changed_places_are_named);
+    tcase_add_test(tests, a_cut_end_is_found_by_the_mark_outside);
+    tcase_add_test(tests, a_table_that_is_gone_is_found);
+    tcase_add_test(tests, an_end_written_anew_is_found_by_the_mark_outside);
+    tcase_add_test(tests, a_mark_by_another_key_is_found);
+    tcase_add_test(tests, only_an_adoption_may_bring_another_key);
+    tcase_add_test(tests, a_mint_or_a_freeze_without_a_record_is_found);
+    tcase_add_test(tests, what_was_rolled_back_never_was);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -79,13 +79,3 @@ foreach(script ${script_tests})
   add_test(NAME integration_${name} COMMAND bash ${script} ${CMAKE_BINARY_DIR}/bin)
   set_tests_properties(integration_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900 RUN_SERIAL ON)
 endforeach()
-
-# Helpers of the integration tests: tests/programs/market_X.c is the program market-X.
-file(GLOB helper_sources CONFIGURE_DEPENDS tests/programs/market_*.c)
-foreach(source ${helper_sources})
-  get_filename_component(name ${source} NAME_WE)
-  string(REPLACE "_" "-" name ${name})
-  add_executable(${name} ${source})
-  target_link_libraries(${name} PRIVATE test_support)
-endforeach()
-target_sources(market-client PRIVATE tests/programs/record.c)

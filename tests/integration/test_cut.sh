@@ -13,44 +13,7 @@ if [ "$long" = yes ]; then
     heartbeat=1s cut_s=12 namespaces_cut_s=65
 fi
 
-free_port() { # tries ports until nobody listens there
-    local port
-    for _ in $(seq 50); do
-        port=$((RANDOM % 20000 + 20000))
-        grep -qiE ":$(printf %04X "$port") " /proc/net/tcp || { echo "$port"; return; }
-    done
-    fail "no free port"
-}
-broker_port=$(free_port)
-blob_port=$((broker_port + 1))
-bad_port=$(free_port)
-bad_blob_port=$((bad_port + 1))
-
-mkdir -m 700 "$market"
-[ "$(id -u)" -ne 0 ] || { chgrp bourse "$market"; chmod 710 "$market"; }
-key=$("$bourse" key --key "$market/owner.key" 2>key.log) || fail "key: $(cat key.log)"
-cat >"$market/broker.yaml" <<END
-listen: tcp://0.0.0.0:$broker_port
-blob_listen: tcp://0.0.0.0:$blob_port
-advertise: tcp://127.0.0.1:$bad_port
-blob_advertise: tcp://127.0.0.1:$bad_blob_port
-heartbeat: $heartbeat
-genesis: {accounts: [{key: "$key", name: owner, roles: [operator, consumer], credits: "100"}]}
-END
-broker_start
-broker_await || fail "the broker"
-cp "$market/market.yaml" through.yaml # for those who go through the proxy
-# Straight: for the test's own questions.
-sed -E "s#^control:.*#control: \"ipc://$market/broker.sock\"#; s#^blobs:.*#blobs: \"ipc://$market/blobs.sock\"#" \
-    through.yaml >known.yaml
-chmod 600 through.yaml known.yaml
-export BOURSE_MARKET=$work/known.yaml BOURSE_KEY=$market/owner.key
-
-mkfifo line
-"$bin/market-proxy" line "$bad_port:$broker_port" "$bad_blob_port:$blob_port" >proxy.log 2>&1 &
-proxy=$!
-started+=("$proxy")
-say() { kill -0 "$proxy" || fail "the proxy has ended"; printf '%s\n' "$@" >line; }
+market_behind_proxy "heartbeat: $heartbeat"
 
 agent_join "$work/cutoff" --name cutoff <<END
 slots: 2

@@ -1,8 +1,9 @@
 /* tests/programs/market_client.c - a client that remembers, and the judge of what it remembers.
  *
- *     market-client act MARKET KEY RECORD SEED STOP [mint]
+ *     market-client act MARKET KEY RECORD SEED STOP [mint] [forget]
  *         Submits, watches, fetches, cancels, asks for quotes (and mints) at random from SEED until
  *         the file STOP exists, and keeps a record (record.h) of all that it asked for and was told.
+ *         With `forget` it begins a new record whenever 64 jobs have ended, and can go on for ever.
  *     market-client check MARKET KEY final|now RECORD...
  *         Holds the market against the records of one account: what was acknowledged is there once
  *         and as it was shown; what was not is wholly there or wholly absent. With `final` every
@@ -34,6 +35,7 @@ enum {
     TIMEOUT_MS = 4000,   /* short, so that some requests are never acknowledged */
     PATIENCE_MS = 60000, /* of the judge */
     OPEN_MAX_JOBS = 4,
+    FORGET_JOBS = 64,
     JOBS_MAX = 900,        /* of one account: one page of its list */
     INPUT_MAX = 400 << 10, /* bytes */
     SUBTASKS_MAX = 5,
@@ -102,7 +104,7 @@ struct actor {
     uint64_t seed;
     char folder[256]; /* for inputs */
     uint64_t made;    /* jobs and mints, for unique names and amounts */
-    bool mints;
+    bool mints, forgets;
 };
 
 static size_t open_jobs(const struct record *record)
@@ -179,7 +181,8 @@ static void submit(struct actor *actor)
     struct record_job row;
     struct bourse_error error = {.status = BOURSE_OK};
     char id[BOURSE_ID_SIZE];
-    if (open_jobs(&actor->record) >= OPEN_MAX_JOBS || actor->record.job_count >= JOBS_MAX) {
+    if (open_jobs(&actor->record) >= OPEN_MAX_JOBS ||
+        actor->record.job_count >= (actor->forgets ? FORGET_JOBS : JOBS_MAX)) {
         return;
     }
     struct bourse_job *job = make_job(actor, &row);
@@ -348,16 +351,31 @@ static void quote(struct actor *actor)
     bourse_job_destroy(&job);
 }
 
+static bool has_word(char **words, int count, const char *word)
+{
+    for (int i = 5; i < count; i++) {
+        if (strcmp(words[i], word) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int act(char **words, int count)
 {
     struct actor actor = {.seed = strtoull(words[3], NULL, 10),
-                          .mints = count > 5 && strcmp(words[5], "mint") == 0};
+                          .mints = has_word(words, count, "mint"),
+                          .forgets = has_word(words, count, "forget")};
     actor.random = random_seeded(actor.seed);
     record_open(&actor.record, words[2], true);
     (void)snprintf(actor.folder, sizeof actor.folder, "%s.files", words[2]);
     (void)mkdir(actor.folder, 0700); /* may be there from before */
     actor.bourse = connect_to(words[0], words[1], TIMEOUT_MS);
     while (access(words[4], F_OK) != 0) {
+        if (actor.forgets && actor.record.job_count >= FORGET_JOBS &&
+            open_jobs(&actor.record) == 0) {
+            record_forget(&actor.record);
+        }
         uint64_t roll = random_below(&actor.random, 100);
         if (roll < 20) {
             submit(&actor);
@@ -671,7 +689,7 @@ int main(int count, char **words)
     if (count >= 6 && strcmp(words[1], "check") == 0) {
         return check(words + 2, count - 2);
     }
-    (void)fputs("usage: market-client act MARKET KEY RECORD SEED STOP [mint]\n"
+    (void)fputs("usage: market-client act MARKET KEY RECORD SEED STOP [mint] [forget]\n"
                 "       market-client check MARKET KEY final|now RECORD...\n",
                 stderr);
     return 2;

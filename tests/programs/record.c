@@ -210,6 +210,14 @@ void record_fini(struct record *self)
     free(self->shown);
 }
 
+void record_forget(struct record *self)
+{
+    if (ftruncate(self->fd, 0) != 0) {
+        stop("cannot be emptied: %s", strerror(errno));
+    }
+    self->job_count = self->mint_count = self->shown_count = 0;
+}
+
 /* ---------------------------------------------------------------- writing */
 
 __attribute__((format(printf, 2, 3))) static void put(struct record *self, const char *format, ...)

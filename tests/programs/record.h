@@ -60,6 +60,8 @@ struct record {
  * that makes no sense ends the program. */
 void record_open(struct record *self, const char *path, bool append);
 void record_fini(struct record *self);
+/* Begins anew: the file is empty, nothing is known. */
+void record_forget(struct record *self);
 
 /* Each writes its line, syncs it, and takes it up in memory. A failed write ends the program. */
 void record_asked_job(struct record *self, const struct record_job *job);

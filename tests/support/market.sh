@@ -95,6 +95,7 @@ market_up() {
 }
 
 # The broker on $market, in the background; words before it (a tracer) are given. Its log is appended to.
+# shellcheck disable=SC2120 # most give none
 broker_start() {
     "$@" "$bin/bourse-broker" --dir "$market" >>"$work/broker.log" 2>&1 &
     broker=$!
@@ -113,6 +114,47 @@ broker_kill() {
     kill -9 "$broker" 2>/dev/null || true
     wait "$broker" 2>/dev/null || true
 }
+
+# A port, and the one after it, on which nobody listens.
+free_port() {
+    local port
+    for _ in $(seq 50); do
+        port=$((RANDOM % 20000 + 20000))
+        grep -qiE ":($(printf '%04X|%04X' "$port" "$((port + 1))")) " /proc/net/tcp || { echo "$port"; return; }
+    done
+    fail "no free port"
+}
+
+# A broker of which others know a proxy only: through.yaml leads there, known.yaml straight to it. The lines given are
+# added to its config. `say COMMAND...` tells the proxy how bad the line is (tests/programs/market_proxy.c).
+market_behind_proxy() {
+    local key bad_port
+    broker_port=$(free_port) bad_port=$(free_port)
+    blob_port=$((broker_port + 1))
+    mkdir -m 700 "$market"
+    [ "$(id -u)" -ne 0 ] || { chgrp bourse "$market"; chmod 710 "$market"; }
+    key=$("$bourse" key --key "$market/owner.key" 2>key.log) || fail "key: $(cat key.log)"
+    cat >"$market/broker.yaml" <<END
+listen: tcp://0.0.0.0:$broker_port
+blob_listen: tcp://0.0.0.0:$blob_port
+advertise: tcp://127.0.0.1:$bad_port
+blob_advertise: tcp://127.0.0.1:$((bad_port + 1))
+genesis: {accounts: [{key: "$key", name: owner, roles: [operator, consumer], credits: "100"}]}
+$(printf '%s\n' "$@")
+END
+    broker_start
+    broker_await || fail "the broker"
+    cp "$market/market.yaml" through.yaml
+    sed -E "s#^control:.*#control: \"ipc://$market/broker.sock\"#; s#^blobs:.*#blobs: \"ipc://$market/blobs.sock\"#" \
+        through.yaml >known.yaml
+    chmod 600 through.yaml known.yaml
+    export BOURSE_MARKET=$work/known.yaml BOURSE_KEY=$market/owner.key
+    mkfifo line
+    "$bin/market-proxy" line "$bad_port:$broker_port" "$((bad_port + 1)):$blob_port" >proxy.log 2>&1 &
+    proxy=$!
+    started+=("$proxy")
+}
+say() { kill -0 "$proxy" || fail "the proxy has ended"; printf '%s\n' "$@" >line; }
 
 agent_start() { # FOLDER: sets `agent`
     "$bin/bourse-provider" run --dir "$1" >>"$work/agent-${1##*/}.log" 2>&1 &

@@ -1,0 +1,13 @@
+# Programs that tests of real processes use: a client that remembers, and a bad line. Where tests are off they
+# are built on request only (scripts/soak runs the release build).
+
+function(helper name)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE bourse_flags consumer consumer_session formats protocol runtime base)
+  if(NOT BOURSE_TESTS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+endfunction()
+
+helper(market-client tests/programs/market_client.c tests/programs/record.c)
+helper(market-proxy tests/programs/market_proxy.c)

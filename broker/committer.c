@@ -4,7 +4,6 @@
 #include "broker/fatal.h"
 #include "broker/release.h"
 #include "broker/snapshots.h"
-#include "runtime/log.h"
 #include "runtime/process.h"
 
 #include <assert.h>

@@ -269,7 +269,7 @@ static void carry_out(struct agent *agent, int64_t now_ns)
             agent->blocked = true; /* not connected, or full: the poll tells when to try again */
         }
     }
-    if (agent_session_counts(agent->session).out_of_memory) {
+    if (agent_session_out_of_memory(agent->session)) {
         stop_with(agent, "out of memory");
     }
 }

@@ -325,6 +325,11 @@ void agent_session_goodbye(struct agent_session *session, int64_t now_ns, const 
     }
 }
 
+bool agent_session_out_of_memory(const struct agent_session *session)
+{
+    return session->counts.out_of_memory;
+}
+
 struct agent_counts agent_session_counts(const struct agent_session *session)
 {
     struct agent_counts counts = session->counts;
@@ -332,27 +337,9 @@ struct agent_counts agent_session_counts(const struct agent_session *session)
     for (size_t i = 0; i < session->ask_count; i++) {
         counts.asks_standing += session->asks[i].state == ASK_STANDING;
     }
-    for (const struct list_link *link = session->leases.next; link != &session->leases;
-         link = link->next) {
-        const struct lease *lease = LIST_ELEMENT(link, struct lease, link);
-        counts.leases++;
-        for (const struct list_link *inner = lease->works.next; inner != &lease->works;
-             inner = inner->next) {
-            switch (LIST_ELEMENT(inner, struct work, link)->state) {
-            case WORK_QUEUED:
-                counts.queued++;
-                break;
-            case WORK_RUNNING:
-            case WORK_LEFT:
-                counts.running++;
-                break;
-            case WORK_READY:
-            case WORK_SENT:
-                counts.owed++;
-                break;
-            }
-        }
-    }
+    counts.queued = session->work_in[WORK_QUEUED];
+    counts.running = session->work_in[WORK_RUNNING] + session->work_in[WORK_LEFT];
+    counts.owed = session->work_in[WORK_READY] + session->work_in[WORK_SENT];
     return counts;
 }
 

@@ -31,7 +31,7 @@
 enum {
     AGENT_LEASES_MAX = LIMIT_LEASES, /* held at once; a grant beyond is ignored and counted */
     AGENT_WORK_MAX = LIMIT_HELD,     /* over all leases, unaccepted results included */
-    AGENT_BATCH_MAX = 64,            /* results under one signature */
+    AGENT_BATCH_MAX = LIMIT_RESULTS, /* results under one signature */
     AGENT_BATCHES_IN_FLIGHT = 8,     /* Results messages without an answer */
     AGENT_BATCH_BYTES = LIMIT_MESSAGE_BYTES / 2, /* encoded results in one message */
     AGENT_RESULT_BYTES_MAX = LIMIT_RESULT_BYTES,
@@ -134,6 +134,8 @@ bool agent_session_outgoing(struct agent_session *session, const uint8_t **ret_m
                             size_t *ret_length);
 /* The connection could not take the last message: it comes again. */
 void agent_session_unsent(struct agent_session *session);
+/* An allocation failed: the shell stops. */
+bool agent_session_out_of_memory(const struct agent_session *session);
 /* Call at agent_session_next_deadline_ns or later. */
 void agent_session_tick(struct agent_session *session, int64_t now_ns);
 int64_t agent_session_next_deadline_ns(const struct agent_session *session);
@@ -141,6 +143,11 @@ int64_t agent_session_next_deadline_ns(const struct agent_session *session);
 bool agent_session_action(struct agent_session *session, struct agent_action *ret_action);
 
 /* ---------------------------------------------------------------- work */
+
+/* Up to `depth` works of one lane of `lease` may be started at a time, instead of one: its executor takes
+ * several at once. A lesser depth than before changes nothing. */
+enum agent_status agent_session_pipeline(struct agent_session *session, uint64_t lease,
+                                         uint32_t depth);
 
 /* The program ended and the lane is free again, its outputs still being stored: the next may start. */
 enum agent_status agent_session_left(struct agent_session *session, int64_t now_ns,

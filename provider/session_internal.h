@@ -7,13 +7,15 @@
 #include "protocol/dialogue.h"
 #include "provider/session.h"
 
-enum work_state { WORK_QUEUED, WORK_RUNNING, WORK_LEFT, WORK_READY, WORK_SENT };
+enum work_state { WORK_QUEUED, WORK_RUNNING, WORK_LEFT, WORK_READY, WORK_SENT, WORK_STATES };
 
 struct lease;
 
 struct work {
     struct list_link link;        /* in its lease, oldest first */
+    struct list_link lane_link;   /* in its lane's queue, while QUEUED */
     struct list_link result_link; /* in session->ready or session->sent */
+    struct work *same;            /* next in its bucket of lease->buckets */
     struct lease *lease;
     uint32_t index, attempt, lane;
     enum work_state state;
@@ -27,7 +29,12 @@ struct work {
 };
 
 struct remembered {
-    uint32_t index, attempt;
+    uint32_t index, attempt; /* attempts count from 1: 0 is an empty place */
+};
+
+struct session_lane {
+    struct list_link queue; /* works that wait to be started, oldest first */
+    uint32_t running;
 };
 
 struct lease {
@@ -41,8 +48,13 @@ struct lease {
     uint32_t over_outcome;
     struct list_link works;
     uint32_t work_count;
-    struct remembered done[AGENT_REMEMBERED];
-    uint32_t done_count; /* ever */
+    uint32_t active; /* of them: RUNNING or LEFT */
+    struct work *
+        *buckets; /* the works by index and attempt; `bucket_count` of them, a power of two */
+    uint32_t bucket_count;
+    struct session_lane *lanes; /* grant.lanes of them; NULL: refused, and nothing is started */
+    uint32_t depth;             /* works of one lane that may run at a time */
+    struct remembered done[AGENT_REMEMBERED]; /* by index: a later one takes an older one's place */
 };
 
 struct offered_device {
@@ -78,11 +90,12 @@ struct agent_session {
     struct list_link leases;
     struct list_link ready; /* works whose result waits for a batch */
     struct list_link sent;  /* works whose batch waits for an answer */
-    size_t ready_count, batches;
+    size_t batches;
     int64_t ready_since_ns; /* when the first of `ready` came; INT64_MAX: none */
     int64_t retry_ns;       /* results were refused for a passing reason: not before then */
     uint32_t retries;
     uint32_t work_total;
+    uint32_t work_in[WORK_STATES];
 
     struct agent_action *actions; /* a ring */
     size_t action_first, action_count, action_capacity;
@@ -126,7 +139,11 @@ void work_lease_over(struct agent_session *session, int64_t now_ns, struct lease
 /* Terms that ended, and leases with nothing left. */
 void work_tick(struct agent_session *session, int64_t now_ns);
 int64_t work_next_deadline_ns(const struct agent_session *session);
+/* The only place where the state of a work changes. */
+void work_move(struct agent_session *session, struct work *work, enum work_state to);
 void work_destroy(struct agent_session *session, struct work *work);
+/* Nothing more is owed for it: it is remembered, against late duplicates, and forgotten. */
+void work_done(struct agent_session *session, struct work *work);
 /* Sends AGENT_LEASE_END when nothing runs, and frees the lease when nothing is owed. */
 void work_settle(struct agent_session *session, struct lease *lease);
 void work_lease_destroy(struct agent_session *session, struct lease *lease);

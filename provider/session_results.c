@@ -1,6 +1,7 @@
 /* What the agent owes: encoded results, sent in groups under one signature, kept until accepted.
  *
- * A batch leaves when AGENT_BATCH_MAX results wait, or BATCH_WAIT after the first of them: a signature
+ * A batch leaves when AGENT_BATCH_MAX results wait, when nothing runs that could join them, or BATCH_WAIT
+ * after the first of them: a signature
  * and a message cost as much as many results, and so does the broker's commit, yet a lone result should
  * not wait long for company. The exchange keeps 20 ms of work in each lane, so no lane runs dry meanwhile. */
 #include "provider/session_internal.h"
@@ -25,10 +26,10 @@ static void become_ready(struct agent_session *session, int64_t now_ns, struct w
 {
     list_remove(&work->result_link);
     list_append(&session->ready, &work->result_link);
-    work->state = WORK_READY;
-    if (session->ready_count++ == 0) {
+    if (session->work_in[WORK_READY] == 0) {
         session->ready_since_ns = now_ns;
     }
+    work_move(session, work, WORK_READY);
 }
 
 enum agent_status results_owe(struct agent_session *session, int64_t now_ns, struct work *work,
@@ -123,10 +124,9 @@ static bool send_batch(struct agent_session *session, int64_t now_ns, size_t cou
         struct work *work = LIST_ELEMENT(session->ready.next, struct work, result_link);
         list_remove(&work->result_link);
         list_append(&session->sent, &work->result_link);
-        work->state = WORK_SENT;
+        work_move(session, work, WORK_SENT);
         work->batch = id;
     }
-    session->ready_count -= count;
     session->batches++;
     session->ready_since_ns = now_ns;
     return true;
@@ -134,14 +134,22 @@ static bool send_batch(struct agent_session *session, int64_t now_ns, size_t cou
 
 static bool may_send(const struct agent_session *session, int64_t now_ns)
 {
-    return session->ready_count > 0 && session->batches < AGENT_BATCHES_IN_FLIGHT &&
+    return session->work_in[WORK_READY] > 0 && session->batches < AGENT_BATCHES_IN_FLIGHT &&
            now_ns >= session->retry_ns;
+}
+
+/* Nothing is left that could still keep them company. */
+static bool nothing_runs(const struct agent_session *session)
+{
+    return session->work_in[WORK_QUEUED] + session->work_in[WORK_RUNNING] +
+               session->work_in[WORK_LEFT] ==
+           0;
 }
 
 static bool due(const struct agent_session *session, int64_t now_ns)
 {
-    return session->ready_count >= AGENT_BATCH_MAX || session->draining ||
-           now_ns - session->ready_since_ns >= BATCH_WAIT_NS;
+    return session->work_in[WORK_READY] >= AGENT_BATCH_MAX || session->draining ||
+           nothing_runs(session) || now_ns - session->ready_since_ns >= BATCH_WAIT_NS;
 }
 
 void results_flush(struct agent_session *session, int64_t now_ns)
@@ -158,7 +166,7 @@ void results_flush(struct agent_session *session, int64_t now_ns)
 
 int64_t results_next_deadline_ns(const struct agent_session *session)
 {
-    if (session->ready_count == 0 || session->batches >= AGENT_BATCHES_IN_FLIGHT ||
+    if (session->work_in[WORK_READY] == 0 || session->batches >= AGENT_BATCHES_IN_FLIGHT ||
         !session_ready(session)) {
         return INT64_MAX;
     }
@@ -179,16 +187,6 @@ static struct work *carried(struct agent_session *session, struct list_link *lin
     return NULL;
 }
 
-/* Nothing more is owed for it. */
-static void done(struct agent_session *session, struct work *work)
-{
-    struct lease *lease = work->lease;
-    lease->done[lease->done_count++ % AGENT_REMEMBERED] =
-        (struct remembered){.index = work->index, .attempt = work->attempt};
-    work_destroy(session, work);
-    work_settle(session, lease);
-}
-
 void results_accepted(struct agent_session *session, const struct id128 *batch)
 {
     struct list_link *link = session->sent.next;
@@ -200,7 +198,7 @@ void results_accepted(struct agent_session *session, const struct id128 *batch)
     while ((work = carried(session, link, batch)) != NULL) {
         link = work->result_link.next;
         session->counts.accepted++;
-        done(session, work);
+        work_done(session, work);
     }
 }
 
@@ -256,7 +254,7 @@ void results_rejected(struct agent_session *session, int64_t now_ns, const struc
             become_ready(session, now_ns, work);
         } else {
             session->counts.refused++;
-            done(session, work);
+            work_done(session, work);
         }
     }
     results_flush(session, now_ns);

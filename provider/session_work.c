@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BUCKETS_FIRST = 16 };
+static_assert((AGENT_REMEMBERED & (AGENT_REMEMBERED - 1)) == 0, "places are found by low bits");
+
 #define TERM_LONGEST_MS INT64_C(31622400000) /* a year: what a wrong message may add to a clock */
 
 static struct lease *find_lease(const struct agent_session *session, uint64_t number)
@@ -22,26 +25,64 @@ static struct lease *find_lease(const struct agent_session *session, uint64_t nu
     return NULL;
 }
 
+/* Indices of one lease come mostly in a row, so that their low bits spread them well. */
+static uint32_t place_of(uint32_t index, uint32_t places)
+{
+    return index & (places - 1);
+}
+
 static struct work *find_work(const struct lease *lease, uint32_t index, uint32_t attempt)
 {
-    for (struct list_link *link = lease->works.next; link != &lease->works; link = link->next) {
-        struct work *work = LIST_ELEMENT(link, struct work, link);
-        if (work->index == index && work->attempt == attempt) {
-            return work;
-        }
+    if (lease->bucket_count == 0) {
+        return NULL;
     }
-    return NULL;
+    struct work *work = lease->buckets[place_of(index, lease->bucket_count)];
+    while (work != NULL && (work->index != index || work->attempt != attempt)) {
+        work = work->same;
+    }
+    return work;
+}
+
+static void put_work(struct lease *lease, struct work *work)
+{
+    struct work **bucket = &lease->buckets[place_of(work->index, lease->bucket_count)];
+    work->same = *bucket;
+    *bucket = work;
+}
+
+static void take_work(struct lease *lease, const struct work *work)
+{
+    struct work **at = &lease->buckets[place_of(work->index, lease->bucket_count)];
+    while (*at != work) {
+        at = &(*at)->same;
+    }
+    *at = work->same;
+}
+
+/* Room for one work more, with one bucket for each on average. */
+static bool make_buckets(struct lease *lease)
+{
+    if (lease->work_count < lease->bucket_count) {
+        return true;
+    }
+    uint32_t count = lease->bucket_count == 0 ? BUCKETS_FIRST : 2 * lease->bucket_count;
+    struct work **buckets = calloc(count, sizeof(struct work *));
+    if (buckets == NULL) {
+        return false;
+    }
+    free(lease->buckets);
+    lease->buckets = buckets;
+    lease->bucket_count = count;
+    for (struct list_link *link = lease->works.next; link != &lease->works; link = link->next) {
+        put_work(lease, LIST_ELEMENT(link, struct work, link));
+    }
+    return true;
 }
 
 static bool was_done(const struct lease *lease, uint32_t index, uint32_t attempt)
 {
-    uint32_t known = lease->done_count < AGENT_REMEMBERED ? lease->done_count : AGENT_REMEMBERED;
-    for (uint32_t i = 0; i < known; i++) {
-        if (lease->done[i].index == index && lease->done[i].attempt == attempt) {
-            return true;
-        }
-    }
-    return false;
+    const struct remembered *place = &lease->done[place_of(index, AGENT_REMEMBERED)];
+    return place->index == index && place->attempt == attempt;
 }
 
 static struct agent_work named(const struct work *work)
@@ -60,45 +101,64 @@ static void act_on(struct agent_session *session, enum agent_action_type type,
 
 /* ---------------------------------------------------------------- lanes */
 
-static bool lane_runs(const struct lease *lease, uint32_t lane)
+static bool is_active(enum work_state state)
 {
-    for (const struct list_link *link = lease->works.next; link != &lease->works;
-         link = link->next) {
-        const struct work *work = LIST_ELEMENT(link, struct work, link);
-        if (work->lane == lane && work->state == WORK_RUNNING) {
-            return true;
-        }
-    }
-    return false;
+    return state == WORK_RUNNING || state == WORK_LEFT;
 }
 
-static struct work *first_queued(const struct lease *lease, uint32_t lane)
+void work_move(struct agent_session *session, struct work *work, enum work_state to)
 {
-    for (struct list_link *link = lease->works.next; link != &lease->works; link = link->next) {
-        struct work *work = LIST_ELEMENT(link, struct work, link);
-        if (work->lane == lane && work->state == WORK_QUEUED) {
-            return work;
-        }
+    struct lease *lease = work->lease;
+    session->work_in[work->state]--;
+    session->work_in[to]++;
+    lease->active -= is_active(work->state);
+    lease->active += is_active(to);
+    if (work->state == WORK_QUEUED) {
+        list_remove(&work->lane_link);
+    } else if (work->state == WORK_RUNNING) {
+        lease->lanes[work->lane].running--;
     }
-    return NULL;
+    if (to == WORK_RUNNING) {
+        lease->lanes[work->lane].running++;
+    }
+    work->state = to;
+}
+
+static struct work *first_queued(const struct session_lane *lane)
+{
+    return list_empty(&lane->queue) ? NULL : LIST_ELEMENT(lane->queue.next, struct work, lane_link);
 }
 
 /* Starts what may start in the lane, and announces what comes after it. */
-static void advance_lane(struct agent_session *session, struct lease *lease, uint32_t lane)
+static void advance_lane(struct agent_session *session, struct lease *lease, uint32_t number)
 {
-    if (lease->over) {
+    if (lease->over || number >= lease->grant.lanes) {
         return;
     }
-    struct work *work = first_queued(lease, lane);
-    if (work != NULL && !lane_runs(lease, lane)) {
-        work->state = WORK_RUNNING;
+    const struct session_lane *lane = &lease->lanes[number];
+    struct work *work;
+    while ((work = first_queued(lane)) != NULL && lane->running < lease->depth) {
+        work_move(session, work, WORK_RUNNING);
         act_on(session, AGENT_START, work);
-        work = first_queued(lease, lane);
     }
     if (work != NULL && !work->prepared) {
         work->prepared = true;
         act_on(session, AGENT_PREPARE, work);
     }
+}
+
+enum agent_status agent_session_pipeline(struct agent_session *session, uint64_t number,
+                                         uint32_t depth)
+{
+    struct lease *lease = find_lease(session, number);
+    if (lease == NULL || lease->lanes == NULL || depth <= lease->depth) {
+        return lease == NULL ? AGENT_UNKNOWN : AGENT_OK;
+    }
+    lease->depth = depth;
+    for (uint32_t lane = 0; lane < lease->grant.lanes; lane++) {
+        advance_lane(session, lease, lane);
+    }
+    return AGENT_OK;
 }
 
 static void cancel_running(struct agent_session *session, struct work *work, uint32_t outcome)
@@ -146,6 +206,15 @@ static struct agent_grant grant_from_wire(const Bourse__V1__LeaseGrant *wire)
     };
 }
 
+static bool make_lanes(struct lease *lease, uint32_t count)
+{
+    lease->lanes = calloc(count, sizeof *lease->lanes);
+    for (uint32_t i = 0; lease->lanes != NULL && i < count; i++) {
+        list_init(&lease->lanes[i].queue);
+    }
+    return lease->lanes != NULL;
+}
+
 void work_granted(struct agent_session *session, int64_t now_ns, const Bourse__V1__LeaseGrant *wire)
 {
     if (find_lease(session, wire->lease) != NULL) {
@@ -160,13 +229,16 @@ void work_granted(struct agent_session *session, int64_t now_ns, const Bourse__V
         return;
     }
     struct lease *lease = calloc(1, sizeof *lease);
-    if (lease == NULL) {
+    bool refused = !ours(session, &grant.device, grant.slots);
+    if (lease == NULL || (!refused && !make_lanes(lease, grant.lanes))) {
         session->counts.out_of_memory = true;
+        free(lease);
         return;
     }
     lease->grant = grant;
+    lease->depth = 1;
     lease->term_end_ns = term_end(now_ns, wire->term_ms);
-    lease->refused = !ours(session, &grant.device, grant.slots);
+    lease->refused = refused;
     list_init(&lease->works);
     list_append(&session->leases, &lease->link);
     session->counts.leases++;
@@ -228,6 +300,8 @@ void work_lease_destroy(struct agent_session *session, struct lease *lease)
     }
     list_remove(&lease->link);
     session->counts.leases--;
+    free(lease->buckets);
+    free(lease->lanes);
     free(lease);
 }
 
@@ -236,13 +310,7 @@ void work_settle(struct agent_session *session, struct lease *lease)
     if (!lease->over) {
         return;
     }
-    bool runs = false;
-    for (const struct list_link *link = lease->works.next; link != &lease->works;
-         link = link->next) {
-        enum work_state state = LIST_ELEMENT(link, struct work, link)->state;
-        runs = runs || state == WORK_RUNNING || state == WORK_LEFT;
-    }
-    if (!runs && !lease->ended) {
+    if (lease->active == 0 && !lease->ended) {
         lease->ended = true;
         if (!lease->refused) {
             struct agent_action action = {.type = AGENT_LEASE_END,
@@ -260,21 +328,28 @@ void work_settle(struct agent_session *session, struct lease *lease)
 static void queue_work(struct agent_session *session, int64_t now_ns, struct lease *lease,
                        const Bourse__V1__Work *wire)
 {
-    struct work *work = calloc(1, sizeof *work);
+    struct work *work = make_buckets(lease) ? calloc(1, sizeof *work) : NULL;
     if (work == NULL) {
         session->counts.out_of_memory = true;
         return;
     }
+    bool has_lane = !lease->refused && wire->lane < lease->grant.lanes;
     *work = (struct work){.lease = lease,
                           .index = wire->index,
                           .attempt = wire->attempt,
                           .lane = wire->lane,
                           .state = WORK_QUEUED};
     list_init(&work->result_link);
+    list_init(&work->lane_link);
     list_append(&lease->works, &work->link);
+    put_work(lease, work);
     lease->work_count++;
     session->work_total++;
-    if (lease->refused || wire->lane >= lease->grant.lanes) {
+    session->work_in[WORK_QUEUED]++;
+    if (has_lane) {
+        list_append(&lease->lanes[work->lane].queue, &work->lane_link);
+    }
+    if (!has_lane) {
         results_owe_unstarted(session, now_ns, work, OUTCOME_REFUSED,
                               lease->refused ? "the device is not offered here"
                                              : "the lease has no such lane");
@@ -346,7 +421,7 @@ enum agent_status agent_session_left(struct agent_session *session, int64_t now_
     if (work == NULL || work->state != WORK_RUNNING) {
         return AGENT_UNKNOWN;
     }
-    work->state = WORK_LEFT;
+    work_move(session, work, WORK_LEFT);
     advance_lane(session, work->lease, work->lane);
     return AGENT_OK;
 }
@@ -374,12 +449,22 @@ enum agent_status agent_session_finished(struct agent_session *session, int64_t 
     return status;
 }
 
+void work_done(struct agent_session *session, struct work *work)
+{
+    struct lease *lease = work->lease;
+    lease->done[place_of(work->index, AGENT_REMEMBERED)] =
+        (struct remembered){.index = work->index, .attempt = work->attempt};
+    work_destroy(session, work);
+    work_settle(session, lease);
+}
+
 void work_destroy(struct agent_session *session, struct work *work)
 {
-    if (work->state == WORK_READY) {
-        session->ready_count--;
-    }
+    session->work_in[work->state]--;
+    work->lease->active -= is_active(work->state);
+    take_work(work->lease, work);
     list_remove(&work->link);
+    list_remove(&work->lane_link);
     list_remove(&work->result_link);
     work->lease->work_count--;
     session->work_total--;

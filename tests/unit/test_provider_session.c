@@ -466,6 +466,7 @@ START_TEST(results_leave_together_and_are_owed_until_accepted)
     grant(&play, 1, 2, 60000);
     dispatch(&play, 1, 0, 0);
     dispatch(&play, 1, 1, 1);
+    dispatch(&play, 1, 2, 1); /* goes on */
     ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_OK), AGENT_OK);
     ck_assert_int_eq(finish(&play, 1, 1, OUTCOME_PROGRAM_FAILED), AGENT_OK);
     ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 0);
@@ -481,7 +482,46 @@ START_TEST(results_leave_together_and_are_owed_until_accepted)
 }
 END_TEST
 
-START_TEST(sixty_four_results_do_not_wait)
+START_TEST(results_do_not_wait_for_company_that_cannot_come)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 2, 60000);
+    dispatch(&play, 1, 0, 0);
+    dispatch(&play, 1, 1, 1);
+    ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_OK), AGENT_OK);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 0);
+    ck_assert_int_eq(finish(&play, 1, 1, OUTCOME_OK), AGENT_OK);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 1);
+}
+END_TEST
+
+START_TEST(a_lane_takes_several_once_its_executor_does)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    (void)actions(&play);
+    grant(&play, 1, 2, 60000);
+    for (uint32_t i = 0; i < 5; i++) {
+        dispatch(&play, 1, i, i % 2);
+    }
+    ck_assert_str_eq(actions(&play), "begin 1, start 1/0, start 1/1, prepare 1/2, prepare 1/3");
+    ck_assert_int_eq(agent_session_pipeline(play.session, 1, 2), AGENT_OK);
+    ck_assert_str_eq(actions(&play), "start 1/2, prepare 1/4, start 1/3");
+    ck_assert_int_eq(agent_session_pipeline(play.session, 1, 1), AGENT_OK);
+    ck_assert_int_eq(finish(&play, 1, 2, OUTCOME_OK), AGENT_OK); /* in any order */
+    ck_assert_str_eq(actions(&play), "start 1/4");
+    ck_assert_uint_eq(agent_session_counts(play.session).running, 4);
+    ck_assert_uint_eq(agent_session_counts(play.session).leases, 1);
+    withdraw(&play, 1, 3);
+    ck_assert_str_eq(actions(&play), "cancel 1/3");
+    ck_assert_int_eq(agent_session_pipeline(play.session, 77, 2), AGENT_UNKNOWN);
+}
+END_TEST
+
+START_TEST(a_full_batch_does_not_wait)
 {
     CLEANUP(play_end) struct play play;
     play_start(&play);
@@ -823,7 +863,9 @@ int main(void)
     tcase_add_test(tcase, pause_cancels_the_ask_and_resume_places_it_again);
     tcase_add_test(tcase, a_lane_runs_one_at_a_time_and_hears_of_the_next);
     tcase_add_test(tcase, results_leave_together_and_are_owed_until_accepted);
-    tcase_add_test(tcase, sixty_four_results_do_not_wait);
+    tcase_add_test(tcase, results_do_not_wait_for_company_that_cannot_come);
+    tcase_add_test(tcase, a_lane_takes_several_once_its_executor_does);
+    tcase_add_test(tcase, a_full_batch_does_not_wait);
     tcase_add_test(tcase, a_dispatch_that_comes_twice_runs_once);
     tcase_add_test(tcase, work_of_an_unknown_lease_is_counted_and_not_run);
     tcase_add_test(tcase, a_lane_or_device_that_is_not_ours_is_refused);

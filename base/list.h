@@ -40,6 +40,18 @@ static inline void list_append(struct list_link *head, struct list_link *link)
     list_insert_before(head, link);
 }
 
+/* Moves all of `from` behind what is in `to`; `from` is empty then. */
+static inline void list_append_all(struct list_link *to, struct list_link *from)
+{
+    if (!list_empty(from)) {
+        from->next->previous = to->previous;
+        to->previous->next = from->next;
+        from->previous->next = to;
+        to->previous = from->previous;
+        list_init(from);
+    }
+}
+
 /* Leaves `link` pointing to itself, so that removing it twice is harmless. */
 static inline void list_remove(struct list_link *link)
 {

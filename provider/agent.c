@@ -81,18 +81,21 @@ static void report_left(void *context, const struct agent_work *work)
     wake(reports);
 }
 
-static void report_done(void *context, struct outcome *outcome)
+static void report_done(void *context, struct list_link *outcomes)
 {
     struct reports *reports = &((struct agent *)context)->reports;
     pthread_mutex_lock(&reports->mutex);
-    list_append(&reports->done, &outcome->link);
+    bool is_first = list_empty(&reports->done);
+    list_append_all(&reports->done, outcomes);
     pthread_mutex_unlock(&reports->mutex);
-    wake(reports);
+    if (is_first) { /* else whoever was first has woken the loop, and it has not looked yet */
+        wake(reports);
+    }
 }
 
-static void report_ran(void *context, struct outcome *outcome)
+static void report_ran(void *context, struct list_link *outcomes)
 {
-    transfer_submit(((struct agent *)context)->transfer, outcome);
+    transfer_submit(((struct agent *)context)->transfer, outcomes);
 }
 
 /* ---------------------------------------------------------------- outcomes as results */
@@ -163,6 +166,9 @@ static void settle_outcome(struct agent *agent, int64_t now_ns, struct outcome *
         outcome_to_wire(outcome, &wire, &facts);
         status = agent_session_finished(agent->session, now_ns, &outcome->work, &facts);
     }
+    if (outcome->pipeline > 0 && status == AGENT_OK) {
+        (void)agent_session_pipeline(agent->session, outcome->work.lease, outcome->pipeline);
+    }
     log_debug("subtask %u, attempt %u: outcome %d%s%s", outcome->work.index, outcome->work.attempt,
               (int)outcome->result, outcome->detail[0] == '\0' ? "" : ", ", outcome->detail);
 }
@@ -179,15 +185,16 @@ static void take_reports(struct agent *agent, int64_t now_ns)
         (void)agent_session_left(agent->session, now_ns, &reports->left[i]); /* may be over */
     }
     reports->left_count = 0;
-    while (!list_empty(&reports->done)) {
-        struct outcome *outcome = LIST_ELEMENT(reports->done.next, struct outcome, link);
+    struct list_link done;
+    list_init(&done);
+    list_append_all(&done, &reports->done);
+    pthread_mutex_unlock(&reports->mutex);
+    while (!list_empty(&done)) {
+        struct outcome *outcome = LIST_ELEMENT(done.next, struct outcome, link);
         list_remove(&outcome->link);
-        pthread_mutex_unlock(&reports->mutex);
         settle_outcome(agent, now_ns, outcome);
         outcome_destroy(&outcome);
-        pthread_mutex_lock(&reports->mutex);
     }
-    pthread_mutex_unlock(&reports->mutex);
 }
 
 /* ---------------------------------------------------------------- actions of the session */
@@ -260,6 +267,9 @@ static void carry_out(struct agent *agent, int64_t now_ns)
     size_t length;
     while (agent_session_action(agent->session, &action)) {
         act(agent, now_ns, &action);
+    }
+    if (agent->lanes != NULL) {
+        lanes_go(agent->lanes);
     }
     agent->blocked = false;
     while (agent->reconnect_ns == INT64_MAX && !agent->blocked &&

@@ -24,12 +24,16 @@ struct lane {
     pthread_t thread;
     atomic_bool ended; /* the thread is about to return */
 
+    bool is_noop; /* the thread's own: the job is one of no-ops, which it takes together */
+    struct list_link fresh; /* the main thread's own: in lanes->fresh until lanes_go */
+
     pthread_mutex_t mutex;
     pthread_cond_t woken;
-    bool stop, has_work;
-    struct agent_work work; /* last given */
-    atomic_bool cancel;     /* `work` is to end */
-    struct jail *jail;      /* guarded: a cancel must not meet a close */
+    bool stop;
+    struct list_link waiting;  /* outcomes of what was given and not begun, oldest first */
+    struct agent_work running; /* attempt 0: nothing that could be cancelled */
+    atomic_bool cancel;        /* `running` is to end */
+    struct jail *jail;         /* guarded: a cancel must not meet a close */
 };
 
 struct tenancy { /* a lease here */
@@ -42,6 +46,7 @@ struct tenancy { /* a lease here */
 struct lanes {
     struct lanes_config config;
     struct list_link tenancies;
+    struct list_link fresh; /* lanes that were given something */
     bool cpu_taken[DISCOVER_CPUS_MAX];
     bool restless;
 };
@@ -173,15 +178,17 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
     return true;
 }
 
-static void run_noop(struct lane *lane, struct outcome *outcome)
+static void run_noops(struct lane *lane, struct outcome *const *outcomes, size_t count)
 {
     struct problem problem = {""};
     bool ended = false;
-    if (!begin_jail(lane, &problem)) {
-        outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem.text);
-        return;
+    if (begin_jail(lane, &problem)) {
+        noop_run(lane->jail, outcomes, count, &ended);
+    } else {
+        for (size_t i = 0; i < count; i++) {
+            outcome_fail(outcomes[i], OUTCOME_JAIL_FAILED, "%s", problem.text);
+        }
     }
-    noop_run(lane->jail, &outcome, 1, &ended);
     if (ended) {
         end_jail(lane);
     }
@@ -213,6 +220,11 @@ static void run_in_jail(struct lane *lane, const struct store_blob *inputs, stru
     }
 }
 
+static void refuse_index(struct outcome *outcome)
+{
+    outcome_fail(outcome, OUTCOME_REFUSED, "the manifest has no subtask %u", outcome->work.index);
+}
+
 static void run_work(struct lane *lane, struct outcome *outcome)
 {
     struct problem problem = {""};
@@ -225,12 +237,12 @@ static void run_work(struct lane *lane, struct outcome *outcome)
         return;
     }
     if (outcome->work.index >= holding_manifest(lane->holding)->subtask_count) {
-        outcome_fail(outcome, OUTCOME_REFUSED, "the manifest has no subtask %u",
-                     outcome->work.index);
+        refuse_index(outcome);
         return;
     }
     if (noop_names(holding_manifest(lane->holding))) {
-        run_noop(lane, outcome);
+        lane->is_noop = true;
+        run_noops(lane, &outcome, 1);
         return;
     }
     if (!take_inputs(lane, outcome->work.index, outcome, &inputs, &count)) {
@@ -241,31 +253,87 @@ static void run_work(struct lane *lane, struct outcome *outcome)
     release_inputs(lane->lanes->config.store, inputs, count);
 }
 
+/* Takes what waits and belongs together: the oldest, or as many no-ops as go into one packet. The mutex is
+ * held. */
+static size_t take(struct lane *lane, struct outcome *taken[JAIL_NOOPS_MAX])
+{
+    size_t most = lane->is_noop ? JAIL_NOOPS_MAX : 1;
+    size_t count = 0;
+    while (count < most && !list_empty(&lane->waiting)) {
+        struct outcome *outcome = LIST_ELEMENT(lane->waiting.next, struct outcome, link);
+        list_remove(&outcome->link);
+        taken[count++] = outcome;
+    }
+    if (count == 1) {
+        lane->running = taken[0]->work;
+        atomic_store(&lane->cancel, taken[0]->is_cancelled);
+    }
+    return count;
+}
+
+static void report(struct lane *lane, struct outcome *const *outcomes, size_t count)
+{
+    struct list_link done;
+    list_init(&done);
+    for (size_t i = 0; i < count; i++) {
+        list_append(&done, &outcomes[i]->link);
+    }
+    lane->lanes->config.done(lane->lanes->config.context, &done);
+}
+
+static void run_one(struct lane *lane, struct outcome *outcome)
+{
+    struct agent_work work = outcome->work;
+    run_work(lane, outcome);
+    if (!lane->is_noop) {
+        lane->lanes->config.left(lane->lanes->config.context, &work);
+    }
+    report(lane, &outcome, 1);
+}
+
+static void run_many(struct lane *lane, struct outcome *const *outcomes, size_t count)
+{
+    struct outcome *wanted[JAIL_NOOPS_MAX];
+    size_t wanted_count = 0;
+    int64_t started_ms = clock_wall_ns() / 1000000;
+    for (size_t i = 0; i < count; i++) {
+        outcomes[i]->started_ms = started_ms;
+        if (outcomes[i]->is_cancelled) {
+            outcome_fail(outcomes[i], OUTCOME_CANCELLED, "cancelled before it started");
+        } else if (outcomes[i]->work.index >= holding_manifest(lane->holding)->subtask_count) {
+            refuse_index(outcomes[i]);
+        } else {
+            wanted[wanted_count++] = outcomes[i];
+        }
+    }
+    if (wanted_count > 0) {
+        run_noops(lane, wanted, wanted_count);
+    }
+    report(lane, outcomes, count);
+}
+
 static void *lane_loop(void *argument)
 {
     struct lane *lane = argument;
     process_name_thread("lane");
-    const struct lanes_config *config = &lane->lanes->config;
     for (;;) {
+        struct outcome *taken[JAIL_NOOPS_MAX];
         pthread_mutex_lock(&lane->mutex);
-        while (!lane->has_work && !lane->stop) {
+        lane->running.attempt = 0;
+        atomic_store(&lane->cancel, false);
+        while (list_empty(&lane->waiting) && !lane->stop) {
             pthread_cond_wait(&lane->woken, &lane->mutex);
         }
-        bool has_work = lane->has_work;
-        struct agent_work work = lane->work;
-        lane->has_work = false;
+        size_t count = take(lane, taken);
         pthread_mutex_unlock(&lane->mutex);
-        if (!has_work) {
+        if (count == 0) {
             break;
         }
-        struct outcome *outcome = outcome_create(&work, &holding_grant(lane->holding)->job);
-        if (outcome == NULL) {
-            log_error("out of memory: a subtask stays unanswered until its lease ends");
-            continue;
+        if (count == 1) {
+            run_one(lane, taken[0]);
+        } else {
+            run_many(lane, taken, count);
         }
-        run_work(lane, outcome);
-        config->left(config->context, &work);
-        config->done(config->context, outcome);
     }
     end_jail(lane);
     atomic_store(&lane->ended, true);
@@ -306,6 +374,8 @@ static struct lane *start_lane(struct lanes *lanes, struct tenancy *tenancy, uin
     lane->lanes = lanes;
     lane->holding = tenancy->holding;
     lane->number = number;
+    list_init(&lane->waiting);
+    list_init(&lane->fresh);
     pthread_mutex_init(&lane->mutex, NULL);
     pthread_cond_init(&lane->woken, NULL);
     take_cpus(lanes, lane, holding_grant(tenancy->holding)->slots_per_subtask);
@@ -323,6 +393,8 @@ static struct lane *start_lane(struct lanes *lanes, struct tenancy *tenancy, uin
 static void collect_lane(struct lanes *lanes, struct lane *lane)
 {
     pthread_join(lane->thread, NULL);
+    assert(list_empty(&lane->waiting));
+    list_remove(&lane->fresh);
     give_cpus(lanes, lane);
     list_remove(&lane->link);
     pthread_cond_destroy(&lane->woken);
@@ -344,6 +416,7 @@ struct lanes *lanes_create(const struct lanes_config *config)
     if (lanes != NULL) {
         lanes->config = *config;
         list_init(&lanes->tenancies);
+        list_init(&lanes->fresh);
     }
     return lanes;
 }
@@ -377,14 +450,26 @@ bool lanes_start(struct lanes *lanes, const struct agent_work *work)
     if (lane == NULL) {
         return false;
     }
+    struct outcome *outcome = outcome_create(work, &holding_grant(lane->holding)->job);
+    if (outcome == NULL) {
+        return false;
+    }
     pthread_mutex_lock(&lane->mutex);
-    assert(!lane->has_work); /* the session starts one at a time */
-    lane->work = *work;
-    lane->has_work = true;
-    atomic_store(&lane->cancel, false);
-    pthread_cond_signal(&lane->woken);
+    list_append(&lane->waiting, &outcome->link);
     pthread_mutex_unlock(&lane->mutex);
+    if (list_empty(&lane->fresh)) {
+        list_append(&lanes->fresh, &lane->fresh);
+    }
     return true;
+}
+
+void lanes_go(struct lanes *lanes)
+{
+    while (!list_empty(&lanes->fresh)) {
+        struct lane *lane = LIST_ELEMENT(lanes->fresh.next, struct lane, fresh);
+        list_remove(&lane->fresh);
+        pthread_cond_signal(&lane->woken);
+    }
 }
 
 void lanes_prepare(struct lanes *lanes, const struct agent_work *work)
@@ -405,16 +490,32 @@ static void press_cancel(struct lane *lane)
     pthread_mutex_unlock(&lane->mutex);
 }
 
+static bool is_same(const struct agent_work *a, const struct agent_work *b)
+{
+    return a->index == b->index && a->attempt == b->attempt;
+}
+
 void lanes_cancel(struct lanes *lanes, const struct agent_work *work)
 {
     struct tenancy *tenancy = find_tenancy(lanes, work->lease);
     struct lane *lane = tenancy == NULL ? NULL : find_lane(tenancy, work->lane);
-    if (lane == NULL || lane->work.index != work->index || lane->work.attempt != work->attempt) {
+    if (lane == NULL) {
         return; /* over already */
     }
-    atomic_store(&lane->cancel, true);
-    lanes->restless = true;
-    press_cancel(lane);
+    pthread_mutex_lock(&lane->mutex);
+    for (struct list_link *link = lane->waiting.next; link != &lane->waiting; link = link->next) {
+        struct outcome *outcome = LIST_ELEMENT(link, struct outcome, link);
+        outcome->is_cancelled = outcome->is_cancelled || is_same(&outcome->work, work);
+    }
+    bool is_running = is_same(&lane->running, work);
+    if (is_running) {
+        atomic_store(&lane->cancel, true);
+    }
+    pthread_mutex_unlock(&lane->mutex);
+    if (is_running) {
+        lanes->restless = true;
+        press_cancel(lane);
+    }
 }
 
 static void stop_lane(struct lane *lane)
@@ -476,6 +577,17 @@ bool lanes_restless(const struct lanes *lanes)
     return lanes->restless;
 }
 
+/* What runs is cancelled, what waits never begins. */
+static void give_up(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->mutex);
+    for (struct list_link *link = lane->waiting.next; link != &lane->waiting; link = link->next) {
+        LIST_ELEMENT(link, struct outcome, link)->is_cancelled = true;
+    }
+    atomic_store(&lane->cancel, true);
+    pthread_mutex_unlock(&lane->mutex);
+}
+
 void lanes_destroy(struct lanes **self)
 {
     struct lanes *lanes = *self;
@@ -489,7 +601,7 @@ void lanes_destroy(struct lanes **self)
         for (struct list_link *inner = tenancy->lanes.next; inner != &tenancy->lanes;
              inner = inner->next) {
             struct lane *lane = LIST_ELEMENT(inner, struct lane, link);
-            atomic_store(&lane->cancel, true);
+            give_up(lane);
             stop_lane(lane);
         }
     }

@@ -24,10 +24,10 @@ struct lanes_config {
     bool cpu_enforced; /* by a control group; else each lane is bound to CPUs of its own */
     struct store *store;
     struct images *images;
-    /* Both are called on lanes' threads. `left`: the lane is free. `done` takes the outcome over; its
-     * outputs are still to be stored. */
+    /* Both are called on lanes' threads. `left`: the lane is free. `done` takes the outcomes of the list
+     * over; their outputs are still to be stored. */
     void (*left)(void *context, const struct agent_work *work);
-    void (*done)(void *context, struct outcome *outcome);
+    void (*done)(void *context, struct list_link *outcomes);
     void *context;
 };
 
@@ -40,6 +40,8 @@ void lanes_destroy(struct lanes **self);
 /* The actions of provider/session.h. False: out of memory or threads; the work is not taken. */
 bool lanes_begin(struct lanes *lanes, const struct agent_grant *grant);
 bool lanes_start(struct lanes *lanes, const struct agent_work *work);
+/* Wakes the lanes that were given something: once for all of it. */
+void lanes_go(struct lanes *lanes);
 void lanes_prepare(struct lanes *lanes, const struct agent_work *work);
 void lanes_cancel(struct lanes *lanes, const struct agent_work *work);
 void lanes_end(struct lanes *lanes, uint64_t lease);

@@ -3,6 +3,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -44,10 +45,18 @@ static void drop_kept(struct outcome *outcome)
     outcome->output_count = 0;
 }
 
+bool outcome_reserve(struct outcome *outcome, size_t count)
+{
+    assert(outcome->outputs == NULL);
+    outcome->outputs = count == 0 ? NULL : calloc(count, sizeof *outcome->outputs);
+    return count == 0 || outcome->outputs != NULL;
+}
+
 void outcome_destroy(struct outcome **self)
 {
     if (*self != NULL) {
         drop_kept(*self);
+        free((*self)->outputs);
         free(*self);
         *self = NULL;
     }

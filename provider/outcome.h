@@ -35,17 +35,22 @@ struct outcome {
     int64_t busy_ns;
     int64_t cpu_ns;
     int64_t peak_memory_bytes;
-    bool ran; /* exit_code and signal mean something */
+    bool is_cancelled; /* before it began */
+    uint32_t pipeline; /* its executor takes so many of one lane at once; 0: one */
+    bool ran;          /* exit_code and signal mean something */
     int exit_code;
     int signal;
     char detail[LIMIT_TEXT_BYTES];
     struct kept standard_output, standard_error;
-    struct kept outputs[LIMIT_OUTPUTS];
+    struct kept *outputs; /* outcome_reserve makes room */
     size_t output_count;
 };
 
 struct outcome *outcome_create(const struct agent_work *work, const struct id128 *job);
 void outcome_destroy(struct outcome **self);
+
+/* Room for `count` outputs, all empty. False: out of memory. */
+bool outcome_reserve(struct outcome *outcome, size_t count);
 
 /* Ends as `result` with a line for people; what was kept is dropped. */
 __attribute__((format(printf, 3, 4))) void

@@ -204,12 +204,15 @@ static void store_group(struct transfer *transfer, struct connection *connection
     bool whole = sources != NULL && store_sources(transfer, connection, sources, source_count,
                                                   &group[0]->job, &problem) == REJECT_NONE;
     free(sources);
+    struct list_link stored;
+    list_init(&stored);
     for (size_t i = 0; i < count; i++) {
         if (!whole) {
             store_alone(transfer, connection, group[i]);
         }
-        transfer->config.done(transfer->config.context, group[i]);
+        list_append(&stored, &group[i]->link);
     }
+    transfer->config.done(transfer->config.context, &stored);
 }
 
 /* The oldest outcome and those of its job behind it. The mutex is held. */
@@ -248,17 +251,27 @@ static void *store_loop(void *argument)
     }
 }
 
-void transfer_submit(struct transfer *transfer, struct outcome *outcome)
+void transfer_submit(struct transfer *transfer, struct list_link *outcomes)
 {
-    struct blob_source sources[SOURCES_PER_OUTCOME];
-    if (sources_of(outcome, sources, 0) == 0) {
-        transfer->config.done(transfer->config.context, outcome);
-        return;
+    struct list_link finished; /* with nothing to store */
+    struct list_link storable;
+    list_init(&finished);
+    list_init(&storable);
+    while (!list_empty(outcomes)) {
+        struct blob_source sources[SOURCES_PER_OUTCOME];
+        struct outcome *outcome = LIST_ELEMENT(outcomes->next, struct outcome, link);
+        list_remove(&outcome->link);
+        list_append(sources_of(outcome, sources, 0) == 0 ? &finished : &storable, &outcome->link);
     }
-    pthread_mutex_lock(&transfer->mutex);
-    list_append(&transfer->queue, &outcome->link);
-    pthread_cond_signal(&transfer->arrived);
-    pthread_mutex_unlock(&transfer->mutex);
+    if (!list_empty(&finished)) {
+        transfer->config.done(transfer->config.context, &finished);
+    }
+    if (!list_empty(&storable)) {
+        pthread_mutex_lock(&transfer->mutex);
+        list_append_all(&transfer->queue, &storable);
+        pthread_cond_signal(&transfer->arrived);
+        pthread_mutex_unlock(&transfer->mutex);
+    }
 }
 
 /* ---------------------------------------------------------------- life */

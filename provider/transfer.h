@@ -21,9 +21,9 @@ enum {
     TRANSFER_GROUP = 32, /* outcomes stored in one call */
 };
 
-/* The outputs are durable at the broker, or the outcome says why not. Called on a storing thread;
- * takes the outcome over. */
-typedef void transfer_done(void *context, struct outcome *outcome);
+/* The outputs are durable at the broker, or the outcomes say why not. Called on a storing thread, or within
+ * transfer_submit when there is nothing to store; takes the outcomes of the list over. */
+typedef void transfer_done(void *context, struct list_link *outcomes);
 
 struct transfer_config {
     void *zmq;            /* a zmq context */
@@ -43,7 +43,7 @@ void transfer_close(struct transfer **self);
 
 /* For store_config.fetch, with the transfer as its context and TRANSFER_FETCHERS threads. */
 store_fetch transfer_fetch;
-/* Stores what the outcome keeps, then calls `done`. Takes the outcome over. */
-void transfer_submit(struct transfer *transfer, struct outcome *outcome);
+/* Stores what the outcomes keep, then calls `done`. Takes the outcomes of the list over. */
+void transfer_submit(struct transfer *transfer, struct list_link *outcomes);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "consumer/bourse.h"
+#include "protocol/genesis.h"
 #include "provider/privilege.h"
 #include "runtime/clock.h"
 #include "runtime/files.h"
@@ -57,7 +59,7 @@ static bool make_key(const char *path, char ret_hex[65], struct problem *problem
 }
 
 static bool write_agent(const struct private_market *market, const struct market_wishes *wishes,
-                        uint32_t number, char ret_hex[65], struct problem *problem)
+                        uint32_t number, struct problem *problem)
 {
     char folder[AGENT_FOLDER_SIZE];
     char path[ENDTOEND_PATH_SIZE + 32];
@@ -65,10 +67,6 @@ static bool write_agent(const struct private_market *market, const struct market
     agent_folder(market, number, folder);
     if (mkdir(folder, 0700) != 0) {
         return failed(problem, folder);
-    }
-    (void)snprintf(path, sizeof path, "%s/" MARKET_PROVIDER_KEY, folder);
-    if (!make_key(path, ret_hex, problem)) {
-        return false;
     }
     /* Memory is a limit and not taken: many agents together may name more than there is. */
     (void)snprintf(text, sizeof text,
@@ -80,32 +78,83 @@ static bool write_agent(const struct private_market *market, const struct market
     return file_write(path, text, strlen(text), 0600, problem);
 }
 
+static void key_path(const struct private_market *market, uint32_t number,
+                     char ret_path[ENDTOEND_PATH_SIZE])
+{
+    char folder[AGENT_FOLDER_SIZE];
+    agent_folder(market, number, folder);
+    (void)snprintf(ret_path, ENDTOEND_PATH_SIZE, "%s/" MARKET_PROVIDER_KEY, folder);
+}
+
+/* As many agents as fit are accounts of the genesis; the others join. */
+static uint32_t founders(const struct market_wishes *wishes)
+{
+    return wishes->agents < GENESIS_ACCOUNTS_MAX ? wishes->agents : GENESIS_ACCOUNTS_MAX - 1;
+}
+
 static bool write_files(struct private_market *market, const struct market_wishes *wishes,
                         struct problem *problem)
 {
     enum { LINE_BYTES = 192 };
     char hex[65];
-    char path[ENDTOEND_PATH_SIZE + 32];
-    size_t capacity = (size_t)LINE_BYTES * (wishes->agents + 4);
-    char *text = malloc(capacity);
-    if (text == NULL || !make_key(market->key, hex, problem)) {
-        free(text);
+    char path[ENDTOEND_PATH_SIZE];
+    char text[LINE_BYTES * (GENESIS_ACCOUNTS_MAX + 2)];
+    if (!make_key(market->key, hex, problem)) {
         return false;
     }
-    int length = snprintf(text, capacity,
+    int length = snprintf(text, sizeof text,
                           "genesis:\n  accounts:\n    - {key: \"%s\", name: owner, roles: "
                           "[consumer, operator], credits: 1000000}\n",
                           hex);
     bool good = true;
     for (uint32_t i = 0; good && i < wishes->agents; i++) {
-        good = write_agent(market, wishes, i, hex, problem);
-        length += snprintf(text + length, capacity - (size_t)length,
+        good = write_agent(market, wishes, i, problem);
+    }
+    for (uint32_t i = 0; good && i < founders(wishes); i++) {
+        key_path(market, i, path);
+        good = make_key(path, hex, problem);
+        length += snprintf(text + length, sizeof text - (size_t)length,
                            "    - {key: \"%s\", name: agent-%u, roles: [provider], credits: 0}\n",
                            hex, i);
     }
     (void)snprintf(path, sizeof path, "%s/" MARKET_BROKER_CONFIG, market->folder);
-    good = good && file_write(path, text, (size_t)length, 0600, problem);
-    free(text);
+    return good && file_write(path, text, (size_t)length, 0600, problem);
+}
+
+static bool join(const struct private_market *market, struct bourse *owner, uint32_t number,
+                 struct bourse_error *error)
+{
+    enum { PROVIDER = 2, INVITATION_BYTES = 4096 };
+    char folder[AGENT_FOLDER_SIZE];
+    char key[ENDTOEND_PATH_SIZE];
+    char file[ENDTOEND_PATH_SIZE];
+    char name[32];
+    char invitation[INVITATION_BYTES];
+    struct bourse_account account;
+    agent_folder(market, number, folder);
+    key_path(market, number, key);
+    (void)snprintf(file, sizeof file, "%s/" MARKET_FILE, folder);
+    (void)snprintf(name, sizeof name, "agent-%u", number);
+    return bourse_invite(owner, PROVIDER, 0, 3600 * 1000, name, invitation, sizeof invitation,
+                         error) &&
+           bourse_join(invitation, key, file, name, 0, &account, error);
+}
+
+static bool join_others(const struct private_market *market, const struct market_wishes *wishes,
+                        struct problem *problem)
+{
+    struct bourse *owner = NULL;
+    struct bourse_error error = {.text = ""};
+    struct bourse_options options = {.market = market->file, .key = market->key};
+    uint32_t next = founders(wishes);
+    bool good = next == wishes->agents || bourse_open(&options, &owner, &error);
+    for (; good && next < wishes->agents; next++) {
+        good = join(market, owner, next, &error);
+    }
+    bourse_close(&owner);
+    if (!good) {
+        problem_set(problem, "an agent cannot join: %s", error.text);
+    }
     return good;
 }
 
@@ -234,7 +283,7 @@ bool market_open(const struct market_wishes *wishes, struct private_market *mark
 {
     *market = (struct private_market){.folder = ""};
     if (!make_folder(market, ret_problem) || !write_files(market, wishes, ret_problem) ||
-        !start_broker(market, wishes, ret_problem) ||
+        !start_broker(market, wishes, ret_problem) || !join_others(market, wishes, ret_problem) ||
         !start_agent(market, wishes, 0, ret_problem) ||
         !share_profile(market, wishes, ret_problem)) {
         return false;

@@ -359,6 +359,10 @@ static bool keep_all(const struct run *run, const struct jail_reply *reply, stru
         !keep(run, "stderr", &reply->standard_error, &outcome->standard_error, problem)) {
         return false;
     }
+    if (reply->outcome == OUTCOME_OK && !outcome_reserve(outcome, reply->output_count)) {
+        problem_set(problem, "out of memory");
+        return false;
+    }
     for (size_t i = 0; reply->outcome == OUTCOME_OK && i < reply->output_count; i++) {
         outcome->output_count = i + 1;
         if (!keep(run, run->outputs.items[i], &reply->outputs[i], &outcome->outputs[i], problem)) {

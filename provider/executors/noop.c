@@ -40,6 +40,7 @@ void noop_run(struct jail *jail, struct outcome *const *outcomes, size_t count,
         if (answered) {
             outcomes[i]->result = OUTCOME_OK;
             outcomes[i]->ran = true;
+            outcomes[i]->pipeline = JAIL_NOOPS_MAX;
             outcomes[i]->busy_ns = each_ns;
         } else {
             outcome_fail(outcomes[i], OUTCOME_JAIL_FAILED, "the jail has ended");

@@ -1,5 +1,6 @@
 #include "broker/blobs.h"
 
+#include "broker/allowance.h"
 #include "broker/fatal.h"
 #include "broker/messages.h"
 #include "protocol/codec.h"
@@ -20,6 +21,7 @@ enum { BATCH_MESSAGES = 128, BATCH_BYTES = 16 << 20, EXPIRE_MS = 1000 };
 
 struct answer { /* to a put, held back until the commit */
     struct route route;
+    struct key32 client;
     uint64_t session;
     struct outgoing *outgoing;
 };
@@ -32,6 +34,7 @@ struct blobs {
     size_t answer_count;
     uint8_t *buffer; /* LIMIT_BLOB_MESSAGE_BYTES: what is sent */
     uint8_t *chunk;  /* LIMIT_BLOB_CHUNK_BYTES: what is read */
+    struct allowances allowances;
 };
 
 struct asked { /* one message with its sender */
@@ -42,8 +45,8 @@ struct asked { /* one message with its sender */
 
 /* ---------------------------------------------------------------- sending */
 
-static void send(struct blobs *blobs, const struct route *route, uint64_t session,
-                 const struct outgoing *outgoing)
+static void send(struct blobs *blobs, const struct route *route, const struct key32 *client,
+                 uint64_t session, const struct outgoing *outgoing)
 {
     struct envelope envelope = {.version = ENVELOPE_VERSION,
                                 .type = (uint16_t)outgoing->type,
@@ -56,7 +59,7 @@ static void send(struct blobs *blobs, const struct route *route, uint64_t sessio
     assert(size <= LIMIT_BLOB_MESSAGE_BYTES); /* a chunk and its head */
     envelope_write(&envelope, blobs->buffer, LIMIT_BLOB_MESSAGE_BYTES);
     /* Whoever is gone or does not read asks again. */
-    (void)router_send(blobs->config.router, route, blobs->buffer, size);
+    (void)router_send(blobs->config.router, route, client, blobs->buffer, size);
 }
 
 static struct outgoing *checked(struct outgoing *outgoing)
@@ -71,7 +74,7 @@ static void reply(struct blobs *blobs, const struct asked *asked, struct outgoin
 {
     outgoing = checked(outgoing);
     outgoing->id = asked->envelope.id;
-    send(blobs, &asked->message.route, asked->envelope.session, outgoing);
+    send(blobs, &asked->message.route, &asked->message.client, asked->envelope.session, outgoing);
     outgoing_destroy(&outgoing);
 }
 
@@ -108,7 +111,7 @@ static void end_batch(struct blobs *blobs)
             outgoing_destroy(&answer->outgoing);
             answer->outgoing = checked(outgoing_reject(0, &id, REJECT_STORAGE_FULL, "", 0, 0));
         }
-        send(blobs, &answer->route, answer->session, answer->outgoing);
+        send(blobs, &answer->route, &answer->client, answer->session, answer->outgoing);
         outgoing_destroy(&answer->outgoing);
     }
     blobs->answer_count = 0;
@@ -120,8 +123,10 @@ static void hold_back(struct blobs *blobs, const struct asked *asked, struct out
     assert(blobs->answer_count < BATCH_MESSAGES);
     outgoing = checked(outgoing);
     outgoing->id = asked->envelope.id;
-    blobs->answers[blobs->answer_count++] = (struct answer){
-        .route = asked->message.route, .session = asked->envelope.session, .outgoing = outgoing};
+    blobs->answers[blobs->answer_count++] = (struct answer){.route = asked->message.route,
+                                                            .client = asked->message.client,
+                                                            .session = asked->envelope.session,
+                                                            .outgoing = outgoing};
 }
 
 /* ---------------------------------------------------------------- rights */
@@ -237,17 +242,20 @@ static void have(struct blobs *blobs, const struct asked *asked, const Bourse__V
     free(missing);
 }
 
-static struct outgoing *put_refusal(const struct asked *asked, enum blob_status status,
-                                    uint64_t stored, const Bourse__V1__BlobPut *body)
+static struct outgoing *put_refusal(const struct blobs *blobs, const struct asked *asked,
+                                    enum blob_status status, uint64_t stored,
+                                    const Bourse__V1__BlobPut *body)
 {
     const struct id128 *id = &asked->envelope.id;
     switch (status) {
     case BLOB_WRONG_HASH:
         return outgoing_reject(0, id, REJECT_BLOB_HASH, "hash", 0, 0);
     case BLOB_TOO_LARGE:
-        return outgoing_reject(0, id, REJECT_TOO_LARGE, "size", (int64_t)body->size, 0);
+        return outgoing_reject(0, id, REJECT_TOO_LARGE, "size", (int64_t)body->size,
+                               blobs->config.size_bytes);
     case BLOB_OVER_QUOTA:
-        return outgoing_reject(0, id, REJECT_BLOB_QUOTA, "size", (int64_t)body->size, 0);
+        return outgoing_reject(0, id, REJECT_BLOB_QUOTA, "size", (int64_t)body->size,
+                               blobs->config.quota_bytes);
     case BLOB_WRONG_OFFSET:
         return outgoing_reject(0, id, REJECT_BLOB_OFFSET, "offset", (int64_t)stored,
                                (int64_t)body->size);
@@ -297,7 +305,7 @@ static void put(struct blobs *blobs, const struct asked *asked, const Bourse__V1
         fatal("a blob could not be stored: %s; stopped", blob_store_error(blobs->config.store));
     }
     if (status != BLOB_OK) {
-        struct outgoing *refusal = checked(put_refusal(asked, status, stored, body));
+        struct outgoing *refusal = checked(put_refusal(blobs, asked, status, stored, body));
         note_refused(blobs, asked, refusal->refused);
         hold_back(blobs, asked, refusal);
         return;
@@ -320,6 +328,13 @@ static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1
         return;
     }
     size_t wanted = body->length < LIMIT_BLOB_CHUNK_BYTES ? body->length : LIMIT_BLOB_CHUNK_BYTES;
+    size_t waiting = router_waiting_key(blobs->config.router, &asked->message.client);
+    if (waiting > 0 && waiting + wanted > BLOBS_SEND_KEY_BYTES - LIMIT_BLOB_CHUNK_BYTES) {
+        /* Before the disk is read for it. What is left of the room is for refusals. */
+        refuse(blobs, asked, REJECT_BUSY, "waiting_bytes", (int64_t)waiting,
+               BLOBS_SEND_KEY_BYTES - LIMIT_BLOB_CHUNK_BYTES);
+        return;
+    }
     size_t length = 0;
     uint64_t size = 0;
     enum blob_status status = blob_store_get(blobs->config.store, &hash, body->offset, wanted,
@@ -438,6 +453,16 @@ static void receive(struct blobs *blobs, const struct router_message *message)
     if (asked.account == NULL) {
         return; /* unknown keys get no answer here */
     }
+    int64_t now_ns = clock_monotonic_ns();
+    struct allowance *allowance = allowances_of(&blobs->allowances, asked.account->number);
+    if (allowance != NULL && !allowance_take(allowance, BLOBS_RATE, now_ns)) {
+        if (allowance_tell(allowance, now_ns) &&
+            envelope_read(message->bytes, message->length, LIMIT_BLOB_MESSAGE_BYTES,
+                          &asked.envelope) == ENVELOPE_OK) {
+            refuse(blobs, &asked, REJECT_RATE, "requests_per_second", BLOBS_RATE + 1, BLOBS_RATE);
+        }
+        return;
+    }
     switch (
         envelope_read(message->bytes, message->length, LIMIT_BLOB_MESSAGE_BYTES, &asked.envelope)) {
     case ENVELOPE_OK:
@@ -520,6 +545,7 @@ void blobs_stop(struct blobs **self)
         blob_store_close(&blobs->config.store);
         directory_destroy(&blobs->config.directory);
         serves_destroy(&blobs->config.serves);
+        allowances_fini(&blobs->allowances);
         free(blobs->buffer);
         free(blobs->chunk);
         free(blobs);

@@ -16,6 +16,14 @@
 #include "broker/serves.h"
 #include "runtime/router.h"
 
+enum {
+    BLOBS_RATE = 5000,       /* requests a second of one account */
+    BLOBS_RECEIVE_QUEUE = 4, /* messages of 5 MiB of one connection: then its sender waits */
+    /* Chunks that wait to leave for one key, whatever number of connections it has: room for the 12 requests of four
+     * connections. Beyond, BlobGet is BUSY. */
+    BLOBS_SEND_KEY_BYTES = 4 * 12 * (4 << 20),
+};
+
 struct blobs;
 
 struct blobs_config {
@@ -23,10 +31,11 @@ struct blobs_config {
     struct blob_store *store; /* taken over, as are the next two */
     struct directory *directory;
     struct serves *serves;
-    struct queue *notes;       /* outgoing: serve, unserve, account */
-    const struct room *room;   /* moved by the committer */
-    struct logtime *clock;     /* shared */
-    struct refusals *refusals; /* what members are refused is noted there */
+    struct queue *notes;             /* outgoing: serve, unserve, account */
+    const struct room *room;         /* moved by the committer */
+    struct logtime *clock;           /* shared */
+    struct refusals *refusals;       /* what members are refused is noted there */
+    int64_t quota_bytes, size_bytes; /* as the store has them: for refusals */
 };
 
 struct blobs *blobs_start(const struct blobs_config *config); /* the process ends when that fails */

@@ -290,8 +290,11 @@ static bool open_port(struct broker *broker, const char *socket_name, const char
                       char ret_endpoint[256], struct problem *ret_problem)
 {
     uid_t own[] = {geteuid()};
+    const bool is_blobs = message_bytes == LIMIT_BLOB_MESSAGE_BYTES;
     struct router_config config = {.identity = broker->store.transport_key,
                                    .max_message_bytes = message_bytes,
+                                   .receive_queue = is_blobs ? BLOBS_RECEIVE_QUEUE : 0,
+                                   .send_key_bytes = is_blobs ? BLOBS_SEND_KEY_BYTES : 0,
                                    .uids = own,
                                    .uid_count = broker->is_group ? 0 : 1};
     char tcp[CONFIG_ENDPOINT_SIZE] = "";
@@ -373,6 +376,8 @@ static void start_threads(struct broker *broker)
     broker->reader = reader_start(&reader);
 
     const struct blobs_config blobs = {.router = broker->blob_port,
+                                       .quota_bytes = broker->config.blob_quota_bytes,
+                                       .size_bytes = broker->config.blob_size_bytes,
                                        .store = broker->blob_store,
                                        .directory = broker->directories[2],
                                        .serves = broker->serves,

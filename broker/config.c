@@ -121,10 +121,21 @@ static void read_genesis(struct yaml_value value, struct genesis *genesis)
 
 static void read_limits(struct yaml_value value, struct broker_config *config)
 {
-    static const char *const keys[] = {
-        "rate",      "rate_anonymous", "accounts",       "invitations",      "jobs",
-        "asks",      "leases",         "subtasks",       "jobs_per_account", "blob_quota",
-        "blob_size", "attempts",       "ids_per_account"};
+    static const char *const keys[] = {"rate",
+                                       "rate_anonymous",
+                                       "accounts",
+                                       "invitations",
+                                       "jobs",
+                                       "asks",
+                                       "leases",
+                                       "subtasks",
+                                       "jobs_per_account",
+                                       "blob_quota",
+                                       "blob_size",
+                                       "attempts",
+                                       "ids_per_account",
+                                       "cells_per_account",
+                                       "classes_per_account"};
     yaml_known_keys(value, keys, sizeof keys / sizeof keys[0]);
     struct exchange_limits *limits = &config->limits;
     const struct {
@@ -142,6 +153,8 @@ static void read_limits(struct yaml_value value, struct broker_config *config)
         {"leases", &limits->leases, 1 << 24},
         {"attempts", &limits->attempts, 1 << 28},
         {"ids_per_account", &limits->ids_per_account, 1 << 24},
+        {"cells_per_account", &limits->cells_per_account, 4096},
+        {"classes_per_account", &limits->classes_per_account, 4096},
     };
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         *counts[i].field = (uint32_t)yaml_integer(yaml_key(value, counts[i].key), 1, counts[i].most,
@@ -172,9 +185,8 @@ bool config_parse(const char *text, size_t length, const char *file_name,
                   struct broker_config *ret_config, struct problem *ret_problem)
 {
     static const char *const keys[] = {
-        "origin",    "listen",  "blob_listen",    "advertise", "blob_advertise",
-        "heartbeat", "workers", "snapshot_every", "reserve",   "genesis",
-        "limits"};
+        "origin",  "listen",         "blob_listen", "advertise", "blob_advertise", "heartbeat",
+        "workers", "snapshot_every", "reserve",     "genesis",   "limits"};
     CLEANUP(yaml_close) struct yaml_file *file = yaml_open(text, length, file_name, ret_problem);
     if (file == NULL) {
         return false;

@@ -25,7 +25,9 @@ enum {
     SEND_BATCH = 1024,
     HELLO_RATE = 2000,
     HELLO_RATE_STRANGERS = 200,
-    STRAY_RATE = 2000, /* refusals outside of any session, which no session's rate bounds */
+    ACCOUNT_RATES = 4,    /* of one session, for all of an account's */
+    STRANGERS_RATES = 32, /* of one stranger's session, for all of them */
+    STRAY_RATE = 2000,    /* refusals outside of any session, which no session's rate bounds */
 };
 
 struct counts {
@@ -38,8 +40,9 @@ struct gateway {
     struct sessions *sessions;
     atomic_bool is_draining;
     atomic_size_t pending_bytes; /* of requests that are somewhere inside */
-    /* Only their allowances: what has no session yet, or none any more. */
-    struct session hellos, stranger_hellos, strays;
+    /* What has no session yet, or none any more; all strangers together; and each account over all its sessions. */
+    struct allowance hellos, stranger_hellos, strays, strangers;
+    struct allowances accounts;
     int64_t next_round_ns;
     uint8_t *buffer; /* LIMIT_MESSAGE_BYTES, for what is sent */
     struct counts counts;
@@ -59,7 +62,7 @@ static int64_t log_time_ms(struct gateway *gateway)
 }
 
 static enum router_sent send_bytes(struct gateway *gateway, const struct route *route,
-                                   uint64_t session, uint64_t sequence,
+                                   const struct key32 *client, uint64_t session, uint64_t sequence,
                                    const struct outgoing *outgoing)
 {
     struct envelope envelope = {.version = ENVELOPE_VERSION,
@@ -77,7 +80,7 @@ static enum router_sent send_bytes(struct gateway *gateway, const struct route *
         return ROUTER_SENT; /* the asker times out; nothing else can be said about it */
     }
     envelope_write(&envelope, gateway->buffer, LIMIT_MESSAGE_BYTES);
-    return router_send(gateway->config.router, route, gateway->buffer, size);
+    return router_send(gateway->config.router, route, client, gateway->buffer, size);
 }
 
 static void send_to(struct gateway *gateway, struct session *session,
@@ -85,8 +88,8 @@ static void send_to(struct gateway *gateway, struct session *session,
 {
     session->sent_ns = clock_monotonic_ns();
     session->sent_sequence++;
-    switch (
-        send_bytes(gateway, &session->route, session->number, session->sent_sequence, outgoing)) {
+    switch (send_bytes(gateway, &session->route, &session->transport, session->number,
+                       session->sent_sequence, outgoing)) {
     case ROUTER_SENT:
         return;
     case ROUTER_GONE:
@@ -118,7 +121,7 @@ static void refuse(struct gateway *gateway, const struct incoming *in, struct se
 {
     bool is_stray = session == NULL;
     if (is_stray && (in->account == NULL ||
-                     !sessions_allow(&gateway->strays, STRAY_RATE, clock_monotonic_ns()))) {
+                     !allowance_take(&gateway->strays, STRAY_RATE, clock_monotonic_ns()))) {
         gateway->counts.dropped++;
         return;
     }
@@ -136,7 +139,8 @@ static void refuse(struct gateway *gateway, const struct incoming *in, struct se
         send_to(gateway, session, outgoing);
     } else {
         /* No session: nothing to lose when it does not arrive. */
-        (void)send_bytes(gateway, &in->message.route, in->envelope.session, 0, outgoing);
+        (void)send_bytes(gateway, &in->message.route, &in->message.client, in->envelope.session, 0,
+                         outgoing);
     }
     outgoing_destroy(&outgoing);
 }
@@ -255,8 +259,8 @@ static void hello(struct gateway *gateway, const struct incoming *in)
 {
     int64_t now_ns = clock_monotonic_ns();
     bool may_greet = in->account == NULL
-                         ? sessions_allow(&gateway->stranger_hellos, HELLO_RATE_STRANGERS, now_ns)
-                         : sessions_allow(&gateway->hellos, HELLO_RATE, now_ns);
+                         ? allowance_take(&gateway->stranger_hellos, HELLO_RATE_STRANGERS, now_ns)
+                         : allowance_take(&gateway->hellos, HELLO_RATE, now_ns);
     if (!may_greet) {
         gateway->counts.dropped++;
         return;
@@ -283,8 +287,10 @@ static void hello(struct gateway *gateway, const struct incoming *in)
                       in->account == NULL ? EXCHANGE_NO_ACCOUNT : in->account->number,
                       is_agent ? SESSION_PROVIDER : SESSION_CONSUMER, now_ns, &session);
     if (status != SESSIONS_OK) {
-        refuse(gateway, in, NULL, REJECT_LIMIT, "sessions", 0,
-               status == SESSIONS_FULL_FOR_KEY ? SESSIONS_PER_KEY : SESSIONS_MAX);
+        int64_t most = status == SESSIONS_FULL_FOR_KEY     ? SESSIONS_PER_KEY
+                       : status == SESSIONS_FULL_ANONYMOUS ? SESSIONS_ANONYMOUS
+                                                           : SESSIONS_MAX;
+        refuse(gateway, in, NULL, REJECT_LIMIT, "sessions", most + 1, most);
         return;
     }
     gateway->counts.sessions++;
@@ -381,13 +387,41 @@ static void heard(struct gateway *gateway, struct session *session, const struct
     }
 }
 
+/* One refusal a second, and silence for the rest: a flood must not be answered message by message. */
+static void over_rate(struct gateway *gateway, const struct incoming *in, struct session *session,
+                      const char *field, uint32_t rate)
+{
+    if (allowance_tell(&session->allowance, session->heard_ns)) {
+        refuse(gateway, in, session, REJECT_RATE, field, (int64_t)rate + 1, rate);
+    } else {
+        gateway->counts.dropped++;
+    }
+}
+
+static bool within_rates(struct gateway *gateway, const struct incoming *in,
+                         struct session *session, int64_t now_ns)
+{
+    bool is_known = in->account != NULL;
+    uint32_t rate = is_known ? gateway->config.rate : gateway->config.rate_anonymous;
+    if (!allowance_take(&session->allowance, rate, now_ns)) {
+        over_rate(gateway, in, session, "messages_per_second", rate);
+        return false;
+    }
+    struct allowance *whole =
+        is_known ? allowances_of(&gateway->accounts, in->account->number) : &gateway->strangers;
+    uint32_t whole_rate = rate * (is_known ? ACCOUNT_RATES : STRANGERS_RATES);
+    if (whole != NULL && !allowance_take(whole, whole_rate, now_ns)) {
+        over_rate(gateway, in, session, "account_messages_per_second", whole_rate);
+        return false;
+    }
+    return true;
+}
+
 static void in_session(struct gateway *gateway, const struct incoming *in, struct session *session)
 {
     int64_t now_ns = clock_monotonic_ns();
     heard(gateway, session, &in->envelope, now_ns);
-    uint32_t rate = in->account == NULL ? gateway->config.rate_anonymous : gateway->config.rate;
-    if (!sessions_allow(session, rate, now_ns)) {
-        refuse(gateway, in, session, REJECT_RATE, "messages_per_second", rate, rate);
+    if (!within_rates(gateway, in, session, now_ns)) {
         return;
     }
     if (in->envelope.type == MESSAGE_HEARTBEAT) {
@@ -404,7 +438,7 @@ static void in_session(struct gateway *gateway, const struct incoming *in, struc
     if (refusal.code != REJECT_NONE) {
         refuse(gateway, in, session, refusal.code, refusal.field, refusal.value, refusal.limit);
     } else if (!pass_on(gateway, in, session)) {
-        refuse(gateway, in, session, REJECT_BUSY, "", 0, 0);
+        refuse(gateway, in, session, REJECT_BUSY, "", 0, 0); /* a queue inside, or its bytes */
     }
 }
 
@@ -582,9 +616,6 @@ struct gateway *gateway_start(const struct gateway_config *config)
         fatal("the gateway cannot start: out of memory");
     }
     gateway->config = *config;
-    gateway->hellos.allowance = INT64_MAX;
-    gateway->stranger_hellos.allowance = INT64_MAX;
-    gateway->strays.allowance = INT64_MAX;
     gateway->sessions = sessions_create(entropy_u64());
     gateway->buffer = malloc(LIMIT_MESSAGE_BYTES);
     if (gateway->sessions == NULL || gateway->buffer == NULL) {
@@ -612,6 +643,7 @@ void gateway_stop(struct gateway **self)
                  gateway->counts.sessions, gateway->counts.refused, gateway->counts.dropped,
                  gateway->counts.lost_sends);
         sessions_destroy(&gateway->sessions);
+        allowances_fini(&gateway->accounts);
         directory_destroy(&gateway->config.directory);
         free(gateway->buffer);
         free(gateway);

@@ -82,9 +82,7 @@ enum sessions_status sessions_open(struct sessions *sessions, const struct route
                               .account = account,
                               .role = role,
                               .heard_ns = now_ns,
-                              .sent_ns = now_ns,
-                              .allowance = INT64_MAX,
-                              .allowance_ns = now_ns};
+                              .sent_ns = now_ns};
     *ret = place;
     return SESSIONS_OK;
 }
@@ -123,29 +121,6 @@ struct session *sessions_next(struct sessions *sessions, size_t *position)
         }
     }
     return NULL;
-}
-
-bool sessions_allow(struct session *session, uint32_t rate, int64_t now_ns)
-{
-    enum { ONE = 1000 };
-    int64_t most = (int64_t)rate * 2 * ONE;
-    int64_t passed_us = (now_ns - session->allowance_ns) / 1000;
-    if (session->allowance > most || passed_us > 2 * 1000 * 1000) {
-        session->allowance = most;
-        session->allowance_ns = now_ns;
-    } else {
-        int64_t earned = passed_us * rate / 1000; /* thousandths */
-        if (earned > 0) { /* else the moment stays, so that small waits add up */
-            session->allowance =
-                session->allowance + earned < most ? session->allowance + earned : most;
-            session->allowance_ns = now_ns;
-        }
-    }
-    if (session->allowance < ONE) {
-        return false;
-    }
-    session->allowance -= ONE;
-    return true;
 }
 
 /* ---------------------------------------------------------------- presence */

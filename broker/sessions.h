@@ -8,6 +8,7 @@
 #define BOURSE_BROKER_SESSIONS_H
 
 #include "base/id.h"
+#include "broker/allowance.h"
 #include "broker/entry.h"
 #include "protocol/message.h"
 #include "runtime/router.h"
@@ -33,8 +34,7 @@ struct session {
     bool is_closing; /* over, but the core has not been told yet */
     int64_t heard_ns, sent_ns;
     uint64_t heard_sequence, sent_sequence;
-    int64_t allowance; /* messages it may send now, in thousandths */
-    int64_t allowance_ns;
+    struct allowance allowance;
 };
 
 enum sessions_status { SESSIONS_OK, SESSIONS_FULL, SESSIONS_FULL_FOR_KEY, SESSIONS_FULL_ANONYMOUS };
@@ -58,9 +58,6 @@ void sessions_close(struct session *session);
 void sessions_forget(struct session *session);
 /* Walks the places in use, closing ones too: `position` starts at 0. NULL at the end. */
 struct session *sessions_next(struct sessions *sessions, size_t *position);
-
-/* True when the session may send one message more: `rate` per second, bursts of twice that. */
-bool sessions_allow(struct session *session, uint32_t rate, int64_t now_ns);
 
 /* ---------------------------------------------------------------- presence of providers */
 

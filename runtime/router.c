@@ -7,19 +7,18 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <sodium.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zmq.h>
 
-#define ROUTER_QUEUE_BYTES                                                                         \
-    (UINT64_C(4) << 30) /* memory budget of one direction: peers x mark x largest message */
-
 enum {
-    ROUTER_PEERS_DEFAULT = 64,
-    ROUTER_QUEUE_LEAST = 32, /* twice what is sure to fit: libzmq learns of reads in halves */
-    ROUTER_QUEUE_MOST = 1000,
+    ROUTER_BUCKETS = 4096,
+    ROUTER_SEND_QUEUE =
+        4096, /* messages to one connection: bytes bind first, but for very small ones */
     ROUTER_LINGER_MS = 500,
     ROUTER_HANDSHAKE_MS = 5000,
     ROUTER_BACKLOG = 1024,
@@ -28,8 +27,25 @@ enum {
     ROUTER_PING_TIMEOUT_MS = 30000,
 };
 
+/* What waits to leave. Messages on their way refer to it, so it lives as long as the last of them. */
+struct waiting {
+    atomic_size_t references;
+    atomic_size_t bytes;
+    atomic_size_t of_bucket[ROUTER_BUCKETS];
+};
+
+struct parcel { /* one message: libzmq says when it has left, or its connection ended */
+    struct waiting *waiting;
+    uint32_t bucket;
+    size_t size;
+    uint8_t bytes[];
+};
+
 struct router {
     void *socket;
+    struct waiting *waiting;
+    size_t send_bytes, send_key_bytes;
+    uint8_t bucket_key[crypto_shorthash_KEYBYTES];
     zmq_msg_t received; /* what the last receive lent */
     struct router_counts counts;
 };
@@ -39,14 +55,58 @@ static bool set_number(void *socket, int option, int value)
     return zmq_setsockopt(socket, option, &value, sizeof value) == 0;
 }
 
-static int queue_messages(const struct router_config *config)
+static void waiting_release(struct waiting *waiting)
 {
-    uint64_t peers = config->peers_max == 0 ? ROUTER_PEERS_DEFAULT : config->peers_max;
-    uint64_t count = ROUTER_QUEUE_BYTES / peers / config->max_message_bytes;
-    if (count < ROUTER_QUEUE_LEAST) {
-        return ROUTER_QUEUE_LEAST;
+    if (atomic_fetch_sub(&waiting->references, 1) == 1) {
+        free(waiting);
     }
-    return count > ROUTER_QUEUE_MOST ? ROUTER_QUEUE_MOST : (int)count;
+}
+
+/* Runs in a thread of libzmq's. */
+static void parcel_left(void *bytes, void *hint)
+{
+    (void)bytes;
+    struct parcel *parcel = hint;
+    (void)atomic_fetch_sub(&parcel->waiting->bytes, parcel->size);
+    (void)atomic_fetch_sub(&parcel->waiting->of_bucket[parcel->bucket], parcel->size);
+    waiting_release(parcel->waiting);
+    free(parcel);
+}
+
+static uint32_t bucket_of(const struct router *router, const struct key32 *client)
+{
+    uint8_t hash[crypto_shorthash_BYTES];
+    uint32_t bucket;
+    (void)crypto_shorthash(hash, client->bytes, sizeof client->bytes, router->bucket_key);
+    memcpy(&bucket, hash, sizeof bucket);
+    return bucket % ROUTER_BUCKETS;
+}
+
+static bool may_wait(const struct router *router, uint32_t bucket, size_t size)
+{
+    size_t of_key = atomic_load(&router->waiting->of_bucket[bucket]);
+    return of_key == 0 || (of_key + size <= router->send_key_bytes &&
+                           atomic_load(&router->waiting->bytes) + size <= router->send_bytes);
+}
+
+/* The bytes as a message that counts until it has left. False when out of memory. */
+static bool parcel_up(struct router *router, uint32_t bucket, const void *bytes, size_t size,
+                      zmq_msg_t *ret_message)
+{
+    struct parcel *parcel = malloc(sizeof *parcel + size);
+    if (parcel == NULL) {
+        return false;
+    }
+    *parcel = (struct parcel){.waiting = router->waiting, .bucket = bucket, .size = size};
+    memcpy(parcel->bytes, bytes, size);
+    (void)atomic_fetch_add(&router->waiting->references, 1);
+    (void)atomic_fetch_add(&router->waiting->bytes, size);
+    (void)atomic_fetch_add(&router->waiting->of_bucket[bucket], size);
+    if (zmq_msg_init_data(ret_message, parcel->bytes, size, parcel_left, parcel) != 0) {
+        parcel_left(parcel->bytes, parcel);
+        return false;
+    }
+    return true;
 }
 
 static bool allow_users(void *socket, const struct router_config *config)
@@ -63,11 +123,12 @@ static bool allow_users(void *socket, const struct router_config *config)
 static bool configure(void *socket, const struct router_config *config)
 {
     int64_t max_bytes = (int64_t)config->max_message_bytes + ROUTER_CURVE_BYTES;
-    int queue = queue_messages(config);
+    unsigned queue = config->receive_queue == 0 ? ROUTER_RECEIVE_QUEUE : config->receive_queue;
     return set_number(socket, ZMQ_ROUTER_MANDATORY, 1) &&
            set_number(socket, ZMQ_ROUTER_HANDOVER, 0) &&
            set_number(socket, ZMQ_LINGER, ROUTER_LINGER_MS) &&
-           set_number(socket, ZMQ_SNDHWM, queue) && set_number(socket, ZMQ_RCVHWM, queue) &&
+           set_number(socket, ZMQ_SNDHWM, ROUTER_SEND_QUEUE) &&
+           set_number(socket, ZMQ_RCVHWM, (int)queue) &&
            zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes) == 0 &&
            set_number(socket, ZMQ_IPV6, 1) && set_number(socket, ZMQ_BACKLOG, ROUTER_BACKLOG) &&
            set_number(socket, ZMQ_HANDSHAKE_IVL, ROUTER_HANDSHAKE_MS) &&
@@ -97,6 +158,17 @@ bool router_open(void *context, const struct router_config *config, struct route
         return false;
     }
     (void)zmq_msg_init(&router->received); /* always succeeds */
+    router->waiting = calloc(1, sizeof *router->waiting);
+    if (router->waiting == NULL) {
+        free(router);
+        problem_set(ret_problem, "out of memory for a port");
+        return false;
+    }
+    atomic_store(&router->waiting->references, 1);
+    router->send_bytes = config->send_bytes == 0 ? ROUTER_SEND_BYTES : config->send_bytes;
+    router->send_key_bytes =
+        config->send_key_bytes == 0 ? ROUTER_SEND_KEY_BYTES : config->send_key_bytes;
+    crypto_shorthash_keygen(router->bucket_key);
     router->socket = zmq_socket(context, ZMQ_ROUTER);
     if (router->socket == NULL || !configure(router->socket, config)) {
         problem_set(ret_problem, "a port cannot be opened: %s", zmq_strerror(errno));
@@ -152,6 +224,7 @@ void router_close(struct router **self)
         if (router->socket != NULL) {
             (void)zmq_close(router->socket);
         }
+        waiting_release(router->waiting);
         free(router);
         *self = NULL;
     }
@@ -229,16 +302,26 @@ int router_receive(struct router *router, int timeout_ms, struct router_message 
     }
 }
 
-enum router_sent router_send(struct router *router, const struct route *route, const void *bytes,
-                             size_t length)
+enum router_sent router_send(struct router *router, const struct route *route,
+                             const struct key32 *client, const void *bytes, size_t length)
 {
+    uint32_t bucket = bucket_of(router, client);
+    zmq_msg_t message;
+    if (!may_wait(router, bucket, length) || !parcel_up(router, bucket, bytes, length, &message)) {
+        return ROUTER_FULL;
+    }
     if (zmq_send(router->socket, route->bytes, sizeof route->bytes, ZMQ_SNDMORE | ZMQ_DONTWAIT) >=
         0) {
         /* The second part follows the first, which found the room. */
-        return zmq_send(router->socket, bytes, length, ZMQ_DONTWAIT) >= 0 ? ROUTER_SENT
-                                                                          : ROUTER_BROKEN;
+        if (zmq_msg_send(&message, router->socket, ZMQ_DONTWAIT) >= 0) {
+            return ROUTER_SENT;
+        }
+        (void)zmq_msg_close(&message);
+        return ROUTER_BROKEN;
     }
-    switch (errno) {
+    int error = errno;
+    (void)zmq_msg_close(&message);
+    switch (error) {
     case EHOSTUNREACH:
         return ROUTER_GONE;
     case EAGAIN:
@@ -246,6 +329,16 @@ enum router_sent router_send(struct router *router, const struct route *route, c
     default:
         return ROUTER_BROKEN;
     }
+}
+
+size_t router_waiting_key(const struct router *router, const struct key32 *client)
+{
+    return atomic_load(&router->waiting->of_bucket[bucket_of(router, client)]);
+}
+
+size_t router_waiting(const struct router *router)
+{
+    return atomic_load(&router->waiting->bytes);
 }
 
 void *router_socket(struct router *router)

@@ -3,7 +3,12 @@
  * A message is one part. Each comes with the client's X25519 key, proved by the handshake, and with
  * the route that an answer takes: routes end with their connection, keys do not, so whoever keeps
  * state keeps it by key. Clients may not choose their routing id, and messages of several parts are
- * dropped; both are counted. zap_start must have run. Used by one thread. */
+ * dropped; both are counted. zap_start must have run. Used by one thread.
+ *
+ * Memory is bounded by bytes, not by messages. What is sent and has not left yet is counted for all clients together
+ * and for each client key, whatever number of connections it has: beyond either a send is FULL. A key of which nothing
+ * is waiting may always be sent one message, so that nobody is shut out by others. What is received waits in at most
+ * `receive_queue` messages of a connection; then its sender has to wait. */
 #ifndef BOURSE_RUNTIME_ROUTER_H
 #define BOURSE_RUNTIME_ROUTER_H
 
@@ -18,7 +23,14 @@
 
 struct router;
 
-enum { ROUTE_BYTES = 5, ROUTER_ENDPOINTS_MAX = 8, ROUTER_UIDS_MAX = 8 };
+enum {
+    ROUTE_BYTES = 5,
+    ROUTER_ENDPOINTS_MAX = 8,
+    ROUTER_UIDS_MAX = 8,
+    ROUTER_RECEIVE_QUEUE = 64,
+    ROUTER_SEND_BYTES = 1 << 30,
+    ROUTER_SEND_KEY_BYTES = 64 << 20,
+};
 
 struct route { /* one connection, as libzmq numbers it; plain bytes, fit for a hash table */
     uint8_t bytes[ROUTE_BYTES];
@@ -27,8 +39,11 @@ struct route { /* one connection, as libzmq numbers it; plain bytes, fit for a h
 struct router_config {
     const struct identity *identity; /* the broker's transport key; borrowed */
     size_t max_message_bytes;
-    unsigned peers_max; /* for which the queues' memory budget is shared out; 0: 64 */
-    const uid_t *uids;  /* ipc peers allowed, by SO_PEERCRED; none: whoever reaches the socket */
+    unsigned
+        receive_queue; /* messages of one connection that wait to be received; 0: ROUTER_RECEIVE_QUEUE */
+    size_t send_bytes;     /* that wait to leave, in all; 0: ROUTER_SEND_BYTES */
+    size_t send_key_bytes; /* of these, to one client key; 0: ROUTER_SEND_KEY_BYTES */
+    const uid_t *uids;     /* ipc peers allowed, by SO_PEERCRED; none: whoever reaches the socket */
     size_t uid_count;
 };
 
@@ -47,7 +62,7 @@ struct router_counts {
 enum router_sent {
     ROUTER_SENT,
     ROUTER_GONE, /* no such connection any more */
-    ROUTER_FULL, /* that peer's queue is full: it does not read */
+    ROUTER_FULL, /* too much waits for that client: it does not read */
     ROUTER_BROKEN,
 };
 
@@ -64,9 +79,13 @@ void router_close(struct router **self);
 /* 1: a message; 0: none within timeout_ms (0: do not wait, -1: for ever); -1: broken (the context
  * ends). */
 int router_receive(struct router *router, int timeout_ms, struct router_message *ret_message);
-/* Never waits. Copies the bytes. */
-enum router_sent router_send(struct router *router, const struct route *route, const void *bytes,
-                             size_t length);
+/* To a connection of `client`. Never waits. Copies the bytes. */
+enum router_sent router_send(struct router *router, const struct route *route,
+                             const struct key32 *client, const void *bytes, size_t length);
+/* Bytes that wait to leave: to that key, and to all. Keys share their count with one in 4096 others, by a hash that
+ * nobody else knows. */
+size_t router_waiting_key(const struct router *router, const struct key32 *client);
+size_t router_waiting(const struct router *router);
 /* The zmq socket, for zmq_poll beside other things. */
 void *router_socket(struct router *router);
 struct router_counts router_counts(const struct router *router);

@@ -84,7 +84,7 @@ static void answer(struct port *port, const struct router_message *message,
     size_t size = envelope_size(&envelope);
     uint8_t *bytes = malloc(size);
     envelope_write(&envelope, bytes, size);
-    (void)router_send(port->router, &message->route, bytes, size);
+    (void)router_send(port->router, &message->route, &message->client, bytes, size);
     free(bytes);
     free(packed);
 }

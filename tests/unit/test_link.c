@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-enum { WAIT_MS = 10000, MESSAGE_CAP = 4096 };
+enum { WAIT_MS = 10000, MESSAGE_CAP = 4096, KEY_BYTES = 1 << 20 };
 
 struct market { /* a broker's port, and what clients need to know of it */
     void *context;
@@ -43,8 +43,12 @@ static struct market setup(void)
     ck_assert_msg(zap_start(market.context, &market.zap, &problem), "%s", problem.text);
 
     uid_t me = geteuid();
-    struct router_config config = {
-        .identity = market.server, .max_message_bytes = MESSAGE_CAP, .uids = &me, .uid_count = 1};
+    struct router_config config = {.identity = market.server,
+                                   .max_message_bytes = MESSAGE_CAP,
+                                   .send_bytes = 3 * KEY_BYTES,
+                                   .send_key_bytes = KEY_BYTES,
+                                   .uids = &me,
+                                   .uid_count = 1};
     ck_assert_msg(router_open(market.context, &config, &market.router, &problem), "%s",
                   problem.text);
     char endpoint[128];
@@ -90,18 +94,20 @@ static void send_when_ready(struct link *link, const void *bytes, size_t length)
     ck_assert(link_send(link, bytes, length));
 }
 
-static void check_conversation(struct market *market, const char *endpoint)
+static void check_conversation_of(struct market *market, const char *endpoint,
+                                  const struct identity *client)
 {
-    struct link *link = connect_as(market, endpoint, market->client);
+    struct link *link = connect_as(market, endpoint, client);
     send_when_ready(link, "question", 8);
 
     struct router_message message;
     ck_assert_int_eq(router_receive(market->router, WAIT_MS, &message), 1);
     ck_assert_uint_eq(message.length, 8);
     ck_assert_mem_eq(message.bytes, "question", 8);
-    ck_assert(key32_equal(&message.client, identity_transport(market->client)));
+    ck_assert(key32_equal(&message.client, identity_transport(client)));
 
-    ck_assert_int_eq(router_send(market->router, &message.route, "answer", 6), ROUTER_SENT);
+    ck_assert_int_eq(router_send(market->router, &message.route, &message.client, "answer", 6),
+                     ROUTER_SENT);
     const uint8_t *bytes;
     size_t length;
     ck_assert_int_eq(link_receive(link, WAIT_MS, &bytes, &length), 1);
@@ -110,6 +116,11 @@ static void check_conversation(struct market *market, const char *endpoint)
     ck_assert_int_eq(link_receive(link, 0, &bytes, &length), 0);
     link_close(&link);
     ck_assert_ptr_null(link);
+}
+
+static void check_conversation(struct market *market, const char *endpoint)
+{
+    check_conversation_of(market, endpoint, market->client);
 }
 
 START_TEST(question_and_answer_over_ipc)
@@ -283,27 +294,50 @@ START_TEST(an_answer_to_nobody_says_so)
 {
     struct market market = setup();
     struct route route = {{0, 9, 9, 9, 9}};
-    ck_assert_int_eq(router_send(market.router, &route, "x", 1), ROUTER_GONE);
+    struct key32 nobody = {{1}};
+    ck_assert_int_eq(router_send(market.router, &route, &nobody, "x", 1), ROUTER_GONE);
     teardown(&market);
 }
 END_TEST
 
-START_TEST(a_peer_that_does_not_read_fills_its_own_queue_only)
+/* Sends until the router takes no more; how many bytes wait then. */
+static size_t fill(struct market *market, const struct router_message *message)
 {
-    struct market market = setup();
-    struct link *link = connect_as(&market, market.tcp, market.client);
-    send_when_ready(link, "q", 1);
-    struct router_message message;
-    ck_assert_int_eq(router_receive(market.router, WAIT_MS, &message), 1);
-    struct route stuck = message.route;
     static uint8_t filler[MESSAGE_CAP];
+    const struct route route = message->route;
+    const struct key32 client = message->client;
     enum router_sent sent = ROUTER_SENT;
     for (int i = 0; i < 100000 && sent == ROUTER_SENT; i++) {
-        sent = router_send(market.router, &stuck, filler, sizeof filler);
+        sent = router_send(market->router, &route, &client, filler, sizeof filler);
     }
     ck_assert_int_eq(sent, ROUTER_FULL);
+    return router_waiting_key(market->router, &client);
+}
+
+START_TEST(a_key_that_does_not_read_is_full_by_bytes_and_others_are_not)
+{
+    static const uint8_t other_seed[32] = {3};
+    struct market market = setup();
+    struct identity *other = identity_create(other_seed);
+    struct link *links[2];
+    struct router_message message;
+    for (int i = 0; i < 2; i++) { /* a second connection brings nothing */
+        links[i] = connect_as(&market, i == 0 ? market.tcp : market.ipc, market.client);
+        send_when_ready(links[i], "q", 1);
+        ck_assert_int_eq(router_receive(market.router, WAIT_MS, &message), 1);
+        ck_assert_uint_le(fill(&market, &message), KEY_BYTES);
+        ck_assert_uint_le(router_waiting(market.router), KEY_BYTES);
+    }
+    check_conversation_of(&market, market.ipc, other);
+    link_close(&links[0]);
+    link_close(&links[1]);
+    int64_t deadline = clock_monotonic_ns() + WAIT_MS * INT64_C(1000000);
+    while (router_waiting(market.router) > 0) { /* what nobody will read counts no longer */
+        ck_assert_int_lt(clock_monotonic_ns(), deadline);
+        ck_assert_int_eq(router_receive(market.router, 10, &message), 0);
+    }
     check_conversation(&market, market.ipc);
-    link_close(&link);
+    identity_destroy(&other);
     teardown(&market);
 }
 END_TEST
@@ -312,7 +346,7 @@ END_TEST
  * reads: libzmq 4.3.4 ends the whole process over that when nobody stands before it. */
 static void flood_and_vanish(const struct market *market, const char *endpoint)
 {
-    enum { MESSAGES = 2500 }; /* more than the queue, less than queue and kernel together */
+    enum { MESSAGES = 1500 }; /* more than the queue, less than queue and kernel together */
     void *context = zmq_ctx_new();
     void *socket = zmq_socket(context, ZMQ_DEALER);
     int ping_ms = 1;
@@ -406,7 +440,7 @@ int main(void)
     tcase_add_test(tests, messages_of_several_parts_and_home_made_routes_are_dropped);
     tcase_add_test(tests, a_message_above_the_cap_ends_the_connection);
     tcase_add_test(tests, an_answer_to_nobody_says_so);
-    tcase_add_test(tests, a_peer_that_does_not_read_fills_its_own_queue_only);
+    tcase_add_test(tests, a_key_that_does_not_read_is_full_by_bytes_and_others_are_not);
     tcase_add_test(tests, a_peer_that_floods_and_vanishes_does_not_end_the_process);
     tcase_add_test(tests, a_reopened_link_is_a_new_route);
     tcase_add_test(tests, wrong_endpoints_are_explained);

@@ -78,23 +78,6 @@ START_TEST(anonymous_keys_and_single_keys_have_their_caps)
 }
 END_TEST
 
-START_TEST(a_rate_allows_a_burst_and_then_its_pace)
-{
-    struct session *session = open_session(1, 1, 3);
-    int allowed = 0;
-    for (int i = 0; i < 100; i++) {
-        allowed += sessions_allow(session, 10, 0) ? 1 : 0;
-    }
-    ck_assert_int_eq(allowed, 20);
-    allowed = 0;
-    for (int64_t at = 0; at < 10 * NS_PER_S; at += NS_PER_MS) {
-        allowed += sessions_allow(session, 10, at) ? 1 : 0;
-    }
-    ck_assert_int_ge(allowed, 99);
-    ck_assert_int_le(allowed, 101);
-}
-END_TEST
-
 static enum entry_command_kind notice_at(int64_t now_ns)
 {
     uint32_t position = 0;
@@ -223,7 +206,6 @@ int main(void)
     tcase_add_test(tests, a_session_is_found_by_number_on_its_own_route_and_key_only);
     tcase_add_test(tests, a_second_hello_on_a_route_ends_the_first_session);
     tcase_add_test(tests, anonymous_keys_and_single_keys_have_their_caps);
-    tcase_add_test(tests, a_rate_allows_a_burst_and_then_its_pace);
     tcase_add_test(tests,
                    a_silent_provider_is_suspect_after_three_heartbeats_and_returns_by_speaking);
     tcase_add_test(tests, a_suspect_provider_must_greet_anew);

@@ -1,0 +1,61 @@
+#include "broker/allowance.h"
+
+#include "base/checked.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+START_TEST(a_rate_allows_a_burst_and_then_its_pace)
+{
+    struct allowance allowance = {0};
+    int allowed = 0;
+    for (int i = 0; i < 100; i++) {
+        allowed += allowance_take(&allowance, 10, 0) ? 1 : 0;
+    }
+    ck_assert_int_eq(allowed, 20);
+    allowed = 0;
+    for (int64_t at = 0; at < 10 * NS_PER_S; at += NS_PER_MS) {
+        allowed += allowance_take(&allowance, 10, at) ? 1 : 0;
+    }
+    ck_assert_int_ge(allowed, 99);
+    ck_assert_int_le(allowed, 101);
+}
+END_TEST
+
+START_TEST(one_refusal_a_second_is_told)
+{
+    struct allowance allowance = {0};
+    int told = 0;
+    for (int64_t at = NS_PER_S; at < 11 * NS_PER_S; at += NS_PER_MS) {
+        told += allowance_tell(&allowance, at) ? 1 : 0;
+    }
+    ck_assert_int_eq(told, 10);
+}
+END_TEST
+
+START_TEST(each_account_has_its_own)
+{
+    struct allowances allowances = {0};
+    while (allowance_take(allowances_of(&allowances, 3), 10, 0)) {
+    }
+    ck_assert(allowance_take(allowances_of(&allowances, 1000), 10, 0));
+    ck_assert(!allowance_take(allowances_of(&allowances, 3), 10, 0));
+    ck_assert(allowance_take(allowances_of(&allowances, 4), 10, 0));
+    allowances_fini(&allowances);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("allowance");
+    TCase *tests = tcase_create("all");
+    tcase_add_test(tests, a_rate_allows_a_burst_and_then_its_pace);
+    tcase_add_test(tests, one_refusal_a_second_is_told);
+    tcase_add_test(tests, each_account_has_its_own);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

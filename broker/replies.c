@@ -234,6 +234,12 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
     if (row->fills_at_micro >= 0) {
         units_money_text(row->fills_at_micro, price);
     }
+    if (row->has_ended) {
+        (void)snprintf(ret_text, capacity,
+                       "the job has ended; `bourse ps` shows how, and `bourse resume` runs again what "
+                       "is missing");
+        return;
+    }
     uint32_t worst = 0;
     for (uint32_t i = 1; i < row->predicate_count; i++) {
         worst = row->predicates[i].failing > row->predicates[worst].failing ? i : worst;

@@ -43,11 +43,13 @@ struct exchange *exchange_create(const struct exchange_limits *limits)
     exchange->asks = table_of(offsetof(struct ask, order), sizeof(struct id128), limits->table_key);
     exchange->jobs = table_of(offsetof(struct job, id), sizeof(struct id128), limits->table_key);
     exchange->leases = table_of(offsetof(struct lease, id), sizeof(uint64_t), limits->table_key);
+    exchange->attempts = table_of(offsetof(struct attempt, key), sizeof(struct attempt_key),
+                                  limits->table_key);
     struct list_link *lists[] = {
         &exchange->id_ages,  &exchange->invitation_list, &exchange->provider_list,
         &exchange->job_list, &exchange->wanting_asks,    &exchange->wanting_jobs,
-        &exchange->refills,  &exchange->spreads,         &exchange->reports,
-        &exchange->dirty,
+        &exchange->refills,  &exchange->spreads,         &exchange->fronts,
+        &exchange->reports,  &exchange->dirty,
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         list_init(lists[i]);
@@ -144,7 +146,7 @@ void exchange_destroy(struct exchange **self)
     free(exchange->members);
     struct table *tables[] = {&exchange->members_by_key, &exchange->invitations, &exchange->ids,
                               &exchange->devices,        &exchange->asks,        &exchange->jobs,
-                              &exchange->leases};
+                              &exchange->leases,         &exchange->attempts};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         table_fini(tables[i]);
     }
@@ -490,6 +492,7 @@ enum exchange_status exchange_step(struct exchange *exchange,
     }
     market_run(exchange);
     flush_reports(exchange);
+    timers_weed(exchange);
 
     exchange->effects = NULL;
     exchange->command = NULL;

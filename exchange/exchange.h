@@ -134,6 +134,7 @@ struct exchange_held {
 struct exchange_statement {
     const struct exchange_held *held;
     size_t count;
+    int64_t as_of_ns; /* log time up to which the agent has seen all that was sent to it; 0: not said */
 };
 struct exchange_result {
     struct id128 job;
@@ -235,6 +236,7 @@ struct exchange_grant {
 struct exchange_work {
     uint64_t lease;
     uint32_t index, attempt, lane;
+    bool is_urgent; /* DISPATCH: before what its lane has queued */
 };
 struct exchange_lease_note {
     uint64_t lease;
@@ -282,6 +284,8 @@ enum exchange_status exchange_step(struct exchange *exchange,
 
 /* Log time at which a TICK has something to do, or INT64_MAX. */
 int64_t exchange_next_deadline_ns(const struct exchange *exchange);
+/* Deadlines kept, stale ones too: for metrics and tests. */
+size_t exchange_timer_count(const struct exchange *exchange);
 
 /* ---------------------------------------------------------------- reads: pure, no trace */
 
@@ -357,6 +361,7 @@ void exchange_quote(const struct exchange *exchange, const struct exchange_need 
                     struct exchange_quote *ret_quote);
 
 struct exchange_explanation {
+    bool has_ended; /* the job has: nothing else is filled in */
     uint32_t devices, fitting, asking, affordable, free;
     uint32_t predicate_count;
     struct {

@@ -73,9 +73,9 @@ void job_requeue(struct exchange *exchange, struct job *job, uint32_t index)
     subtask_changed(exchange, job, index);
 }
 
-/* Retries go first, then subtasks never started, in order. An entry of the retry queue whose subtask was
- * accepted meanwhile (a doubted attempt came back) is passed over. */
-uint32_t job_next_waiting(struct exchange *exchange, struct job *job)
+/* An entry of the retry queue whose subtask was accepted meanwhile (a doubted attempt came back) is passed
+ * over. */
+uint32_t job_next_retry(struct exchange *exchange, struct job *job)
 {
     while (job->retry_head != NO_SUBTASK) {
         uint32_t index = job->retry_head;
@@ -90,6 +90,11 @@ uint32_t job_next_waiting(struct exchange *exchange, struct job *job)
             return index;
         }
     }
+    return NO_SUBTASK;
+}
+
+uint32_t job_next_fresh(struct exchange *exchange, struct job *job)
+{
     if (job->fresh < job->subtasks) {
         uint32_t index = job->fresh++;
         return job_subtask(exchange, job, index) == NULL ? NO_SUBTASK : index;
@@ -121,6 +126,13 @@ static int64_t bid_limit(const struct exchange *exchange, const struct exchange_
 
 /* ---------------------------------------------------------------- submitting */
 
+void job_link_owner(struct exchange *exchange, struct job *job)
+{
+    struct member *owner = member_by_number(exchange, job->owner);
+    list_append(&owner->jobs, &job->of_owner);
+    owner->job_count++;
+}
+
 static struct job *oldest_ended(const struct exchange *exchange)
 {
     for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
@@ -132,14 +144,32 @@ static struct job *oldest_ended(const struct exchange *exchange)
     return NULL;
 }
 
-/* Only once nothing can be refused any more: a refusal changes nothing. */
+/* At most as many open ones are passed over as an account may have. */
+static struct job *oldest_ended_of(const struct member *member)
+{
+    for (const struct list_link *at = member->jobs.next; at != &member->jobs; at = at->next) {
+        struct job *job = LIST_ELEMENT(at, struct job, of_owner);
+        if (job->phase != JOB_PHASE_OPEN) {
+            return job;
+        }
+    }
+    return NULL;
+}
+
+/* Only once nothing can be refused any more: a refusal changes nothing. Nobody's ended jobs go for those of
+ * another while there is room for all. */
 static void make_room_for_job(struct exchange *exchange)
 {
-    if (exchange->job_count >= ENDED_JOBS_KEPT || exchange->job_count >= exchange->limits.jobs) {
-        struct job *job = oldest_ended(exchange);
-        if (job != NULL) {
-            job_forget(exchange, job);
-        }
+    const struct member *member = sender(exchange);
+    struct job *own = member->job_count - member->open_jobs >= ENDED_JOBS_KEPT
+                          ? oldest_ended_of(member)
+                          : NULL;
+    if (own != NULL) {
+        job_forget(exchange, own);
+    }
+    struct job *any = exchange->job_count >= exchange->limits.jobs ? oldest_ended(exchange) : NULL;
+    if (any != NULL) {
+        job_forget(exchange, any);
     }
 }
 
@@ -151,8 +181,11 @@ void job_forget(struct exchange *exchange, struct job *job)
     }
     table_remove(&exchange->jobs, &job->id);
     list_remove(&job->all);
+    list_remove(&job->of_owner);
     list_remove(&job->spread);
+    list_remove(&job->front);
     list_remove(&job->report);
+    member_by_number(exchange, job->owner)->job_count--;
     exchange->job_count--;
     untrack(exchange, &job->tracked);
     free(job);
@@ -270,7 +303,9 @@ static struct job *job_create(struct exchange *exchange, const struct exchange_s
     list_init(&job->leases);
     list_init(&job->wanting);
     list_init(&job->spread);
+    list_init(&job->front);
     list_init(&job->report);
+    list_init(&job->of_owner);
     return job;
 }
 
@@ -361,6 +396,7 @@ void apply_submit(struct exchange *exchange, const struct exchange_submit *submi
     }
     job->order = exchange->next_order++;
     list_append(&exchange->job_list, &job->all);
+    job_link_owner(exchange, job);
     exchange->job_count++;
     exchange->subtask_count += job->subtasks;
     member->open_jobs++;
@@ -443,13 +479,30 @@ static void drop_pages(struct exchange *exchange, struct job *job)
     job->pages = NULL;
 }
 
+/* True when no subtask failed by its program: each that failed ran out of tries that its providers spoilt. */
+static bool providers_failed(const struct job *job)
+{
+    for (uint32_t index = 0; index < job->subtasks; index++) {
+        const struct page *page = job->pages[index / PAGE_SUBTASKS];
+        const struct subtask *subtask =
+            page == NULL ? NULL : &page->subtasks[index % PAGE_SUBTASKS];
+        if (subtask != NULL && subtask->state == SUBTASK_FAILED &&
+            subtask->failures > job->retries) {
+            return false;
+        }
+    }
+    return job->failed > 0;
+}
+
 void job_settle(struct exchange *exchange, struct job *job)
 {
     take_bid_away(exchange, job);
     if (!job->is_closing) {
         bool all = job->accepted == job->subtasks;
         job->ends_as = all ? JOB_PHASE_DONE : JOB_PHASE_FAILED;
-        job->reason = all ? XREASON_NONE : XREASON_SUBTASKS_FAILED;
+        job->reason = all                      ? XREASON_NONE
+                      : providers_failed(job) ? XREASON_PROVIDERS_FAILED
+                                              : XREASON_SUBTASKS_FAILED;
     }
     job->is_closing = true; /* whatever its leases still give back is not queued again */
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
@@ -501,7 +554,8 @@ void job_check(struct exchange *exchange, struct job *job)
         return;
     }
     if (!job->is_closing && job->failed > job->error_limit) {
-        job_close(exchange, job, JOB_PHASE_FAILED, XREASON_ERROR_LIMIT);
+        job_close(exchange, job, JOB_PHASE_FAILED,
+                  providers_failed(job) ? XREASON_PROVIDERS_FAILED : XREASON_ERROR_LIMIT);
         return;
     }
     job_wants(exchange, job);

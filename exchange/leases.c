@@ -54,14 +54,55 @@ void lease_effect(struct exchange *exchange, const struct lease *lease,
     };
 }
 
+static struct exchange_work work_of(const struct lease *lease, const struct attempt *attempt)
+{
+    return (struct exchange_work){.lease = lease->id,
+                                  .index = attempt->key.index,
+                                  .attempt = attempt->key.attempt,
+                                  .lane = attempt->lane};
+}
+
 void work_effect(struct exchange *exchange, const struct lease *lease,
                  const struct attempt *attempt, enum exchange_effect_type type)
 {
-    emit(exchange, type, lease->provider)->work =
-        (struct exchange_work){.lease = lease->id,
-                               .index = attempt->index,
-                               .attempt = attempt->attempt,
-                               .lane = attempt->lane};
+    emit(exchange, type, lease->provider)->work = work_of(lease, attempt);
+}
+
+/* ---------------------------------------------------------------- attempts, by subtask and number */
+
+static struct attempt *attempt_of(const struct exchange *exchange, const struct job *job,
+                                  uint32_t index, uint32_t number)
+{
+    const struct attempt_key key = {.job = job->order, .index = index, .attempt = number};
+    return table_find(&exchange->attempts, &key);
+}
+
+struct attempt *attempt_find(const struct exchange *exchange, const struct lease *lease,
+                             uint32_t index, uint32_t number)
+{
+    struct attempt *attempt = attempt_of(exchange, lease->job, index, number);
+    return attempt != NULL && attempt->lease == lease ? attempt : NULL;
+}
+
+bool attempt_put(struct exchange *exchange, struct lease *lease, struct attempt *attempt)
+{
+    attempt->key.job = lease->job->order;
+    attempt->lease = lease;
+    if (table_find(&exchange->attempts, &attempt->key) != NULL ||
+        !table_insert(&exchange->attempts, attempt)) {
+        return false;
+    }
+    list_append(&lease->attempts, &attempt->of_lease);
+    exchange->attempt_count++;
+    return true;
+}
+
+void attempt_drop(struct exchange *exchange, struct attempt *attempt)
+{
+    table_remove(&exchange->attempts, &attempt->key);
+    list_remove(&attempt->of_lease);
+    exchange->attempt_count--;
+    free(attempt);
 }
 
 /* ---------------------------------------------------------------- granting */
@@ -81,7 +122,15 @@ void lease_arm(struct exchange *exchange, const struct lease *lease)
     timer_arm(exchange, TIMER_LEASE, &key, lease_deadline(lease));
 }
 
-static void refill_later(struct exchange *exchange, struct lease *lease)
+/* At its end: numbers rise, so the list stays in their order. */
+void lease_link_provider(struct exchange *exchange, struct lease *lease)
+{
+    struct provider *provider = member_by_number(exchange, lease->provider)->provider;
+    list_append(&provider->leases, &lease->of_provider);
+    provider->lease_count++;
+}
+
+void lease_refill_later(struct exchange *exchange, struct lease *lease)
 {
     if (list_empty(&lease->refill)) {
         list_append(&exchange->refills, &lease->refill);
@@ -120,6 +169,7 @@ static void grant(struct exchange *exchange, struct job *job, struct ask *ask, u
         exchange->is_out_of_memory = true;
     }
     list_append(&job->leases, &lease->of_job);
+    lease_link_provider(exchange, lease);
     exchange->lease_count++;
     track(exchange, &lease->tracked, RECORD_LEASE);
 
@@ -145,7 +195,7 @@ static void grant(struct exchange *exchange, struct job *job, struct ask *ask, u
     record->term_ns = job->term_ns;
     lease_effect(exchange, lease, EFFECT_LEASE_GRANT);
     job_wants(exchange, job);
-    refill_later(exchange, lease);
+    lease_refill_later(exchange, lease);
     report_job(exchange, job);
 }
 
@@ -283,16 +333,20 @@ static void match_ask(struct exchange *exchange, struct ask *ask)
 }
 
 /* Subtasks came back to the queue: whichever of the job's leases has a free lane takes them at once, not
- * only when it next has a result. */
+ * only when it next has a result. Those for whom no lane is free go before what is queued. */
 static void spread(struct exchange *exchange, struct job *job)
 {
+    list_remove(&job->front);
+    list_append(&exchange->fronts, &job->front);
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
         if (lease->state == LEASE_ACTIVE && lease->live < lease->lane_count) {
-            refill_later(exchange, lease);
+            lease_refill_later(exchange, lease);
         }
     }
 }
+
+static void retries_to_front(struct exchange *exchange, struct job *job);
 
 void market_run(struct exchange *exchange)
 {
@@ -317,6 +371,10 @@ void market_run(struct exchange *exchange)
             struct lease *lease = LIST_ELEMENT(exchange->refills.next, struct lease, refill);
             list_remove(&lease->refill);
             lease_refill(exchange, lease);
+        } else if (!list_empty(&exchange->fronts)) {
+            struct job *job = LIST_ELEMENT(exchange->fronts.next, struct job, front);
+            list_remove(&job->front);
+            retries_to_front(exchange, job);
         } else {
             return;
         }
@@ -386,32 +444,51 @@ static bool renew(struct exchange *exchange, struct lease *lease)
     return true;
 }
 
-static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t lane)
+static void dispatch_subtask(struct exchange *exchange, struct lease *lease, uint32_t lane,
+                             uint32_t index, bool is_urgent)
 {
     struct job *job = lease->job;
-    uint32_t index = job_next_waiting(exchange, job);
-    struct attempt *attempt = index == NO_SUBTASK ? NULL : allocate(exchange, sizeof *attempt);
+    struct attempt *attempt = allocate(exchange, sizeof *attempt);
     if (attempt == NULL) {
         return;
     }
     struct subtask *subtask = job_subtask(exchange, job, index);
+    assert(subtask->attempts < ATTEMPTS_MOST);
     subtask_move(&subtask->state, SUBTASK_RUNNING);
     subtask->live++;
     subtask->attempts++;
     job->waiting--;
     job->running++;
     subtask_changed(exchange, job, index);
-    attempt->index = index;
-    attempt->attempt = subtask->attempts;
+    attempt->key.index = index;
+    attempt->key.attempt = subtask->attempts;
     attempt->lane = lane;
     attempt->dispatched_ns = exchange->now_ns;
-    list_append(&lease->attempts, &attempt->of_lease);
-    exchange->attempt_count++;
+    if (!attempt_put(exchange, lease, attempt)) {
+        exchange->is_out_of_memory = true;
+        free(attempt);
+        return;
+    }
     lease->lanes[lane].in_flight++;
     lease->live++;
     lease->idle_since_ns = INT64_MAX;
     touch(exchange, &lease->tracked);
-    work_effect(exchange, lease, attempt, EFFECT_DISPATCH);
+    struct exchange_work *told = &emit(exchange, EFFECT_DISPATCH, lease->provider)->work;
+    *told = work_of(lease, attempt);
+    told->is_urgent = is_urgent;
+}
+
+/* A retry goes before what the agent has queued in that lane, as it went before what waits here. */
+static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t lane)
+{
+    uint32_t index = job_next_retry(exchange, lease->job);
+    bool is_retry = index != NO_SUBTASK;
+    if (!is_retry) {
+        index = job_next_fresh(exchange, lease->job);
+    }
+    if (index != NO_SUBTASK) {
+        dispatch_subtask(exchange, lease, lane, index, is_retry);
+    }
 }
 
 /* How many subtasks a lane may have in flight: enough work to hide the way there and back, but no more
@@ -437,6 +514,100 @@ static void become_idle(struct exchange *exchange, struct lease *lease)
     }
 }
 
+/* The emptiest lanes first, up to `depth` in each. */
+static void fill_lanes(struct exchange *exchange, struct lease *lease, uint32_t depth)
+{
+    uint32_t least = depth;
+    for (uint32_t lane = 0; lane < lease->lane_count && least > 0; lane++) {
+        uint32_t in_flight = lease->lanes[lane].in_flight;
+        least = in_flight < least ? in_flight : least;
+    }
+    for (uint32_t target = least + 1; target <= depth && lease->job->waiting > 0; target++) {
+        for (uint32_t lane = 0; lane < lease->lane_count && lease->job->waiting > 0; lane++) {
+            if (lease->lanes[lane].in_flight < target &&
+                exchange->attempt_count < exchange->limits.attempts) {
+                dispatch(exchange, lease, lane);
+            }
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- retries before what is queued (P18) */
+
+struct busy_lane {
+    struct lease *lease;
+    uint32_t lane;
+    int64_t since_ns; /* what it runs now began then, as far as is known here */
+};
+
+static int compare_busy(const void *left, const void *right)
+{
+    const struct busy_lane *a = left;
+    const struct busy_lane *b = right;
+    if (a->since_ns != b->since_ns) {
+        return a->since_ns < b->since_ns ? -1 : 1;
+    }
+    if (a->lease->id != b->lease->id) {
+        return a->lease->id < b->lease->id ? -1 : 1;
+    }
+    return (a->lane > b->lane) - (a->lane < b->lane);
+}
+
+static bool may_take_in_front(const struct exchange *exchange, const struct lease *lease)
+{
+    return lease->state == LEASE_ACTIVE &&
+           exchange->now_ns + lease->job->limit_ns <= lease->term_end_ns;
+}
+
+/* One more than its depth in every lane that may have it: so a lane has at most one retry in front of what
+ * it has queued, and the next when that has started. */
+static size_t lanes_with_room_in_front(const struct exchange *exchange, const struct job *job,
+                                       struct busy_lane *ret_lanes)
+{
+    size_t count = 0;
+    for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        if (!may_take_in_front(exchange, lease)) {
+            continue;
+        }
+        find_unbilled(exchange, lease);
+        uint32_t depth = lane_depth(lease);
+        for (uint32_t lane = 0; lane < lease->lane_count; lane++) {
+            if (lease->lanes[lane].in_flight <= depth) {
+                ret_lanes[count++] = (struct busy_lane){
+                    lease, lane, lease->lanes[lane].unbilled_from_ns};
+            }
+        }
+    }
+    return count;
+}
+
+/* What came back to the queue and found no free lane goes to the lanes that have run longest at what they
+ * run, before what they have queued: a subtask lost with its provider has waited long enough. */
+static void retries_to_front(struct exchange *exchange, struct job *job)
+{
+    if (job->phase != JOB_PHASE_OPEN || job->is_closing || job->retry_head == NO_SUBTASK ||
+        job->lanes == 0) {
+        return;
+    }
+    struct busy_lane *lanes = allocate(exchange, job->lanes * sizeof *lanes);
+    if (lanes == NULL) {
+        return;
+    }
+    size_t count = lanes_with_room_in_front(exchange, job, lanes);
+    qsort(lanes, count, sizeof *lanes, compare_busy);
+    for (size_t i = 0; i < count && exchange->attempt_count < exchange->limits.attempts; i++) {
+        uint32_t index = job_next_retry(exchange, job);
+        if (index == NO_SUBTASK) {
+            break;
+        }
+        dispatch_subtask(exchange, lanes[i].lease, lanes[i].lane, index, true);
+    }
+    free(lanes);
+    job_wants(exchange, job);
+    report_job(exchange, job);
+}
+
 void lease_refill(struct exchange *exchange, struct lease *lease)
 {
     struct job *job = lease->job;
@@ -456,14 +627,9 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
     if (exchange->attempt_count >= exchange->limits.attempts) {
         leases_make_room(exchange);
     }
-    uint32_t depth = lane_depth(lease);
-    for (uint32_t target = 1; target <= depth; target++) {
-        for (uint32_t lane = 0; lane < lease->lane_count && job->waiting > 0; lane++) {
-            if (lease->lanes[lane].in_flight < target &&
-                exchange->attempt_count < exchange->limits.attempts) {
-                dispatch(exchange, lease, lane);
-            }
-        }
+    fill_lanes(exchange, lease, lane_depth(lease));
+    if (job->retry_head != NO_SUBTASK && list_empty(&job->front)) {
+        list_append(&exchange->fronts, &job->front);
     }
     become_idle(exchange,
                 lease); /* with the attempts at their limit: it ends, and the job tries again */
@@ -482,8 +648,8 @@ static void attempt_fence(struct exchange *exchange, struct lease *lease, struct
     lease->live--;
     touch(exchange, &lease->tracked);
     if (!attempt->is_doubted) {
-        job_subtask(exchange, lease->job, attempt->index)->live--;
-        subtask_changed(exchange, lease->job, attempt->index);
+        job_subtask(exchange, lease->job, attempt->key.index)->live--;
+        subtask_changed(exchange, lease->job, attempt->key.index);
     }
 }
 
@@ -504,11 +670,19 @@ static void crash(struct exchange *exchange, struct job *job, uint32_t index)
 static void attempt_vanish(struct exchange *exchange, struct lease *lease, struct attempt *attempt)
 {
     bool goes_on_without = attempt->is_doubted;
-    uint32_t index = attempt->index;
+    uint32_t index = attempt->key.index;
     attempt_fence(exchange, lease, attempt);
     if (!goes_on_without && job_subtask(exchange, lease->job, index)->live == 0) {
         crash(exchange, lease->job, index);
     }
+}
+
+void attempt_missing(struct exchange *exchange, struct lease *lease, struct attempt *attempt)
+{
+    if (!attempt->is_fenced) {
+        attempt_vanish(exchange, lease, attempt);
+    }
+    attempt_drop(exchange, attempt);
 }
 
 void lease_suspect(struct exchange *exchange, struct lease *lease)
@@ -524,11 +698,12 @@ void lease_suspect(struct exchange *exchange, struct lease *lease)
     touch(exchange, &lease->tracked);
     for (struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
         struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
-        bool was_running = job_subtask(exchange, job, attempt->index)->state == SUBTASK_RUNNING;
-        if (!attempt->is_fenced && !attempt->is_doubted && was_running && !job->is_closing) {
+        struct subtask *subtask = job_subtask(exchange, job, attempt->key.index);
+        bool may_go_on = subtask->state == SUBTASK_RUNNING && subtask->attempts < ATTEMPTS_MOST;
+        if (!attempt->is_fenced && !attempt->is_doubted && may_go_on && !job->is_closing) {
             attempt->is_doubted = true;
-            job_subtask(exchange, job, attempt->index)->live--;
-            job_requeue(exchange, job, attempt->index);
+            subtask->live--;
+            job_requeue(exchange, job, attempt->key.index);
         }
     }
     report_job(exchange, job);
@@ -545,7 +720,7 @@ void lease_returned(struct exchange *exchange, struct lease *lease)
     touch(exchange, &lease->tracked);
     report_job(exchange, lease->job);
     job_wants(exchange, lease->job);
-    refill_later(exchange, lease);
+    lease_refill_later(exchange, lease);
 }
 
 void lease_withdraw_all(struct exchange *exchange, struct lease *lease)
@@ -562,20 +737,15 @@ void lease_withdraw_all(struct exchange *exchange, struct lease *lease)
 
 void withdraw_others(struct exchange *exchange, struct job *job, uint32_t index)
 {
-    for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
-        struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        if (lease->state == LEASE_ENDED) {
-            continue; /* whatever it still lists was given up */
+    uint32_t attempts = job_subtask(exchange, job, index)->attempts;
+    for (uint32_t number = 1; number <= attempts; number++) {
+        struct attempt *attempt = attempt_of(exchange, job, index, number);
+        if (attempt == NULL || attempt->is_fenced || attempt->is_withdrawn) {
+            continue; /* it ended, was given up, or knows already */
         }
-        for (struct list_link *link = lease->attempts.next; link != &lease->attempts;
-             link = link->next) {
-            struct attempt *attempt = LIST_ELEMENT(link, struct attempt, of_lease);
-            if (attempt->index == index && !attempt->is_fenced && !attempt->is_withdrawn) {
-                attempt->is_withdrawn = true;
-                touch(exchange, &lease->tracked);
-                work_effect(exchange, lease, attempt, EFFECT_WITHDRAW);
-            }
-        }
+        attempt->is_withdrawn = true;
+        touch(exchange, &attempt->lease->tracked);
+        work_effect(exchange, attempt->lease, attempt, EFFECT_WITHDRAW);
     }
 }
 
@@ -625,6 +795,8 @@ void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, b
         lease_effect(exchange, lease, EFFECT_LEASE_END);
     }
     lease->device = NULL;
+    list_remove(&lease->of_provider);
+    member_by_number(exchange, lease->provider)->provider->lease_count--;
     device->leased -= lease->slots;
     device_slots_changed(exchange, device);
     device_drop_if_gone(exchange, device);
@@ -650,10 +822,7 @@ void lease_forget(struct exchange *exchange, struct lease *lease)
 {
     assert(lease->state == LEASE_ENDED);
     while (!list_empty(&lease->attempts)) {
-        struct attempt *attempt = LIST_ELEMENT(lease->attempts.next, struct attempt, of_lease);
-        list_remove(&attempt->of_lease);
-        exchange->attempt_count--;
-        free(attempt);
+        attempt_drop(exchange, LIST_ELEMENT(lease->attempts.next, struct attempt, of_lease));
     }
     table_remove(&exchange->leases, &lease->id);
     list_remove(&lease->of_job);

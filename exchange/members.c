@@ -24,6 +24,7 @@ static struct member *member_add(struct exchange *exchange, const struct key32 *
     if (member == NULL) {
         return NULL;
     }
+    list_init(&member->jobs);
     member->key = *key;
     member->number = exchange->member_count;
     member->roles = roles;
@@ -252,14 +253,11 @@ static void flag(struct exchange *exchange, uint32_t account, const struct key32
     copy_name(record->name, what);
 }
 
-static void close_jobs_of(struct exchange *exchange, uint32_t owner)
+static void close_jobs_of(struct exchange *exchange, const struct member *owner)
 {
-    for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list;) {
-        struct job *job = LIST_ELEMENT(at, struct job, all);
-        at = at->next;
-        if (job->owner == owner && job->phase == JOB_PHASE_OPEN) {
-            job_close(exchange, job, JOB_PHASE_CANCELLED, XREASON_HALTED);
-        }
+    for (struct list_link *at = owner->jobs.next; at != &owner->jobs; at = at->next) {
+        job_close(exchange, LIST_ELEMENT(at, struct job, of_owner), JOB_PHASE_CANCELLED,
+                  XREASON_HALTED); /* does nothing to those that have ended */
     }
 }
 
@@ -288,8 +286,9 @@ void apply_freeze(struct exchange *exchange, const struct exchange_freeze *freez
     if (freeze->frozen) {
         if (member->provider != NULL) {
             provider_asks_cancel(exchange, member->provider, CANCEL_FROZEN);
+            provider_leases_revoke(exchange, member->provider);
         }
-        close_jobs_of(exchange, member->number);
+        close_jobs_of(exchange, member);
     }
 }
 

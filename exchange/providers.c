@@ -110,31 +110,53 @@ static void ask_undo(struct exchange *exchange, struct ask *ask)
 
 /* ---------------------------------------------------------------- leases of a provider */
 
-typedef void on_lease(struct exchange *exchange, struct lease *lease);
+typedef void on_lease(struct exchange *exchange, struct lease *lease, const void *context);
 
-/* Leases that stand are found through the jobs, oldest first: an order that any replica agrees on. */
-static void for_leases_of(struct exchange *exchange, uint32_t provider, on_lease *action)
+/* Oldest first. What one action does may end others of them too: they are looked up again. */
+static void for_leases_of(struct exchange *exchange, const struct provider *provider,
+                          on_lease *action, const void *context)
 {
-    for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list;) {
-        struct job *job = LIST_ELEMENT(at, struct job, all);
-        at = at->next;
-        if (job->phase != JOB_PHASE_OPEN) {
-            continue;
-        }
-        for (struct list_link *link = job->leases.next; link != &job->leases;) {
-            struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
-            link = link->next;
-            if (lease->provider == provider && lease->state != LEASE_ENDED) {
-                action(exchange, lease);
-            }
+    size_t count = 0;
+    uint64_t *numbers = allocate(exchange, (provider->lease_count + 1) * sizeof *numbers);
+    if (numbers == NULL) {
+        return;
+    }
+    for (struct list_link *at = provider->leases.next; at != &provider->leases; at = at->next) {
+        numbers[count++] = LIST_ELEMENT(at, struct lease, of_provider)->id;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct lease *lease = lease_by_id(exchange, numbers[i]);
+        if (lease != NULL && lease->state != LEASE_ENDED) {
+            action(exchange, lease, context);
         }
     }
+    free(numbers);
 }
 
-static void end_vanished(struct exchange *exchange, struct lease *lease)
+static void suspect(struct exchange *exchange, struct lease *lease, const void *context)
 {
-    lease_end(exchange, lease, XEND_TERM, false);
+    (void)context;
+    lease_suspect(exchange, lease);
+}
+
+static void returned(struct exchange *exchange, struct lease *lease, const void *context)
+{
+    (void)context;
+    lease_returned(exchange, lease);
+}
+
+/* Ends it for one of enum lease_end_reason. */
+static void end_for(struct exchange *exchange, struct lease *lease, const void *reason)
+{
+    const uint8_t *number = reason;
+    lease_end(exchange, lease, *number, *number != XEND_TERM); /* one that left hears nothing */
     job_check(exchange, lease->job); /* it may have been the last attempt of the last subtask */
+}
+
+void provider_leases_revoke(struct exchange *exchange, struct provider *provider)
+{
+    const uint8_t reason = XEND_REVOKED;
+    for_leases_of(exchange, provider, end_for, &reason);
 }
 
 /* ---------------------------------------------------------------- devices */
@@ -163,6 +185,7 @@ static struct provider *provider_of(struct exchange *exchange, struct member *me
     provider->number = member->number;
     provider->order = exchange->next_order++;
     list_init(&provider->devices);
+    list_init(&provider->leases);
     list_append(&exchange->provider_list, &provider->all);
     member->provider = provider;
     track(exchange, &provider->tracked, RECORD_PROVIDER);
@@ -241,7 +264,7 @@ static void replace_devices(struct exchange *exchange, struct member *member,
     }
     provider_move(&provider->state, PROVIDER_PRESENT);
     touch(exchange, &provider->tracked);
-    for_leases_of(exchange, provider->number, lease_returned);
+    for_leases_of(exchange, provider, returned, NULL);
 }
 
 void apply_advertise(struct exchange *exchange, const struct exchange_advertise *advertise)
@@ -396,7 +419,7 @@ void apply_suspect(struct exchange *exchange, uint32_t number)
     provider_move(&provider->state, PROVIDER_SUSPECT);
     touch(exchange, &provider->tracked);
     provider_asks_cancel(exchange, provider, CANCEL_DISCONNECT);
-    for_leases_of(exchange, number, lease_suspect);
+    for_leases_of(exchange, provider, suspect, NULL);
 }
 
 void apply_returned(struct exchange *exchange, uint32_t number)
@@ -407,7 +430,7 @@ void apply_returned(struct exchange *exchange, uint32_t number)
     }
     provider_move(&provider->state, PROVIDER_PRESENT);
     touch(exchange, &provider->tracked);
-    for_leases_of(exchange, number, lease_returned);
+    for_leases_of(exchange, provider, returned, NULL);
 }
 
 void apply_goodbye(struct exchange *exchange, uint32_t number)
@@ -419,7 +442,8 @@ void apply_goodbye(struct exchange *exchange, uint32_t number)
     provider_move(&provider->state, PROVIDER_AWAY);
     touch(exchange, &provider->tracked);
     provider_asks_cancel(exchange, provider, CANCEL_DISCONNECT);
-    for_leases_of(exchange, number, end_vanished);
+    const uint8_t reason = XEND_TERM;
+    for_leases_of(exchange, provider, end_for, &reason);
     for (struct list_link *at = provider->devices.next; at != &provider->devices;) {
         struct device *device = LIST_ELEMENT(at, struct device, of_provider);
         at = at->next;
@@ -447,6 +471,7 @@ static int compare_held(const void *left, const void *right)
 struct held_list {
     const struct exchange_held *items; /* sorted */
     size_t count;
+    int64_t as_of_ns; /* the agent's Welcome */
 };
 
 static const struct exchange_held *held_first_of(const struct held_list *held, uint64_t lease)
@@ -469,37 +494,65 @@ static bool held_has(const struct held_list *held, uint64_t lease, uint32_t inde
     return bsearch(&key, held->items, held->count, sizeof key, compare_held) != NULL;
 }
 
-/* What the broker holds of this lease and the agent does not say it holds: say it again. */
-static void tell_again(struct exchange *exchange, struct lease *lease, const struct held_list *held)
+/* An attempt that the broker counts on and the agent has not. One sent before the agent's Welcome is lost:
+ * its subtask goes back to the queue at once. One sent since is on its way, or was when the agent stated
+ * what it held: saying it again does no harm. A doubted one has gone back already. */
+static void tell_missing(struct exchange *exchange, struct lease *lease, struct attempt *attempt,
+                         int64_t as_of_ns)
 {
-    if (held_first_of(held, lease->id) == NULL) {
-        lease_effect(exchange, lease, EFFECT_LEASE_GRANT);
-    }
-    for (struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
-        const struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
-        bool is_held = held_has(held, lease->id, attempt->index, attempt->attempt);
-        if (attempt->is_fenced || attempt->is_withdrawn) {
-            if (is_held) {
-                work_effect(exchange, lease, attempt, EFFECT_WITHDRAW);
-            }
-        } else if (!is_held) {
-            work_effect(exchange, lease, attempt, EFFECT_DISPATCH);
-        }
+    bool was_sent_before = attempt->dispatched_ns < as_of_ns;
+    bool is_wanted = !attempt->is_fenced && !attempt->is_withdrawn && !attempt->is_doubted;
+    if (was_sent_before || attempt->is_doubted) {
+        attempt_missing(exchange, lease, attempt);
+    } else if (is_wanted) {
+        work_effect(exchange, lease, attempt, EFFECT_DISPATCH);
     }
 }
 
-/* What the agent holds and the broker does not: tell it to stop. */
+/* What the broker holds of this lease, compared with what the agent says that it holds. */
+static void reconcile(struct exchange *exchange, struct lease *lease, const void *context)
+{
+    const struct held_list *held = context;
+    bool is_held = held_first_of(held, lease->id) != NULL;
+    if (!is_held) {
+        lease_effect(exchange, lease, EFFECT_LEASE_GRANT);
+    }
+    for (struct list_link *at = lease->attempts.next; at != &lease->attempts;) {
+        struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
+        at = at->next;
+        if (!held_has(held, lease->id, attempt->key.index, attempt->key.attempt)) {
+            tell_missing(exchange, lease, attempt, held->as_of_ns);
+        } else if (attempt->is_fenced || attempt->is_withdrawn) {
+            work_effect(exchange, lease, attempt, EFFECT_WITHDRAW);
+        }
+    }
+    if (lease->state == LEASE_ENDING && lease->live == 0) {
+        lease_end(exchange, lease, XEND_TERM, true);
+    } else {
+        lease_refill_later(exchange, lease);
+    }
+    job_check(exchange, lease->job);
+}
+
+/* What the agent holds and the broker does not: a lease that is not its own or has ended, an attempt that
+ * was decided. It ends without a result. */
 static void tell_unknown(struct exchange *exchange, const struct held_list *held)
 {
     uint32_t number = exchange->command->account;
     for (size_t i = 0; i < held->count; i++) {
-        bool is_first = i == 0 || held->items[i].lease != held->items[i - 1].lease;
-        const struct lease *lease = lease_by_id(exchange, held->items[i].lease);
-        if (is_first &&
-            (lease == NULL || lease->provider != number || lease->state == LEASE_ENDED)) {
-            struct exchange_effect *effect = emit(exchange, EFFECT_LEASE_END, number);
-            effect->lease.lease = held->items[i].lease;
-            effect->lease.reason = XEND_UNKNOWN;
+        const struct exchange_held *item = &held->items[i];
+        bool is_first = i == 0 || item->lease != held->items[i - 1].lease;
+        const struct lease *lease = lease_by_id(exchange, item->lease);
+        if (lease == NULL || lease->provider != number || lease->state == LEASE_ENDED) {
+            if (is_first) {
+                struct exchange_effect *effect = emit(exchange, EFFECT_LEASE_END, number);
+                effect->lease.lease = item->lease;
+                effect->lease.reason = XEND_UNKNOWN;
+            }
+        } else if (item->attempt != 0 &&
+                   attempt_find(exchange, lease, item->index, item->attempt) == NULL) {
+            emit(exchange, EFFECT_WITHDRAW, number)->work = (struct exchange_work){
+                .lease = item->lease, .index = item->index, .attempt = item->attempt};
         }
     }
 }
@@ -519,19 +572,11 @@ void apply_statement(struct exchange *exchange, const struct exchange_statement 
         memcpy(sorted, statement->held, statement->count * sizeof *sorted);
         qsort(sorted, statement->count, sizeof *sorted, compare_held);
     }
-    const struct held_list held = {.items = sorted, .count = statement->count};
+    const struct held_list held = {
+        .items = sorted, .count = statement->count, .as_of_ns = statement->as_of_ns};
     tell_unknown(exchange, &held);
-    for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
-        struct job *job = LIST_ELEMENT(at, struct job, all);
-        if (job->phase != JOB_PHASE_OPEN) {
-            continue;
-        }
-        for (struct list_link *link = job->leases.next; link != &job->leases; link = link->next) {
-            struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
-            if (lease->provider == member->number && lease->state != LEASE_ENDED) {
-                tell_again(exchange, lease, &held);
-            }
-        }
+    if (member->provider != NULL) {
+        for_leases_of(exchange, member->provider, reconcile, &held);
     }
     free(sorted);
 }

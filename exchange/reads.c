@@ -144,13 +144,14 @@ size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
                      struct exchange_job_row *ret_rows, size_t limit)
 {
     size_t count = 0;
-    const struct list_link *head = &exchange->job_list;
+    const struct member *member = member_by_number(exchange, owner);
+    if (member == NULL) {
+        return 0;
+    }
+    const struct list_link *head = &member->jobs;
     for (const struct list_link *at = head->previous; at != head && count < limit;
          at = at->previous) {
-        const struct job *job = LIST_ELEMENT(at, struct job, all);
-        if (job->owner == owner) {
-            fill_job_row(exchange, job, &ret_rows[count++]);
-        }
+        fill_job_row(exchange, LIST_ELEMENT(at, struct job, of_owner), &ret_rows[count++]);
     }
     return count;
 }
@@ -450,6 +451,10 @@ bool exchange_explain_job(const struct exchange *exchange, const struct id128 *i
     const struct job *job = table_find(&exchange->jobs, id);
     if (job == NULL) {
         return false;
+    }
+    if (job->phase != JOB_PHASE_OPEN) { /* nothing would start it */
+        *ret_explanation = (struct exchange_explanation){.has_ended = true, .fills_at_micro = -1};
+        return true;
     }
     static const struct requirement anything; /* a job without a bid has none left */
     const struct exchange_need need = {

@@ -44,8 +44,8 @@ static void pay(struct exchange *exchange, struct lease *lease, uint32_t credit,
     struct ledger_record *record = emit_ledger(exchange, kind);
     record->job = job->id;
     record->lease = lease->id;
-    record->index = attempt->index;
-    record->attempt = attempt->attempt;
+    record->index = attempt->key.index;
+    record->attempt = attempt->key.attempt;
     record->debit = job->owner;
     record->credit = credit;
     record->amount_micro = amount_micro;
@@ -101,8 +101,8 @@ static void settle_attempt(struct exchange *exchange, struct lease *lease,
     }
     struct ledger_record *record = emit_ledger(exchange, LEDGER_RESULT);
     record->job = lease->job->id;
-    record->index = attempt->index;
-    record->attempt = attempt->attempt;
+    record->index = attempt->key.index;
+    record->attempt = attempt->key.attempt;
     record->lease = lease->id;
     record->provider = member_by_number(exchange, lease->provider)->key;
     record->owner = member_by_number(exchange, lease->job->owner)->key;
@@ -162,6 +162,20 @@ static uint8_t status_of(const struct job *job, const struct subtask *subtask,
                                      : XATTEMPT_FAILED_PAID;
 }
 
+/* To the queue again, unless it has had all the tries that any subtask gets. */
+static void try_again(struct exchange *exchange, struct job *job, uint32_t index)
+{
+    const struct subtask *subtask = job_subtask(exchange, job, index);
+    if (subtask->live > 0) {
+        return; /* another attempt of it is under way */
+    }
+    if (subtask->attempts >= ATTEMPTS_MOST && subtask->state == SUBTASK_RUNNING) {
+        subtask_decide(exchange, job, index, SUBTASK_FAILED);
+    } else {
+        job_requeue(exchange, job, index);
+    }
+}
+
 static void decide(struct exchange *exchange, struct lease *lease, uint32_t index, uint8_t outcome)
 {
     struct job *job = lease->job;
@@ -180,8 +194,8 @@ static void decide(struct exchange *exchange, struct lease *lease, uint32_t inde
         subtask->failures++;
         if (subtask->failures > job->retries) {
             subtask_decide(exchange, job, index, SUBTASK_FAILED);
-        } else if (subtask->live == 0) {
-            job_requeue(exchange, job, index);
+        } else {
+            try_again(exchange, job, index);
         }
         break;
     case FAULT_PROVIDER:
@@ -189,14 +203,12 @@ static void decide(struct exchange *exchange, struct lease *lease, uint32_t inde
         subtask->crashes++;
         if (subtask->crashes > CRASHES_MOST) {
             subtask_decide(exchange, job, index, SUBTASK_FAILED);
-        } else if (subtask->live == 0) {
-            job_requeue(exchange, job, index);
+        } else {
+            try_again(exchange, job, index);
         }
         break;
     case FAULT_NOBODY:
-        if (subtask->live == 0) {
-            job_requeue(exchange, job, index);
-        }
+        try_again(exchange, job, index);
         break;
     }
 }
@@ -205,17 +217,6 @@ static void update_mean(struct lease *lease, int64_t busy_ns)
 {
     int64_t sample = busy_ns > 0 ? busy_ns : 1;
     lease->mean_ns = lease->mean_ns == 0 ? sample : lease->mean_ns + (sample - lease->mean_ns) / 8;
-}
-
-static struct attempt *find_attempt(struct lease *lease, uint32_t index, uint32_t number)
-{
-    for (struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
-        struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
-        if (attempt->index == index && attempt->attempt == number) {
-            return attempt;
-        }
-    }
-    return NULL;
 }
 
 /* An agent that says a lease is over, or that it will not run what it was sent, would say so again and again
@@ -241,14 +242,14 @@ static void apply_result(struct exchange *exchange, const struct exchange_result
         !id128_equal(&lease->job->id, &result->job)) {
         return;
     }
-    struct attempt *attempt = find_attempt(lease, result->index, result->attempt);
+    struct attempt *attempt = attempt_find(exchange, lease, result->index, result->attempt);
     if (attempt == NULL) {
         return;
     }
     struct job *job = lease->job;
     /* A job that has ended keeps no subtasks: what still comes is late. */
     bool is_open = job->phase == JOB_PHASE_OPEN;
-    struct subtask *subtask = is_open ? job_subtask(exchange, job, attempt->index) : NULL;
+    struct subtask *subtask = is_open ? job_subtask(exchange, job, attempt->key.index) : NULL;
     bool honest = hash32_equal(&result->manifest, &job->manifest) &&
                   id128_equal(&result->device, &lease->device_id);
     uint8_t outcome =
@@ -258,18 +259,17 @@ static void apply_result(struct exchange *exchange, const struct exchange_result
         is_open ? status_of(job, subtask, attempt, outcome, is_given_up) : XATTEMPT_LATE;
     settle_attempt(exchange, lease, attempt, result, status, position);
 
-    list_remove(&attempt->of_lease);
-    exchange->attempt_count--;
-    if (!attempt->is_fenced) {
-        lease->lanes[attempt->lane].in_flight--;
+    const struct attempt ended = *attempt;
+    attempt_drop(exchange, attempt);
+    if (!ended.is_fenced) {
+        lease->lanes[ended.lane].in_flight--;
         lease->live--;
-        subtask->live = (uint8_t)(subtask->live - (attempt->is_doubted ? 0 : 1));
-        subtask_changed(exchange, job, attempt->index);
-        decide(exchange, lease, attempt->index, outcome);
+        subtask->live = (uint8_t)(subtask->live - (ended.is_doubted ? 0 : 1));
+        subtask_changed(exchange, job, ended.key.index);
+        decide(exchange, lease, ended.key.index, outcome);
         update_mean(lease, result->busy_ns);
         leave(exchange, lease, outcome, is_given_up);
     }
-    free(attempt);
     touch(exchange, &lease->tracked);
     report_job(exchange, job);
 }
@@ -284,8 +284,8 @@ static void after_results(struct exchange *exchange, struct lease *lease)
         lease_end(exchange, lease, XEND_TERM, true);
     }
     job_check(exchange, job);
-    if (lease->state == LEASE_ACTIVE && list_empty(&lease->refill)) {
-        list_append(&exchange->refills, &lease->refill);
+    if (lease->state == LEASE_ACTIVE) {
+        lease_refill_later(exchange, lease);
     }
 }
 

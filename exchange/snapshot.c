@@ -201,8 +201,8 @@ static void put_lease(struct writer *out, const struct lease *lease)
     }
     for (const struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
         const struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
-        writer_u32(out, attempt->index);
-        writer_u32(out, attempt->attempt);
+        writer_u32(out, attempt->key.index);
+        writer_u32(out, attempt->key.attempt);
         writer_u32(out, attempt->lane);
         writer_i64(out, attempt->dispatched_ns);
         put_bool(out, attempt->is_doubted);

@@ -98,6 +98,7 @@ static bool get_member(struct exchange *exchange, struct reader *in)
     if (member == NULL) {
         return false;
     }
+    list_init(&member->jobs);
     GET_ID(in, member->key);
     member->number = reader_u32(in);
     member->roles = reader_u32(in);
@@ -195,6 +196,7 @@ static bool get_provider(struct exchange *exchange, struct reader *in)
     provider->state = get_small(in, PROVIDER_SUSPECT);
     provider->order = reader_u64(in);
     list_init(&provider->devices);
+    list_init(&provider->leases);
     list_append(&exchange->provider_list, &provider->all);
     member->provider = provider;
     track(exchange, &provider->tracked, RECORD_PROVIDER);
@@ -332,7 +334,9 @@ static bool get_job(struct exchange *exchange, struct reader *in)
     list_init(&job->leases);
     list_init(&job->wanting);
     list_init(&job->spread);
+    list_init(&job->front);
     list_init(&job->report);
+    list_init(&job->of_owner);
     bool good = get_job_fields(in, job) && job->owner < exchange->member_count &&
                 job->subtasks <= exchange->limits.subtasks &&
                 table_find(&exchange->jobs, &job->id) == NULL;
@@ -348,13 +352,16 @@ static bool get_job(struct exchange *exchange, struct reader *in)
         return false;
     }
     list_append(&exchange->job_list, &job->all);
+    job_link_owner(exchange, job);
     exchange->job_count++;
     track(exchange, &job->tracked, RECORD_JOB);
     if (job->is_closing && job->phase == JOB_PHASE_OPEN) {
         timer_arm(exchange, TIMER_JOB, &job->id, job->closing_ns);
     }
     for (uint32_t i = 0; i < job->avoided_count; i++) {
-        timer_arm(exchange, TIMER_JOB, &job->id, job->avoided[i].until_ns);
+        if (job->avoided[i].until_ns > exchange->now_ns) { /* else it has fired */
+            timer_arm(exchange, TIMER_JOB, &job->id, job->avoided[i].until_ns);
+        }
     }
     return restore_bid(exchange, job);
 }
@@ -381,7 +388,9 @@ static bool get_page(struct exchange *exchange, struct reader *in)
         subtask->attempts = reader_u16(in);
         subtask->queued = reader_u16(in);
         subtask->next = reader_u32(in);
-        if (subtask->queued > 1 || (subtask->queued == 1 && subtask->next != NO_SUBTASK &&
+        bool has_tries = subtask->attempts < ATTEMPTS_MOST ||
+                         (subtask->attempts == ATTEMPTS_MOST && subtask->state != SUBTASK_WAITING);
+        if (!has_tries || subtask->queued > 1 || (subtask->queued == 1 && subtask->next != NO_SUBTASK &&
                                     subtask->next >= job->subtasks)) {
             return false;
         }
@@ -396,17 +405,16 @@ static bool get_attempts(struct exchange *exchange, struct reader *in, struct le
         if (attempt == NULL) {
             return false;
         }
-        attempt->index = reader_u32(in);
-        attempt->attempt = reader_u32(in);
+        attempt->key.index = reader_u32(in);
+        attempt->key.attempt = reader_u32(in);
         attempt->lane = reader_u32(in);
         attempt->dispatched_ns = reader_i64(in);
         attempt->is_doubted = get_bool(in);
         attempt->is_fenced = get_bool(in);
         attempt->is_withdrawn = get_bool(in);
-        list_append(&lease->attempts, &attempt->of_lease);
-        exchange->attempt_count++;
-        if (in->failed || attempt->index >= lease->job->subtasks ||
-            attempt->lane >= lease->lane_count) {
+        if (in->failed || attempt->key.index >= lease->job->subtasks ||
+            attempt->lane >= lease->lane_count || !attempt_put(exchange, lease, attempt)) {
+            free(attempt);
             return false;
         }
     }
@@ -460,7 +468,7 @@ static bool lease_link_device(struct exchange *exchange, struct lease *lease)
         return true;
     }
     struct device_key key = {.device = lease->device_id, .provider = lease->provider};
-    lease->device = table_find(&exchange->devices, &key);
+    lease->device = table_find(&exchange->devices, &key); /* so its provider is there too */
     if (lease->device == NULL || lease->job->phase != JOB_PHASE_OPEN) {
         return false;
     }
@@ -477,6 +485,7 @@ static bool get_lease(struct exchange *exchange, struct reader *in)
     }
     list_init(&lease->attempts);
     list_init(&lease->refill);
+    list_init(&lease->of_provider);
     if (!get_lease_fields(exchange, in, lease) || lease_by_id(exchange, lease->id) != NULL ||
         !table_insert(&exchange->leases, lease)) {
         free(lease->lanes);
@@ -542,6 +551,38 @@ static bool load_records(struct exchange *exchange, struct reader *in)
     return reader_finished(in) && accounts_balanced(exchange->accounts) && kinds_settle(exchange);
 }
 
+static int compare_leases(const void *left, const void *right)
+{
+    const struct lease *const *a = left;
+    const struct lease *const *b = right;
+    return ((*a)->id > (*b)->id) - ((*a)->id < (*b)->id);
+}
+
+/* Leases come job by job; their providers keep them by number. False: out of memory. */
+static bool link_providers(struct exchange *exchange)
+{
+    struct lease **standing = allocate(exchange, (exchange->lease_count + 1) * sizeof(struct lease *));
+    if (standing == NULL) {
+        return false;
+    }
+    size_t count = 0;
+    for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
+        struct job *job = LIST_ELEMENT(at, struct job, all);
+        for (struct list_link *link = job->leases.next; link != &job->leases; link = link->next) {
+            struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
+            if (lease->state != LEASE_ENDED) {
+                standing[count++] = lease;
+            }
+        }
+    }
+    qsort(standing, count, sizeof(struct lease *), compare_leases);
+    for (size_t i = 0; i < count; i++) {
+        lease_link_provider(exchange, standing[i]);
+    }
+    free(standing);
+    return true;
+}
+
 struct exchange *exchange_load(const struct exchange_limits *limits, const uint8_t *bytes,
                                size_t length)
 {
@@ -551,7 +592,7 @@ struct exchange *exchange_load(const struct exchange_limits *limits, const uint8
     }
     struct reader in = reader_over(bytes, length);
     /* What is read is written the same way again, or it was not written by us: order, too, is part of a state. */
-    if (!load_records(exchange, &in) || exchange->is_out_of_memory ||
+    if (!load_records(exchange, &in) || !link_providers(exchange) || exchange->is_out_of_memory ||
         !exchange_saves_as(exchange, bytes, length)) {
         exchange_destroy(&exchange);
         return NULL;

@@ -91,9 +91,10 @@ enum {
     WINDOW_MOST = 64,
     CRASHES_MOST = 2,        /* of one subtask: results that were the provider's fault */
     VANISHED_MOST = 16,      /* attempts of one subtask after which one that vanished is the last */
+    ATTEMPTS_MOST = 1000,    /* of one subtask, whatever ended them: with one more it has failed */
     LEASE_FAILURES_MOST = 2, /* in a row, by the provider's fault */
     AVOIDED_PROVIDERS = 8,   /* per job */
-    ENDED_JOBS_KEPT = 10000,
+    ENDED_JOBS_KEPT = 10000, /* of one account: its oldest make room for its next */
     ENDED_LEASES_FORGOTTEN = 1024, /* at a time, when leases or attempts reach their limit */
     PAGE_SUBTASKS = 256,
     CELL_ATTRIBUTES_MAX = ATTRIBUTE_COUNT_MAX + 1, /* the instrument, where it is not among them */
@@ -133,7 +134,10 @@ struct
     uint32_t ids; /* in the id window */
     uint32_t open_jobs;
     char name[EXCHANGE_NAME_SIZE];
+    /* not recorded */
     struct provider *provider; /* or NULL */
+    struct list_link jobs;     /* by age */
+    uint32_t job_count;        /* ended ones too */
 };
 
 /* A cell or class of the book as a record. It is its maker's for as long as anybody uses it, which bounds how many
@@ -174,6 +178,9 @@ struct provider {
     uint8_t state;  /* enum provider_state */
     uint64_t order; /* place in `all` */
     struct list_link devices;
+    /* not recorded */
+    struct list_link leases; /* that have not ended, by number */
+    uint32_t lease_count;
 };
 
 struct device_key {
@@ -257,13 +264,21 @@ struct job {
     uint32_t handle;          /* of its bid while open, else BOOK_NONE */
     struct list_link wanting; /* in exchange->wanting_jobs when it may buy more */
     struct list_link spread;  /* in exchange->spreads when subtasks came back to its queue */
+    struct list_link front;   /* in exchange->fronts when they may go before what is queued */
+    struct list_link of_owner;
     bool is_reported;         /* a JOB effect is due at the end of this step */
     struct list_link report;
 };
 
+struct attempt_key {
+    uint64_t job; /* its order: shorter than its id, and as unique */
+    uint32_t index, attempt;
+};
 struct attempt {
+    struct attempt_key key;    /* compared as bytes: no padding (8 + 4 + 4) */
     struct list_link of_lease; /* in order of dispatch */
-    uint32_t index, attempt, lane;
+    struct lease *lease;
+    uint32_t lane;
     int64_t dispatched_ns;
     bool is_doubted; /* its provider is suspect and the subtask was queued again: both stay valid */
     bool is_fenced;  /* given up: a result that still comes is logged, not paid */
@@ -301,7 +316,8 @@ struct lease {
     int64_t mean_ns;       /* moving average of a subtask's paid time */
     struct lane *lanes;
     struct list_link attempts;
-    struct list_link refill; /* in exchange->refills when lanes may take more */
+    struct list_link refill;      /* in exchange->refills when lanes may take more */
+    struct list_link of_provider; /* until it ends */
 };
 
 enum timer_kind { TIMER_LEASE, TIMER_ASK, TIMER_JOB };
@@ -325,7 +341,7 @@ struct exchange {
     struct accounts *accounts;
     struct member **members; /* by account number; the system's three too */
     uint32_t member_count, member_capacity;
-    struct table members_by_key, invitations, ids, devices, asks, jobs, leases;
+    struct table members_by_key, invitations, ids, devices, asks, jobs, leases, attempts;
     struct list_link id_ages, invitation_list, provider_list, job_list;
     uint32_t invitation_count, ask_count, job_count, lease_count, attempt_count;
     uint64_t subtask_count;
@@ -335,7 +351,7 @@ struct exchange {
     uint32_t free_handle_count;
     void **orders_by_handle; /* struct ask * or struct job *: the book knows which side */
     /* work of this step */
-    struct list_link wanting_asks, wanting_jobs, refills, spreads, reports;
+    struct list_link wanting_asks, wanting_jobs, refills, spreads, fronts, reports;
     struct exchange_effects *effects;
     const struct exchange_command *command;
     bool is_rejected;   /* the present command */
@@ -345,6 +361,7 @@ struct exchange {
     /* timers: a heap by (at, kind, key); entries may be early or stale */
     struct timer *timers;
     size_t timer_count, timer_capacity;
+    size_t timer_rebuild_at; /* so many are weeded out first */
     /* hash */
     struct list_link dirty;
     uint64_t total[4]; /* sum of the records' hashes, four lanes of 64 bits */
@@ -368,6 +385,7 @@ void copy_name(char ret_name[EXCHANGE_NAME_SIZE], const char *name);
 void timer_arm(struct exchange *exchange, enum timer_kind kind, const struct id128 *key,
                int64_t at_ns);
 void timers_fire(struct exchange *exchange); /* all that are due at now_ns, in order */
+void timers_weed(struct exchange *exchange); /* drops what is stale; at the end of a step */
 struct id128 timer_key_of_lease(uint64_t lease);
 
 /* ---- members.c */
@@ -412,6 +430,7 @@ enum {
     CANCEL_JOB_ENDED = 5
 };
 void ask_cancel(struct exchange *exchange, struct ask *ask, uint8_t reason);
+void provider_leases_revoke(struct exchange *exchange, struct provider *provider);
 void device_slots_changed(struct exchange *exchange, struct device *device);
 void device_drop_if_gone(struct exchange *exchange, struct device *device);
 struct ask *ask_restore(struct exchange *exchange,
@@ -428,8 +447,9 @@ void subtask_changed(struct exchange *exchange, struct job *job, uint32_t index)
 void subtask_decide(struct exchange *exchange, struct job *job, uint32_t index,
                     enum subtask_state to);
 void job_requeue(struct exchange *exchange, struct job *job, uint32_t index);
-uint32_t job_next_waiting(struct exchange *exchange,
-                          struct job *job); /* takes it off; NO_SUBTASK: none */
+/* Retries go first, then subtasks never started, in order. Taken off what waits; NO_SUBTASK: none. */
+uint32_t job_next_retry(struct exchange *exchange, struct job *job);
+uint32_t job_next_fresh(struct exchange *exchange, struct job *job);
 void job_close(struct exchange *exchange, struct job *job, enum job_phase ends_as, uint8_t reason);
 void job_check(struct exchange *exchange, struct job *job); /* ended? budget gone? wants more? */
 void job_settle(struct exchange *exchange, struct job *job);
@@ -450,14 +470,24 @@ void lease_returned(struct exchange *exchange, struct lease *lease);
 void lease_wind_down(struct exchange *exchange, struct lease *lease);
 void lease_withdraw_all(struct exchange *exchange, struct lease *lease);
 void lease_refill(struct exchange *exchange, struct lease *lease);
+void lease_refill_later(struct exchange *exchange, struct lease *lease); /* in this step */
 struct lease *lease_by_id(const struct exchange *exchange, uint64_t id);
 void lease_effect(struct exchange *exchange, const struct lease *lease,
                   enum exchange_effect_type type);
 void work_effect(struct exchange *exchange, const struct lease *lease,
                  const struct attempt *attempt, enum exchange_effect_type type);
+void job_link_owner(struct exchange *exchange, struct job *job);
 void job_avoid(struct exchange *exchange, struct job *job, uint32_t provider);
 bool job_avoids(const struct exchange *exchange, const struct job *job, uint32_t provider);
 void withdraw_others(struct exchange *exchange, struct job *job, uint32_t index);
+struct attempt *attempt_find(const struct exchange *exchange, const struct lease *lease,
+                             uint32_t index, uint32_t number); /* NULL: none */
+bool attempt_put(struct exchange *exchange, struct lease *lease, struct attempt *attempt);
+void attempt_drop(struct exchange *exchange, struct attempt *attempt); /* and frees it */
+/* Forgets what its agent says it has not: a result cannot come any more. */
+void attempt_missing(struct exchange *exchange, struct lease *lease, struct attempt *attempt);
+/* The provider's, from its grant on. */
+void lease_link_provider(struct exchange *exchange, struct lease *lease);
 void lease_forget(struct exchange *exchange, struct lease *lease);
 void leases_make_room(struct exchange *exchange);
 int64_t escrow_micro(int64_t price_micro, uint32_t slots,

@@ -4,8 +4,11 @@
 #include <string.h>
 
 /* A binary heap ordered by (time, kind, key). An entry may be stale: whoever it wakes acts only when its
- * own deadline is the entry's time, and sets another when it is later. So nothing is ever removed, deadlines
- * that fall into one step are met in their true order whatever was set when, and snapshots leave the heap out. */
+ * own deadline is the entry's time, and sets another when it is later. So nothing need be removed, deadlines
+ * that fall into one step are met in their true order whatever was set when, and snapshots leave the heap out.
+ * When more than half may be stale, the heap is made anew from what stands. */
+
+enum { WEED_LEAST = 1024 };
 
 static int compare(const struct timer *a, const struct timer *b)
 {
@@ -121,6 +124,55 @@ static void fire(struct exchange *exchange, const struct timer *timer)
     }
 }
 
+static void arm_job(struct exchange *exchange, const struct job *job)
+{
+    if (job->is_closing) {
+        timer_arm(exchange, TIMER_JOB, &job->id, job->closing_ns);
+    }
+    for (uint32_t i = 0; i < job->avoided_count; i++) {
+        if (job->avoided[i].until_ns > exchange->now_ns) {
+            timer_arm(exchange, TIMER_JOB, &job->id, job->avoided[i].until_ns);
+        }
+    }
+    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        if (lease->state != LEASE_ENDED) {
+            lease_arm(exchange, lease);
+        }
+    }
+}
+
+static void arm_asks(struct exchange *exchange, const struct provider *provider)
+{
+    for (const struct list_link *at = provider->devices.next; at != &provider->devices;
+         at = at->next) {
+        const struct ask *ask = LIST_ELEMENT(at, struct device, of_provider)->ask;
+        if (ask != NULL && ask->good_till_ns != 0) {
+            timer_arm(exchange, TIMER_ASK, &ask->order, ask->good_till_ns);
+        }
+    }
+}
+
+/* All that was due has fired: whatever stands has its deadline ahead. */
+void timers_weed(struct exchange *exchange)
+{
+    if (exchange->timer_count < WEED_LEAST || exchange->timer_count < exchange->timer_rebuild_at) {
+        return;
+    }
+    exchange->timer_count = 0;
+    for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
+        const struct job *job = LIST_ELEMENT(at, struct job, all);
+        if (job->phase == JOB_PHASE_OPEN) {
+            arm_job(exchange, job);
+        }
+    }
+    for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
+         at = at->next) {
+        arm_asks(exchange, LIST_ELEMENT(at, struct provider, all));
+    }
+    exchange->timer_rebuild_at = 2 * exchange->timer_count;
+}
+
 void timers_fire(struct exchange *exchange)
 {
     while (exchange->timer_count > 0 && exchange->timers[0].at_ns <= exchange->now_ns) {
@@ -132,4 +184,9 @@ void timers_fire(struct exchange *exchange)
 int64_t exchange_next_deadline_ns(const struct exchange *exchange)
 {
     return exchange->timer_count > 0 ? exchange->timers[0].at_ns : INT64_MAX;
+}
+
+size_t exchange_timer_count(const struct exchange *exchange)
+{
+    return exchange->timer_count;
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEDS = 40, COMMANDS = 1500, CALM_COMMANDS = 4000, ROWS = 300, ACCEPTED_SLOTS = 1 << 15 };
+enum { SEEDS = 40, COMMANDS = 1500, CALM_COMMANDS = 10000, ROWS = 300, ACCEPTED_SLOTS = 1 << 15 };
 
 struct money {
     int64_t available[64], held[64];

@@ -259,7 +259,11 @@ static void make_statement(struct model *model)
         model->held[count++] = (struct exchange_held){draw(model, 2 * model->lease_count + 2),
                                                       draw(model, 9) - 1, draw(model, 3)};
     }
-    model->command.statement = (struct exchange_statement){.held = model->held, .count = count};
+    model->command.statement = (struct exchange_statement){
+        .held = model->held,
+        .count = count,
+        .as_of_ns = draw(model, 2) == 0 ? model->now_ns : 0,
+    };
 }
 
 static void make_coming_and_going(struct model *model)

@@ -1,207 +1,13 @@
 /* The exchange as its users meet it: one market, one provider, one consumer, by hand. */
-#include "exchange/exchange.h"
+#include "tests/support/hand_market.h"
 
 #include "base/checked.h"
-#include "ledger/accounts.h"
 #include "protocol/message.h"
 #include "protocol/reject.h"
 
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { CONSUMER = 3, PROVIDER = 4, OTHER_PROVIDER = 5, OPERATOR = 6 };
-
-static const int64_t start_ns = INT64_C(1700000000) * NS_PER_S;
-static const int64_t price = 3600 * MICRO_PER_CREDIT; /* one credit a second: easy sums */
-
-struct market {
-    struct exchange *exchange;
-    struct exchange_effects effects;
-    int64_t now_ns;
-    uint64_t index;
-    uint8_t next_id;
-};
-
-static struct market market;
-
-static struct exchange_command command(enum exchange_command_type type, uint32_t account)
-{
-    struct exchange_command made;
-    memset(&made, 0, sizeof made);
-    made.type = type;
-    made.index = market.index + 1;
-    made.log_time_ns = market.now_ns;
-    made.account = account;
-    made.id.bytes[0] = ++market.next_id;
-    made.created_ms = market.now_ns / NS_PER_MS;
-    return made;
-}
-
-static void apply(const struct exchange_command *given)
-{
-    exchange_effects_clear(&market.effects);
-    ck_assert_int_eq(exchange_step(market.exchange, given, &market.effects), EXCHANGE_OK);
-    market.index = given->index;
-}
-
-static size_t count_of(enum exchange_effect_type type)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < market.effects.count; i++) {
-        count += market.effects.items[i].type == type;
-    }
-    return count;
-}
-
-static const struct exchange_effect *nth(enum exchange_effect_type type, size_t n)
-{
-    for (size_t i = 0; i < market.effects.count; i++) {
-        if (market.effects.items[i].type == type && n-- == 0) {
-            return &market.effects.items[i];
-        }
-    }
-    return NULL;
-}
-
-static const struct ledger_record *record_of(enum ledger_kind kind)
-{
-    for (size_t i = 0; i < market.effects.count; i++) {
-        const struct exchange_effect *effect = &market.effects.items[i];
-        if (effect->type == EFFECT_LEDGER && effect->ledger.kind == kind) {
-            return &effect->ledger;
-        }
-    }
-    return NULL;
-}
-
-static void check_rejected(enum reject_code code)
-{
-    const struct exchange_effect *effect = nth(EFFECT_REJECT, 0);
-    ck_assert_msg(effect != NULL, "nothing was refused");
-    ck_assert_str_eq(reject_name((enum reject_code)effect->reject.code), reject_name(code));
-    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 0);
-    ck_assert_uint_eq(count_of(EFFECT_LEDGER), 0);
-}
-
-static struct account_balance balance(uint32_t account)
-{
-    struct exchange_account_row row;
-    ck_assert(exchange_account(market.exchange, account, &row));
-    return (struct account_balance){row.available_micro, row.held_micro};
-}
-
-static struct exchange_job_row job_row(struct id128 job)
-{
-    struct exchange_job_row row;
-    ck_assert(exchange_job(market.exchange, &job, &row));
-    return row;
-}
-
-static void set_up_with(uint32_t leases, uint32_t attempts)
-{
-    memset(&market, 0, sizeof market);
-    struct exchange_limits limits = exchange_limits_default();
-    limits.asks = limits.jobs = 64;
-    limits.leases = leases;
-    limits.attempts = attempts;
-    limits.classes = limits.classes_per_account = 1;
-    limits.cells_per_account = 2;
-    limits.cells = 64;
-    market.exchange = exchange_create(&limits);
-    market.now_ns = start_ns;
-    struct exchange_genesis_account accounts[] = {
-        {.key = {{1}},
-         .roles = ROLE_CONSUMER,
-         .credits_micro = 1000 * MICRO_PER_CREDIT,
-         .name = "consumer"},
-        {.key = {{2}}, .roles = ROLE_PROVIDER, .name = "provider"},
-        {.key = {{3}}, .roles = ROLE_PROVIDER, .name = "other"},
-        {.key = {{4}}, .roles = ROLE_OPERATOR, .name = "operator"},
-    };
-    struct exchange_command genesis = command(EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
-    genesis.genesis = (struct exchange_genesis){.cluster = {{7}},
-                                                .fee_ppm = 0,
-                                                .price_band_micro = 10 * price,
-                                                .accounts = accounts,
-                                                .account_count = 4};
-    apply(&genesis);
-}
-
-static void set_up(void)
-{
-    set_up_with(64, 4096);
-}
-
-static void tear_down(void)
-{
-    exchange_destroy(&market.exchange);
-    exchange_effects_fini(&market.effects);
-}
-
-static void offer(uint32_t provider, uint32_t slots, int64_t at_price)
-{
-    static struct attribute kind = {.name = "kind", .is_text = true, .text = "cpu"};
-    struct exchange_device device = {.device = {{(uint8_t)provider}},
-                                     .slots = slots,
-                                     .attributes = &kind,
-                                     .attribute_count = 1,
-                                     .label = "a cpu"};
-    struct exchange_command advertise = command(EXCHANGE_ADVERTISE, provider);
-    advertise.advertise = (struct exchange_advertise){&device, 1};
-    apply(&advertise);
-    struct exchange_command ask = command(EXCHANGE_ASK, provider);
-    ask.ask =
-        (struct exchange_ask){.device = device.device, .slots = slots, .price_micro = at_price};
-    apply(&ask);
-}
-
-static struct requirement anything;
-
-static struct exchange_command submit_of(uint32_t subtasks, int64_t budget_credits)
-{
-    struct exchange_command made = command(EXCHANGE_SUBMIT, CONSUMER);
-    made.submit = (struct exchange_submit){
-        .name = "job",
-        .manifest = {{9}},
-        .subtasks = subtasks,
-        .budget_micro = budget_credits * MICRO_PER_CREDIT,
-        .cap_micro = price,
-        .needs = &anything,
-        .slots = 1,
-        .limit_ns = 10 * NS_PER_S,
-        .term_ns = 20 * NS_PER_S,
-        .error_limit = 10,
-        .verify_none = true,
-    };
-    return made;
-}
-
-static struct id128 submit(uint32_t subtasks, int64_t budget_credits)
-{
-    struct exchange_command made = submit_of(subtasks, budget_credits);
-    apply(&made);
-    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
-    return made.id;
-}
-
-static void result(uint32_t provider, struct id128 job, struct exchange_work work, uint8_t outcome,
-                   int64_t busy_ns)
-{
-    struct exchange_result one = {
-        .job = job,
-        .index = work.index,
-        .attempt = work.attempt,
-        .lease = work.lease,
-        .device = {{(uint8_t)provider}},
-        .manifest = {{9}},
-        .outcome = outcome,
-        .busy_ns = busy_ns,
-    };
-    struct exchange_command results = command(EXCHANGE_RESULTS, provider);
-    results.results = (struct exchange_results){&one, 1};
-    apply(&results);
-}
 
 START_TEST(a_job_is_run_paid_and_settled)
 {
@@ -574,7 +380,7 @@ START_TEST(a_statement_is_answered_with_what_differs)
     struct exchange_work held = nth(EFFECT_DISPATCH, 0)->work;
     struct exchange_held list[] = {{held.lease, held.index, held.attempt}, {999, 0, 0}};
     struct exchange_command statement = command(EXCHANGE_STATEMENT, PROVIDER);
-    statement.statement = (struct exchange_statement){list, 2};
+    statement.statement = (struct exchange_statement){.held = list, .count = 2};
     apply(&statement);
     ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
     ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 1); /* the one it does not hold */
@@ -662,13 +468,6 @@ START_TEST(commands_out_of_order_are_not_applied)
     ck_assert_uint_eq(exchange_index(market.exchange), market.index);
 }
 END_TEST
-
-static void presence(enum exchange_command_type type, uint32_t provider)
-{
-    struct exchange_command made = command(type, EXCHANGE_NO_ACCOUNT);
-    made.provider = provider;
-    apply(&made);
-}
 
 START_TEST(work_that_comes_back_goes_to_a_lane_that_is_free_already)
 {

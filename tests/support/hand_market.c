@@ -1,0 +1,195 @@
+#include "tests/support/hand_market.h"
+
+#include "protocol/message.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct market market;
+
+struct exchange_command command(enum exchange_command_type type, uint32_t account)
+{
+    struct exchange_command made;
+    memset(&made, 0, sizeof made);
+    made.type = type;
+    made.index = market.index + 1;
+    made.log_time_ns = market.now_ns;
+    made.account = account;
+    market.next_id++;
+    memcpy(made.id.bytes, &market.next_id, sizeof market.next_id);
+    made.created_ms = market.now_ns / NS_PER_MS;
+    return made;
+}
+
+void apply(const struct exchange_command *given)
+{
+    exchange_effects_clear(&market.effects);
+    ck_assert_int_eq(exchange_step(market.exchange, given, &market.effects), EXCHANGE_OK);
+    market.index = given->index;
+}
+
+size_t count_of(enum exchange_effect_type type)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < market.effects.count; i++) {
+        count += market.effects.items[i].type == type;
+    }
+    return count;
+}
+
+const struct exchange_effect *nth(enum exchange_effect_type type, size_t n)
+{
+    for (size_t i = 0; i < market.effects.count; i++) {
+        if (market.effects.items[i].type == type && n-- == 0) {
+            return &market.effects.items[i];
+        }
+    }
+    return NULL;
+}
+
+const struct ledger_record *record_of(enum ledger_kind kind)
+{
+    for (size_t i = 0; i < market.effects.count; i++) {
+        const struct exchange_effect *effect = &market.effects.items[i];
+        if (effect->type == EFFECT_LEDGER && effect->ledger.kind == kind) {
+            return &effect->ledger;
+        }
+    }
+    return NULL;
+}
+
+void check_rejected(enum reject_code code)
+{
+    const struct exchange_effect *effect = nth(EFFECT_REJECT, 0);
+    ck_assert_msg(effect != NULL, "nothing was refused");
+    ck_assert_str_eq(reject_name((enum reject_code)effect->reject.code), reject_name(code));
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 0);
+    ck_assert_uint_eq(count_of(EFFECT_LEDGER), 0);
+}
+
+struct account_balance balance(uint32_t account)
+{
+    struct exchange_account_row row;
+    ck_assert(exchange_account(market.exchange, account, &row));
+    return (struct account_balance){row.available_micro, row.held_micro};
+}
+
+struct exchange_job_row job_row(struct id128 job)
+{
+    struct exchange_job_row row;
+    ck_assert(exchange_job(market.exchange, &job, &row));
+    return row;
+}
+
+void set_up_with(uint32_t leases, uint32_t attempts)
+{
+    memset(&market, 0, sizeof market);
+    struct exchange_limits limits = exchange_limits_default();
+    limits.asks = limits.jobs = 64;
+    limits.leases = leases;
+    limits.attempts = attempts;
+    limits.classes = limits.classes_per_account = 1;
+    limits.cells_per_account = 2;
+    limits.cells = 64;
+    market.exchange = exchange_create(&limits);
+    market.now_ns = start_ns;
+    struct exchange_genesis_account accounts[] = {
+        {.key = {{1}},
+         .roles = ROLE_CONSUMER,
+         .credits_micro = 1000 * MICRO_PER_CREDIT,
+         .name = "consumer"},
+        {.key = {{2}}, .roles = ROLE_PROVIDER, .name = "provider"},
+        {.key = {{3}}, .roles = ROLE_PROVIDER, .name = "other"},
+        {.key = {{4}}, .roles = ROLE_OPERATOR, .name = "operator"},
+    };
+    struct exchange_command genesis = command(EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
+    genesis.genesis = (struct exchange_genesis){.cluster = {{7}},
+                                                .fee_ppm = 0,
+                                                .price_band_micro = 10 * price,
+                                                .accounts = accounts,
+                                                .account_count = 4};
+    apply(&genesis);
+}
+
+void set_up(void)
+{
+    set_up_with(64, 4096);
+}
+
+void tear_down(void)
+{
+    exchange_destroy(&market.exchange);
+    exchange_effects_fini(&market.effects);
+}
+
+void offer(uint32_t provider, uint32_t slots, int64_t at_price)
+{
+    static struct attribute kind = {.name = "kind", .is_text = true, .text = "cpu"};
+    struct exchange_device device = {.device = {{(uint8_t)provider}},
+                                     .slots = slots,
+                                     .attributes = &kind,
+                                     .attribute_count = 1,
+                                     .label = "a cpu"};
+    struct exchange_command advertise = command(EXCHANGE_ADVERTISE, provider);
+    advertise.advertise = (struct exchange_advertise){&device, 1};
+    apply(&advertise);
+    struct exchange_command ask = command(EXCHANGE_ASK, provider);
+    ask.ask =
+        (struct exchange_ask){.device = device.device, .slots = slots, .price_micro = at_price};
+    apply(&ask);
+}
+
+struct requirement anything;
+
+struct exchange_command submit_of(uint32_t subtasks, int64_t budget_credits)
+{
+    struct exchange_command made = command(EXCHANGE_SUBMIT, CONSUMER);
+    made.submit = (struct exchange_submit){
+        .name = "job",
+        .manifest = {{9}},
+        .subtasks = subtasks,
+        .budget_micro = budget_credits * MICRO_PER_CREDIT,
+        .cap_micro = price,
+        .needs = &anything,
+        .slots = 1,
+        .limit_ns = 10 * NS_PER_S,
+        .term_ns = 20 * NS_PER_S,
+        .error_limit = 10,
+        .verify_none = true,
+    };
+    return made;
+}
+
+struct id128 submit(uint32_t subtasks, int64_t budget_credits)
+{
+    struct exchange_command made = submit_of(subtasks, budget_credits);
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    return made.id;
+}
+
+void result(uint32_t provider, struct id128 job, struct exchange_work work, uint8_t outcome,
+            int64_t busy_ns)
+{
+    struct exchange_result one = {
+        .job = job,
+        .index = work.index,
+        .attempt = work.attempt,
+        .lease = work.lease,
+        .device = {{(uint8_t)provider}},
+        .manifest = {{9}},
+        .outcome = outcome,
+        .busy_ns = busy_ns,
+    };
+    struct exchange_command results = command(EXCHANGE_RESULTS, provider);
+    results.results = (struct exchange_results){&one, 1};
+    apply(&results);
+}
+
+void presence(enum exchange_command_type type, uint32_t provider)
+{
+    struct exchange_command made = command(type, EXCHANGE_NO_ACCOUNT);
+    made.provider = provider;
+    apply(&made);
+}

@@ -1,0 +1,54 @@
+/* tests/support/hand_market.h - an exchange driven by hand: a consumer, two providers, an operator.
+ *
+ * One market per test, in `market`: set_up and tear_down are its fixture. Each helper makes a command at
+ * market.now_ns and applies it; the effects of the last one are in market.effects. */
+#ifndef BOURSE_TESTS_HAND_MARKET_H
+#define BOURSE_TESTS_HAND_MARKET_H
+
+#include "base/checked.h"
+#include "exchange/exchange.h"
+#include "ledger/accounts.h"
+#include "protocol/reject.h"
+
+enum { CONSUMER = 3, PROVIDER = 4, OTHER_PROVIDER = 5, OPERATOR = 6 };
+
+static const int64_t start_ns = INT64_C(1700000000) * NS_PER_S;
+static const int64_t price = 3600 * MICRO_PER_CREDIT; /* one credit a second: easy sums */
+
+struct market {
+    struct exchange *exchange;
+    struct exchange_effects effects;
+    int64_t now_ns;
+    uint64_t index;
+    uint32_t next_id;
+};
+extern struct market market;
+extern struct requirement anything; /* no predicate at all */
+
+void set_up(void);
+void set_up_with(uint32_t leases, uint32_t attempts); /* these limits */
+void tear_down(void);
+
+/* A command of the next index, now, under a fresh id. */
+struct exchange_command command(enum exchange_command_type type, uint32_t account);
+void apply(const struct exchange_command *given);
+
+size_t count_of(enum exchange_effect_type type);
+const struct exchange_effect *nth(enum exchange_effect_type type, size_t n); /* NULL: fewer */
+const struct ledger_record *record_of(enum ledger_kind kind);                /* the first */
+/* The last command was refused with `code`, and changed nothing. */
+void check_rejected(enum reject_code code);
+
+struct account_balance balance(uint32_t account);
+struct exchange_job_row job_row(struct id128 job);
+
+/* One device of `slots`, all of it asked for. */
+void offer(uint32_t provider, uint32_t slots, int64_t at_price);
+struct exchange_command submit_of(uint32_t subtasks, int64_t budget_credits);
+struct id128 submit(uint32_t subtasks, int64_t budget_credits);
+void result(uint32_t provider, struct id128 job, struct exchange_work work, uint8_t outcome,
+            int64_t busy_ns);
+/* SUSPECT, RETURNED or GOODBYE. */
+void presence(enum exchange_command_type type, uint32_t provider);
+
+#endif

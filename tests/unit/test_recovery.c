@@ -1,0 +1,505 @@
+/* How the market gets over those who vanish, restart or are cut off: what goes elsewhere, how soon, and how
+ * both sides settle what they hold (docs/protocol.md section 7, Reconciliation). */
+#include "tests/support/hand_market.h"
+
+#include "protocol/message.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void suspect(uint32_t provider)
+{
+    presence(EXCHANGE_SUSPECT, provider);
+}
+
+/* `provider` says that it holds `count` of these, having seen all up to `as_of_ns`. */
+static void state(uint32_t provider, const struct exchange_held *held, size_t count,
+                  int64_t as_of_ns)
+{
+    struct exchange_command statement = command(EXCHANGE_STATEMENT, provider);
+    statement.statement =
+        (struct exchange_statement){.held = held, .count = count, .as_of_ns = as_of_ns};
+    apply(&statement);
+}
+
+static struct exchange_held held_of(struct exchange_work work)
+{
+    return (struct exchange_held){work.lease, work.index, work.attempt};
+}
+
+static void check_copy_agrees(void)
+{
+    struct exchange_limits limits = exchange_limits_default();
+    limits.asks = limits.jobs = limits.leases = 64;
+    limits.attempts = 4096;
+    limits.classes = limits.classes_per_account = 1;
+    limits.cells_per_account = 2;
+    limits.cells = 64;
+    size_t length;
+    uint8_t *bytes = exchange_save(market.exchange, &length);
+    struct exchange *copy = exchange_load(&limits, bytes, length);
+    ck_assert_ptr_nonnull(copy);
+    struct hash32 ours = exchange_state_hash(market.exchange);
+    struct hash32 theirs = exchange_state_hash(copy);
+    struct hash32 walked = exchange_state_hash_walk(market.exchange);
+    ck_assert(hash32_equal(&ours, &theirs));
+    ck_assert(hash32_equal(&ours, &walked));
+    exchange_destroy(&copy);
+    free(bytes);
+}
+
+/* ---------------------------------------------------------------- P18: a lost subtask goes first */
+
+START_TEST(a_lost_subtask_goes_before_what_is_queued)
+{
+    offer(PROVIDER, 1, price / 2);
+    struct id128 job = submit(9, 500);
+    struct exchange_work lost = nth(EFFECT_DISPATCH, 0)->work;
+    offer(OTHER_PROVIDER, 1, price / 2);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 2); /* one runs, one is queued behind it */
+    uint64_t other = nth(EFFECT_DISPATCH, 0)->work.lease;
+    market.now_ns += 3 * NS_PER_S;
+    suspect(PROVIDER);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 1); /* at once, though no lane is free */
+    struct exchange_work again = nth(EFFECT_DISPATCH, 0)->work;
+    ck_assert_uint_eq(again.lease, other);
+    ck_assert_uint_eq(again.index, lost.index);
+    ck_assert(again.is_urgent);
+    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 0); /* nobody's work is taken back for it */
+    (void)job;
+    check_copy_agrees();
+}
+END_TEST
+
+START_TEST(each_lane_takes_one_lost_subtask_at_a_time_in_front)
+{
+    offer(PROVIDER, 4, price / 2);
+    struct id128 job = submit(20, 500);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 8);
+    offer(OTHER_PROVIDER, 2, price / 2);
+    struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 4);
+    suspect(PROVIDER);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 2); /* two lanes, one each */
+    ck_assert_uint_ne(nth(EFFECT_DISPATCH, 0)->work.lane, nth(EFFECT_DISPATCH, 1)->work.lane);
+
+    market.now_ns += NS_PER_S;
+    result(OTHER_PROVIDER, job, first, OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 1); /* its lane has begun the first: the next */
+    ck_assert_uint_eq(nth(EFFECT_DISPATCH, 0)->work.lane, first.lane);
+    ck_assert(nth(EFFECT_DISPATCH, 0)->work.is_urgent);
+    check_copy_agrees();
+}
+END_TEST
+
+START_TEST(the_lane_that_has_run_longest_takes_the_lost_subtask)
+{
+    offer(OTHER_PROVIDER, 2, price / 2);
+    struct id128 job = submit(40, 500);
+    struct exchange_work early = nth(EFFECT_DISPATCH, 0)->work;
+    struct exchange_work late = nth(EFFECT_DISPATCH, 1)->work;
+    ck_assert_uint_ne(early.lane, late.lane);
+    offer(PROVIDER, 1, price / 2);
+    market.now_ns += 2 * NS_PER_S; /* this lane begins its next only now */
+    result(OTHER_PROVIDER, job, early, OUTCOME_OK, 2 * NS_PER_S);
+    market.now_ns += NS_PER_S;
+    suspect(PROVIDER);
+    ck_assert_uint_eq(nth(EFFECT_DISPATCH, 0)->work.lane, late.lane);
+}
+END_TEST
+
+START_TEST(fresh_subtasks_are_never_urgent)
+{
+    offer(PROVIDER, 2, price);
+    (void)submit(9, 500);
+    for (size_t i = 0; i < count_of(EFFECT_DISPATCH); i++) {
+        ck_assert(!nth(EFFECT_DISPATCH, i)->work.is_urgent);
+    }
+}
+END_TEST
+
+START_TEST(one_that_was_only_cut_off_loses_no_work_and_nothing_is_paid_twice)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(1, 100);
+    struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
+    offer(OTHER_PROVIDER, 1, price);
+    market.now_ns += 3 * NS_PER_S;
+    suspect(PROVIDER);
+    struct exchange_work second = nth(EFFECT_DISPATCH, 0)->work;
+    market.now_ns += NS_PER_S;
+    offer(PROVIDER, 1, price); /* it is back */
+    struct exchange_held held = held_of(first);
+    state(PROVIDER, &held, 1, market.now_ns);
+    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 0);
+    result(PROVIDER, job, first, OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(job_row(job).state, JOB_DONE);
+    ck_assert_int_eq(balance(PROVIDER).available_micro, MICRO_PER_CREDIT);
+    result(OTHER_PROVIDER, job, second, OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(record_of(LEDGER_RESULT)->status, ATTEMPT_LATE);
+    ck_assert_int_eq(balance(OTHER_PROVIDER).available_micro, 0);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- reconciliation: the table of cases */
+
+START_TEST(what_both_sides_hold_is_left_alone)
+{
+    offer(PROVIDER, 1, price);
+    (void)submit(5, 100);
+    struct exchange_held held[] = {held_of(nth(EFFECT_DISPATCH, 0)->work),
+                                   held_of(nth(EFFECT_DISPATCH, 1)->work)};
+    market.now_ns += NS_PER_S;
+    state(PROVIDER, held, 2, market.now_ns);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH) + count_of(EFFECT_WITHDRAW) +
+                          count_of(EFFECT_LEASE_GRANT) + count_of(EFFECT_LEASE_END),
+                      0);
+}
+END_TEST
+
+START_TEST(an_attempt_that_the_agent_has_lost_goes_back_to_the_queue_at_once)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(2, 100);
+    struct exchange_work kept = nth(EFFECT_DISPATCH, 0)->work;
+    struct exchange_work lost = nth(EFFECT_DISPATCH, 1)->work;
+    struct exchange_held held = held_of(kept);
+    market.now_ns += NS_PER_S;
+    state(PROVIDER, &held, 1, market.now_ns);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 1);
+    struct exchange_work again = nth(EFFECT_DISPATCH, 0)->work;
+    ck_assert_uint_eq(again.index, lost.index);
+    ck_assert_uint_eq(again.attempt, lost.attempt + 1); /* counted: a subtask may be what kills agents */
+
+    result(PROVIDER, job, lost, OUTCOME_OK, NS_PER_S); /* it spoke untruly: worth nothing */
+    ck_assert_uint_eq(count_of(EFFECT_LEDGER), 0);
+    result(PROVIDER, job, kept, OUTCOME_OK, NS_PER_S);
+    market.now_ns += NS_PER_S;
+    result(PROVIDER, job, again, OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(job_row(job).state, JOB_DONE);
+    check_copy_agrees();
+}
+END_TEST
+
+START_TEST(an_attempt_sent_since_the_welcome_is_said_again)
+{
+    offer(PROVIDER, 1, price);
+    (void)submit(2, 100);
+    struct exchange_work sent = nth(EFFECT_DISPATCH, 0)->work;
+    state(PROVIDER, NULL, 0, market.now_ns); /* greeted before; what it holds is on its way */
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 2);
+    ck_assert_uint_eq(nth(EFFECT_DISPATCH, 0)->work.attempt, sent.attempt);
+    ck_assert_uint_eq(nth(EFFECT_DISPATCH, 0)->work.index, sent.index);
+}
+END_TEST
+
+START_TEST(an_agent_that_restarted_gets_its_lease_and_new_attempts)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(2, 100);
+    market.now_ns += NS_PER_S;
+    offer(PROVIDER, 1, price);
+    state(PROVIDER, NULL, 0, market.now_ns);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 1);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 2);
+    ck_assert_uint_eq(nth(EFFECT_DISPATCH, 0)->work.attempt, 2);
+    ck_assert_uint_eq(job_row(job).running, 2);
+    check_copy_agrees();
+}
+END_TEST
+
+START_TEST(a_lost_attempt_whose_subtask_runs_elsewhere_is_not_started_again)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(1, 100);
+    offer(OTHER_PROVIDER, 1, price);
+    market.now_ns += 3 * NS_PER_S;
+    suspect(PROVIDER);
+    struct exchange_work second = nth(EFFECT_DISPATCH, 0)->work;
+    market.now_ns += NS_PER_S;
+    offer(PROVIDER, 1, price);
+    state(PROVIDER, NULL, 0, market.now_ns); /* it had crashed */
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 0);
+    market.now_ns += NS_PER_S;
+    result(OTHER_PROVIDER, job, second, OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(job_row(job).state, JOB_DONE);
+}
+END_TEST
+
+START_TEST(an_attempt_that_was_decided_is_withdrawn_from_who_still_holds_it)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(9, 100);
+    struct exchange_work done = nth(EFFECT_DISPATCH, 0)->work;
+    struct exchange_work queued = nth(EFFECT_DISPATCH, 1)->work;
+    market.now_ns += NS_PER_S;
+    result(PROVIDER, job, done, OUTCOME_OK, NS_PER_S);
+    struct exchange_work next = nth(EFFECT_DISPATCH, 0)->work;
+    /* Restarted from an old copy of itself: it would run `done` again, unpaid. */
+    struct exchange_held held[] = {held_of(done), held_of(queued), held_of(next)};
+    market.now_ns += NS_PER_S;
+    state(PROVIDER, held, 3, market.now_ns);
+    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 1);
+    ck_assert_uint_eq(nth(EFFECT_WITHDRAW, 0)->work.index, done.index);
+    ck_assert_uint_eq(nth(EFFECT_WITHDRAW, 0)->work.attempt, done.attempt);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 0);
+}
+END_TEST
+
+START_TEST(a_withdrawal_that_was_lost_is_said_again)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(2, 100);
+    struct exchange_held held[] = {held_of(nth(EFFECT_DISPATCH, 0)->work),
+                                   held_of(nth(EFFECT_DISPATCH, 1)->work)};
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
+    cancel.cancel_job.job = job;
+    apply(&cancel);
+    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 2);
+    state(PROVIDER, held, 2, market.now_ns);
+    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 2);
+}
+END_TEST
+
+START_TEST(a_withdrawn_attempt_that_the_agent_has_lost_holds_up_nothing)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(2, 100);
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
+    cancel.cancel_job.job = job;
+    apply(&cancel);
+    ck_assert_uint_eq(job_row(job).state, JOB_OPEN); /* it waits for both */
+    market.now_ns += NS_PER_S;
+    state(PROVIDER, NULL, 0, market.now_ns);
+    ck_assert_uint_eq(job_row(job).state, JOB_CANCELLED);
+    ck_assert_int_eq(balance(CONSUMER).held_micro, 0);
+}
+END_TEST
+
+START_TEST(a_lease_that_ended_or_never_was_is_ended_once)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(1, 100);
+    struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    market.now_ns += NS_PER_S;
+    result(PROVIDER, job, work, OUTCOME_OK, NS_PER_S); /* the job is done, its lease has ended */
+    struct exchange_held held[] = {{work.lease, 0, 0}, {work.lease, 7, 1}, {999, 0, 0}};
+    state(PROVIDER, held, 3, market.now_ns);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_END), 2);
+    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 0);
+    ck_assert_uint_eq(nth(EFFECT_LEASE_END, 0)->lease.reason, LEASE_END_UNKNOWN);
+}
+END_TEST
+
+START_TEST(another_providers_lease_is_unknown_and_left_alone)
+{
+    offer(PROVIDER, 1, price);
+    (void)submit(2, 100);
+    struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    offer(OTHER_PROVIDER, 1, 2 * price);
+    struct hash32 before = exchange_state_hash(market.exchange);
+    struct exchange_held held = held_of(work);
+    state(OTHER_PROVIDER, &held, 1, market.now_ns);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_END), 1);
+    ck_assert_uint_eq(nth(EFFECT_LEASE_END, 0)->account, OTHER_PROVIDER);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH) + count_of(EFFECT_WITHDRAW), 0);
+    struct hash32 after = exchange_state_hash(market.exchange);
+    ck_assert(!hash32_equal(&before, &after)); /* the market's own record counts commands */
+    check_copy_agrees();
+}
+END_TEST
+
+START_TEST(a_subtask_that_kills_its_agents_is_given_up)
+{
+    offer(PROVIDER, 1, price);
+    struct exchange_command made = submit_of(1, 500);
+    made.submit.error_limit = 0;
+    apply(&made);
+    int restarts = 0;
+    while (job_row(made.id).state == JOB_OPEN && restarts < 100) {
+        market.now_ns += NS_PER_S / 2;
+        offer(PROVIDER, 1, price);
+        state(PROVIDER, NULL, 0, market.now_ns);
+        restarts++;
+    }
+    ck_assert_int_lt(restarts, 20);
+    ck_assert_uint_eq(job_row(made.id).state, JOB_FAILED);
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_PROVIDERS_FAILED);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- the operator's switches (P16) */
+
+static void freeze(uint8_t key, bool is_frozen)
+{
+    struct exchange_command made = command(EXCHANGE_FREEZE, OPERATOR);
+    made.freeze = (struct exchange_freeze){.account = {{key}}, .frozen = is_frozen};
+    apply(&made);
+}
+
+START_TEST(a_frozen_providers_leases_and_asks_end_with_the_command)
+{
+    offer(PROVIDER, 2, price);
+    struct id128 job = submit(2, 100);
+    struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    offer(OTHER_PROVIDER, 2, price);
+    freeze(2, true);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_END), 1);
+    ck_assert_uint_eq(nth(EFFECT_LEASE_END, 0)->lease.reason, LEASE_END_REVOKED);
+    ck_assert_uint_eq(record_of(LEDGER_CANCEL)->status, 4);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 2); /* elsewhere, in the same command */
+    ck_assert_uint_eq(nth(EFFECT_DISPATCH, 0)->account, OTHER_PROVIDER);
+    market.now_ns += NS_PER_S;
+    result(PROVIDER, job, work, OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(record_of(LEDGER_RESULT)->status, ATTEMPT_LATE);
+    check_copy_agrees();
+}
+END_TEST
+
+START_TEST(a_frozen_consumers_work_is_withdrawn_with_the_command)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(5, 100);
+    freeze(1, true);
+    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 2);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 0);
+    ck_assert_uint_eq(job_row(job).cancelled, 3);
+}
+END_TEST
+
+START_TEST(goodbye_and_suspicion_cancel_the_asks_with_the_command)
+{
+    static const enum exchange_command_type ways[] = {EXCHANGE_GOODBYE, EXCHANGE_SUSPECT};
+    for (size_t i = 0; i < 2; i++) {
+        offer(PROVIDER, 1, price);
+        presence(ways[i], PROVIDER);
+        ck_assert_uint_eq(record_of(LEDGER_CANCEL)->status, 1);
+        (void)submit(1, 30);
+        ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
+        tear_down();
+        set_up();
+    }
+}
+END_TEST
+
+/* ---------------------------------------------------------------- bounds */
+
+START_TEST(a_subtask_that_is_given_back_for_ever_has_a_last_attempt)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(1, 500);
+    uint32_t last = 0;
+    for (int i = 0; i < 1100 && job_row(job).state == JOB_OPEN; i++) {
+        struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+        last = work.attempt;
+        result(PROVIDER, job, work, OUTCOME_CANCELLED, 0); /* nobody asked it to */
+        market.now_ns += 11 * NS_PER_S;                    /* then it may serve the job again */
+        if (job_row(job).state == JOB_OPEN) {
+            offer(PROVIDER, 1, price);
+        }
+    }
+    ck_assert_uint_eq(last, 1000);
+    ck_assert_uint_eq(job_row(job).state, JOB_FAILED);
+    ck_assert_uint_eq(job_row(job).reason, JOB_REASON_PROVIDERS_FAILED);
+}
+END_TEST
+
+START_TEST(an_explanation_of_an_ended_job_says_that_it_has_ended)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(1, 100);
+    result(PROVIDER, job, nth(EFFECT_DISPATCH, 0)->work, OUTCOME_OK, 0);
+    struct exchange_explanation why;
+    ck_assert(exchange_explain_job(market.exchange, &job, &why));
+    ck_assert(why.has_ended);
+    ck_assert_int_eq(why.fills_at_micro, -1);
+    ck_assert_uint_eq(why.free, 0);
+}
+END_TEST
+
+START_TEST(a_job_that_only_its_providers_failed_says_so)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(1, 500);
+    for (int i = 0; i < 3; i++) {
+        struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+        market.now_ns += 11 * NS_PER_S; /* past the time that it is avoided */
+        result(PROVIDER, job, work, OUTCOME_JAIL_FAILED, 0);
+        if (job_row(job).state == JOB_OPEN && count_of(EFFECT_DISPATCH) == 0) {
+            market.now_ns += 11 * NS_PER_S;
+            offer(PROVIDER, 1, price);
+        }
+    }
+    ck_assert_uint_eq(job_row(job).state, JOB_FAILED);
+    ck_assert_uint_eq(job_row(job).reason, JOB_REASON_PROVIDERS_FAILED);
+}
+END_TEST
+
+START_TEST(a_job_whose_program_failed_says_that)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(1, 500);
+    result(PROVIDER, job, nth(EFFECT_DISPATCH, 0)->work, OUTCOME_PROGRAM_FAILED, 0);
+    ck_assert_uint_eq(job_row(job).reason, JOB_REASON_SUBTASKS_FAILED);
+}
+END_TEST
+
+START_TEST(timers_of_what_is_gone_do_not_pile_up)
+{
+    offer(PROVIDER, 1, price);
+    /* Each ask replaces the one before and leaves a deadline in the far future behind. */
+    for (int i = 0; i < 20000; i++) {
+        struct exchange_command ask = command(EXCHANGE_ASK, PROVIDER);
+        ask.ask = (struct exchange_ask){.device = {{PROVIDER}},
+                                        .slots = 1,
+                                        .price_micro = price,
+                                        .good_till_ns = market.now_ns + 3600 * NS_PER_S + i};
+        apply(&ask);
+    }
+    ck_assert_uint_lt(exchange_timer_count(market.exchange), 3000);
+    struct exchange_command last = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    market.now_ns += 3601 * NS_PER_S;
+    last.log_time_ns = market.now_ns;
+    apply(&last);
+    ck_assert_uint_eq(record_of(LEDGER_CANCEL)->status, 2); /* the one that stood has expired */
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("recovery");
+    TCase *tests = tcase_create("recovery");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, a_lost_subtask_goes_before_what_is_queued);
+    tcase_add_test(tests, each_lane_takes_one_lost_subtask_at_a_time_in_front);
+    tcase_add_test(tests, the_lane_that_has_run_longest_takes_the_lost_subtask);
+    tcase_add_test(tests, fresh_subtasks_are_never_urgent);
+    tcase_add_test(tests, one_that_was_only_cut_off_loses_no_work_and_nothing_is_paid_twice);
+    tcase_add_test(tests, what_both_sides_hold_is_left_alone);
+    tcase_add_test(tests, an_attempt_that_the_agent_has_lost_goes_back_to_the_queue_at_once);
+    tcase_add_test(tests, an_attempt_sent_since_the_welcome_is_said_again);
+    tcase_add_test(tests, an_agent_that_restarted_gets_its_lease_and_new_attempts);
+    tcase_add_test(tests, a_lost_attempt_whose_subtask_runs_elsewhere_is_not_started_again);
+    tcase_add_test(tests, an_attempt_that_was_decided_is_withdrawn_from_who_still_holds_it);
+    tcase_add_test(tests, a_withdrawal_that_was_lost_is_said_again);
+    tcase_add_test(tests, a_withdrawn_attempt_that_the_agent_has_lost_holds_up_nothing);
+    tcase_add_test(tests, a_lease_that_ended_or_never_was_is_ended_once);
+    tcase_add_test(tests, another_providers_lease_is_unknown_and_left_alone);
+    tcase_add_test(tests, a_subtask_that_kills_its_agents_is_given_up);
+    tcase_add_test(tests, a_frozen_providers_leases_and_asks_end_with_the_command);
+    tcase_add_test(tests, a_frozen_consumers_work_is_withdrawn_with_the_command);
+    tcase_add_test(tests, goodbye_and_suspicion_cancel_the_asks_with_the_command);
+    tcase_add_test(tests, a_subtask_that_is_given_back_for_ever_has_a_last_attempt);
+    tcase_add_test(tests, an_explanation_of_an_ended_job_says_that_it_has_ended);
+    tcase_add_test(tests, a_job_that_only_its_providers_failed_says_so);
+    tcase_add_test(tests, a_job_whose_program_failed_says_that);
+    tcase_add_test(tests, timers_of_what_is_gone_do_not_pile_up);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

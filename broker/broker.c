@@ -362,6 +362,7 @@ static void start_threads(struct broker *broker)
 {
     const struct genesis *genesis = &broker->store.genesis;
     uint64_t index = exchange_index(broker->exchange);
+    int64_t index_log_ns = exchange_log_time_ns(broker->exchange);
 
     broker->snapshots = snapshots_start(broker->database, broker->snapshots_folder,
                                         &broker->config.limits, broker->snapshot_requests);
@@ -420,6 +421,7 @@ static void start_threads(struct broker *broker)
                                      .cluster = genesis->cluster,
                                      .log_key = genesis->log_key,
                                      .index = index,
+                                     .index_log_ns = index_log_ns,
                                      .room = &broker->room,
                                      .refusals = broker->store.refusals};
     memcpy(gateway.origin, genesis->origin, sizeof gateway.origin);

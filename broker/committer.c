@@ -74,6 +74,7 @@ static void release_group(struct committer *committer, struct group *group)
             fatal("out of memory");
         }
         index->index = group->first_command + group->command_count - 1;
+        index->log_time_ns = group->commands[group->command_count - 1].entry.log_time_ns;
         route(committer, index);
     }
 }

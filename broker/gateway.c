@@ -243,6 +243,8 @@ static void welcome(struct gateway *gateway, const struct incoming *in, struct s
     body.log_origin = gateway->config.origin;
     body.log_key = (ProtobufCBinaryData){.data = gateway->config.log_key.bytes, .len = 32};
     body.max_message_bytes = LIMIT_MESSAGE_BYTES;
+    body.has_as_of_ns = true;
+    body.as_of_ns = gateway->config.index_log_ns;
     struct directory_account account;
     if (in->account != NULL) {
         account = *in->account;
@@ -514,6 +516,7 @@ static void release(struct gateway *gateway, const struct outgoing *outgoing)
         return;
     case OUTGOING_INDEX:
         gateway->config.index = outgoing->index;
+        gateway->config.index_log_ns = outgoing->log_time_ns;
         return;
     case OUTGOING_SERVE:
     case OUTGOING_UNSERVE:

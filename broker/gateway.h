@@ -34,6 +34,7 @@ struct gateway_config {
     char origin[64];
     struct key32 log_key;
     uint64_t index;            /* newest durable command */
+    int64_t index_log_ns;      /* its log time */
     const struct room *room;   /* moved by the committer */
     struct refusals *refusals; /* what members are refused is noted there */
 };

@@ -58,7 +58,7 @@ enum outgoing_kind {
     OUTGOING_ACCOUNT, /* an account was opened or changed: `opened` */
     OUTGOING_SERVE, /* blobs only: provider `account` has `lease` of `job`; said again now and then */
     OUTGOING_UNSERVE, /* blobs only: `lease` of provider `account` has ended */
-    OUTGOING_INDEX,   /* `index` is durable */
+    OUTGOING_INDEX,   /* `index` is durable, of log time `log_time_ns` */
 };
 
 struct outgoing {
@@ -71,6 +71,7 @@ struct outgoing {
     uint8_t *body; /* owned; may be NULL when length is 0 */
     size_t length;
     uint64_t index;
+    int64_t log_time_ns;
     struct directory_account opened;
     uint64_t lease;
     struct id128 job;

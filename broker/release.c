@@ -125,6 +125,8 @@ static bool flush_work(struct release *release)
         items[i].index = work->index;
         items[i].attempt = work->attempt;
         items[i].lane = work->lane;
+        items[i].has_urgent = work->is_urgent;
+        items[i].urgent = work->is_urgent;
         pointers[i] = &items[i];
     }
     const struct exchange_effect *first = release->work[0];

@@ -197,7 +197,8 @@ static enum reject_code from_statement(const Bourse__V1__Statement *wire, struct
     }
     assert(at == count);
     ret->command.type = EXCHANGE_STATEMENT;
-    ret->command.statement = (struct exchange_statement){.held = held, .count = count};
+    ret->command.statement = (struct exchange_statement){
+        .held = held, .count = count, .as_of_ns = wire->has_as_of_ns ? wire->as_of_ns : 0};
     return REJECT_NONE;
 }
 

@@ -121,7 +121,7 @@ SHAPE(hello, hello, VERSION, NAME(0, LIMIT_PROGRAM_BYTES),
       NUMBER(SESSION_CONSUMER, SESSION_PROVIDER));
 SHAPE(welcome, welcome, VERSION, ID, COUNT, NUMBER(1, LIMIT_HEARTBEAT_MS), MOMENT, COUNT,
       NAME(1, LIMIT_NAME_BYTES), HASH, HASH, NAME(0, LIMIT_NAME_BYTES), NUMBER(0, ALL_ROLES),
-      LINE(0, LIMIT_ENDPOINT_BYTES), NUMBER(LIMIT_SMALL_BODY_BYTES, UINT32_MAX));
+      LINE(0, LIMIT_ENDPOINT_BYTES), NUMBER(LIMIT_SMALL_BODY_BYTES, UINT32_MAX), COUNT);
 SHAPE(heartbeat, heartbeat, COUNT);
 SHAPE(goodbye, goodbye, NOTE);
 SHAPE(accepted, accepted, COUNT, FLAG);
@@ -156,11 +156,11 @@ SHAPE(ask_place, ask_place, ID, SLOTS, MONEY, MOMENT, DURATION);
 SHAPE(order_cancel, order_cancel, ID);
 SHAPE(held_work, held_work, SUBTASK_INDEX, ATTEMPT);
 SHAPE(held_lease, held_lease, LEASE, MANY(held_work, LIMIT_HELD));
-SHAPE(statement, statement, MANY(held_lease, LIMIT_LEASES));
+SHAPE(statement, statement, MANY(held_lease, LIMIT_LEASES), COUNT);
 SHAPE(lease_grant, lease_grant, LEASE, ID, HASH, ID, SLOTS, SLOTS, MONEY, DURATION, HASH, DURATION,
       ID);
 SHAPE(lease_renew, lease_renew, LEASE, DURATION);
-SHAPE(work, work, SUBTASK_INDEX, ATTEMPT, NUMBER(0, LIMIT_SLOTS - 1));
+SHAPE(work, work, SUBTASK_INDEX, ATTEMPT, NUMBER(0, LIMIT_SLOTS - 1), FLAG);
 SHAPE(dispatch, dispatch, LEASE, MANY(work, LIMIT_DISPATCH));
 SHAPE(withdraw, withdraw, LEASE, MANY(work, LIMIT_DISPATCH));
 SHAPE(lease_end, lease_end, LEASE, NUMBER(LEASE_END_RETURNED, LEASE_END_REVOKED));

@@ -19,6 +19,7 @@ struct work {
     struct lease *lease;
     uint32_t index, attempt, lane;
     enum work_state state;
+    bool urgent;     /* goes before what is queued in its lane */
     bool prepared;   /* AGENT_PREPARE went out */
     bool cancelling; /* AGENT_CANCEL went out */
     uint32_t cancel_outcome;

@@ -242,6 +242,9 @@ void offers_state(struct agent_session *session, int64_t now_ns)
         Bourse__V1__Statement body = BOURSE__V1__STATEMENT__INIT;
         body.n_leases = count;
         body.leases = wire.lease_pointers;
+        const Bourse__V1__Welcome *welcome = dialogue_welcome(session->dialogue);
+        body.has_as_of_ns = welcome->has_as_of_ns;
+        body.as_of_ns = welcome->as_of_ns;
         struct id128 id = session_draw_id(session);
         if (send_request(session, now_ns, MESSAGE_STATEMENT_HELD, &id, &body.base)) {
             session->statement = id;

@@ -129,6 +129,19 @@ static struct work *first_queued(const struct session_lane *lane)
     return list_empty(&lane->queue) ? NULL : LIST_ELEMENT(lane->queue.next, struct work, lane_link);
 }
 
+/* Into its lane's queue: urgent work goes before what is not, and keeps its own order. */
+static void enqueue(struct session_lane *lane, struct work *work)
+{
+    struct list_link *before = &lane->queue;
+    if (work->urgent) {
+        before = lane->queue.next;
+        while (before != &lane->queue && LIST_ELEMENT(before, struct work, lane_link)->urgent) {
+            before = before->next;
+        }
+    }
+    list_insert_before(before, &work->lane_link);
+}
+
 /* Starts what may start in the lane, and announces what comes after it. */
 static void advance_lane(struct agent_session *session, struct lease *lease, uint32_t number)
 {
@@ -338,6 +351,7 @@ static void queue_work(struct agent_session *session, int64_t now_ns, struct lea
                           .index = wire->index,
                           .attempt = wire->attempt,
                           .lane = wire->lane,
+                          .urgent = wire->has_urgent && wire->urgent,
                           .state = WORK_QUEUED};
     list_init(&work->result_link);
     list_init(&work->lane_link);
@@ -347,7 +361,7 @@ static void queue_work(struct agent_session *session, int64_t now_ns, struct lea
     session->work_total++;
     session->work_in[WORK_QUEUED]++;
     if (has_lane) {
-        list_append(&lease->lanes[work->lane].queue, &work->lane_link);
+        enqueue(&lease->lanes[work->lane], work);
     }
     if (!has_lane) {
         results_owe_unstarted(session, now_ns, work, OUTCOME_REFUSED,

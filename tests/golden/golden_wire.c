@@ -289,6 +289,8 @@ static void put_session(struct text *text, struct cast *cast)
     welcome.has_roles = 1;
     welcome.roles = ROLE_CONSUMER | ROLE_OPERATOR;
     welcome.max_message_bytes = LIMIT_MESSAGE_BYTES;
+    welcome.has_as_of_ns = 1;
+    welcome.as_of_ns = 1700000000123456789;
     put_vector(text, cast, MESSAGE_WELCOME, NULL, &welcome.base);
 
     Bourse__V1__Accepted accepted = BOURSE__V1__ACCEPTED__INIT;
@@ -362,13 +364,19 @@ static void put_provider(struct text *text, struct cast *cast)
     Bourse__V1__Statement statement = BOURSE__V1__STATEMENT__INIT;
     statement.n_leases = 1;
     statement.leases = leases;
+    statement.has_as_of_ns = 1;
+    statement.as_of_ns = 1700000000123456789;
     put_vector(text, cast, MESSAGE_STATEMENT_HELD, cast->provider, &statement.base);
 
     Bourse__V1__Work item = BOURSE__V1__WORK__INIT;
     item.index = 18;
     item.attempt = 1;
     item.lane = 2;
-    Bourse__V1__Work *items[] = {&item, &item};
+    Bourse__V1__Work urgent = item;
+    urgent.index = 19;
+    urgent.has_urgent = 1;
+    urgent.urgent = 1;
+    Bourse__V1__Work *items[] = {&item, &urgent};
     Bourse__V1__Dispatch dispatch = BOURSE__V1__DISPATCH__INIT;
     dispatch.lease = 3;
     dispatch.n_work = 2;

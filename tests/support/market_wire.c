@@ -196,6 +196,8 @@ static struct body of_statement(const struct exchange_command *command)
         leases[i].work = &work_list[i];
     }
     body.n_leases = command->statement.count;
+    body.has_as_of_ns = command->statement.as_of_ns != 0;
+    body.as_of_ns = command->statement.as_of_ns;
     body.leases = list;
     return encode(MESSAGE_STATEMENT_HELD, &body.base);
 }

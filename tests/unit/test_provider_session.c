@@ -211,7 +211,7 @@ static void grant(struct play *play, uint64_t lease, uint32_t slots, int64_t ter
 }
 
 static void dispatch_as(struct play *play, enum message_type type, uint64_t lease, uint32_t index,
-                        uint32_t attempt, uint32_t lane)
+                        uint32_t attempt, uint32_t lane, bool is_urgent)
 {
     static const struct id128 none;
     Bourse__V1__Work work = BOURSE__V1__WORK__INIT;
@@ -219,6 +219,8 @@ static void dispatch_as(struct play *play, enum message_type type, uint64_t leas
     work.index = index;
     work.attempt = attempt;
     work.lane = lane;
+    work.has_urgent = is_urgent;
+    work.urgent = is_urgent;
     if (type == MESSAGE_DISPATCH) {
         Bourse__V1__Dispatch body = BOURSE__V1__DISPATCH__INIT;
         body.lease = lease;
@@ -236,12 +238,12 @@ static void dispatch_as(struct play *play, enum message_type type, uint64_t leas
 
 static void dispatch(struct play *play, uint64_t lease, uint32_t index, uint32_t lane)
 {
-    dispatch_as(play, MESSAGE_DISPATCH, lease, index, 1, lane);
+    dispatch_as(play, MESSAGE_DISPATCH, lease, index, 1, lane, false);
 }
 
 static void withdraw(struct play *play, uint64_t lease, uint32_t index)
 {
-    dispatch_as(play, MESSAGE_WITHDRAW, lease, index, 1, 0);
+    dispatch_as(play, MESSAGE_WITHDRAW, lease, index, 1, 0, false);
 }
 
 static void end_lease(struct play *play, uint64_t lease, enum lease_end_reason reason)
@@ -458,6 +460,30 @@ START_TEST(a_lane_runs_one_at_a_time_and_hears_of_the_next)
 }
 END_TEST
 
+START_TEST(urgent_work_goes_before_what_is_queued_in_its_lane)
+{
+    struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 2, 60000);
+    dispatch(&play, 1, 0, 0);
+    dispatch(&play, 1, 1, 0);
+    (void)actions(&play);
+    dispatch_as(&play, MESSAGE_DISPATCH, 1, 7, 2, 0, true);
+    dispatch_as(&play, MESSAGE_DISPATCH, 1, 8, 2, 0, true);
+    ck_assert_str_eq(actions(&play), "prepare 1/7");
+    ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_OK), AGENT_OK); /* what ran is not disturbed */
+    ck_assert_str_eq(actions(&play), "start 1/7, prepare 1/8");
+    struct agent_work urgent = {.lease = 1, .index = 7, .attempt = 2};
+    ck_assert_int_eq(agent_session_left(play.session, play.now_ns, &urgent), AGENT_OK);
+    ck_assert_str_eq(actions(&play), "start 1/8");
+    urgent.index = 8;
+    ck_assert_int_eq(agent_session_left(play.session, play.now_ns, &urgent), AGENT_OK);
+    ck_assert_str_eq(actions(&play), "start 1/1");
+    play_end(&play);
+}
+END_TEST
+
 START_TEST(results_leave_together_and_are_owed_until_accepted)
 {
     CLEANUP(play_end) struct play play;
@@ -560,7 +586,7 @@ START_TEST(a_dispatch_that_comes_twice_runs_once)
     ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 1);
     ck_assert_uint_eq(agent_session_counts(play.session).duplicates, 4);
 
-    dispatch_as(&play, MESSAGE_DISPATCH, 1, 0, 2, 0); /* another attempt is other work */
+    dispatch_as(&play, MESSAGE_DISPATCH, 1, 0, 2, 0, false); /* another attempt is other work */
     ck_assert_str_eq(actions(&play), "start 1/0");
 }
 END_TEST
@@ -862,6 +888,7 @@ int main(void)
     tcase_add_test(tcase, a_refused_ask_is_tried_again_later);
     tcase_add_test(tcase, pause_cancels_the_ask_and_resume_places_it_again);
     tcase_add_test(tcase, a_lane_runs_one_at_a_time_and_hears_of_the_next);
+    tcase_add_test(tcase, urgent_work_goes_before_what_is_queued_in_its_lane);
     tcase_add_test(tcase, results_leave_together_and_are_owed_until_accepted);
     tcase_add_test(tcase, results_do_not_wait_for_company_that_cannot_come);
     tcase_add_test(tcase, a_lane_takes_several_once_its_executor_does);

@@ -40,7 +40,8 @@ struct dialogue {
 
     ProtobufCMessage *welcome; /* the last one, decoded */
     struct id128 cluster;      /* its cluster */
-    int64_t welcome_ns;
+    int64_t log_time_ms;       /* the broker's, as it said last ... */
+    int64_t log_heard_ns;      /* ... at this moment of ours */
     int64_t heartbeat_ns;
     int64_t connected_ns;
     int64_t heard_ns;
@@ -121,11 +122,10 @@ const Bourse__V1__Welcome *dialogue_welcome(const struct dialogue *dialogue)
 
 int64_t dialogue_log_time_ms(const struct dialogue *dialogue, int64_t now_ns)
 {
-    const Bourse__V1__Welcome *welcome = dialogue_welcome(dialogue);
-    if (welcome == NULL) {
+    if (dialogue->welcome == NULL) {
         return 0;
     }
-    return welcome->log_time_ms + (now_ns - dialogue->welcome_ns) / NS_PER_MS;
+    return dialogue->log_time_ms + (now_ns - dialogue->log_heard_ns) / NS_PER_MS;
 }
 
 size_t dialogue_pending(const struct dialogue *dialogue)
@@ -376,7 +376,8 @@ static void on_welcome(struct dialogue *dialogue, int64_t now_ns, const struct e
     dialogue->sequence_in = 1;
     dialogue->sequence_out = 0;
     dialogue->give_again = false;
-    dialogue->welcome_ns = now_ns;
+    dialogue->log_time_ms = dialogue_welcome(dialogue)->log_time_ms;
+    dialogue->log_heard_ns = now_ns;
     dialogue->heard_ns = now_ns;
     dialogue->beaten_ns = now_ns;
     dialogue->heartbeat_ns = (int64_t)dialogue_welcome(dialogue)->heartbeat_ms * NS_PER_MS;
@@ -506,6 +507,11 @@ static void on_body(struct dialogue *dialogue, int64_t now_ns, const struct enve
     }
     if (in_sequence(dialogue, envelope, ret_event)) {
         dialogue->heard_ns = now_ns;
+        /* Its clock leans by up to 1 % of what passes: over a day our own would lead too far away. */
+        if (envelope->created_ms > 0) {
+            dialogue->log_time_ms = envelope->created_ms;
+            dialogue->log_heard_ns = now_ns;
+        }
         on_message(dialogue, envelope, body, ret_event);
     }
 }

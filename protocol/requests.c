@@ -1,5 +1,7 @@
 #include "protocol/requests.h"
 
+#include "protocol/limits.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -143,7 +145,11 @@ bool requests_stamp(struct requests *requests, const struct identity *identity,
 {
     struct list_link *head = &requests->list;
     for (struct list_link *link = head->next; link != head; link = link->next) {
-        if (!request_stamp(request_at(link), identity, cluster, created_ms)) {
+        struct request *request = request_at(link);
+        if (request->created_ms > created_ms + LIMIT_ID_AHEAD_MS) {
+            request->is_stamped = false;
+        }
+        if (!request_stamp(request, identity, cluster, created_ms)) {
             return false;
         }
     }

@@ -13,7 +13,7 @@ struct request {
     struct list_link link;
     struct id128 id;
     enum message_type type;
-    bool is_stamped; /* created_ms, and the signature where one is needed, are made: for good */
+    bool is_stamped; /* created_ms, and the signature where one is needed, are made */
     bool is_sent;    /* on this connection */
     int64_t created_ms;
     bool is_signed;
@@ -50,7 +50,9 @@ struct request *requests_find(const struct requests *requests, const struct id12
 struct request *requests_next_unsent(const struct requests *requests);
 /* On a new connection nothing is sent. */
 void requests_unsend(struct requests *requests);
-/* Stamps all; false when out of memory. */
+/* Stamps all, those anew that would be from the future: log time stands still while the broker is away, ours went
+ * on. The id stays, and the broker tells a repeat by id and body, so nothing is done twice. False when out of
+ * memory. */
 bool requests_stamp(struct requests *requests, const struct identity *identity,
                     const struct id128 *cluster, int64_t created_ms);
 

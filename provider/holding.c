@@ -29,6 +29,16 @@ struct holding {
     size_t prepare_count;
 };
 
+/* A wall clock that is set back must not make a wait longer. */
+static void init_monotonic(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
 struct holding *holding_create(const struct agent_grant *grant, struct store *store,
                                struct images *images)
 {
@@ -40,7 +50,7 @@ struct holding *holding_create(const struct agent_grant *grant, struct store *st
     holding->store = store;
     holding->images = images;
     pthread_mutex_init(&holding->mutex, NULL);
-    pthread_cond_init(&holding->changed, NULL);
+    init_monotonic(&holding->changed);
     store_prefetch(store, &grant->manifest, &grant->job, LIMIT_MANIFEST_BYTES);
     return holding;
 }
@@ -218,7 +228,7 @@ static void settle(struct holding *holding, enum result_outcome outcome,
 static void wait_changed(struct holding *holding)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until); /* the condition's clock */
     until.tv_nsec += POLL_NS;
     if (until.tv_nsec >= 1000000000) {
         until.tv_nsec -= 1000000000;

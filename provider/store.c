@@ -305,6 +305,16 @@ static bool open_folders(struct store *store, struct problem *problem)
     return true;
 }
 
+/* A wall clock that is set back must not make a wait longer. */
+static void init_monotonic(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
 bool store_open(const struct store_config *config, struct store **ret_store,
                 struct problem *ret_problem)
 {
@@ -316,7 +326,7 @@ bool store_open(const struct store_config *config, struct store **ret_store,
     }
     store->config = *config;
     pthread_mutex_init(&store->mutex, NULL);
-    pthread_cond_init(&store->changed, NULL);
+    init_monotonic(&store->changed);
     pthread_cond_init(&store->wanted, NULL);
     list_init(&store->wants);
     list_init(&store->here);
@@ -395,7 +405,7 @@ static enum store_status take_nothing(struct store_blob *ret_blob, struct proble
 static void wait_changed(struct store *store)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until); /* the condition's clock */
     until.tv_nsec += POLL_NS;
     if (until.tv_nsec >= 1000000000) {
         until.tv_nsec -= 1000000000;

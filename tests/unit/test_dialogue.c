@@ -22,6 +22,7 @@ struct play {
     int64_t now_ns;
     uint64_t session;      /* the broker's */
     uint64_t sequence_out; /* the broker's */
+    int64_t log_time_ms;   /* the broker's, in the heads of its messages; 0: not said */
 };
 
 struct heard { /* a message that the client sent, copied */
@@ -77,6 +78,7 @@ static struct dialogue_event say_raw(struct play *play, uint64_t session, uint64
                                 .session = session,
                                 .sequence = sequence,
                                 .id = *id,
+                                .created_ms = play->log_time_ms,
                                 .body = bytes,
                                 .body_length = (uint32_t)body_length};
     size_t length = envelope_size(&envelope);
@@ -103,7 +105,7 @@ static Bourse__V1__Welcome welcome_example(const struct play *play)
     welcome.cluster = (ProtobufCBinaryData){16, (uint8_t *)(uintptr_t)cluster.bytes};
     welcome.session = play->session;
     welcome.heartbeat_ms = HEARTBEAT_MS;
-    welcome.log_time_ms = 5000000;
+    welcome.log_time_ms = play->log_time_ms != 0 ? play->log_time_ms : 5000000;
     welcome.log_origin = "example.test/log";
     welcome.log_key = (ProtobufCBinaryData){32, log_key};
     welcome.max_message_bytes = LIMIT_MESSAGE_BYTES;
@@ -287,6 +289,58 @@ START_TEST(a_resend_repeats_id_time_signature_and_body)
     ck_assert(hear(&play, &after));
     ck_assert(id128_equal(&after.envelope.id, &second_id));
     ck_assert(!hear(&play, &after));
+    teardown(&play);
+}
+END_TEST
+
+static int64_t stamp_of_next(struct play *play, const struct id128 *id)
+{
+    struct heard heard;
+    ask_cancel(play, id);
+    ck_assert(hear(play, &heard));
+    dialogue_forget(play->dialogue, id);
+    return heard.envelope.created_ms;
+}
+
+START_TEST(time_is_the_brokers_whatever_our_clock_says)
+{
+    struct play play = setup();
+    connect(&play, 100);
+    ck_assert_int_eq(stamp_of_next(&play, &first_id), 5000000);
+
+    /* A day in one session: the broker's clock leaned back by a quarter of an hour meanwhile, and says so. */
+    Bourse__V1__Heartbeat heartbeat = BOURSE__V1__HEARTBEAT__INIT;
+    static const struct id128 no_id;
+    play.now_ns += 86400 * NS_PER_S;
+    play.log_time_ms = 5000000 + 85500 * 1000;
+    ck_assert_int_eq(say(&play, MESSAGE_HEARTBEAT, &no_id, &heartbeat.base).type, DIALOGUE_NOTHING);
+    play.now_ns += 2 * NS_PER_S;
+    ck_assert_int_eq(stamp_of_next(&play, &first_id), play.log_time_ms + 2000);
+    teardown(&play);
+}
+END_TEST
+
+START_TEST(what_would_be_from_the_future_is_stamped_anew_under_its_id)
+{
+    struct play play = setup();
+    struct heard before;
+    struct heard after;
+    play.log_time_ms = 5000000;
+    connect(&play, 100);
+
+    /* The broker is killed and away for an hour, in which its log time stands still and ours goes on. */
+    play.now_ns += 3500 * NS_PER_S;
+    ask_cancel(&play, &first_id);
+    play.now_ns += 100 * NS_PER_S;
+    ask_cancel(&play, &second_id);
+    play.log_time_ms += 1000;
+    connect(&play, 101);
+    ck_assert(hear(&play, &before));
+    ck_assert(hear(&play, &after));
+    ck_assert(id128_equal(&before.envelope.id, &first_id));
+    ck_assert_int_eq(before.envelope.created_ms, play.log_time_ms);
+    ck_assert_int_eq(after.envelope.created_ms, play.log_time_ms);
+    ck_assert(identity_verify_envelope(identity_key(play.identity), &cluster, &before.envelope));
     teardown(&play);
 }
 END_TEST
@@ -622,6 +676,8 @@ int main(void)
     tcase_add_test(tests, answers_end_requests);
     tcase_add_test(tests, a_refusal_carries_code_text_and_numbers);
     tcase_add_test(tests, a_resend_repeats_id_time_signature_and_body);
+    tcase_add_test(tests, time_is_the_brokers_whatever_our_clock_says);
+    tcase_add_test(tests, what_would_be_from_the_future_is_stamped_anew_under_its_id);
     tcase_add_test(tests, what_was_answered_is_not_sent_again);
     tcase_add_test(tests, late_and_unknown_answers_are_ignored);
     tcase_add_test(tests, messages_of_an_earlier_session_are_ignored);

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "ledger/sqlite_wal.h"
 #include "runtime/files.h"
 
 #include <assert.h>
@@ -47,6 +48,7 @@ struct blob_store {
     char folder[PATH_SIZE - 256];
     int64_t quota_bytes, size_bytes;
     sqlite3 *database;
+    struct wal wal;
     sqlite3_stmt *statements[STATEMENT_COUNT];
     struct partial partials[BLOB_PARTIALS_MAX];
     char error[256];
@@ -133,6 +135,10 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
         "STRICT;";
     char path[PATH_SIZE];
     (void)snprintf(path, sizeof path, "%s/blobs.db", store->folder);
+    if (!wal_renew(path)) {
+        problem_set(ret_problem, "%s-wal cannot be written again: %s", path, strerror(errno));
+        return false;
+    }
     bool good = sqlite3_open_v2(path, &store->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
                                 NULL) == SQLITE_OK &&
                 sqlite3_exec(store->database, schema, NULL, NULL, NULL) == SQLITE_OK;
@@ -142,8 +148,14 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
     }
     if (!good) {
         problem_set(ret_problem, "%s: %s", path, sqlite3_errmsg(store->database));
+        return false;
     }
-    return good;
+    if (!wal_sync_name(path)) {
+        problem_set(ret_problem, "%s cannot be made durable: %s", store->folder, strerror(errno));
+        return false;
+    }
+    wal_init(&store->wal, store->database);
+    return true;
 }
 
 bool blob_store_open(const struct blob_store_config *config, struct blob_store **ret_store,
@@ -236,7 +248,16 @@ enum blob_status blob_store_commit(struct blob_store *store)
         (void)run(store,
                   fresh(store, ROLLBACK)); /* nothing more can be done about a failure here */
     }
+    if (status == BLOB_OK && wal_checkpoint_when_due(&store->wal) != SQLITE_OK) {
+        (void)sqlite_failed(store);
+        return BLOB_FAILED;
+    }
     return status;
+}
+
+void blob_store_checkpoint_every(struct blob_store *store, int pages)
+{
+    store->wal.checkpoint_pages = pages;
 }
 
 bool blob_store_owns(struct blob_store *store, uint32_t account, const struct hash32 *hash)
@@ -381,16 +402,31 @@ static enum blob_status write_all(struct blob_store *store, int fd, const uint8_
     return BLOB_OK;
 }
 
+/* A failed fsync is the end, whatever its reason (P11). */
+static enum blob_status sync_failed(struct blob_store *store, const char *path)
+{
+    (void)failed(store, path);
+    return BLOB_FAILED;
+}
+
 static enum blob_status sync_folder(struct blob_store *store, const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
         return failed(store, path);
     }
-    bool synced = fsync(fd) == 0;
-    enum blob_status status = synced ? BLOB_OK : failed(store, path);
+    enum blob_status status = fsync(fd) == 0 ? BLOB_OK : sync_failed(store, path);
     (void)close(fd);
     return status;
+}
+
+/* The folder of a blob, durable before anything is in it. */
+static enum blob_status make_folder(struct blob_store *store, const char *path)
+{
+    if (mkdir(path, 0700) == 0) {
+        return sync_folder(store, store->folder);
+    }
+    return errno == EEXIST ? BLOB_OK : failed(store, path);
 }
 
 /* From partial/ to its own name: bytes, then name, then folder. */
@@ -402,19 +438,17 @@ static enum blob_status move_in(struct blob_store *store, const struct partial *
     partial_path(store, partial, from);
     blob_path(store, &partial->hash, to);
     blob_folder(store, &partial->hash, folder);
-    bool is_new = mkdir(folder, 0700) == 0;
-    if (!is_new && errno != EEXIST) {
-        return failed(store, folder);
+    enum blob_status status = make_folder(store, folder);
+    if (status != BLOB_OK) {
+        return status;
     }
     if (fsync(partial->fd) != 0) {
-        (void)failed(store, from);
-        return BLOB_FAILED; /* never retried, whatever the reason (P11) */
+        return sync_failed(store, from);
     }
     if (rename(from, to) != 0) {
         return failed(store, to);
     }
-    enum blob_status status = sync_folder(store, folder);
-    return status == BLOB_OK && is_new ? sync_folder(store, store->folder) : status;
+    return sync_folder(store, folder);
 }
 
 static enum blob_status finish(struct blob_store *store, struct partial *partial)

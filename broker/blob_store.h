@@ -51,6 +51,8 @@ void blob_store_close(struct blob_store **self);
 enum blob_status blob_store_begin(struct blob_store *store);
 /* On DISK_FULL everything since begin is undone. */
 enum blob_status blob_store_commit(struct blob_store *store);
+/* Copies the log of blobs.db into it when it has so many pages (WAL_CHECKPOINT_PAGES unless said). */
+void blob_store_checkpoint_every(struct blob_store *store, int pages);
 
 struct blob_chunk {
     uint32_t account; /* the future owner */

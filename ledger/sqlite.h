@@ -67,6 +67,8 @@ const struct merkle *ledger_store_tree(const struct ledger_store *store);
 enum ledger_store_status ledger_store_set_checkpoint(struct ledger_store *store, const char *note,
                                                      size_t length, uint64_t tree_size);
 enum ledger_store_status ledger_store_commit(struct ledger_store *store);
+/* Copies the log into the database when it has so many pages (WAL_CHECKPOINT_PAGES unless said). */
+void ledger_store_checkpoint_every(struct ledger_store *store, int pages);
 void ledger_store_rollback(struct ledger_store *store);
 
 /* ---- readers: one per thread; each call sees one committed state */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ledger/sqlite_tables.h"
+#include "ledger/sqlite_wal.h"
 
 /* What enum attempt_status of the protocol says of a result that decides nothing, and of the one
  * that decides best. */
@@ -49,6 +50,7 @@ struct delta {
 struct ledger_store {
     sqlite3 *database;
     int lock_fd;
+    struct wal wal;
     sqlite3_stmt *prepared[STATEMENTS];
     sqlite3_stmt *inserts[TABLE_COUNT];
     struct merkle tree;
@@ -245,17 +247,26 @@ static enum ledger_store_status open_store(struct ledger_store *store, const cha
     if (status != LEDGER_STORE_OK) {
         return status;
     }
+    if (!wal_renew(path)) {
+        explain(store, "%s-wal cannot be written again: %s", path, strerror(errno));
+        return LEDGER_STORE_FAILED;
+    }
     int code = sqlite3_open_v2(path, &store->database, SQLITE_OPEN_READWRITE, NULL);
     if (code != SQLITE_OK) {
         return failure(store, "the ledger cannot be opened", code);
     }
     (void)sqlite3_extended_result_codes(store->database, 1); /* cannot fail on an open handle */
     (void)sqlite3_busy_timeout(store->database, 2000);       /* readers may hold a checkpoint up */
+    wal_init(&store->wal, store->database);
     static enum ledger_store_status (*const steps[])(struct ledger_store *) = {
         check_version, create_tables, prepare, load_tree, load_next_entry,
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == LEDGER_STORE_OK; i++) {
         status = steps[i](store);
+    }
+    if (status == LEDGER_STORE_OK && !wal_sync_name(path)) {
+        explain(store, "the folder of %s cannot be made durable: %s", path, strerror(errno));
+        status = LEDGER_STORE_FAILED;
     }
     return status;
 }
@@ -496,5 +507,12 @@ enum ledger_store_status ledger_store_commit(struct ledger_store *store)
     }
     store->in_group = false;
     store->delta_count = 0;
-    return LEDGER_STORE_OK;
+    code = wal_checkpoint_when_due(&store->wal);
+    return code == SQLITE_OK ? LEDGER_STORE_OK
+                             : failure(store, "the log cannot be copied into the ledger", code);
+}
+
+void ledger_store_checkpoint_every(struct ledger_store *store, int pages)
+{
+    store->wal.checkpoint_pages = pages;
 }

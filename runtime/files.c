@@ -114,12 +114,16 @@ bool private_folder(const char *path, bool create, struct problem *ret_problem)
         if (lstat(path, &status) != 0) {
             return fail(ret_problem, path, "cannot be used");
         }
-    } else if (create && !sync_parent(path) && errno != EACCES) {
-        /* Whoever made it may have been killed before its name was durable. A parent that we may
-         * not read was not made by us. */
+    }
+    if (!folder_is_private(path, &status, ret_problem)) {
+        return false;
+    }
+    /* Whoever made it, or names in it, may have been killed before they were durable. A parent that
+     * we may not read was not made by us. */
+    if (create && (!sync_folder(path) || (!sync_parent(path) && errno != EACCES))) {
         return fail(ret_problem, path, "cannot be made durable");
     }
-    return folder_is_private(path, &status, ret_problem);
+    return true;
 }
 
 /* Splits a path; the folder of "a" is ".". */

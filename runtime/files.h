@@ -10,8 +10,9 @@
 #include <stdint.h>
 
 /* Makes sure `path` is a folder of mode 0700 (or 0710, where a group must pass) owned by us and not
- * a symbolic link; with `create`, makes it, 0700 (parents 0700 too), and fsyncs what it lies in. A
- * folder with wider modes is refused, and the problem says the chmod that mends it. */
+ * a symbolic link; with `create`, makes it, 0700 (parents 0700 too). A folder with wider modes is
+ * refused, and the problem says the chmod that mends it. With `create` its own name and those in it are
+ * durable then, also where a former process made them and was killed. */
 bool private_folder(const char *path, bool create, struct problem *ret_problem);
 
 /* A key file: 64 hex digits of the seed and a newline, mode 0600 (or 0400), owned by us, no

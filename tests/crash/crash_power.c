@@ -5,6 +5,7 @@
  * a process of its own. A plain run takes a sample that it draws from a printed seed; BOURSE_LONG=yes
  * takes every change, several times. BOURSE_SEED repeats a sample. */
 #include "base/random.h"
+#include "tests/crash/apart.h"
 #include "tests/crash/cut.h"
 #include "tests/crash/day.h"
 #include "tests/crash/disk.h"
@@ -15,55 +16,43 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { SAMPLE = 250, ROUNDS = 6 };
 
 static struct diary *diary;
 
-/* Status of a process that does `work`. */
-static int run_apart(void (*work)(const char *market, size_t changes), const char *market,
-                     size_t changes)
+struct start {
+    const char *market;
+    size_t changes;
+};
+
+static void live(void *context)
 {
-    (void)fflush(NULL);
-    pid_t child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0) {
-        ck_assert_ptr_nonnull(freopen("/dev/null", "w", stdout)); /* replay says that it is well */
-        work(market, changes);
-        exit(0);
-    }
-    int status = 0;
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    day_morning(((const struct start *)context)->market, diary);
+    day_evening(((const struct start *)context)->market, diary);
 }
 
-static void live(const char *market, size_t changes)
+static void recover(void *context)
 {
-    (void)changes;
-    day_run(market, diary);
-}
-
-static void recover(const char *market, size_t changes)
-{
-    day_recover(market, diary, changes);
+    const struct start *start = context;
+    day_recover(start->market, diary, start->changes);
 }
 
 static void check_cut(const struct cut *cut)
 {
     char words[256];
+    char said[APART_SAID_SIZE];
     char folder[SCRATCH_PATH_SIZE];
     char market[SCRATCH_PATH_SIZE + 8];
     scratch_path("cut", folder);
     (void)snprintf(market, sizeof market, "%s/market", folder);
     cut_power(cut, folder);
     struct diary before = *diary; /* the afternoon notes things of another history */
-    int status = run_apart(recover, market, cut->before);
+    int status = apart(recover, &(struct start){market, cut->before}, said);
     *diary = before;
     cut_describe(cut, words, sizeof words);
-    ck_assert_msg(status == 0, "after a power cut %s the market does not recover: status %d", words,
-                  status);
+    ck_assert_msg(status == 0, "after a power cut %s the market does not recover: status %d: %s",
+                  words, status, said);
     scratch_remove(folder);
 }
 
@@ -112,7 +101,8 @@ START_TEST(a_power_cut_anywhere_in_a_day_loses_nothing_acknowledged)
     (void)snprintf(market, sizeof market, "%s/market", root);
     disk_watch(root);
     diary = diary_create();
-    ck_assert_int_eq(run_apart(live, market, 0), 0);
+    char said[APART_SAID_SIZE];
+    ck_assert_msg(apart(live, &(struct start){market, 0}, said) == 0, "%s", said);
     size_t changes = disk_change_count();
     printf("a day of %zu changes, %zu commits, %zu blobs\n", changes, diary->commit_count,
            diary->blob_count);

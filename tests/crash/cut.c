@@ -56,6 +56,10 @@ static bool is_sync(const struct disk_change *change)
     return change->kind == DISK_SYNC || change->kind == DISK_SYNC_FAILED;
 }
 
+struct safety {
+    bool bytes, names;
+};
+
 struct dice {
     struct random random;
     uint64_t keep_of_8; /* so many of eight unsynced changes stay */
@@ -77,24 +81,28 @@ static enum fate draw(const struct cut *cut, struct dice *dice)
     return random_below(&dice->random, 4) == 0 ? GROWN : LOST;
 }
 
-/* Walks back from the cut. A node is `safe` once an fsync of it was met. A failed one takes that
- * back for what came before it: the pages are marked clean and no later fsync writes them. */
+/* Walks back from the cut. A node is safe once an fsync of it was met. A failed one takes that back
+ * for the bytes before it: their pages are marked clean and no later fsync writes them. Names stay
+ * in the file system's journal, and a later fsync finds them there. */
 static void decide(const struct cut *cut, enum fate *ret_fates)
 {
     struct dice dice = {.random = random_seeded(cut->seed)};
     dice.keep_of_8 = 1 + random_below(&dice.random, 7);
-    bool *safe = calloc(disk_node_count(), sizeof *safe);
+    struct safety *safe = calloc(disk_node_count(), sizeof *safe);
     size_t torn = SIZE_MAX;
     size_t candidates = 0;
     assert(safe != NULL);
     for (size_t i = cut->before; i-- > 0;) {
         const struct disk_change *change = disk_change_at(i);
         if (is_sync(change)) {
-            safe[change->node] = change->kind == DISK_SYNC;
+            safe[change->node].bytes = change->kind == DISK_SYNC;
+            safe[change->node].names |= change->kind == DISK_SYNC;
             continue;
         }
-        ret_fates[i] = safe[keeper(change)] ? KEPT : draw(cut, &dice);
-        if (change->kind == DISK_WRITE && !safe[keeper(change)] && change->length > SECTOR_BYTES &&
+        const struct safety *kept = &safe[keeper(change)];
+        bool is_safe = names_something(change) ? kept->names : kept->bytes;
+        ret_fates[i] = is_safe ? KEPT : draw(cut, &dice);
+        if (change->kind == DISK_WRITE && !is_safe && change->length > SECTOR_BYTES &&
             cut->rest != CUT_LOSES_ALL) {
             candidates++;
             bool is_it = cut->rest == CUT_KEEPS_ALL ? candidates == 1
@@ -272,23 +280,6 @@ void cut_power(const struct cut *cut, const char *target)
 
 /* ---- words */
 
-static const char *name_of(uint32_t node)
-{
-    const char *found = node == DISK_ROOT ? "the root" : "?";
-    for (size_t i = 0; i < disk_change_count(); i++) {
-        const struct disk_change *change = disk_change_at(i);
-        if (change->node != node) {
-            continue;
-        }
-        if (change->kind == DISK_MAKE || change->kind == DISK_MAKE_FOLDER) {
-            found = change->name;
-        } else if (change->kind == DISK_RENAME) {
-            found = change->to_name;
-        }
-    }
-    return found;
-}
-
 void cut_describe(const struct cut *cut, char *ret_text, size_t capacity)
 {
     static const char *const verbs[] = {"make",  "make folder", "link",  "unlink",         "rename",
@@ -300,6 +291,6 @@ void cut_describe(const struct cut *cut, char *ret_text, size_t capacity)
     const struct disk_change *change = disk_change_at(cut->before);
     (void)snprintf(
         ret_text, capacity, "before change %zu: %s %s (%zu bytes at %llu), rest %d, seed %llu",
-        cut->before, verbs[change->kind], name_of(change->node), change->length,
+        cut->before, verbs[change->kind], disk_name(change->node), change->length,
         (unsigned long long)change->offset, (int)cut->rest, (unsigned long long)cut->seed);
 }

@@ -34,7 +34,8 @@ enum {
     BLOB_SMALL = 900,
     BLOB_LARGE = 150000,
     BLOB_CHUNK = 40000,
-    CHECKPOINT_PAGES = 60, /* instead of SQLite's 1000, so that a short day sees some */
+    CHECKPOINT_PAGES = 60, /* instead of WAL_CHECKPOINT_PAGES, so that a short day sees some */
+    BLOB_CHECKPOINT_PAGES = 12,
     FULL_TRIES = 3,
 };
 
@@ -322,7 +323,7 @@ static void open_all(struct day *day)
     if (!storage_open(day->market, &day->config, false, &day->store, &day->is_new, &problem)) {
         stop(day, &problem);
     }
-    (void)sqlite3_wal_autocheckpoint(ledger_store_database(day->store.ledger), CHECKPOINT_PAGES);
+    ledger_store_checkpoint_every(day->store.ledger, CHECKPOINT_PAGES);
     day->exchange = day->is_new ? exchange_create(&day->config.limits)
                                 : broker_rebuild(&day->store, &day->config, &problem);
     if (day->exchange == NULL) {
@@ -342,6 +343,7 @@ static void open_all(struct day *day)
     if (!blob_store_open(&blobs, &day->blobs, &problem)) {
         stop(day, &problem);
     }
+    blob_store_checkpoint_every(day->blobs, BLOB_CHECKPOINT_PAGES);
 }
 
 static void begin(struct day *day, const char *market, struct diary *diary)
@@ -646,49 +648,44 @@ static void check_blob(struct day *day, const struct diary_blob *blob)
 
 /* ---- the day */
 
-static void morning(struct day *day)
+void day_morning(const char *market, struct diary *diary)
 {
-    mint(day, 5000000);
-    mint(day, 6000000);
-    commit(day);
-    invite_provider(day);
+    struct day day;
     struct id128 ask;
-    offer(day, &ask);
-    struct hash32 manifest = put(day, OWNER, 1, BLOB_SMALL);
-    put(day, OWNER, 2, BLOB_LARGE);
-    put(day, PROVIDER, 1, BLOB_SMALL);
-    submit(day, &manifest, 4);
-    answer(day, 1, OUTCOME_OK);
-    snapshot(day);
-    put(day, OWNER, 3, BLOB_LARGE);
-    answer(day, 1, OUTCOME_PROGRAM_FAILED);
-    cancel_ask(day, &ask);
-    go_silent(day);
-    check_blob(day, &day->diary->blobs[1]);
-    snapshot(day);
+    begin(&day, market, diary);
+    mint(&day, 5000000);
+    mint(&day, 6000000);
+    commit(&day);
+    invite_provider(&day);
+    offer(&day, &ask);
+    struct hash32 manifest = put(&day, OWNER, 1, BLOB_SMALL);
+    put(&day, OWNER, 2, BLOB_LARGE);
+    put(&day, PROVIDER, 1, BLOB_SMALL);
+    submit(&day, &manifest, 4);
+    answer(&day, 1, OUTCOME_OK);
+    snapshot(&day);
+    put(&day, OWNER, 3, BLOB_LARGE);
+    answer(&day, 1, OUTCOME_PROGRAM_FAILED);
+    cancel_ask(&day, &ask);
+    go_silent(&day);
+    check_blob(&day, &diary->blobs[1]);
+    snapshot(&day);
+    close_all(&day);
 }
 
-static void evening(struct day *day)
-{
-    struct hash32 manifest = put(day, OWNER, 4, BLOB_SMALL);
-    struct id128 job = submit(day, &manifest, 2);
-    tick(day, 100 * NS_PER_MS);
-    cancel_job(day, &job);
-    snapshot(day);
-    tick(day, 3600 * NS_PER_S);
-    mint(day, 1000000);
-    commit(day);
-    put(day, OWNER, 5, BLOB_LARGE);
-}
-
-void day_run(const char *market, struct diary *diary)
+void day_evening(const char *market, struct diary *diary)
 {
     struct day day;
     begin(&day, market, diary);
-    morning(&day);
-    close_all(&day); /* a restart */
-    begin(&day, market, diary);
-    evening(&day);
+    struct hash32 manifest = put(&day, OWNER, 4, BLOB_SMALL);
+    struct id128 job = submit(&day, &manifest, 2);
+    tick(&day, 100 * NS_PER_MS);
+    cancel_job(&day, &job);
+    snapshot(&day);
+    tick(&day, 3600 * NS_PER_S);
+    mint(&day, 1000000);
+    commit(&day);
+    put(&day, OWNER, 5, BLOB_LARGE);
     close_all(&day);
 }
 

@@ -571,6 +571,33 @@ uint32_t disk_node_count(void)
     return record->node_count + 1;
 }
 
+const char *disk_name(uint32_t node)
+{
+    const char *found = node == DISK_ROOT ? "the root" : "?";
+    for (size_t i = 0; i < record->change_count; i++) {
+        const struct disk_change *change = &record->changes[i];
+        if (change->node != node) {
+            continue;
+        }
+        if (change->kind == DISK_MAKE || change->kind == DISK_MAKE_FOLDER) {
+            found = change->name;
+        } else if (change->kind == DISK_RENAME) {
+            found = change->to_name;
+        }
+    }
+    return found;
+}
+
+bool disk_is_folder(uint32_t node)
+{
+    for (size_t i = 0; i < record->change_count; i++) {
+        if (record->changes[i].kind == DISK_MAKE_FOLDER && record->changes[i].node == node) {
+            return true;
+        }
+    }
+    return node == DISK_ROOT;
+}
+
 void disk_fail(unsigned calls, uint64_t nth, int error, bool lasts)
 {
     record->calls = nth == 0 ? 0 : calls;

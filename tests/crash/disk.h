@@ -24,7 +24,7 @@ enum disk_change_kind {
     DISK_WRITE,       /* bytes at `offset` of `node` */
     DISK_RESIZE,      /* `node` has `offset` bytes */
     DISK_SYNC,        /* file or folder `node`: what was changed before stays */
-    DISK_SYNC_FAILED, /* the same asked in vain: what was not synced before may never be written */
+    DISK_SYNC_FAILED, /* the same asked in vain: bytes not synced before may never be written */
 };
 
 struct disk_change {
@@ -57,6 +57,9 @@ size_t disk_change_count(void);
 const struct disk_change *disk_change_at(size_t index);
 const uint8_t *disk_bytes(size_t data);
 uint32_t disk_node_count(void);
+/* The name under which `node` was made, or is now when it was renamed; for words. */
+const char *disk_name(uint32_t node);
+bool disk_is_folder(uint32_t node);
 
 /* The `nth` call (1, 2, ...) from now on of the kinds in `calls` fails with `error`, and every later
  * one too when `lasts`. 0: none does. */

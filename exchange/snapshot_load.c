@@ -30,6 +30,14 @@ static uint8_t get_small(struct reader *in, uint8_t most)
     return in->failed ? 0 : value;
 }
 
+/* A moment or a time of ours, to which days may be added; INT64_MAX stands for never. */
+static int64_t get_ns(struct reader *in)
+{
+    int64_t value = reader_i64(in);
+    in->failed = in->failed || value < 0 || (value > INT64_MAX / 2 && value != INT64_MAX);
+    return in->failed ? 0 : value;
+}
+
 static void get_attribute(struct reader *in, struct attribute *attribute)
 {
     memset(attribute, 0, sizeof *attribute);
@@ -53,7 +61,7 @@ static bool get_market(struct exchange *exchange, struct reader *in)
     exchange->sequence = reader_u64(in);
     exchange->next_lease = reader_u64(in);
     exchange->next_order = reader_u64(in);
-    exchange->now_ns = reader_i64(in);
+    exchange->now_ns = get_ns(in);
     touch(exchange, &exchange->tracked);
     return true;
 }
@@ -272,28 +280,28 @@ static bool get_job_fields(struct reader *in, struct job *job)
     }
     job->cap_micro = reader_i64(in);
     job->bid_micro = reader_i64(in);
-    job->limit_ns = reader_i64(in);
-    job->term_ns = reader_i64(in);
+    job->limit_ns = get_ns(in);
+    job->term_ns = get_ns(in);
     job->sequence = reader_u64(in);
     job->phase = get_small(in, JOB_PHASE_CANCELLED);
     job->reason = reader_u8(in);
     job->is_closing = get_bool(in);
     job->ends_as = get_small(in, JOB_PHASE_CANCELLED);
-    job->closing_ns = reader_i64(in);
+    job->closing_ns = get_ns(in);
     job->hold.account = job->owner;
     job->hold.amount_micro = reader_i64(in);
     job->hold.captured_micro = reader_i64(in);
     job->hold.is_open = get_bool(in);
     job->reserved_micro = reader_i64(in);
-    job->submitted_ns = reader_i64(in);
-    job->ended_ns = reader_i64(in);
+    job->submitted_ns = get_ns(in);
+    job->ended_ns = get_ns(in);
     job->avoided_count = reader_u32(in);
     if (job->avoided_count > AVOIDED_PROVIDERS) {
         return false;
     }
     for (uint32_t i = 0; i < job->avoided_count; i++) {
         job->avoided[i].provider = reader_u32(in);
-        job->avoided[i].until_ns = reader_i64(in);
+        job->avoided[i].until_ns = get_ns(in);
     }
     bool queue_fits = (job->retry_head == NO_SUBTASK) == (job->retry_tail == NO_SUBTASK) &&
                       (job->retry_head == NO_SUBTASK ||
@@ -408,7 +416,7 @@ static bool get_attempts(struct exchange *exchange, struct reader *in, struct le
         attempt->key.index = reader_u32(in);
         attempt->key.attempt = reader_u32(in);
         attempt->lane = reader_u32(in);
-        attempt->dispatched_ns = reader_i64(in);
+        attempt->dispatched_ns = get_ns(in);
         attempt->is_doubted = get_bool(in);
         attempt->is_fenced = get_bool(in);
         attempt->is_withdrawn = get_bool(in);
@@ -433,19 +441,19 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
     lease->slots = reader_u32(in);
     lease->lane_count = reader_u32(in);
     lease->price_micro = reader_i64(in);
-    lease->granted_ns = reader_i64(in);
-    lease->term_end_ns = reader_i64(in);
-    lease->ended_ns = reader_i64(in);
+    lease->granted_ns = get_ns(in);
+    lease->term_end_ns = get_ns(in);
+    lease->ended_ns = get_ns(in);
     lease->state = get_small(in, LEASE_ENDED);
     lease->end_reason = reader_u8(in);
     lease->accepted = reader_u32(in);
     lease->failures_in_row = reader_u32(in);
-    lease->paid_ns = reader_i64(in);
+    lease->paid_ns = get_ns(in);
     lease->charged_micro = reader_i64(in);
     lease->reserved_micro = reader_i64(in);
-    lease->idle_since_ns = reader_i64(in);
+    lease->idle_since_ns = get_ns(in);
     lease->live = reader_u32(in);
-    lease->mean_ns = reader_i64(in);
+    lease->mean_ns = get_ns(in);
     lease->job = table_find(&exchange->jobs, &job);
     enum { LANE_BYTES = 28 };
     bool good = !in->failed && lease->job != NULL && lease->lane_count > 0 &&
@@ -455,9 +463,9 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
     lease->lanes = good ? allocate(exchange, lease->lane_count * sizeof *lease->lanes) : NULL;
     for (uint32_t i = 0; lease->lanes != NULL && i < lease->lane_count; i++) {
         lease->lanes[i].in_flight = reader_u32(in);
-        lease->lanes[i].seen_until_ns = reader_i64(in);
-        lease->lanes[i].seen_ns = reader_i64(in);
-        lease->lanes[i].paid_ns = reader_i64(in);
+        lease->lanes[i].seen_until_ns = get_ns(in);
+        lease->lanes[i].seen_ns = get_ns(in);
+        lease->lanes[i].paid_ns = get_ns(in);
     }
     return lease->lanes != NULL && !in->failed;
 }

@@ -22,7 +22,7 @@ else()
   set(support_lib test_support)
 endif()
 
-file(GLOB test_sources CONFIGURE_DEPENDS tests/unit/test_*.c tests/property/prop_*.c tests/golden/golden_*.c
+file(GLOB test_sources CONFIGURE_DEPENDS tests/unit/test_*.c tests/integration/test_*.c tests/property/prop_*.c tests/golden/golden_*.c
   tests/sim/sim_*.c tests/jail/jail_*.c)
 foreach(source ${test_sources})
   get_filename_component(name ${source} NAME_WE)
@@ -32,6 +32,9 @@ foreach(source ${test_sources})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
     ENVIRONMENT TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp)
+  if(source MATCHES "/integration/")
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON) # they measure
+  endif()
 endforeach()
 
 # Crash tests: each program has its own open, write, fsync ... in front of libc's (tests/crash/disk.c).

@@ -88,7 +88,7 @@ enum {
     (20 * NS_PER_MS) /* work in flight per lane: this much time, at least 2 subtasks */
 enum {
     WINDOW_LEAST = 2,
-    WINDOW_MOST = 64,
+    WINDOW_MOST = 256,       /* reached below 80 us only: by no-ops, not by what starts a process */
     CRASHES_MOST = 2,        /* of one subtask: results that were the provider's fault */
     VANISHED_MOST = 16,      /* attempts of one subtask after which one that vanished is the last */
     ATTEMPTS_MOST = 1000,    /* of one subtask, whatever ended them: with one more it has failed */
@@ -266,7 +266,7 @@ struct job {
     struct list_link spread;  /* in exchange->spreads when subtasks came back to its queue */
     struct list_link front;   /* in exchange->fronts when they may go before what is queued */
     struct list_link of_owner;
-    bool is_reported;         /* a JOB effect is due at the end of this step */
+    bool is_reported; /* a JOB effect is due at the end of this step */
     struct list_link report;
 };
 

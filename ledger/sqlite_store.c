@@ -58,6 +58,7 @@ struct ledger_store {
     int node_error; /* the first failure inside merkle_append */
 
     bool in_group;
+    uint64_t batch_index; /* of the command whose batch this group holds already; 0: none */
     struct merkle tree_before;
     uint64_t next_entry_before;
     struct delta *deltas; /* netted per account until commit */
@@ -251,7 +252,9 @@ static enum ledger_store_status open_store(struct ledger_store *store, const cha
         explain(store, "%s-wal cannot be written again: %s", path, strerror(errno));
         return LEDGER_STORE_FAILED;
     }
-    int code = sqlite3_open_v2(path, &store->database, SQLITE_OPEN_READWRITE, NULL);
+    /* One thread at a time uses the handle, so SQLite need not lock it at every call. */
+    int code =
+        sqlite3_open_v2(path, &store->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     if (code != SQLITE_OK) {
         return failure(store, "the ledger cannot be opened", code);
     }
@@ -318,6 +321,7 @@ enum ledger_store_status ledger_store_begin(struct ledger_store *store)
     store->in_group = true;
     store->tree_before = store->tree;
     store->next_entry_before = store->next_entry;
+    store->batch_index = 0;
     store->delta_count = 0;
     return LEDGER_STORE_OK;
 }
@@ -401,20 +405,32 @@ static int put_leaf(struct ledger_store *store, const struct ledger_record *reco
     return store->node_error;
 }
 
-static int put_result(struct ledger_store *store, const struct ledger_record *record,
-                      const struct ledger_batch *batch)
+/* All results of one command came in one batch, and one after another. */
+static int put_batch(struct ledger_store *store, uint64_t log_index,
+                     const struct ledger_batch *batch)
 {
+    if (store->batch_index == log_index) {
+        return SQLITE_OK;
+    }
     sqlite3_stmt *put = store->prepared[PUT_BATCH];
-    (void)sqlite3_bind_int64(put, 1, (sqlite3_int64)record->log_index); /* see put_node */
+    (void)sqlite3_bind_int64(put, 1, (sqlite3_int64)log_index); /* see put_node */
     (void)sqlite3_bind_blob(put, 2, batch->signature.bytes, sizeof batch->signature.bytes,
                             SQLITE_STATIC);
     (void)sqlite3_bind_blob64(put, 3, batch->leaves, batch->count * sizeof batch->leaves[0],
                               SQLITE_STATIC);
     int code = finish(put);
+    store->batch_index = code == SQLITE_OK ? log_index : 0;
+    return code;
+}
+
+static int put_result(struct ledger_store *store, const struct ledger_record *record,
+                      const struct ledger_batch *batch)
+{
+    int code = put_batch(store, record->log_index, batch);
     if (code != SQLITE_OK || record->status >= STATUS_LATE) {
         return code;
     }
-    put = store->prepared[PUT_OUTCOME];
+    sqlite3_stmt *put = store->prepared[PUT_OUTCOME];
     (void)sqlite3_bind_blob(put, 1, record->job.bytes, sizeof record->job.bytes, SQLITE_STATIC);
     (void)sqlite3_bind_int64(put, 2, record->index);
     (void)sqlite3_bind_int64(put, 3, (sqlite3_int64)store->next_entry);

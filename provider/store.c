@@ -39,7 +39,7 @@ struct entry {
     unsigned users; /* takers that wait or hold it */
     uint64_t size;
     enum store_status status;
-    struct problem problem;
+    struct problem *problem; /* of a failed one; NULL: none, or no memory for it */
 };
 
 struct store {
@@ -53,6 +53,7 @@ struct store {
     struct list_link wants; /* entries to fetch */
     struct list_link here;  /* entries with a file */
     size_t want_count;
+    size_t here_count;
     uint64_t bytes;
     size_t started;
     struct store_thread {
@@ -160,6 +161,23 @@ static struct entry *new_entry(struct store *store, const struct hash32 *hash)
     return entry;
 }
 
+/* The file of an entry is there. */
+static void shelve(struct store *store, struct entry *entry, uint64_t size)
+{
+    entry->state = ENTRY_HERE;
+    entry->size = size;
+    store->bytes += size;
+    store->here_count++;
+    list_append(&store->here, &entry->queue);
+}
+
+static void unshelve(struct store *store, struct entry *entry)
+{
+    store->bytes -= entry->size;
+    store->here_count--;
+    list_remove(&entry->queue);
+}
+
 static void drop_entry(struct store *store, struct entry *entry)
 {
     assert(entry->users == 0);
@@ -167,19 +185,24 @@ static void drop_entry(struct store *store, struct entry *entry)
         char path[PATH_MAX + 80];
         path_of(store, &entry->hash, "", path);
         (void)unlink(path); /* gone already is as good */
-        store->bytes -= entry->size;
+        unshelve(store, entry);
     } else if (entry->state == ENTRY_WANTED) {
         store->want_count--;
     }
     list_remove(&entry->bucket);
     list_remove(&entry->queue);
+    free(entry->problem);
     free(entry);
+}
+
+static bool is_over(const struct store *store)
+{
+    return store->bytes > store->config.cap_bytes || store->here_count > store->config.files_max;
 }
 
 static void evict(struct store *store)
 {
-    for (struct list_link *link = store->here.next;
-         link != &store->here && store->bytes > store->config.cap_bytes;) {
+    for (struct list_link *link = store->here.next; link != &store->here && is_over(store);) {
         struct entry *entry = LIST_ELEMENT(link, struct entry, queue);
         link = link->next;
         if (entry->users == 0) {
@@ -210,18 +233,18 @@ static void finish_fetch(struct store *store, struct entry *entry, enum store_st
                          uint64_t size, const struct problem *problem)
 {
     if (status == STORE_OK) {
-        entry->state = ENTRY_HERE;
         entry->verified = true;
-        entry->size = size;
-        store->bytes += size;
-        list_append(&store->here, &entry->queue);
+        shelve(store, entry, size);
         entry->users++; /* not to be evicted by its own arrival */
         evict(store);
         entry->users--;
     } else {
         entry->state = ENTRY_FAILED;
         entry->status = status;
-        entry->problem = *problem;
+        entry->problem = malloc(sizeof *entry->problem);
+        if (entry->problem != NULL) {
+            *entry->problem = *problem;
+        }
         if (entry->users == 0) {
             drop_entry(store, entry); /* a hint that came to nothing */
         }
@@ -270,10 +293,7 @@ static void adopt(struct store *store, const char *folder, const char *name)
     }
     struct entry *entry = new_entry(store, &hash);
     if (entry != NULL) {
-        entry->state = ENTRY_HERE;
-        entry->size = (uint64_t)facts.st_size;
-        store->bytes += entry->size;
-        list_append(&store->here, &entry->queue);
+        shelve(store, entry, (uint64_t)facts.st_size);
     }
 }
 
@@ -325,6 +345,9 @@ bool store_open(const struct store_config *config, struct store **ret_store,
         return false;
     }
     store->config = *config;
+    if (store->config.files_max == 0) {
+        store->config.files_max = STORE_FILES_MAX;
+    }
     pthread_mutex_init(&store->mutex, NULL);
     init_monotonic(&store->changed);
     pthread_cond_init(&store->wanted, NULL);
@@ -455,12 +478,11 @@ static void want_again(struct store *store, struct entry *entry, const struct id
     if (entry->state != ENTRY_HERE) {
         return; /* another taker was first */
     }
-    store->bytes -= entry->size;
+    unshelve(store, entry);
     entry->state = ENTRY_WANTED;
     entry->verified = false;
     entry->job = *job;
     entry->cap = cap < store->config.cap_bytes ? cap : store->config.cap_bytes;
-    list_remove(&entry->queue);
     list_append(&store->wants, &entry->queue);
     store->want_count++;
     pthread_cond_signal(&store->wanted);
@@ -476,7 +498,8 @@ static enum store_status take_entry(struct store *store, struct entry *entry,
             return STORE_GIVEN_UP;
         }
         if (entry->state == ENTRY_FAILED) {
-            problem_set(ret_problem, "%s", entry->problem.text);
+            problem_set(ret_problem, "%s",
+                        entry->problem != NULL ? entry->problem->text : "out of memory");
             return entry->status;
         }
         if (entry->state != ENTRY_HERE) {

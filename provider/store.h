@@ -2,7 +2,7 @@
  *
  * A blob is fetched once however many threads ask, and only bytes that hash to their name get in: by
  * the fetcher when they arrive, by the store when it first opens a file of an earlier run. When the
- * folder is over its cap, the files least recently used go, never one in use. Fetching happens on
+ * folder is over its cap of bytes or of files (each costs memory too), the files least recently used go, never one in use. Fetching happens on
  * threads of the store, so that inputs of the next subtask arrive while one runs.
  *
  *     FOLDER/ab/abcdef...   64 hex digits; a name that ends in .part is being written
@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { STORE_THREADS_MAX = 8, STORE_WANTED_MAX = 65536 };
+enum { STORE_THREADS_MAX = 8, STORE_WANTED_MAX = 65536, STORE_FILES_MAX = 32768 };
 
 enum store_status {
     STORE_OK,
@@ -38,6 +38,7 @@ typedef enum store_status store_fetch(void *context, size_t thread, const struct
 struct store_config {
     const char *folder; /* private; made when absent */
     uint64_t cap_bytes; /* of files, those in use included: nothing is fetched over it */
+    size_t files_max;   /* 0: STORE_FILES_MAX */
     size_t threads;     /* 1 .. STORE_THREADS_MAX */
     store_fetch *fetch;
     void *context;

@@ -31,6 +31,7 @@ struct play {
     char folder[64];
     struct source source;
     struct store *store;
+    size_t files_max;
 };
 
 static const struct id128 job = {{1}};
@@ -68,15 +69,17 @@ static void open_store(struct play *play, uint64_t cap)
     struct problem problem;
     struct store_config config = {.folder = play->folder,
                                   .cap_bytes = cap,
+                                  .files_max = play->files_max,
                                   .threads = 2,
                                   .fetch = fetch,
                                   .context = &play->source};
     ck_assert_msg(store_open(&config, &play->store, &problem), "%s", problem.text);
 }
 
-static void play_start(struct play *play, uint64_t cap)
+static void play_start_with(struct play *play, uint64_t cap, size_t files_max)
 {
     memset(play, 0, sizeof *play);
+    play->files_max = files_max;
     (void)snprintf(play->folder, sizeof play->folder, "/tmp/bourse-store-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(play->folder));
     pthread_mutex_init(&play->source.mutex, NULL);
@@ -86,6 +89,11 @@ static void play_start(struct play *play, uint64_t cap)
         play->source.hashes[i] = sha256_of(play->source.bytes[i], BLOB_BYTES);
     }
     open_store(play, cap);
+}
+
+static void play_start(struct play *play, uint64_t cap)
+{
+    play_start_with(play, cap, 0);
 }
 
 static int remove_one(const char *path, const struct stat *facts, int flag, struct FTW *walk)
@@ -233,6 +241,19 @@ START_TEST(the_least_recently_used_goes_and_never_one_in_use)
 }
 END_TEST
 
+START_TEST(small_files_are_bounded_by_their_number)
+{
+    CLEANUP(play_end) struct play play;
+    play_start_with(&play, 1 << 20, 2);
+    take_and_release(&play, 0);
+    take_and_release(&play, 1);
+    take_and_release(&play, 2);
+    ck_assert_int_ne(access(path_of(&play, 0), F_OK), 0);
+    ck_assert_int_eq(access(path_of(&play, 1), F_OK), 0);
+    ck_assert_uint_eq(store_size(play.store), 2 * BLOB_BYTES);
+}
+END_TEST
+
 START_TEST(the_next_run_finds_whole_files_and_fetches_damaged_ones_anew)
 {
     CLEANUP(play_end) struct play play;
@@ -330,6 +351,7 @@ int main(void)
     tcase_add_test(tcase, a_prefetched_blob_is_there_when_it_is_taken);
     tcase_add_test(tcase, what_is_missing_or_too_large_says_so_and_may_be_asked_again);
     tcase_add_test(tcase, the_least_recently_used_goes_and_never_one_in_use);
+    tcase_add_test(tcase, small_files_are_bounded_by_their_number);
     tcase_add_test(tcase, the_next_run_finds_whole_files_and_fetches_damaged_ones_anew);
     tcase_add_test(tcase, the_hash_of_nothing_needs_no_fetch);
     tcase_add_test(tcase, a_wait_can_be_given_up);

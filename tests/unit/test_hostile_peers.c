@@ -140,6 +140,23 @@ static void send_all_types(struct link *link, const struct arena *arena, uint64_
     }
 }
 
+/* A sound request that another role may make: nothing but the role stands against it. */
+START_TEST(what_another_role_may_read_is_refused)
+{
+    struct arena arena;
+    setup(&arena);
+    Bourse__V1__AccountsRequest accounts = BOURSE__V1__ACCOUNTS_REQUEST__INIT;
+    struct dialogue_event event =
+        broker_client_ask(&arena.owner, MESSAGE_ACCOUNTS_REQUEST, NULL, &accounts.base);
+    ck_assert_int_eq(event.type, DIALOGUE_REPLY);
+    codec_free(&event.body);
+    event = broker_client_ask(&arena.enemy, MESSAGE_ACCOUNTS_REQUEST, NULL, &accounts.base);
+    ck_assert_int_eq(event.type, DIALOGUE_REJECTED);
+    ck_assert_int_eq(event.reject, REJECT_ROLE);
+    teardown(&arena);
+}
+END_TEST
+
 START_TEST(no_type_with_a_wrong_body_or_role_is_accepted)
 {
     struct arena arena;
@@ -332,6 +349,7 @@ int main(void)
     }
     tcase_add_test(tests, a_message_with_any_byte_changed_or_cut_changes_nothing);
     tcase_add_test(tests, what_another_signed_or_for_another_market_is_refused);
+    tcase_add_test(tests, what_another_role_may_read_is_refused);
     tcase_add_test(tests, no_type_with_a_wrong_body_or_role_is_accepted);
     tcase_add_test(tests, blobs_of_others_are_not_found_and_false_ones_not_stored);
     tcase_add_test(tests, a_crowd_of_connections_meets_the_caps_and_leaves_no_trace);

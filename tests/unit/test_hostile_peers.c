@@ -144,7 +144,7 @@ static void send_all_types(struct link *link, const struct arena *arena, uint64_
 START_TEST(what_another_role_may_read_is_refused)
 {
     struct arena arena;
-    setup(&arena);
+    arena_open(&arena, "");
     Bourse__V1__AccountsRequest accounts = BOURSE__V1__ACCOUNTS_REQUEST__INIT;
     struct dialogue_event event =
         broker_client_ask(&arena.owner, MESSAGE_ACCOUNTS_REQUEST, NULL, &accounts.base);
@@ -153,7 +153,7 @@ START_TEST(what_another_role_may_read_is_refused)
     event = broker_client_ask(&arena.enemy, MESSAGE_ACCOUNTS_REQUEST, NULL, &accounts.base);
     ck_assert_int_eq(event.type, DIALOGUE_REJECTED);
     ck_assert_int_eq(event.reject, REJECT_ROLE);
-    teardown(&arena);
+    arena_close(&arena);
 }
 END_TEST
 

@@ -74,6 +74,14 @@ static struct outgoing *push(uint32_t provider, enum message_type type,
     return outgoing;
 }
 
+/* Down: the agent stops before the broker stops paying. But never 0, which no message may say: a lease is
+ * told of again within its grace, to an agent that restarted. */
+static int64_t term_ms(int64_t term_ns)
+{
+    int64_t ms = term_ns / NS_PER_MS;
+    return ms > 0 ? ms : 1;
+}
+
 static struct outgoing *granted(const struct exchange_effect *effect)
 {
     const struct exchange_grant *grant = &effect->grant;
@@ -85,8 +93,7 @@ static struct outgoing *granted(const struct exchange_effect *effect)
     body.slots = grant->slots;
     body.slots_per_subtask = grant->width;
     body.price_micro = grant->price_micro;
-    body.term_ms =
-        grant->term_ns / NS_PER_MS; /* down: the agent stops before the broker stops paying */
+    body.term_ms = term_ms(grant->term_ns);
     body.manifest = view(&grant->manifest, sizeof grant->manifest);
     body.limit_ms = grant->limit_ns / NS_PER_MS;
     body.has_ask = true;
@@ -98,7 +105,7 @@ static struct outgoing *renewed(const struct exchange_effect *effect)
 {
     Bourse__V1__LeaseRenew body = BOURSE__V1__LEASE_RENEW__INIT;
     body.lease = effect->lease.lease;
-    body.term_ms = effect->lease.term_ns / NS_PER_MS;
+    body.term_ms = term_ms(effect->lease.term_ns);
     return push(effect->account, MESSAGE_LEASE_RENEW, &body.base);
 }
 

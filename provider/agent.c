@@ -366,9 +366,8 @@ static void loop(struct agent *agent)
         if (now_ns >= agent->reconnect_ns) {
             reconnect(agent, now_ns);
         }
-        if (now_ns >= agent_session_next_deadline_ns(agent->session) &&
-            agent->reconnect_ns == INT64_MAX) {
-            agent_session_tick(agent->session, now_ns);
+        if (now_ns >= agent_session_next_deadline_ns(agent->session)) {
+            agent_session_tick(agent->session, now_ns); /* terms end without a broker, too */
         }
         carry_out(agent, now_ns);
         if (agent->failed || drain(agent, now_ns)) {

@@ -23,7 +23,7 @@ else()
 endif()
 
 file(GLOB test_sources CONFIGURE_DEPENDS tests/unit/test_*.c tests/integration/test_*.c tests/property/prop_*.c tests/golden/golden_*.c
-  tests/sim/sim_*.c tests/jail/jail_*.c)
+  tests/jail/jail_*.c)
 foreach(source ${test_sources})
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})

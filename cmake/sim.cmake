@@ -1,0 +1,61 @@
+# The simulator (tests/sim): the production rooms once more, optimised and without sanitizers, since it has
+# millions of commands to run; and sim-sanitized, linked to the rooms as every other test has them.
+
+function(fast_room name)
+  cmake_parse_arguments(PARSE_ARGV 1 ROOM "" "" "SOURCES;LINKS")
+  add_library(fast_${name} STATIC ${ROOM_SOURCES})
+  set_target_properties(fast_${name} PROPERTIES OUTPUT_NAME ${name}
+    ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/sim/lib)
+  target_include_directories(fast_${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+  target_compile_definitions(fast_${name} PRIVATE _GNU_SOURCE BOURSE_VERSION="${PROJECT_VERSION}")
+  target_compile_options(fast_${name} PRIVATE -O2 -g1 -fno-omit-frame-pointer)
+  target_link_libraries(fast_${name} PUBLIC ${ROOM_LINKS})
+endfunction()
+
+add_library(fast_schema STATIC ${SCHEMA}.c ${SCHEMA}.h)
+set_target_properties(fast_schema PROPERTIES OUTPUT_NAME schema ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/sim/lib)
+target_link_libraries(fast_schema PUBLIC PkgConfig::PROTOBUFC)
+target_include_directories(fast_schema SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated)
+target_compile_options(fast_schema PRIVATE -O2)
+
+fast_room(base SOURCES ${base_sources} LINKS PkgConfig::CRYPTO)
+fast_room(protocol SOURCES ${protocol_sources} LINKS fast_base fast_schema PkgConfig::SODIUM)
+fast_room(formats SOURCES ${formats_sources} LINKS fast_base PkgConfig::YAML)
+fast_room(matching SOURCES ${matching_sources} LINKS fast_base)
+fast_room(ledger SOURCES ${ledger_sources} LINKS fast_base PkgConfig::SODIUM)
+fast_room(planner SOURCES ${planner_sources} LINKS fast_base)
+fast_room(exchange SOURCES ${exchange_sources} LINKS fast_matching fast_ledger fast_planner fast_base)
+fast_room(broker SOURCES ${broker_sources} LINKS fast_exchange fast_ledger fast_protocol fast_formats PkgConfig::ZMQ PkgConfig::SQLITE)
+fast_room(provider_session SOURCES ${provider_session_sources} LINKS fast_protocol fast_base)
+fast_room(consumer_session SOURCES ${consumer_session_sources} LINKS fast_protocol fast_base)
+
+file(GLOB sim_sources CONFIGURE_DEPENDS tests/sim/*.c)
+set(sim_wraps malloc calloc realloc free pthread_create pthread_join nanosleep zmq_poll)
+list(TRANSFORM sim_wraps PREPEND "-Wl,--wrap=")
+
+add_executable(sim ${sim_sources})
+target_link_libraries(sim PRIVATE fast_broker fast_provider_session fast_consumer_session fast_exchange
+  fast_ledger fast_protocol fast_base)
+target_compile_definitions(sim PRIVATE _GNU_SOURCE)
+target_compile_options(sim PRIVATE -O2 -g1 -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes
+  $<$<BOOL:${BOURSE_WERROR}>:-Werror>)
+target_link_options(sim PRIVATE ${sim_wraps})
+
+add_executable(sim-sanitized ${sim_sources})
+target_link_libraries(sim-sanitized PRIVATE bourse_flags broker provider_session consumer_session exchange ledger protocol base)
+target_link_options(sim-sanitized PRIVATE ${sim_wraps})
+
+foreach(program sim sim-sanitized)
+  set(rooms ${CMAKE_ARCHIVE_OUTPUT_DIRECTORY})
+  if(program STREQUAL sim)
+    set(rooms ${CMAKE_BINARY_DIR}/sim/lib)
+  endif()
+  add_custom_command(TARGET ${program} POST_BUILD
+    COMMAND bash ${CMAKE_SOURCE_DIR}/tests/sim/check_link.sh $<TARGET_FILE:${program}> ${rooms} $<TARGET_OBJECTS:${program}>
+    COMMAND_EXPAND_LISTS VERBATIM)
+endforeach()
+
+foreach(test seeds replay sanitized)
+  add_test(NAME sim_${test} COMMAND bash ${CMAKE_SOURCE_DIR}/tests/sim/run.sh ${test} ${CMAKE_BINARY_DIR}/bin)
+  set_tests_properties(sim_${test} PROPERTIES TIMEOUT 3600 PROCESSORS 2)
+endforeach()

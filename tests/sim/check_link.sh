@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Fails the build when the simulator holds anything in the place of what it is to test.
+#
+# usage: check_link.sh PROGRAM FOLDER-OF-ROOMS OBJECT...
+# Of the pure rooms and of the broker's logic the simulator's own objects may define nothing; of the broker
+# only what is the world's: queues between threads, the last word, the commit to a disk.
+set -euo pipefail
+program=$1
+rooms=$2
+shift 2
+world='^(queue_[a-z_]+|fatal|store_commit|store_write_acts)$'
+
+defined() { nm --defined-only --extern-only "$@" 2>/dev/null | awk 'NF == 3 && $2 ~ /[TDBRVW]/ { print $3 }' | sort -u; }
+own=$(defined "$@")
+
+for room in base protocol matching ledger planner exchange provider_session consumer_session; do
+    stolen=$(comm -12 <(echo "$own") <(defined "$rooms/lib$room.a"))
+    if [ -n "$stolen" ]; then
+        echo "the simulator defines what lib$room.a is for: $stolen" >&2
+        exit 1
+    fi
+done
+stolen=$(comm -12 <(echo "$own") <(defined "$rooms/libbroker.a") | grep -Ev "$world" || true)
+if [ -n "$stolen" ]; then
+    echo "the simulator defines what libbroker.a is for: $stolen" >&2
+    exit 1
+fi
+
+in_program=$(defined "$program")
+need() { # ROOM SYMBOL...
+    local room=$1 symbol
+    shift
+    for symbol; do
+        if ! grep -qx "$symbol" <(defined "$rooms/lib$room.a") || ! grep -qx "$symbol" <(echo "$in_program"); then
+            echo "the simulator runs without $symbol of lib$room.a" >&2
+            exit 1
+        fi
+    done
+}
+need exchange exchange_step exchange_load exchange_save exchange_state_hash
+need provider_session agent_session_incoming agent_session_finished agent_session_tick
+need consumer_session consumer_session_incoming consumer_session_request
+need protocol dialogue_incoming envelope_read codec_decode identity_verify_envelope results_verify
+need matching book_best_ask book_best_bid
+need broker gateway_start core_start committer_start verify_start release_effects translate_entry \
+    presence_next_notice replay_entry entry_write journal_memory_open logtime_stamp

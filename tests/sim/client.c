@@ -1,0 +1,534 @@
+#include "tests/sim/client.h"
+
+#include "protocol/codec.h"
+#include "runtime/clock.h"
+#include "tests/sim/oracle.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void turn(struct client *client);
+
+/* ---------------------------------------------------------------- bodies */
+
+static ProtobufCBinaryData view(const void *bytes, size_t length)
+{
+    return (ProtobufCBinaryData){.data = (uint8_t *)(uintptr_t)bytes, .len = length};
+}
+
+static void put_needs(struct random *dice, struct requirement *ret_needs)
+{
+    memset(ret_needs, 0, sizeof *ret_needs);
+    uint64_t kind = random_below(dice, 10);
+    if (kind == 0) {
+        return; /* anything */
+    }
+    ret_needs->count = 1;
+    struct requirement_node *node = &ret_needs->nodes[0];
+    if (kind < 8) {
+        node->op = REQUIREMENT_EQ;
+        (void)strcpy(node->attribute.name, "kind");
+        node->attribute.is_text = true;
+        (void)strcpy(node->attribute.text, kind < 6 ? "cpu" : "gpu");
+    } else {
+        node->op = REQUIREMENT_GE;
+        (void)strcpy(node->attribute.name, "memory");
+        node->attribute.number = (int64_t)(1 + random_below(dice, 10)) << 30;
+    }
+}
+
+static enum consumer_status ask_submit(struct client *client, const struct client_request *request)
+{
+    struct random dice = random_seeded(request->seed);
+    struct requirement needs;
+    struct hash32 manifest;
+    put_needs(&dice, &needs);
+    for (size_t i = 0; i < sizeof manifest.bytes; i++) {
+        manifest.bytes[i] = (uint8_t)random_u64(&dice);
+    }
+    Bourse__V1__Requirement *wire = codec_requirement_to_wire(&needs);
+    if (wire == NULL) {
+        return CONSUMER_OUT_OF_MEMORY;
+    }
+    uint32_t width = 1 + (uint32_t)random_below(&dice, random_below(&dice, 3) == 0 ? 3 : 1);
+    int64_t limit_ms = 1000 + (int64_t)random_below(&dice, 20000);
+    Bourse__V1__SubmitJob body = BOURSE__V1__SUBMIT_JOB__INIT;
+    body.name = (char *)(uintptr_t) "simulated";
+    body.manifest = view(&manifest, sizeof manifest);
+    body.subtasks = 1 + (uint32_t)random_below(&dice, client->largest);
+    body.budget_micro = random_below(&dice, 12) == 0 ? 1 + (int64_t)random_below(&dice, 300)
+                                                     : (int64_t)random_below(&dice, 4000000) + 20000;
+    body.has_cap_micro = random_below(&dice, 2) == 0;
+    body.cap_micro = (int64_t)random_below(&dice, 6) * 100000;
+    body.needs = wire;
+    body.slots = width;
+    body.at_most = random_below(&dice, 2) == 0 ? 0 : width * (1 + (uint32_t)random_below(&dice, 6));
+    body.limit_ms = limit_ms;
+    body.term_ms = limit_ms + (int64_t)random_below(&dice, 40000);
+    body.verify = (char *)(uintptr_t) "none";
+    body.has_retries = true;
+    body.retries = (uint32_t)random_below(&dice, 3);
+    body.has_error_limit = true;
+    body.error_limit = (uint32_t)random_below(&dice, 4);
+    body.has_expect_ms = random_below(&dice, 2) == 0;
+    body.expect_ms = 1000;
+    enum consumer_status status =
+        consumer_session_request(client->session, clock_monotonic_ns(), MESSAGE_SUBMIT_JOB,
+                                 &request->id, &body.base);
+    codec_requirement_free(&wire);
+    return status;
+}
+
+static enum consumer_status send_body(struct client *client, const struct client_request *request)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    struct random dice = random_seeded(request->seed);
+    if (request->type == MESSAGE_SUBMIT_JOB) {
+        return ask_submit(client, request);
+    }
+    if (request->type == MESSAGE_JOB_CANCEL) {
+        Bourse__V1__JobCancel body = BOURSE__V1__JOB_CANCEL__INIT;
+        body.job = view(&request->about, sizeof request->about);
+        return consumer_session_request(client->session, now_ns, request->type, &request->id,
+                                        &body.base);
+    }
+    if (request->type == MESSAGE_MINT) {
+        Bourse__V1__Mint body = BOURSE__V1__MINT__INIT;
+        body.account = view(&request->account, sizeof request->account);
+        body.amount_micro = 1 + (int64_t)random_below(&dice, 5000000);
+        return consumer_session_request(client->session, now_ns, request->type, &request->id,
+                                        &body.base);
+    }
+    if (request->type == MESSAGE_FREEZE) {
+        Bourse__V1__Freeze body = BOURSE__V1__FREEZE__INIT;
+        body.account = view(&request->account, sizeof request->account);
+        body.frozen = (request->seed & 1) != 0;
+        return consumer_session_request(client->session, now_ns, request->type, &request->id,
+                                        &body.base);
+    }
+    Bourse__V1__Halt body = BOURSE__V1__HALT__INIT;
+    assert(request->type == MESSAGE_HALT);
+    body.halted = (request->seed & 1) != 0;
+    return consumer_session_request(client->session, now_ns, request->type, &request->id,
+                                    &body.base);
+}
+
+/* ---------------------------------------------------------------- requests */
+
+static struct client_request *new_request(struct client *client, enum message_type type,
+                                          uint64_t seed)
+{
+    if (client->request_count == CLIENT_REQUESTS) {
+        return NULL;
+    }
+    struct client_request *request = &client->requests[client->request_count++];
+    *request = (struct client_request){.type = type, .id = entropy_id(), .seed = seed};
+    return request;
+}
+
+static struct client_request *find_request(struct client *client, const struct id128 *id)
+{
+    for (size_t i = client->request_count; i-- > 0;) {
+        if (id128_equal(&client->requests[i].id, id)) {
+            return &client->requests[i];
+        }
+    }
+    return NULL;
+}
+
+static void send_request(struct client *client, struct client_request *request)
+{
+    if (!client->process.runs || request->is_pending) {
+        return;
+    }
+    struct process *before = process_enter(&client->process);
+    request->is_pending = send_body(client, request) == CONSUMER_OK;
+    trace("asks: %s %02x%02x%s", message_name(request->type), request->id.bytes[0],
+          request->id.bytes[1], request->is_pending ? "" : ", but cannot");
+    turn(client);
+    process_leave(before);
+}
+
+/* What is without an answer and not on its way: again. */
+static void ask_again(struct client *client)
+{
+    for (size_t i = 0; i < client->request_count; i++) {
+        struct client_request *request = &client->requests[i];
+        if (request->fate == FATE_OPEN && !request->is_pending) {
+            request->is_pending = send_body(client, request) == CONSUMER_OK;
+        }
+    }
+}
+
+static struct client_request *some_request(struct client *client, enum message_type type,
+                                           bool settled)
+{
+    for (int tries = 0; tries < 8 && client->request_count > 0; tries++) {
+        struct client_request *request = &client->requests[draw(DICE_WORK, client->request_count)];
+        if (request->type == type && !request->is_pending &&
+            (request->fate != FATE_OPEN) == settled) {
+            return request;
+        }
+    }
+    return NULL;
+}
+
+void client_submits(struct client *client)
+{
+    struct client_request *request =
+        new_request(client, MESSAGE_SUBMIT_JOB, random_u64(&world.dice[DICE_WORK]));
+    if (request == NULL) {
+        return;
+    }
+    send_request(client, request);
+    if (client->process.runs && chance(DICE_WORK, 5000)) {
+        struct process *before = process_enter(&client->process);
+        struct id128 id = entropy_id();
+        (void)consumer_session_watch(client->session, clock_monotonic_ns(), &id, &request->id);
+        turn(client);
+        process_leave(before);
+    }
+}
+
+void client_cancels(struct client *client)
+{
+    const struct client_request *job = some_request(client, MESSAGE_SUBMIT_JOB, true);
+    struct client_request *request =
+        job == NULL || job->fate != FATE_ACCEPTED ? NULL : new_request(client, MESSAGE_JOB_CANCEL, 0);
+    if (request != NULL) {
+        request->about = job->id;
+        send_request(client, request);
+    }
+}
+
+void client_mints(struct client *client, const struct key32 *account)
+{
+    struct client_request *request =
+        new_request(client, MESSAGE_MINT, random_u64(&world.dice[DICE_WORK]));
+    if (request != NULL) {
+        request->account = *account;
+        send_request(client, request);
+    }
+}
+
+void client_freezes(struct client *client, const struct key32 *account, bool frozen)
+{
+    struct client_request *request = new_request(client, MESSAGE_FREEZE, frozen ? 1 : 2);
+    if (request != NULL) {
+        request->account = *account;
+        send_request(client, request);
+    }
+}
+
+void client_halts(struct client *client, bool halted)
+{
+    struct client_request *request = new_request(client, MESSAGE_HALT, halted ? 1 : 2);
+    if (request != NULL) {
+        send_request(client, request);
+    }
+}
+
+static void read_something(struct client *client, enum message_type type,
+                           const ProtobufCMessage *body)
+{
+    struct id128 id = entropy_id();
+    if (consumer_session_request(client->session, clock_monotonic_ns(), type, &id, body) ==
+        CONSUMER_OK) {
+        client->reads_unanswered++;
+    }
+}
+
+void client_asks(struct client *client)
+{
+    if (!client->process.runs) {
+        return;
+    }
+    struct process *before = process_enter(&client->process);
+    if (draw(DICE_WORK, 2) == 0) {
+        Bourse__V1__BalanceRequest body = BOURSE__V1__BALANCE_REQUEST__INIT;
+        read_something(client, MESSAGE_BALANCE_REQUEST, &body.base);
+    } else {
+        Bourse__V1__JobsRequest body = BOURSE__V1__JOBS_REQUEST__INIT;
+        body.has_limit = true;
+        body.limit = 5;
+        read_something(client, MESSAGE_JOBS_REQUEST, &body.base);
+    }
+    turn(client);
+    process_leave(before);
+}
+
+void client_repeats(struct client *client)
+{
+    struct client_request *request = some_request(
+        client, draw(DICE_WORK, 2) == 0 ? MESSAGE_SUBMIT_JOB : MESSAGE_JOB_CANCEL, true);
+    if (request == NULL || !client->process.runs) {
+        return;
+    }
+    struct client_request other = *request;
+    other.seed += request->type == MESSAGE_SUBMIT_JOB ? draw(DICE_WORK, 2) : 0;
+    struct process *before = process_enter(&client->process);
+    fault_happened(FAULT_REPEATED);
+    request->is_pending = send_body(client, &other) == CONSUMER_OK;
+    turn(client);
+    process_leave(before);
+}
+
+/* ---------------------------------------------------------------- answers */
+
+static void on_accepted(struct client *client, const struct consumer_event *event)
+{
+    struct client_request *request = find_request(client, &event->id);
+    uint64_t index;
+    if (!oracle_accepted(client->account, &event->id, &index)) {
+        sim_fail("an acceptance reached its client and is not in the log");
+    }
+    if (index != event->index) {
+        sim_fail("accepted as command %llu, but the log has it as %llu",
+                 (unsigned long long)event->index, (unsigned long long)index);
+    }
+    if (request == NULL) {
+        return;
+    }
+    request->is_pending = false;
+    request->fate = FATE_ACCEPTED;
+    request->index = event->index;
+}
+
+static bool may_try_again(enum reject_code code)
+{
+    return code == REJECT_BUSY || code == REJECT_RATE || code == REJECT_UNAVAILABLE ||
+           code == REJECT_STORAGE_FULL;
+}
+
+static void on_rejected(struct client *client, const struct consumer_event *event)
+{
+    struct client_request *request = find_request(client, &event->id);
+    trace("refused: %d, %s", (int)event->reject, event->text);
+    if (request == NULL) {
+        return;
+    }
+    request->is_pending = false;
+    if (request->fate == FATE_OPEN && !may_try_again(event->reject)) {
+        request->fate = FATE_REJECTED;
+        request->reject = event->reject;
+    }
+}
+
+static void on_jobs(struct client *client, const struct consumer_event *event)
+{
+    const Bourse__V1__JobsReply *reply = (const void *)event->body;
+    for (size_t i = 0; i < reply->n_jobs; i++) {
+        struct id128 id = codec_id(reply->jobs[i]->job);
+        struct client_request *request = find_request(client, &id);
+        if (request != NULL) {
+            request->is_seen = true;
+        }
+    }
+}
+
+static void take_event(struct client *client, struct consumer_event *event)
+{
+    switch (event->type) {
+    case CONSUMER_NOTHING:
+        break;
+    case CONSUMER_READY:
+        trace("is ready");
+        ask_again(client);
+        break;
+    case CONSUMER_ANSWER:
+        if (event->answer == CONSUMER_ACCEPTED) {
+            on_accepted(client, event);
+        } else if (event->answer == CONSUMER_REJECTED) {
+            on_rejected(client, event);
+        } else {
+            client->reads_unanswered -= client->reads_unanswered > 0;
+            if (event->message_type == MESSAGE_JOBS_REPLY) {
+                on_jobs(client, event);
+            }
+        }
+        break;
+    case CONSUMER_JOB:
+    case CONSUMER_GONE:
+        break;
+    case CONSUMER_LOST:
+    case CONSUMER_BROKEN:
+        trace("lost the broker: %s; again in %.3f s", event->text,
+              (double)event->wait_ns / (double)SIM_S);
+        client->reconnect_ns = clock_monotonic_ns() + event->wait_ns;
+        break;
+    }
+    consumer_event_clear(event);
+}
+
+/* ---------------------------------------------------------------- the loop, as in consumer/client.c */
+
+static void wake(void *context, uint64_t due, uint64_t unused)
+{
+    struct client *client = context;
+    (void)unused;
+    if ((int64_t)due == client->due_ns) {
+        client->due_ns = INT64_MAX;
+        turn(client);
+    }
+}
+
+static void wake_in(struct client *client, int64_t delay_ns)
+{
+    int64_t due_ns = world.now_ns + delay_ns;
+    if (due_ns < client->due_ns) {
+        client->due_ns = due_ns;
+        event_in(delay_ns, &client->process, wake, client, (uint64_t)due_ns, 0);
+    }
+}
+
+static void send_all(struct client *client)
+{
+    const uint8_t *message;
+    size_t length;
+    while (client->reconnect_ns == INT64_MAX &&
+           consumer_session_outgoing(client->session, &message, &length)) {
+        if (!net_send(&client->peer, message, length)) {
+            consumer_session_unsent(client->session);
+            wake_in(client, draw_time(DICE_NETWORK, SIM_MS, 100 * SIM_MS));
+            return;
+        }
+    }
+}
+
+static void turn(struct client *client)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    if (now_ns >= client->reconnect_ns) {
+        client->reconnect_ns = INT64_MAX;
+        net_connect(&client->peer);
+        consumer_session_connected(client->session, now_ns, entropy_u64());
+    }
+    if (client->reconnect_ns == INT64_MAX &&
+        now_ns >= consumer_session_deadline_ns(client->session)) {
+        struct consumer_event event;
+        consumer_session_tick(client->session, now_ns, &event);
+        take_event(client, &event);
+    }
+    send_all(client);
+    int64_t until_ns = consumer_session_deadline_ns(client->session);
+    until_ns = client->reconnect_ns < until_ns ? client->reconnect_ns : until_ns;
+    int64_t wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+    wake_in(client, wait_ns < SIM_S ? wait_ns : SIM_S);
+}
+
+static void hears(struct peer *peer, const uint8_t *bytes, size_t length)
+{
+    struct client *client = peer->owner;
+    if (client->reconnect_ns != INT64_MAX) {
+        return;
+    }
+    struct consumer_event event;
+    consumer_session_incoming(client->session, clock_monotonic_ns(), bytes, length, &event);
+    take_event(client, &event);
+    turn(client);
+}
+
+static void begin_again(void *context, uint64_t a, uint64_t b)
+{
+    struct client *client = context;
+    (void)a;
+    (void)b;
+    if (!client->process.runs) {
+        client_start(client);
+    }
+}
+
+void client_crash(struct client *client)
+{
+    trace("%s ends", client->process.name);
+    client->session = NULL;
+    for (size_t i = 0; i < client->request_count; i++) {
+        client->requests[i].is_pending = false;
+    }
+    process_end(&client->process);
+    event_in(draw_time(DICE_FAULTS, 10 * SIM_MS, 5 * SIM_S), NULL, begin_again, client, 0, 0);
+}
+
+void client_start(struct client *client)
+{
+    process_begin(&client->process);
+    struct process *before = process_enter(&client->process);
+    client->started++;
+    client->peer.process = &client->process;
+    client->peer.transport = *identity_transport(client->identity);
+    client->peer.deliver = hears;
+    client->peer.owner = client;
+    client->due_ns = INT64_MAX;
+    client->reconnect_ns = 0;
+    client->reads_unanswered = 0;
+    client->session = consumer_session_create(client->identity, "simulated client");
+    trace("starts");
+    if (client->session == NULL) {
+        client_crash(client);
+    } else {
+        turn(client);
+    }
+    process_leave(before);
+}
+
+bool client_is_ready(const struct client *client)
+{
+    return client->process.runs && consumer_session_ready(client->session);
+}
+
+/* ---------------------------------------------------------------- afterwards */
+
+void client_asks_for_all(struct client *client)
+{
+    if (!client_is_ready(client)) {
+        return;
+    }
+    struct process *before = process_enter(&client->process);
+    ask_again(client);
+    for (size_t i = 0; i < client->request_count; i++) {
+        const struct client_request *request = &client->requests[i];
+        if (request->type == MESSAGE_SUBMIT_JOB && request->fate == FATE_ACCEPTED &&
+            !request->is_seen) {
+            Bourse__V1__JobsRequest body = BOURSE__V1__JOBS_REQUEST__INIT;
+            body.has_job = true;
+            body.job = view(&request->id, sizeof request->id);
+            read_something(client, MESSAGE_JOBS_REQUEST, &body.base);
+        }
+    }
+    turn(client);
+    process_leave(before);
+}
+
+size_t client_unseen(const struct client *client)
+{
+    size_t unseen = 0;
+    for (size_t i = 0; i < client->request_count; i++) {
+        const struct client_request *request = &client->requests[i];
+        unseen += request->type == MESSAGE_SUBMIT_JOB && request->fate == FATE_ACCEPTED &&
+                  !request->is_seen;
+    }
+    return unseen;
+}
+
+size_t client_open(const struct client *client)
+{
+    size_t open = 0;
+    for (size_t i = 0; i < client->request_count; i++) {
+        open += client->requests[i].fate == FATE_OPEN;
+    }
+    return open;
+}
+
+void client_tells(const struct client *client)
+{
+    for (size_t i = 0; i < client->request_count; i++) {
+        const struct client_request *request = &client->requests[i];
+        if (request->fate == FATE_OPEN) {
+            trace("%s has no answer to its %s %02x%02x, which is %s", client->process.name,
+                  message_name(request->type), request->id.bytes[0], request->id.bytes[1],
+                  request->is_pending ? "pending" : "not pending");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+/* tests/sim/client.h - a consumer, or the operator: the production session, and a shell that does what
+ * consumer/client.c does; its jobs and their ids are on its disk and outlive it.
+ *
+ * A client whose request was not answered sends it again, in this life or the next, under the same id. */
+#ifndef BOURSE_TESTS_SIM_CLIENT_H
+#define BOURSE_TESTS_SIM_CLIENT_H
+
+#include "consumer/session.h"
+#include "protocol/identity.h"
+#include "tests/sim/net.h"
+
+enum { CLIENT_REQUESTS = 1024 };
+
+enum request_fate { FATE_OPEN, FATE_ACCEPTED, FATE_REJECTED };
+
+struct client_request { /* on its disk */
+    enum message_type type;
+    struct id128 id;
+    uint64_t seed; /* the body is drawn from it, so it is the same in every life */
+    struct id128 about; /* a job to cancel */
+    struct key32 account; /* minted to, frozen */
+    enum request_fate fate;
+    uint64_t index;
+    enum reject_code reject;
+    bool is_pending; /* in the present session */
+    bool is_seen;    /* JOB: its row came after the end of faults */
+};
+
+struct client {
+    struct process process;
+    struct peer peer;
+    struct identity *identity;
+    uint32_t account;
+    bool is_operator;
+    uint32_t largest; /* subtasks of a job */
+    struct client_request requests[CLIENT_REQUESTS];
+    size_t request_count;
+    uint64_t started;
+    /* lost in a crash */
+    struct consumer_session *session;
+    int64_t reconnect_ns, due_ns;
+    uint64_t reads_unanswered;
+};
+
+void client_start(struct client *client);
+void client_crash(struct client *client);
+bool client_is_ready(const struct client *client);
+
+/* Asks for something new. */
+void client_submits(struct client *client);
+void client_cancels(struct client *client);
+void client_asks(struct client *client); /* a read, whichever */
+/* Sends again what was accepted or refused already, or something else under its id. */
+void client_repeats(struct client *client);
+/* The operator. */
+void client_mints(struct client *client, const struct key32 *account);
+void client_freezes(struct client *client, const struct key32 *account, bool frozen);
+void client_halts(struct client *client, bool halted);
+
+/* Asks for every job that was accepted; client_saw_all once all rows came. */
+void client_asks_for_all(struct client *client);
+size_t client_unseen(const struct client *client);
+size_t client_open(const struct client *client); /* requests without an answer */
+void client_tells(const struct client *client);  /* which they are, in the trace */
+
+#endif

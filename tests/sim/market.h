@@ -1,0 +1,18 @@
+/* tests/sim/market.h - one run: a market drawn from the seed, its work, its faults, and the calm after. */
+#ifndef BOURSE_TESTS_SIM_MARKET_H
+#define BOURSE_TESTS_SIM_MARKET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MARKET_COMMANDS_LEAST = 2000, MARKET_FAULTS_LEAST = 50 };
+
+struct market_result {
+    uint64_t commands, entries, faults, trace_hash;
+    double virtual_s;
+};
+
+/* Runs the whole seed; the process ends with a message when a promise is broken. */
+struct market_result run_market(uint64_t seed, bool traces);
+
+#endif

@@ -1,0 +1,49 @@
+/* tests/sim/oracle.h - what must hold, checked after every step against models of its own.
+ *
+ * It reads the true log as soon as an entry is in, and applies it to an exchange of its own, the reference:
+ * every broker must agree with its hash. From commands and effects it keeps accounts, leases, attempts,
+ * asks and jobs by itself, from nothing but what was said, and fails the run at the first promise broken. */
+#ifndef BOURSE_TESTS_SIM_ORACLE_H
+#define BOURSE_TESTS_SIM_ORACLE_H
+
+#include "broker/journal_memory.h"
+#include "exchange/exchange.h"
+#include "tests/sim/net.h"
+
+struct broker;
+
+void oracle_start(struct journal_log *log, const struct exchange_limits *limits);
+void oracle_end(void);
+/* Who connects as `account`. */
+void oracle_knows(uint32_t account, const struct key32 *transport);
+/* Applies and checks what came into the log. Cheap when nothing did. */
+void oracle_follow(void);
+
+/* An honest peer sends these bytes: from now on the log may hold them as its. */
+void oracle_sends(const struct peer *peer, const uint8_t *bytes, size_t length);
+/* A broker lets these bytes go: what they say must be in the log by now. */
+void oracle_answers(const struct broker *broker, const uint8_t *bytes, size_t length);
+/* They reach a peer. */
+void oracle_delivers(const struct peer *peer, const uint8_t *bytes, size_t length);
+/* A broker's state after `command`; must be the reference's when it was there. */
+void oracle_compare(uint64_t command, const struct hash32 *state, const char *what);
+
+uint64_t oracle_commands(void);
+uint64_t oracle_entries(void);
+const struct exchange *oracle_exchange(void);
+bool oracle_accepted(uint32_t account, const struct id128 *id, uint64_t *ret_index);
+/* Replay from the first entry, and a snapshot with its tail, lead to the same state. */
+void oracle_replay_all(void);
+/* Jobs that are open although nothing keeps them from ending; 0 is right. Says why in the trace. */
+size_t oracle_stuck_jobs(void);
+
+/* Some attempt that was ever made, for liars; false: none was. */
+bool oracle_some_attempt(struct id128 *ret_job, uint64_t *ret_lease, uint32_t *ret_index,
+                         uint32_t *ret_attempt);
+
+struct oracle_counts {
+    uint64_t accepted, rejected, fills, results, late, paid, settled, repeated;
+};
+struct oracle_counts oracle_counts(void);
+
+#endif

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# The simulator's tests, as ctest runs them. usage: run.sh seeds|replay|sanitized BIN-FOLDER
+# With BOURSE_LONG=yes the first runs 10,000 seeds, the last 500.
+set -euo pipefail
+bin=$2
+long=${BOURSE_LONG:-no}
+jobs=$(nproc)
+case $1 in
+seeds) "$bin/sim" --seeds "1-$([ "$long" = yes ] && echo 10000 || echo 500)" --jobs "$jobs" --quiet ;;
+sanitized) "$bin/sim-sanitized" --seeds "1-$([ "$long" = yes ] && echo 500 || echo 24)" --jobs "$jobs" --quiet ;;
+replay)
+    folder=$(mktemp -d)
+    trap 'rm -rf "$folder"' EXIT
+    for seed in 3 14 41; do
+        "$bin/sim" --seed $seed --trace > "$folder/one"
+        (cd / && LC_ALL=C TZ=Asia/Kathmandu "$bin/sim" --seed $seed --trace --jobs 3 > "$folder/two")
+        [ "$(wc -l < "$folder/one")" -gt 10000 ] || { echo "seed $seed: hardly a trace" >&2; exit 1; }
+        cmp "$folder/one" "$folder/two"
+    done
+    "$bin/sim-sanitized" --seed 3 --trace > "$folder/two"
+    "$bin/sim" --seed 3 --trace | cmp - "$folder/two"
+    if cmp -s "$folder/one" "$folder/two"; then
+        echo "seeds 3 and 41 are the same" >&2
+        exit 1
+    fi
+    ;;
+*) echo "usage: run.sh seeds|replay|sanitized BIN-FOLDER" >&2; exit 2 ;;
+esac

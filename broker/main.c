@@ -1,6 +1,7 @@
 /* bourse-broker: runs an exchange over one folder, checks its config, audits and replays its journal, makes backups of it
  * and restores them. */
 #include "base/checked.h"
+#include "base/text.h"
 #include "broker/backup.h"
 #include "broker/broker.h"
 #include "broker/replay.h"
@@ -72,12 +73,27 @@ static int fail(const struct problem *problem, int status)
     return status;
 }
 
+static const char *const commands[] = {"run",    "audit",   "acts",    "replay",
+                                       "backup", "restore", "version", "help"};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
 static bool is_command(const char *word)
 {
-    return strcmp(word, "run") == 0 || strcmp(word, "audit") == 0 || strcmp(word, "acts") == 0 ||
-           strcmp(word, "replay") == 0 || strcmp(word, "backup") == 0 ||
-           strcmp(word, "restore") == 0 || strcmp(word, "version") == 0 ||
-           strcmp(word, "help") == 0;
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (strcmp(word, commands[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int fail_command(const char *word)
+{
+    const char *near = text_nearest(word, commands, COMMANDS);
+    if (near != NULL) {
+        (void)fprintf(stderr, "did you mean `bourse-broker %s`?\n", near);
+    }
+    return fail_usage("unknown command; a folder to serve is named with --dir");
 }
 
 static bool takes_two(const char *command)
@@ -168,6 +184,7 @@ static int parse(int argc, char **argv, struct arguments *ret)
             ret->command = "help";
             return EXIT_OK;
         default:
+            process_say_nearest_option(argv[optind - 1], options);
             return fail_usage("unknown option");
         }
     }
@@ -175,7 +192,7 @@ static int parse(int argc, char **argv, struct arguments *ret)
         if (ret->command == NULL && is_command(argv[optind])) {
             ret->command = argv[optind];
         } else if (ret->command == NULL) {
-            return fail_usage("unknown command; a folder to serve is named with --dir");
+            return fail_command(argv[optind]);
         } else if (ret->folder == NULL) {
             ret->folder = argv[optind];
         } else if (takes_two(ret->command) && ret->second == NULL) {

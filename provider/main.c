@@ -136,6 +136,7 @@ static bool read_options(int argc, char **argv, struct options *options)
             options->help = true;
             break;
         default:
+            process_say_nearest_option(argv[optind - 1], table);
             return false; /* getopt has said what is wrong */
         }
     }

@@ -1,9 +1,13 @@
 #include "runtime/process.h"
 
+#include "base/text.h"
+
 #include <errno.h>
+#include <getopt.h>
 #include <limits.h>
 #include <sodium.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -81,4 +85,19 @@ bool process_folder(char *ret_path, size_t capacity)
     memcpy(ret_path, path, folder_length);
     ret_path[folder_length] = '\0';
     return true;
+}
+
+void process_say_nearest_option(const char *word, const struct option *options)
+{
+    enum { OPTIONS_MOST = 64 };
+    const char *names[OPTIONS_MOST];
+    size_t count = 0;
+    while (count < OPTIONS_MOST && options[count].name != NULL) {
+        names[count] = options[count].name;
+        count++;
+    }
+    const char *near = strncmp(word, "--", 2) == 0 ? text_nearest(word + 2, names, count) : NULL;
+    if (near != NULL && strcmp(near, word + 2) != 0) {
+        (void)fprintf(stderr, "did you mean --%s?\n", near);
+    }
 }

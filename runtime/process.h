@@ -15,6 +15,9 @@ bool process_start(struct problem *ret_problem);
 int process_signals(void);
 /* How this thread is called in `top -H` and in debuggers; at most 15 bytes count. */
 void process_name_thread(const char *name);
+/* For what getopt_long does not know (it says so itself): prints the option that may have been meant, if one is near. */
+struct option;
+void process_say_nearest_option(const char *word, const struct option *options);
 /* Folder of the running executable, for the helpers beside it. False when it cannot be known. */
 bool process_folder(char *ret_path, size_t capacity);
 

@@ -46,6 +46,12 @@ out=$("$bin/bourse-broker" 2>&1) && fail "no folder was accepted"
 has "$out" "--dir"
 out=$(cd "$work" && "$bin/bourse-broker" strat 2>&1) && fail "a mistyped command was accepted"
 has "$out" "unknown command"
+out=$("$bin/bourse-broker" --chekc-config 2>&1) && fail "a mistyped option was accepted"
+has "$out" "did you mean --check-config"
+out=$("$bin/bourse-broker" replya --verify "$work" 2>&1) && fail "a mistyped command was accepted"
+has "$out" "did you mean \`bourse-broker replay\`"
+out=$("$bin/bourse-provider" probe --jsno 2>&1) && fail "a mistyped option was accepted"
+has "$out" "did you mean --json"
 [ -e "$work/strat" ] && fail "a mistyped command became a market's folder"
 
 # A new market without an operator is refused with what to do; a mistyped key with its line and the right name.

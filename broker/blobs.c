@@ -322,17 +322,17 @@ static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1
     uint32_t owner;
     struct served_job *served;
     struct hash32 hash = codec_hash(body->hash);
-    if (!owner_of(blobs, asked, body->has_job, body->job, &owner, &served) ||
-        !may_read(blobs, owner, served, &hash)) {
-        refuse(blobs, asked, REJECT_NOT_FOUND, "hash", 0, 0);
-        return;
-    }
     size_t wanted = body->length < LIMIT_BLOB_CHUNK_BYTES ? body->length : LIMIT_BLOB_CHUNK_BYTES;
     size_t waiting = router_waiting_key(blobs->config.router, &asked->message.client);
     if (waiting > 0 && waiting + wanted > BLOBS_SEND_KEY_BYTES - LIMIT_BLOB_CHUNK_BYTES) {
-        /* Before the disk is read for it. What is left of the room is for refusals. */
+        /* Before anything is looked up for it. What is left of the room is for refusals. */
         refuse(blobs, asked, REJECT_BUSY, "waiting_bytes", (int64_t)waiting,
                BLOBS_SEND_KEY_BYTES - LIMIT_BLOB_CHUNK_BYTES);
+        return;
+    }
+    if (!owner_of(blobs, asked, body->has_job, body->job, &owner, &served) ||
+        !may_read(blobs, owner, served, &hash)) {
+        refuse(blobs, asked, REJECT_NOT_FOUND, "hash", 0, 0);
         return;
     }
     size_t length = 0;

@@ -435,22 +435,41 @@ static void flood_of_blob_requests(const struct attack_context *context)
     }
 }
 
+/* A connection of the enemy's to the blob port, with its own bounds: the largest message, and how many wait unread. */
+static void *rude_socket(const struct arena *arena, void *zmq, int64_t message_most, int queue_most)
+{
+    int ping_ms = 5;
+    int at_once = 0;
+    void *socket = zmq_socket(zmq, ZMQ_DEALER);
+    const struct identity *key = arena->enemy_key;
+    bool good =
+        socket != NULL && zmq_setsockopt(socket, ZMQ_LINGER, &at_once, sizeof at_once) == 0 &&
+        zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &message_most, sizeof message_most) == 0 &&
+        zmq_setsockopt(socket, ZMQ_RCVHWM, &queue_most, sizeof queue_most) == 0 &&
+        zmq_setsockopt(socket, ZMQ_HEARTBEAT_IVL, &ping_ms, sizeof ping_ms) == 0 &&
+        zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, arena->broker.market.server.bytes, 32) == 0 &&
+        zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, identity_transport(key)->bytes, 32) == 0 &&
+        zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, identity_transport_secret(key), 32) == 0 &&
+        zmq_connect(socket, arena->broker.market.blobs) == 0;
+    ck_assert(good);
+    return socket;
+}
+
 /* Eight connections of one key ask for all they can get and read nothing. */
 static void readers_of_nothing(const struct attack_context *context)
 {
-    enum { LINKS = 8 };
-    struct link *links[LINKS];
+    enum { SOCKETS = 8 };
+    void *sockets[SOCKETS];
     uint8_t bytes[256];
     void *zmq = zmq_ctx_new();
-    for (size_t i = 0; i < LINKS; i++) {
-        links[i] = arena_connect(zmq, context->arena->broker.market.blobs, context->arena,
-                                 context->arena->enemy_key, LIMIT_BLOB_MESSAGE_BYTES);
+    for (size_t i = 0; i < SOCKETS; i++) {
+        sockets[i] = rude_socket(context->arena, zmq, -1, 1);
     }
     say_begun(context);
     for (;;) {
-        for (size_t i = 0; i < LINKS; i++) {
+        for (size_t i = 0; i < SOCKETS; i++) {
             size_t length = write_get(&context->large, bytes, sizeof bytes);
-            (void)link_send(links[i], bytes, length);
+            (void)zmq_send(sockets[i], bytes, length, ZMQ_DONTWAIT);
         }
         pace();
     }
@@ -460,27 +479,13 @@ static void readers_of_nothing(const struct attack_context *context)
 static void askers_that_hang_up(const struct attack_context *context)
 {
     enum { SOCKETS = 24, REQUESTS = 200 };
-    const struct arena *arena = context->arena;
     void *zmq = zmq_ctx_new();
     uint8_t bytes[256];
-    int64_t most = 200;
-    int ping_ms = 5;
-    int at_once = 0;
     say_begun(context);
     for (;;) {
         void *sockets[SOCKETS];
         for (size_t i = 0; i < SOCKETS; i++) {
-            sockets[i] = zmq_socket(zmq, ZMQ_DEALER);
-            (void)zmq_setsockopt(sockets[i], ZMQ_LINGER, &at_once, sizeof at_once);
-            (void)zmq_setsockopt(sockets[i], ZMQ_MAXMSGSIZE, &most, sizeof most);
-            (void)zmq_setsockopt(sockets[i], ZMQ_HEARTBEAT_IVL, &ping_ms, sizeof ping_ms);
-            (void)zmq_setsockopt(sockets[i], ZMQ_CURVE_SERVERKEY, arena->broker.market.server.bytes,
-                                 32);
-            (void)zmq_setsockopt(sockets[i], ZMQ_CURVE_PUBLICKEY,
-                                 identity_transport(arena->enemy_key)->bytes, 32);
-            (void)zmq_setsockopt(sockets[i], ZMQ_CURVE_SECRETKEY,
-                                 identity_transport_secret(arena->enemy_key), 32);
-            ck_assert_int_eq(zmq_connect(sockets[i], arena->broker.market.blobs), 0);
+            sockets[i] = rude_socket(context->arena, zmq, 200, 1000);
         }
         for (size_t k = 0; k < REQUESTS; k++) {
             for (size_t i = 0; i < SOCKETS; i++) {

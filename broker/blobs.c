@@ -460,6 +460,8 @@ static void receive(struct blobs *blobs, const struct router_message *message)
             envelope_read(message->bytes, message->length, LIMIT_BLOB_MESSAGE_BYTES,
                           &asked.envelope) == ENVELOPE_OK) {
             refuse(blobs, &asked, REJECT_RATE, "requests_per_second", BLOBS_RATE + 1, BLOBS_RATE);
+        } else {
+            note_refused(blobs, &asked, REJECT_RATE);
         }
         return;
     }

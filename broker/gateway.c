@@ -114,6 +114,15 @@ static void send_body(struct gateway *gateway, struct session *session, enum mes
     outgoing_destroy(&outgoing);
 }
 
+/* For the audit log; strangers have no account, and no place in it. */
+static void note_refused(struct gateway *gateway, const struct incoming *in, enum reject_code code)
+{
+    if (in->account != NULL) {
+        refusals_note(gateway->config.refusals, in->account->number, code,
+                      (enum message_type)in->envelope.type);
+    }
+}
+
 /* Says no, on the session if there is one. Unknown keys get no answer at all, only a counter, and
  * so does a flood of messages outside of any session. */
 static void refuse(struct gateway *gateway, const struct incoming *in, struct session *session,
@@ -123,13 +132,11 @@ static void refuse(struct gateway *gateway, const struct incoming *in, struct se
     if (is_stray && (in->account == NULL ||
                      !allowance_take(&gateway->strays, STRAY_RATE, clock_monotonic_ns()))) {
         gateway->counts.dropped++;
+        note_refused(gateway, in, code);
         return;
     }
     gateway->counts.refused++;
-    if (in->account != NULL) {
-        refusals_note(gateway->config.refusals, in->account->number, code,
-                      (enum message_type)in->envelope.type);
-    }
+    note_refused(gateway, in, code);
     struct outgoing *outgoing =
         outgoing_reject(in->envelope.session, &in->envelope.id, code, field, value, limit);
     if (outgoing == NULL) {
@@ -397,6 +404,7 @@ static void over_rate(struct gateway *gateway, const struct incoming *in, struct
         refuse(gateway, in, session, REJECT_RATE, field, (int64_t)rate + 1, rate);
     } else {
         gateway->counts.dropped++;
+        note_refused(gateway, in, REJECT_RATE);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "tests/support/arena.h"
 
 #include "base/sha256.h"
+#include "broker/audit.h"
 #include "broker/replay.h"
 #include "protocol/envelope.h"
 #include "protocol/limits.h"
@@ -79,7 +80,14 @@ void arena_check_unchanged(struct arena *arena, struct arena_state before)
     ck_assert_uint_eq(after.tree_size, before.tree_size);
 }
 
-/* The broker is well, ends cleanly, and its journal replays to the same state. */
+static bool count_refusal(void *context, const struct audit_act *act)
+{
+    struct arena *arena = context;
+    ck_assert_uint_lt(act->code, REJECT_CODE_COUNT);
+    arena->refused[act->code] += act->count;
+    return true;
+}
+
 void arena_close(struct arena *arena)
 {
     (void)arena_state_of(arena);
@@ -91,6 +99,10 @@ void arena_close(struct arena *arena)
     const char *verify[] = {"bourse-broker", "replay", "--verify", arena->broker.folder, NULL};
     char output[1024];
     ck_assert_msg(broker_process_run(verify, output, sizeof output) == 0, "%s", output);
+    struct audit_report report;
+    memset(arena->refused, 0, sizeof arena->refused);
+    audit_acts_run(arena->broker.folder, 1, count_refusal, arena, &report);
+    ck_assert_msg(report.verdict == AUDIT_OK, "%s", report.what);
     broker_process_fini(&arena->broker);
     identity_destroy(&arena->enemy_key);
 }

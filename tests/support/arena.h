@@ -3,6 +3,7 @@
 #define BOURSE_TESTS_ARENA_H
 
 #include "protocol/envelope.h"
+#include "protocol/reject.h"
 #include "tests/support/broker_process.h"
 
 enum { ARENA_WAIT_MS = 10000 };
@@ -14,11 +15,12 @@ struct arena { /* a broker, its owner, and a consumer who wishes it ill */
         loud; /* the owner's too: what is sent there is rubbish, its answers are read raw */
     struct identity *enemy_key;
     struct broker_client enemy;
+    uint64_t refused[REJECT_CODE_COUNT]; /* by the audit log, once arena_close has ended the broker */
 };
 
 /* `extra`: lines of broker.yaml. */
 void arena_open(struct arena *arena, const char *extra);
-/* The broker is well, ends cleanly, and its journal replays to the same state. */
+/* The broker is well, ends cleanly, its journal replays to the same state, and its audit log is whole. */
 void arena_close(struct arena *arena);
 long arena_resident_kib(const struct arena *arena);
 

@@ -105,6 +105,7 @@ START_TEST(what_another_signed_or_for_another_market_is_refused)
 
     arena_check_unchanged(&arena, before);
     arena_close(&arena);
+    ck_assert_uint_gt(arena.refused[REJECT_BAD_SIGNATURE], 0);
 }
 END_TEST
 
@@ -188,6 +189,8 @@ START_TEST(no_type_with_a_wrong_body_or_role_is_accepted)
     (void)zmq_ctx_term(context);
     identity_destroy(&nobody);
     arena_close(&arena);
+    ck_assert_uint_gt(arena.refused[REJECT_ROLE], 0);
+    ck_assert_uint_gt(arena.refused[REJECT_MALFORMED], 0);
 }
 END_TEST
 
@@ -293,6 +296,8 @@ START_TEST(blobs_of_others_are_not_found_and_false_ones_not_stored)
     blob_client_close(&theirs);
     (void)zmq_ctx_term(context);
     arena_close(&arena);
+    ck_assert_uint_gt(arena.refused[REJECT_NOT_FOUND], 0);
+    ck_assert_uint_gt(arena.refused[REJECT_BLOB_HASH], 0);
 }
 END_TEST
 

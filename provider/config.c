@@ -209,6 +209,7 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
                    yaml_text(yaml_key(root, "region"), sizeof config->region - 1, ""));
     (void)snprintf(config->user, sizeof config->user, "%s",
                    yaml_text(yaml_key(root, "user"), sizeof config->user - 1, CONFIG_USER));
+    config->names_user = yaml_present(yaml_key(root, "user"));
     config->price_micro = yaml_money(yaml_key(root, "price"), 0, PRICE_MOST, CONFIG_PRICE_MICRO);
     config->slots = (uint32_t)yaml_integer(yaml_key(root, "slots"), 1, FORMAT_SLOTS, 0);
     config->memory_bytes = (uint64_t)yaml_bytes(yaml_key(root, "memory"), 16 * MIB, 4096 * GIB, 0);
@@ -251,7 +252,7 @@ bool config_read(const char *folder, const char *file, struct config *ret_config
     uint8_t *text = NULL;
     size_t length = 0;
     if (file != NULL || access(path, F_OK) == 0) {
-        if (!file_read(path, FORMAT_FILE_BYTES, &text, &length, ret_problem)) {
+        if (!file_read_owned(path, FORMAT_FILE_BYTES, &text, &length, &config.owner, ret_problem)) {
             return false;
         }
     }

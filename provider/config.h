@@ -26,6 +26,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum {
     CONFIG_PROGRAMS_MAX = 96, /* with the other attributes below LIMIT_ATTRIBUTES */
@@ -47,6 +48,8 @@ struct config {
     char name[ATTRIBUTE_TEXT_SIZE];
     char region[ATTRIBUTE_TEXT_SIZE];
     char user[64];
+    bool names_user; /* the file does, and it is `owner`'s */
+    uid_t owner;
     int64_t price_micro;
     uint32_t slots;        /* 0: all */
     uint64_t memory_bytes; /* per slot; 0: a share of the machine */

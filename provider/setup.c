@@ -140,12 +140,26 @@ static bool give_folder(const char *folder, uid_t uid, gid_t gid, struct problem
     return true;
 }
 
+/* Who may write the config must not become somebody else by it: what is not root's names its owner, or nobody. */
+static bool may_name(const struct config *config, uid_t uid, struct problem *problem)
+{
+    if (!config->names_user || config->owner == 0 || config->owner == uid) {
+        return true;
+    }
+    problem_set(problem,
+                "%s names the user \"%s\", but belongs to another than that user or root: have "
+                "root look at it, "
+                "then chown root %s/%s",
+                MARKET_PROVIDER_CONFIG, config->user, config->folder, MARKET_PROVIDER_CONFIG);
+    return false;
+}
+
 static bool service_user(const struct config *config, uid_t *ret_uid, gid_t *ret_gid,
                          struct problem *problem)
 {
     struct problem why = {""};
     if (privilege_user(config->user, ret_uid, ret_gid, &why)) {
-        return true;
+        return may_name(config, *ret_uid, problem);
     }
     problem_set(
         problem,

@@ -380,16 +380,28 @@ static bool read_all(int fd, const char *path, size_t cap, uint8_t **ret_bytes, 
     return true;
 }
 
-bool file_read(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,
-               struct problem *ret_problem)
+bool file_read_owned(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,
+                     uid_t *ret_owner, struct problem *ret_problem)
 {
+    struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
+    if (fd < 0 || fstat(fd, &status) != 0) {
+        if (fd >= 0) {
+            (void)close(fd); /* read only */
+        }
         return fail(ret_problem, path, "cannot be opened");
     }
     bool good = read_all(fd, path, cap, ret_bytes, ret_length, ret_problem);
-    (void)close(fd);
+    (void)close(fd); /* read only */
+    *ret_owner = good ? status.st_uid : *ret_owner;
     return good;
+}
+
+bool file_read(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,
+               struct problem *ret_problem)
+{
+    uid_t owner = 0;
+    return file_read_owned(path, cap, ret_bytes, ret_length, &owner, ret_problem);
 }
 
 bool file_write(const char *path, const void *bytes, size_t length, unsigned mode,

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Makes sure `path` is a folder of mode 0700 (or 0710, where a group must pass) owned by us and not
  * a symbolic link; with `create`, makes it, 0700 (parents 0700 too). A folder with wider modes is
@@ -24,6 +25,9 @@ bool keyfile_create(const char *path, struct identity **ret_identity, struct pro
 /* Reads at most `cap` bytes (more is a problem); the caller frees; a NUL follows the bytes. */
 bool file_read(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,
                struct problem *ret_problem);
+/* The same, and who owns the very file that was read. */
+bool file_read_owned(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,
+                     uid_t *ret_owner, struct problem *ret_problem);
 /* Copies a file to `to`, which must not be there yet, with mode 0600, and fsyncs it; its folder is the caller's to sync. */
 bool file_copy(const char *from, const char *to, struct problem *ret_problem);
 /* fsyncs a folder: what was made, renamed or removed in it survives a power cut from then on. */

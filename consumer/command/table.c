@@ -27,7 +27,7 @@ static const struct option_spec up_options[] = {
     {"wait", 0, "TIME", "how long to wait until a device is on offer (2m)"},
 };
 static const struct option_spec down_options[] = {
-    {"dir", 'd', "DIR", "the market's private folder"},
+    {"dir", 'd', "DIR", "the market's private folder (the one in use)"},
     {"wait", 0, "TIME", "how long to wait until they are gone (30s)"},
 };
 static const struct option_spec join_options[] = {

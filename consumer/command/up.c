@@ -337,12 +337,30 @@ static bool furnish(struct embedded *embedded, const struct household_wishes *wi
     return true;
 }
 
+/* The folder of the market in use, when `bourse up` made it: the owner's key is there. */
+static bool used_folder(const struct invocation *invocation, char *ret_folder, size_t capacity)
+{
+    char key[SETTING_VALUE_SIZE + 32];
+    const char *file = invocation->settings.items[SETTING_MARKET].value;
+    const char *slash = strrchr(file, '/');
+    int length = slash == NULL ? 0 : (int)(slash - file);
+    (void)snprintf(key, sizeof key, "%.*s/" MARKET_OWNER_KEY, length, file);
+    if (length == 0 || access(key, F_OK) != 0) {
+        return false;
+    }
+    (void)snprintf(ret_folder, capacity, "%.*s", length, file); /* as long as a setting at most */
+    return true;
+}
+
+/* Where `up` makes a market is said by --dir alone; `down` ends the one in use. */
 static bool open_folder(struct invocation *invocation, bool create, struct household *ret_household,
                         int *ret_status)
 {
     char folder[SETTING_VALUE_SIZE + 16];
     struct problem problem = {.text = ""};
-    (void)snprintf(folder, sizeof folder, "%s/market", invocation->state_folder);
+    if (create || !used_folder(invocation, folder, sizeof folder)) {
+        (void)snprintf(folder, sizeof folder, "%s/market", invocation->state_folder);
+    }
     const char *chosen = option_text(invocation, "dir", folder);
     const char *user = create ? option_text(invocation, "user", "bourse") : "";
     if (!household_open(chosen, user, create, ret_household, &problem)) {

@@ -117,7 +117,7 @@ expect 0 '' "$bourse" admin halt --undo
 expect 0 '' "$bourse" run -y -q -- true
 
 # Down, and up again: the same money, the same jobs.
-expect 0 '' "$bourse" down --dir "$work/market"
+expect 0 '' env BOURSE_MARKET="$work/market" "$bourse" down
 expect 6 '.' "$bourse" ps --timeout 1s
 expect 0 'process' "$bourse" up --dir "$work/market" --detach
 expect 0 "$job" "$bourse" ps --quiet

@@ -15,7 +15,8 @@ struct arena { /* a broker, its owner, and a consumer who wishes it ill */
         loud; /* the owner's too: what is sent there is rubbish, its answers are read raw */
     struct identity *enemy_key;
     struct broker_client enemy;
-    uint64_t refused[REJECT_CODE_COUNT]; /* by the audit log, once arena_close has ended the broker */
+    uint64_t
+        refused[REJECT_CODE_COUNT]; /* by the audit log, once arena_close has ended the broker */
 };
 
 /* `extra`: lines of broker.yaml. */

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Root starts the agent as the user that its config names. The agent's user may write that config, so it must not be
+# able to name somebody else: only root's own config may.
+set -u
+bin=$(realpath "${1:?usage: test_agent_user.sh BIN}")
+[ "$(id -u)" -eq 0 ] || { echo "skipped: needs root"; exit 77; }
+id bourse >/dev/null 2>&1 || { echo "skipped: no user bourse"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+chmod 711 "$work"
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+
+# said OWNER USER: what the agent says whose config is OWNER's and names USER. It has no market, so it always ends.
+said() {
+    rm -rf "$work/agent"
+    mkdir -m 700 "$work/agent"
+    printf 'market: %s/nowhere\nuser: %s\n' "$work" "$2" >"$work/agent/provider.yaml"
+    chown "$1" "$work/agent" "$work/agent/provider.yaml"
+    timeout 60 "$bin/bourse-provider" run --dir "$work/agent" 2>&1 && fail "an agent without a market goes on"
+    stat -c %U "$work/agent" >"$work/owner"
+}
+refusal='belongs to another than that user or root'
+
+out=$(said bourse nobody)
+[[ $out == *"$refusal"* ]] || fail "the agent's user named another: $out"
+[ "$(cat "$work/owner")" = bourse ] || fail "the folder was given away before the refusal"
+out=$(said bourse bourse)
+[[ $out != *"$refusal"* ]] || fail "its own user was refused: $out"
+out=$(said root nobody)
+[[ $out != *"$refusal"* ]] || fail "root's word was refused: $out"
+[ "$(cat "$work/owner")" = nobody ] || fail "root's config named nobody, the folder is $(cat "$work/owner")'s"
+echo ok

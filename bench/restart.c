@@ -307,7 +307,9 @@ static void fill(const char *folder, const struct arguments *arguments)
                             .work = calloc(arguments->subtasks, sizeof(struct exchange_work))};
     struct problem problem;
     bool is_new = false;
-    config_default(&filler.config);
+    if (!config_load(folder, &filler.config, &problem)) {
+        die("the config", &problem);
+    }
     add_account(&filler.config.genesis, filler.owner, ROLE_CONSUMER | ROLE_OPERATOR, "owner");
     add_account(&filler.config.genesis, filler.provider, ROLE_PROVIDER, "provider");
     filler.next_snapshot = filler.config.snapshot_every;
@@ -316,7 +318,8 @@ static void fill(const char *folder, const struct arguments *arguments)
     if (filler.group == NULL || filler.work == NULL || filler.exchange == NULL) {
         die("out of memory", NULL);
     }
-    if (!storage_open(folder, &filler.config, false, &filler.store, &is_new, &problem)) {
+    if (!storage_open(folder, &filler.config, false, &filler.store, &is_new, &problem) ||
+        !storage_lead(&filler.store, &problem)) {
         die("the market", &problem);
     }
     found(&filler);

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "broker/agreement.h"
 #include "broker/blobs.h"
 #include "broker/committer.h"
 #include "broker/core.h"
@@ -81,7 +82,8 @@ struct exchange *broker_rebuild(struct storage *store, const struct broker_confi
     if (!store_path(store->folder, MARKET_SNAPSHOTS, folder, sizeof folder, ret_problem)) {
         return NULL;
     }
-    if (!snapshot_newest(folder, &config->limits, store->last.index, &exchange, &base)) {
+    sqlite3 *database = ledger_store_database(store->ledger);
+    if (!snapshot_newest(folder, &config->limits, database, store->last.index, &exchange, &base)) {
         exchange = exchange_create(&config->limits);
     }
     if (exchange == NULL) {
@@ -89,14 +91,21 @@ struct exchange *broker_rebuild(struct storage *store, const struct broker_confi
         return NULL;
     }
     bool good = base.entry == store->last.index ||
-                snapshots_apply(ledger_store_database(store->ledger), exchange, base.entry + 1,
-                                store->last.index, ret_problem);
+                snapshots_apply(database, exchange, base.entry + 1, store->last.index, ret_problem);
     if (good && exchange_index(exchange) + 1 != store->last.next_command) {
         problem_set(ret_problem, "the journal ends at command %" PRIu64 ", its replay at %" PRIu64,
                     store->last.next_command - 1, exchange_index(exchange));
         good = false;
     }
-    if (!good) {
+    if (good && !agreement_check(database, exchange, ret_problem)) {
+        storage_advise(ret_problem);
+        good = false;
+    }
+    if (good) {
+        log_info("replayed %" PRIu64 " entries of the journal after entry %" PRIu64 "%s",
+                 store->last.index - base.entry, base.entry,
+                 base.entry == 0 ? "" : ", where a snapshot was");
+    } else {
         exchange_destroy(&exchange);
     }
     return exchange;
@@ -144,7 +153,7 @@ static bool start_exchange(struct broker *broker, bool is_new, struct problem *r
 {
     if (!is_new) {
         broker->exchange = broker_rebuild(&broker->store, &broker->config, ret_problem);
-        return broker->exchange != NULL;
+        return broker->exchange != NULL && storage_lead(&broker->store, ret_problem);
     }
     broker->exchange = exchange_create(&broker->config.limits);
     if (broker->exchange == NULL) {
@@ -158,7 +167,7 @@ static bool start_exchange(struct broker *broker, bool is_new, struct problem *r
             broker->folder, MARKET_BROKER_CONFIG);
         return false;
     }
-    return commit_genesis(broker, ret_problem);
+    return storage_lead(&broker->store, ret_problem) && commit_genesis(broker, ret_problem);
 }
 
 /* ---------------------------------------------------------------- what the threads start from */

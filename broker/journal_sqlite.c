@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -437,6 +438,30 @@ static int keep_first_line(void *context, int columns, char **values, char **nam
     return 0;
 }
 
+/* "tables results, transfers": those that do not pass alone. */
+static void name_damaged_tables(sqlite3 *database, char ret_names[100])
+{
+    sqlite3_stmt *tables = NULL;
+    size_t length = 0;
+    (void)snprintf(ret_names, 100, "its free pages or its schema");
+    if (sqlite3_prepare_v2(database, "SELECT name FROM sqlite_schema WHERE type = 'table'", -1,
+                           &tables, NULL) != SQLITE_OK) {
+        return;
+    }
+    while (sqlite3_step(tables) == SQLITE_ROW && length < 80) {
+        char sql[128];
+        char line[200] = {0};
+        const char *name = (const char *)sqlite3_column_text(tables, 0);
+        (void)snprintf(sql, sizeof sql, "PRAGMA quick_check('%.60s')", name == NULL ? "" : name);
+        int code = sqlite3_exec(database, sql, keep_first_line, line, NULL);
+        if (code != SQLITE_OK || strcmp(line, "ok") != 0) {
+            length += (size_t)snprintf(ret_names + length, 100 - length, "%s%.30s",
+                                       length == 0 ? "table " : ", ", name == NULL ? "" : name);
+        }
+    }
+    (void)sqlite3_finalize(tables); /* only read */
+}
+
 static enum journal_status check_pages(struct engine *engine, struct problem *ret_problem)
 {
     char line[200] = {0};
@@ -445,7 +470,9 @@ static enum journal_status check_pages(struct engine *engine, struct problem *re
         return unreadable(engine, ret_problem);
     }
     if (strcmp(line, "ok") != 0) {
-        problem_set(ret_problem, "the database is damaged (%s): restore the newest backup", line);
+        char tables[100];
+        name_damaged_tables(engine->database, tables);
+        problem_set(ret_problem, "the database is damaged in %s (%s)", tables, line);
         return JOURNAL_CORRUPT;
     }
     return JOURNAL_OK;
@@ -492,10 +519,9 @@ static enum journal_status check_chain(struct engine *engine, struct walk *walk,
             pass_head(walk);
         } else {
             problem_set(ret_problem,
-                        "journal: the row after entry %" PRIu64
-                        " (number %lld) is damaged or missing: its hash does"
-                        " not follow; restore the newest backup",
-                        walk->last.index, (long long)sqlite3_column_int64(select, 0));
+                        "table journal, entry %" PRIu64
+                        ": the row (number %lld) is damaged or missing: its hash does not follow",
+                        walk->last.index + 1, (long long)sqlite3_column_int64(select, 0));
         }
     }
     (void)sqlite3_finalize(select); /* repeats the step's code */
@@ -543,25 +569,18 @@ static enum journal_status check_head(const struct walk *walk, const struct jour
     return JOURNAL_OK;
 }
 
-static enum journal_status check_start(struct engine *engine,
-                                       const struct journal_sqlite_start *start,
-                                       struct journal_last *ret_last, struct problem *ret_problem)
+static enum journal_status check_entries(struct engine *engine,
+                                         const struct journal_sqlite_start *start,
+                                         struct journal_last *ret_last, struct problem *ret_problem)
 {
     struct walk walk = {.head = start->head};
     struct journal_last base;
     uint64_t epoch;
-    enum journal_status status = prepare(engine, ret_problem);
-    if (status == JOURNAL_OK) {
-        status = check_pages(engine, ret_problem);
-    }
-    if (status != JOURNAL_OK) {
-        return status;
-    }
     if (read_base(engine, &base, &epoch) != JOURNAL_OK) {
         return unreadable(engine, ret_problem);
     }
     walk.last = base;
-    status = check_chain(engine, &walk, ret_problem);
+    enum journal_status status = check_chain(engine, &walk, ret_problem);
     if (status == JOURNAL_OK) {
         status = check_head(&walk, &base, start, ret_problem);
     }
@@ -569,6 +588,28 @@ static enum journal_status check_start(struct engine *engine,
         *ret_last = walk.last;
     }
     return status;
+}
+
+/* In one transaction, so that tables made for a journal that is then refused are not made. */
+static enum journal_status check_start(struct engine *engine,
+                                       const struct journal_sqlite_start *start,
+                                       struct journal_last *ret_last, struct problem *ret_problem)
+{
+    if (execute(engine, "BEGIN") != JOURNAL_OK) {
+        return unreadable(engine, ret_problem);
+    }
+    enum journal_status status = prepare(engine, ret_problem);
+    if (status == JOURNAL_OK) {
+        status = check_pages(engine, ret_problem);
+    }
+    if (status == JOURNAL_OK) {
+        status = check_entries(engine, start, ret_last, ret_problem);
+    }
+    if (status != JOURNAL_OK) {
+        (void)execute(engine, "ROLLBACK"); /* the finding is the answer */
+        return status;
+    }
+    return execute(engine, "COMMIT") == JOURNAL_OK ? JOURNAL_OK : unreadable(engine, ret_problem);
 }
 
 enum journal_status journal_sqlite_open(sqlite3 *database, const struct journal_sqlite_start *start,
@@ -608,4 +649,21 @@ bool journal_sqlite_last_entry(sqlite3 *database, uint64_t *ret_index)
     }
     (void)sqlite3_finalize(select); /* repeats the step's code */
     return found;
+}
+
+bool journal_sqlite_has(sqlite3 *database, uint64_t index, const struct hash32 *chain)
+{
+    sqlite3_stmt *select;
+    struct hash32 stored;
+    if (sqlite3_prepare_v2(database,
+                           "SELECT chain FROM journal WHERE idx = ?1"
+                           " UNION ALL SELECT chain FROM journal_base WHERE idx = ?1",
+                           -1, &select, NULL) != SQLITE_OK) {
+        return false;
+    }
+    bind_u64(select, 1, index <= INT64_MAX ? index : INT64_MAX);
+    bool has = sqlite3_step(select) == SQLITE_ROW && column_hash(select, 0, &stored) &&
+               hash32_equal(&stored, chain);
+    (void)sqlite3_finalize(select); /* repeats the step's code */
+    return has;
 }

@@ -2,6 +2,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "broker/agreement.h"
 #include "broker/config.h"
 #include "broker/entry.h"
 #include "broker/snapshot_file.h"
@@ -26,7 +27,6 @@ struct verification {
     struct hash32 chain;
     struct genesis genesis;
     struct snapshot_mark snapshot; /* to compare with on the way; entry 0: none */
-    uint32_t accounts;
 };
 
 static bool differs(struct problem *ret_problem, const char *what, uint64_t where)
@@ -133,39 +133,6 @@ static bool verify_state(struct verification *verification, struct problem *ret_
                    exchange_index(verification->exchange));
 }
 
-static bool verify_balances(struct verification *verification, struct problem *ret_problem)
-{
-    sqlite3_stmt *rows = NULL;
-    if (sqlite3_prepare_v2(verification->database,
-                           "SELECT account, available, held FROM balances ORDER BY account", -1,
-                           &rows, NULL) != SQLITE_OK) {
-        return unreadable(verification, ret_problem);
-    }
-    bool good = true;
-    int64_t nonzero = 0; /* rows with money, less accounts with money */
-    int step = SQLITE_DONE;
-    while (good && (step = sqlite3_step(rows)) == SQLITE_ROW) {
-        struct exchange_account_row row;
-        uint32_t number = (uint32_t)sqlite3_column_int64(rows, 0);
-        good = exchange_account(verification->exchange, number, &row) &&
-               row.available_micro == sqlite3_column_int64(rows, 1) &&
-               row.held_micro == sqlite3_column_int64(rows, 2);
-        good = good || differs(ret_problem, "the balance of account", number);
-        nonzero += row.available_micro != 0 || row.held_micro != 0 ? 1 : 0;
-    }
-    good = good && (step == SQLITE_DONE || unreadable(verification, ret_problem));
-    (void)sqlite3_finalize(rows);
-    verification->accounts = exchange_account_count(verification->exchange);
-    for (uint32_t number = 0; good && number < verification->accounts; number++) {
-        struct exchange_account_row row; /* an account that never had money may have no row */
-        bool has_money = exchange_account(verification->exchange, number, &row) &&
-                         (row.available_micro != 0 || row.held_micro != 0);
-        nonzero -= has_money ? 1 : 0;
-    }
-    return good &&
-           (nonzero == 0 || differs(ret_problem, "the number of balances", verification->accounts));
-}
-
 static bool verify_tree(struct verification *verification, struct problem *ret_problem)
 {
     sqlite3_stmt *rows = NULL;
@@ -200,7 +167,8 @@ static bool verify_all(struct verification *verification, const char *folder,
         !config_load(folder, &config, ret_problem)) {
         return false;
     }
-    if (snapshot_newest(path, &config.limits, UINT64_MAX, &snapshot, &verification->snapshot)) {
+    if (snapshot_newest(path, &config.limits, verification->database, UINT64_MAX, &snapshot,
+                        &verification->snapshot)) {
         exchange_destroy(&snapshot); /* only what it says of itself is wanted */
     }
     verification->exchange = exchange_create(&config.limits);
@@ -213,7 +181,8 @@ static bool verify_all(struct verification *verification, const char *folder,
         return unreadable(verification, ret_problem);
     }
     return verify_journal(verification, ret_problem) && verify_state(verification, ret_problem) &&
-           verify_balances(verification, ret_problem) && verify_tree(verification, ret_problem);
+           agreement_check(verification->database, verification->exchange, ret_problem) &&
+           verify_tree(verification, ret_problem);
 }
 
 static struct replay_summary summarise(struct verification *verification)
@@ -223,7 +192,7 @@ static struct replay_summary summarise(struct verification *verification)
                                    .records = verification->records,
                                    .tree_size = verification->tree.size,
                                    .log_time_ns = exchange_log_time_ns(verification->exchange),
-                                   .accounts = verification->accounts,
+                                   .accounts = exchange_account_count(verification->exchange),
                                    .state = exchange_state_hash(verification->exchange),
                                    .genesis = verification->genesis};
 }

@@ -88,6 +88,9 @@ static bool check_chain(struct restore *restore, struct problem *ret_problem)
     if (good && restore->options->head != NULL) {
         good = write_head(restore, &last, ledger_store_tree(ledger)->size, ret_problem);
     }
+    if (good) {
+        ledger_store_trust(ledger);
+    }
     ledger_store_close(&ledger);
     return good;
 }

@@ -2,6 +2,7 @@
 
 #include "base/cursor.h"
 #include "base/sha256.h"
+#include "broker/journal_sqlite.h"
 #include "runtime/files.h"
 #include "runtime/log.h"
 
@@ -163,27 +164,43 @@ bool snapshot_write(const char *folder, const struct exchange *exchange,
     return written;
 }
 
-bool snapshot_newest(const char *folder, const struct exchange_limits *limits, uint64_t last_entry,
-                     struct exchange **ret_exchange, struct snapshot_mark *ret_mark)
+/* One snapshot, or NULL with a log line that says why it is passed over. */
+static struct exchange *load(const char *path, const struct exchange_limits *limits,
+                             sqlite3 *journal, uint64_t last_entry, struct snapshot_mark *ret_mark)
+{
+    uint8_t *bytes = NULL;
+    size_t length = 0;
+    struct problem problem;
+    if (!file_read(path, SNAPSHOT_BYTES_MAX, &bytes, &length, &problem)) {
+        log_warning("passed over a snapshot: %s", problem.text);
+        return NULL;
+    }
+    struct exchange *exchange = snapshot_decode(limits, bytes, length, ret_mark);
+    free(bytes);
+    if (exchange == NULL) {
+        log_warning("passed over a damaged snapshot: %s", path);
+    } else if (ret_mark->entry > last_entry) {
+        log_warning("passed over a snapshot newer than the journal: %s", path);
+        exchange_destroy(&exchange);
+    } else if (!journal_sqlite_has(journal, ret_mark->entry, &ret_mark->chain)) {
+        log_warning("passed over a snapshot of another history: %s", path);
+        exchange_destroy(&exchange);
+    }
+    return exchange;
+}
+
+bool snapshot_newest(const char *folder, const struct exchange_limits *limits, sqlite3 *journal,
+                     uint64_t last_entry, struct exchange **ret_exchange,
+                     struct snapshot_mark *ret_mark)
 {
     char *names[LISTED_MAX];
     size_t count = list(folder, names);
     struct exchange *found = NULL;
+    struct snapshot_mark mark;
     for (size_t i = 0; i < count; i++) {
         char path[PATH_SIZE];
-        uint8_t *bytes = NULL;
-        size_t length = 0;
-        struct problem problem;
-        if (found == NULL && path_of(folder, names[i], path) &&
-            file_read(path, SNAPSHOT_BYTES_MAX, &bytes, &length, &problem)) {
-            found = snapshot_decode(limits, bytes, length, ret_mark);
-            free(bytes);
-            if (found == NULL) {
-                log_warning("passed over a damaged snapshot: %s", path);
-            } else if (ret_mark->entry > last_entry) {
-                log_warning("passed over a snapshot newer than the journal: %s", path);
-                exchange_destroy(&found);
-            }
+        if (found == NULL && path_of(folder, names[i], path)) {
+            found = load(path, limits, journal, last_entry, &mark);
         }
         free(names[i]);
     }
@@ -191,5 +208,6 @@ bool snapshot_newest(const char *folder, const struct exchange_limits *limits, u
         return false;
     }
     *ret_exchange = found;
+    *ret_mark = mark;
     return true;
 }

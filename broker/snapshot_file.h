@@ -13,6 +13,7 @@
 #include "base/problem.h"
 #include "exchange/exchange.h"
 
+#include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,10 +31,12 @@ struct snapshot_mark {   /* a moment between two entries */
 bool snapshot_write(const char *folder, const struct exchange *exchange,
                     const struct snapshot_mark *mark, struct problem *ret_problem);
 
-/* The newest snapshot that is whole, has the state hash it says, and is not after `last_entry`. False: there
- * is none, which is not a failure. The caller owns *ret_exchange. */
-bool snapshot_newest(const char *folder, const struct exchange_limits *limits, uint64_t last_entry,
-                     struct exchange **ret_exchange, struct snapshot_mark *ret_mark);
+/* The newest snapshot that is whole, has the state hash it says, and was taken after an entry of `journal` that is
+ * not after `last_entry`: one of another history, as beside a restored backup, is not. What is passed over is logged.
+ * False: there is none, which is not a failure. The caller owns *ret_exchange. */
+bool snapshot_newest(const char *folder, const struct exchange_limits *limits, sqlite3 *journal,
+                     uint64_t last_entry, struct exchange **ret_exchange,
+                     struct snapshot_mark *ret_mark);
 
 /* One file's bytes; NULL when they are not a snapshot. Exposed for tests. */
 struct exchange *snapshot_decode(const struct exchange_limits *limits, const uint8_t *bytes,

@@ -70,8 +70,8 @@ static bool make(struct snapshots *snapshots, sqlite3 *database,
 {
     struct exchange *exchange = NULL;
     struct snapshot_mark base = {0};
-    if (!snapshot_newest(snapshots->folder, &snapshots->limits, request->mark.entry, &exchange,
-                         &base)) {
+    if (!snapshot_newest(snapshots->folder, &snapshots->limits, database, request->mark.entry,
+                         &exchange, &base)) {
         exchange = exchange_create(&snapshots->limits);
     }
     if (exchange == NULL) {

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool store_path(const char *folder, const char *name, char *ret_path, size_t capacity,
@@ -36,6 +37,11 @@ bool store_path(const char *folder, const char *name, char *ret_path, size_t cap
 static bool take_lock(struct storage *store, struct problem *ret_problem)
 {
     char path[sizeof store->folder + 16];
+    if (access(store->folder, W_OK | X_OK) != 0) {
+        problem_set(ret_problem, "%s: %s: the broker's user must be able to write here",
+                    store->folder, strerror(errno));
+        return false;
+    }
     if (!store_path(store->folder, MARKET_LOCK, path, sizeof path, ret_problem)) {
         return false;
     }
@@ -52,6 +58,13 @@ static bool take_lock(struct storage *store, struct problem *ret_problem)
     return true;
 }
 
+static bool has_file(const struct storage *store, const char *name)
+{
+    char path[sizeof store->folder + 16];
+    return store_path(store->folder, name, path, sizeof path, NULL) && access(path, F_OK) == 0;
+}
+
+/* A key is made with its market. Beside a ledger a new one would be another broker's. */
 static bool open_key(const struct storage *store, const char *name, struct identity **ret_key,
                      struct problem *ret_problem)
 {
@@ -59,9 +72,25 @@ static bool open_key(const struct storage *store, const char *name, struct ident
     if (!store_path(store->folder, name, path, sizeof path, ret_problem)) {
         return false;
     }
-    bool exists = access(path, F_OK) == 0;
-    return exists ? keyfile_load(path, ret_key, ret_problem)
-                  : keyfile_create(path, ret_key, ret_problem);
+    if (access(path, F_OK) == 0) {
+        return keyfile_load(path, ret_key, ret_problem);
+    }
+    /* The audit log takes a new key, and says so, when a journal is adopted. */
+    if (has_file(store, MARKET_DATABASE) && strcmp(name, MARKET_AUDIT_KEY) != 0) {
+        problem_set(ret_problem, "%s is missing beside %s: put it back, no other will do", path,
+                    MARKET_DATABASE);
+        return false;
+    }
+    return keyfile_create(path, ret_key, ret_problem);
+}
+
+void storage_advise(struct problem *problem)
+{
+    struct problem found = *problem;
+    problem_set(problem,
+                "%.360s; nothing was changed. Restore the newest backup into a new folder: "
+                "bourse-broker restore BACKUP NEWDIR --head DIR/%s",
+                found.text, MARKET_HEAD);
 }
 
 static const char *ledger_text(enum ledger_store_status status)
@@ -87,6 +116,33 @@ static const char *ledger_text(enum ledger_store_status status)
     return "unknown";
 }
 
+static off_t size_of(const struct storage *store, const char *name)
+{
+    char path[sizeof store->folder + 16];
+    struct stat status;
+    return store_path(store->folder, name, path, sizeof path, NULL) && stat(path, &status) == 0
+               ? status.st_size
+               : 0;
+}
+
+/* Where HEAD has seen entries, SQLite shall not make an empty ledger. */
+static bool has_ledger_with_head(const struct storage *store, struct problem *ret_problem)
+{
+    char path[sizeof store->folder + 16];
+    struct head head;
+    if (!store_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    if (head_read(path, &head, NULL) != HEAD_OK || head.index == 0 ||
+        size_of(store, MARKET_DATABASE) > 0 || size_of(store, MARKET_DATABASE "-wal") > 0) {
+        return true;
+    }
+    problem_set(ret_problem, "%s is missing or empty beside %s, which has seen entry %" PRIu64,
+                MARKET_DATABASE, MARKET_HEAD, head.index);
+    storage_advise(ret_problem);
+    return false;
+}
+
 static bool open_ledger(struct storage *store, struct problem *ret_problem)
 {
     char path[sizeof store->folder + 16];
@@ -97,21 +153,23 @@ static bool open_ledger(struct storage *store, struct problem *ret_problem)
     if (status != LEDGER_STORE_OK) {
         problem_set(ret_problem, "%s: %s", ledger_text(status),
                     store->ledger == NULL ? path : ledger_store_error(store->ledger));
+        if (status == LEDGER_STORE_CORRUPT) {
+            storage_advise(ret_problem);
+        }
         return false;
     }
     return true;
 }
 
-/* *ret_head: what HEAD says; zeros where there is none. *ret_adopted: there was none, and the journal was
- * believed. */
+/* *ret_head: what HEAD says; zeros where there is none. */
 static bool open_journal(struct storage *store, bool adopt, struct head *ret_head,
-                         bool *ret_adopted, struct problem *ret_problem)
+                         struct problem *ret_problem)
 {
     char path[sizeof store->folder + 16];
+    struct head head = {.index = 0};
     if (!store_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
         return false;
     }
-    struct head head = {.index = 0};
     enum head_status found = head_open(path, &store->head, &head, ret_problem);
     if (found == HEAD_CORRUPT || found == HEAD_FAILED) {
         return false;
@@ -119,18 +177,28 @@ static bool open_journal(struct storage *store, bool adopt, struct head *ret_hea
     struct journal_sqlite_start start = {.head = found == HEAD_OK ? &head : NULL,
                                          .tree_size = ledger_store_tree(store->ledger)->size,
                                          .adopt = adopt};
-    if (journal_sqlite_open(ledger_store_database(store->ledger), &start, &store->journal,
-                            &store->last, ret_problem) != JOURNAL_OK) {
-        return false;
+    enum journal_status status = journal_sqlite_open(ledger_store_database(store->ledger), &start,
+                                                     &store->journal, &store->last, ret_problem);
+    if (status == JOURNAL_CORRUPT && found == HEAD_OK) {
+        storage_advise(ret_problem);
     }
     *ret_head = head;
-    if (found == HEAD_MISSING) {
-        *ret_adopted = store->last.index > 0;
-        struct head fresh = {
-            .index = store->last.index, .chain = store->last.chain, .tree_size = start.tree_size};
-        return head_create(path, &fresh, &store->head, ret_problem) == HEAD_OK;
+    return status == JOURNAL_OK;
+}
+
+/* The journal and HEAD agree; does the ledger, which follows from it? */
+static bool check_ledger(struct storage *store, struct problem *ret_problem)
+{
+    char text[LEDGER_CHECK_TEXT];
+    enum ledger_store_status status =
+        ledger_check(ledger_store_database(store->ledger), &store->genesis.log_key, text);
+    if (status != LEDGER_STORE_OK) {
+        problem_set(ret_problem, "%s: %s", ledger_text(status), text);
     }
-    return true;
+    if (status == LEDGER_STORE_CORRUPT) {
+        storage_advise(ret_problem);
+    }
+    return status == LEDGER_STORE_OK;
 }
 
 static bool read_genesis(struct storage *store, struct problem *ret_problem)
@@ -151,6 +219,12 @@ static bool read_genesis(struct storage *store, struct problem *ret_problem)
     if (!key32_equal(&store->genesis.log_key, identity_key(store->log_key))) {
         problem_set(ret_problem, "%s is not the key of this market's log; restore the right one",
                     MARKET_LOG_KEY);
+        return false;
+    }
+    if (!key32_equal(&store->genesis.transport_key, identity_transport(store->transport_key))) {
+        problem_set(ret_problem,
+                    "%s is not the key that this market's members know; restore the right one",
+                    MARKET_BROKER_KEY);
         return false;
     }
     return true;
@@ -199,6 +273,17 @@ static void note_start(struct storage *store, bool adopted, bool restored)
     }
 }
 
+static bool open_files(struct storage *store, bool adopt, struct head *ret_head,
+                       struct problem *ret_problem)
+{
+    return take_lock(store, ret_problem) &&
+           open_key(store, MARKET_BROKER_KEY, &store->transport_key, ret_problem) &&
+           open_key(store, MARKET_LOG_KEY, &store->log_key, ret_problem) &&
+           open_key(store, MARKET_AUDIT_KEY, &store->audit_key, ret_problem) &&
+           has_ledger_with_head(store, ret_problem) && open_ledger(store, ret_problem) &&
+           open_journal(store, adopt, ret_head, ret_problem);
+}
+
 bool storage_open(const char *folder, const struct broker_config *config, bool adopt,
                   struct storage *ret_store, bool *ret_new, struct problem *ret_problem)
 {
@@ -215,17 +300,36 @@ bool storage_open(const char *folder, const struct broker_config *config, bool a
         return false;
     }
     struct head head = {.index = 0};
-    bool adopted = false;
     watermark_init(&store->durable, 0);
-    if (!private_folder(folder, true, ret_problem) || !take_lock(store, ret_problem) ||
-        !open_key(store, MARKET_BROKER_KEY, &store->transport_key, ret_problem) ||
-        !open_key(store, MARKET_LOG_KEY, &store->log_key, ret_problem) ||
-        !open_key(store, MARKET_AUDIT_KEY, &store->audit_key, ret_problem) ||
-        !open_ledger(store, ret_problem) ||
-        !open_journal(store, adopt, &head, &adopted, ret_problem)) {
+    if (!private_folder(folder, true, ret_problem) ||
+        !open_files(store, adopt, &head, ret_problem)) {
         return false;
     }
+    *ret_new = store->last.index == 0;
+    bool adopted = store->head == NULL && !*ret_new;
+    bool is_whole = *ret_new ? make_genesis(store, config, ret_problem)
+                             : read_genesis(store, ret_problem) && check_ledger(store, ret_problem);
+    if (!is_whole ||
+        !acts_open(ledger_store_database(store->ledger), adopted ? NULL : &head.acts,
+                   store->audit_key, &store->genesis.cluster, &store->acts, ret_problem)) {
+        return false;
+    }
+    note_start(store, adopted, head.restored);
+    return true;
+}
+
+bool storage_lead(struct storage *store, struct problem *ret_problem)
+{
+    char path[sizeof store->folder + 16];
     struct journal_leader me = {.epoch = 0};
+    struct head fresh = {.index = store->last.index,
+                         .chain = store->last.chain,
+                         .tree_size = ledger_store_tree(store->ledger)->size};
+    if (!store_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem) ||
+        (store->head == NULL && head_create(path, &fresh, &store->head, ret_problem) != HEAD_OK)) {
+        return false;
+    }
+    ledger_store_trust(store->ledger);
     (void)snprintf(me.broker, sizeof me.broker, "%ld", (long)getpid());
     enum journal_status led = journal_lead(store->journal, store->last.index, &me, &store->epoch);
     if (led != JOURNAL_OK) {
@@ -233,13 +337,6 @@ bool storage_open(const char *folder, const struct broker_config *config, bool a
         return false;
     }
     watermark_raise(&store->durable, store->last.index);
-    *ret_new = store->last.index == 0;
-    if (!(*ret_new ? make_genesis(store, config, ret_problem) : read_genesis(store, ret_problem)) ||
-        !acts_open(ledger_store_database(store->ledger), adopted ? NULL : &head.acts,
-                   store->audit_key, &store->genesis.cluster, &store->acts, ret_problem)) {
-        return false;
-    }
-    note_start(store, adopted, head.restored);
     return true;
 }
 

@@ -48,12 +48,18 @@ struct storage {
 bool store_path(const char *folder, const char *name, char *ret_path, size_t capacity,
                 struct problem *ret_problem);
 
-/* Opens or makes the market in `folder`. `adopt`: believe a journal without HEAD (a restored backup). False
+/* Opens or makes the market in `folder`. What is there is looked at whole before a byte of it is written: pages, the chain
+ * of the journal, HEAD, every row of the ledger (docs/ledger.md section 2). `adopt`: believe a journal without HEAD (a restored backup). False
  * with a problem, "LOCKED ..." when another broker has it. *ret_new: the journal is empty, genesis has to
  * be committed first; the genesis is then the config's with a fresh cluster id. */
 bool storage_open(const char *folder, const struct broker_config *config, bool adopt,
                   struct storage *ret_store, bool *ret_new, struct problem *ret_problem);
+/* Begins to write: a HEAD where there was none, and the epoch of this leader. After storage_open, and after whatever else
+ * may still refuse the market. */
+bool storage_lead(struct storage *store, struct problem *ret_problem);
 void storage_close(struct storage *store);
+/* Adds to a finding of damage what the operator does next. */
+void storage_advise(struct problem *problem);
 
 enum store_status { STORE_OK, STORE_FULL };
 /* Makes `group` durable. FULL: nothing was changed, try again when there is room. Any other failure

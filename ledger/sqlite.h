@@ -35,6 +35,9 @@ struct ledger_store;
  * has it. The caller owns the store. On failure *ret_store is still a store, good for
  * ledger_store_error and ledger_store_close only, or NULL when memory was short. */
 enum ledger_store_status ledger_store_open(const char *path, struct ledger_store **ret_store);
+/* What was found may be relied on. Until then an existing ledger is not written to, and closing it leaves the WAL alone: if
+ * it is damaged, SQLite would replace what is left of it. Whoever begins a group trusts it. */
+void ledger_store_trust(struct ledger_store *store);
 void ledger_store_close(struct ledger_store **self);
 const char *
 ledger_store_error(const struct ledger_store *store); /* one line about the last failure */
@@ -70,6 +73,14 @@ enum ledger_store_status ledger_store_commit(struct ledger_store *store);
 /* Copies the log into the database when it has so many pages (WAL_CHECKPOINT_PAGES unless said). */
 void ledger_store_checkpoint_every(struct ledger_store *store, int pages);
 void ledger_store_rollback(struct ledger_store *store);
+
+/* Holds every row against the tree and the others: tree nodes against their leaves and the signed checkpoint, leaves against
+ * rows, results against their hash and their batch, balances against transfers, outcomes against results, and that
+ * no row is missing. Reads everything, writes nothing. CORRUPT: *ret_error names table and entry. What stands in no leaf
+ * and is not money (names, flags, what a capture is for) is only the audit's to find. */
+enum { LEDGER_CHECK_TEXT = 256 };
+enum ledger_store_status ledger_check(sqlite3 *database, const struct key32 *log_key,
+                                      char ret_error[LEDGER_CHECK_TEXT]);
 
 /* ---- readers: one per thread; each call sees one committed state */
 struct ledger_reader;

@@ -176,6 +176,11 @@ enum ledger_table table_of_kind(enum ledger_kind kind)
     abort(); /* a record has one of the kinds above */
 }
 
+bool table_holds(enum ledger_table table, enum ledger_kind kind)
+{
+    return kind >= LEDGER_ACCOUNT && kind <= LEDGER_FLAG && table_of_kind(kind) == table;
+}
+
 static size_t column_count(const struct table *table)
 {
     size_t count = 0;

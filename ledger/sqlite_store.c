@@ -56,6 +56,7 @@ struct ledger_store {
     struct merkle tree;
     uint64_t next_entry;
     int node_error; /* the first failure inside merkle_append */
+    bool has_tables;
 
     bool in_group;
     uint64_t batch_index; /* of the command whose batch this group holds already; 0: none */
@@ -159,17 +160,30 @@ static enum ledger_store_status check_version(struct ledger_store *store)
                 version, LEDGER_SCHEMA_VERSION);
         return LEDGER_STORE_NEWER;
     }
+    store->has_tables = version == LEDGER_SCHEMA_VERSION;
     return LEDGER_STORE_OK;
+}
+
+static enum ledger_store_status set_modes(struct ledger_store *store)
+{
+    int code = sqlite3_exec(store->database, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL",
+                            NULL, NULL, NULL);
+    return code == SQLITE_OK ? LEDGER_STORE_OK : failure(store, "the ledger cannot be read", code);
 }
 
 static enum ledger_store_status create_tables(struct ledger_store *store)
 {
+    if (store->has_tables) {
+        return set_modes(store);
+    }
     char version[64];
     (void)snprintf(version, sizeof version, "PRAGMA user_version = %d",
                    LEDGER_SCHEMA_VERSION); /* fits */
-    int code = sqlite3_exec(store->database,
-                            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE",
-                            NULL, NULL, NULL);
+    enum ledger_store_status status = set_modes(store);
+    if (status != LEDGER_STORE_OK) {
+        return status;
+    }
+    int code = sqlite3_exec(store->database, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     if (code == SQLITE_OK) {
         code = tables_create(store->database);
     }
@@ -179,6 +193,7 @@ static enum ledger_store_status create_tables(struct ledger_store *store)
     if (code == SQLITE_OK) {
         code = sqlite3_exec(store->database, "COMMIT", NULL, NULL, NULL);
     }
+    ledger_store_trust(store); /* it is ours */
     return code == SQLITE_OK ? LEDGER_STORE_OK
                              : failure(store, "the ledger's tables cannot be made", code);
 }
@@ -261,6 +276,8 @@ static enum ledger_store_status open_store(struct ledger_store *store, const cha
     (void)sqlite3_extended_result_codes(store->database, 1); /* cannot fail on an open handle */
     (void)sqlite3_busy_timeout(store->database, 2000);       /* readers may hold a checkpoint up */
     wal_init(&store->wal, store->database);
+    /* Until it is trusted. Cannot fail either. */
+    (void)sqlite3_db_config(store->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     static enum ledger_store_status (*const steps[])(struct ledger_store *) = {
         check_version, create_tables, prepare, load_tree, load_next_entry,
     };
@@ -284,6 +301,12 @@ enum ledger_store_status ledger_store_open(const char *path, struct ledger_store
     store->lock_fd = -1;
     store->next_entry = 1;
     return open_store(store, path);
+}
+
+void ledger_store_trust(struct ledger_store *store)
+{
+    /* Cannot fail on an open handle. */
+    (void)sqlite3_db_config(store->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
 }
 
 void ledger_store_close(struct ledger_store **self)
@@ -314,6 +337,7 @@ void ledger_store_close(struct ledger_store **self)
 enum ledger_store_status ledger_store_begin(struct ledger_store *store)
 {
     assert(!store->in_group);
+    ledger_store_trust(store);
     int code = sqlite3_exec(store->database, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     if (code != SQLITE_OK) {
         return failure(store, "a transaction cannot begin", code);

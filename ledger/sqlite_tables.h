@@ -30,6 +30,8 @@ enum ledger_table {
 };
 
 enum ledger_table table_of_kind(enum ledger_kind kind);
+/* Whether rows of that table may say that kind, which may be any number. */
+bool table_holds(enum ledger_table table, enum ledger_kind kind);
 const char *table_name(enum ledger_table table);
 
 /* Makes every table that is not there. */

@@ -330,6 +330,9 @@ static void open_all(struct day *day)
         problem_set(&problem, "no exchange");
         stop(day, &problem);
     }
+    if (!storage_lead(&day->store, &problem)) {
+        stop(day, &problem);
+    }
     if (day->is_new) {
         commit_genesis(day);
     }

@@ -4,7 +4,7 @@
 set -u
 bin=$(realpath "${1:?usage: test_restart.sh BIN}")
 make=$bin/../bench/restart
-subtasks=17000 start_most_s=60
+subtasks=1500 start_most_s=60
 work=$(mktemp -d)
 pid=
 cleanup() {
@@ -36,9 +36,10 @@ stop() {
     return $status
 }
 
-# Seventeen thousand finished subtasks, a message each: a snapshot, and entries after it.
+# Finished subtasks, a message each: snapshots, and entries after the last.
 dir=$work/many
 mkdir -m 700 "$dir"
+echo 'snapshot_every: 400' >"$dir/broker.yaml"
 "$make" --make "$dir" --subtasks "$subtasks" --results 1 || fail "the market could not be made"
 before=$("$bin/bourse-broker" replay --verify "$dir") || fail "replay of the new market"
 [ -n "$(ls "$dir/snapshots")" ] || fail "no snapshot was made"

@@ -1,0 +1,263 @@
+#!/bin/bash
+# Damage to a market's files, one kind at a time: the start names file, table and row, changes nothing, and says what to do next;
+# a disk that fails while it runs ends the broker at once, and nothing acknowledged is lost.
+set -u
+bin=$(realpath "${1:?usage: test_storage_faults.sh BIN}")
+make=$bin/../bench/restart
+[ -x "$make" ] || { echo "skipped: no $make"; exit 77; }
+command -v sqlite3 >/dev/null || { echo "skipped: no sqlite3"; exit 77; }
+work=$(mktemp -d)
+pid=
+cleanup() {
+    [ -n "$pid" ] && kill -9 "$pid" 2>/dev/null
+    wait 2>/dev/null
+    rm -rf "$work"
+}
+trap cleanup EXIT
+fail() {
+    echo "FAILED: $*; log: $(tail -n 5 "$work/log" 2>/dev/null)" >&2
+    exit 1
+}
+# Says what went wrong when `$1` does not hold the text `$2`.
+has() {
+    case $1 in
+    *"$2"*) ;;
+    *) fail "expected \"$2\" in: $1" ;;
+    esac
+}
+wait_ready() {
+    for _ in $(seq 1200); do
+        [ -e "$dir/market.yaml" ] && return
+        kill -0 "$pid" 2>/dev/null || fail "the broker ended"
+        sleep 0.05 # between two looks at a file; the file is the event
+    done
+    fail "the broker was not ready"
+}
+start() { # [WORD ...] before the broker's own
+    rm -f "$dir/market.yaml"
+    "$@" "$bin/bourse-broker" --dir "$dir" 2>"$work/log" &
+    pid=$!
+    wait_ready
+}
+stop() {
+    kill "-${1:-TERM}" "$pid"
+    wait "$pid" 2>/dev/null
+    local status=$?
+    pid=
+    return $status
+}
+# Turns one byte of file `$1` at `$2` over.
+flip() {
+    local byte
+    byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+    printf "\\x$(printf %02x $((byte ^ 255)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+state() { # an empty WAL, which SQLite makes to read, is none
+    (cd "$dir" && find ledger.db ledger.db-wal HEAD broker.key log.key -size +0 -exec sha256sum {} + 2>/dev/null | sort -k 2)
+}
+advice='nothing was changed. Restore the newest backup into a new folder: bourse-broker restore'
+# The start of $dir ends with status 1, says each of the texts given, and leaves every byte as it was.
+refused() {
+    local before out status
+    before=$(state)
+    out=$("$bin/bourse-broker" --dir "$dir" 2>&1 </dev/null)
+    status=$?
+    [ $status -eq 1 ] || fail "expected status 1, got $status: $out"
+    for text in "$@"; do
+        has "$out" "$text"
+    done
+    [ "$(state)" = "$before" ] || fail "something was changed: was $before, is $(state); said: $out"
+    [ ! -e "$dir/market.yaml" ] || fail "market.yaml is there"
+}
+# A fresh copy of market `$1` to damage.
+copy() {
+    rm -rf "$work/copy"
+    cp -a "$1" "$work/copy"
+    rm -f "$work/copy/market.yaml"
+    dir=$work/copy
+}
+
+whole=$work/whole
+mkdir -m 700 "$whole"
+echo 'snapshot_every: 40' >"$whole/broker.yaml"
+"$make" --make "$whole" --subtasks 800 --results 8 || fail "the market could not be made"
+printf '01%062d\n' 0 >"$work/owner" # the seed of the market's owner
+(umask 077 && cp "$work/owner" "$whole/owner.key")
+export HOME=$work BOURSE_KEY=$whole/owner.key
+dir=$whole
+start
+key=$(BOURSE_MARKET=$whole "$bin/bourse" key) || fail "the owner's key"
+mint() { BOURSE_MARKET=$dir "$bin/bourse" admin mint "$key" 0.01 --timeout "${1:-20s}" 2>&1; }
+for _ in 1 2 3; do mint >/dev/null || fail "a mint"; done
+cp -a "$whole" "$work/copy.killed" # with its WAL, as a kill leaves it: one reader's view of each file
+stop || fail "a clean stop"
+
+# ---- rows edited by hand: each is found at the start, and named
+sql() { sqlite3 "$dir/ledger.db" "$1" || fail "sqlite3: $1"; }
+edited() { # SQL TEXT ...
+    copy "$whole"
+    sql "$1"
+    shift
+    refused "$@" "$advice"
+}
+edited "UPDATE journal SET bytes = CAST(substr(bytes, 1, length(bytes) - 1) || x'7f' AS BLOB) WHERE idx = 50" "table journal, entry 50"
+edited "DELETE FROM journal WHERE idx = 20" "table journal, entry 20"
+edited "UPDATE journal SET chain = zeroblob(32) WHERE idx = 7" "table journal, entry 7"
+edited "UPDATE accounts SET roles = roles | 32 WHERE number = 4" "table accounts, entry"
+edited "UPDATE accounts SET name = 'mallory' WHERE number = 3" "table accounts, account 3"
+edited "UPDATE transfers SET amount = amount + 1 WHERE entry = (SELECT max(entry) FROM transfers WHERE kind = 2)" "table transfers, entry"
+edited "UPDATE transfers SET amount = amount + 1 WHERE entry = (SELECT min(entry) FROM transfers WHERE kind = 4)" "table balances, account"
+edited "UPDATE transfers SET credit = 77777 WHERE kind = 4" "table transfers, entry"
+edited "UPDATE balances SET available = available + 1000000 WHERE account = 4" "table balances, account 4"
+edited "DELETE FROM balances WHERE account = 4" "table balances, account 4"
+edited "UPDATE results SET charge = 0 WHERE entry = (SELECT max(entry) FROM results)" "table results, entry"
+edited "UPDATE results SET bytes = x'00' WHERE entry = (SELECT max(entry) FROM results)" "table results, entry"
+edited "DELETE FROM results WHERE entry = (SELECT min(entry) FROM results)" "a row was removed"
+edited "UPDATE fills SET price = 1" "table fills, entry"
+edited "UPDATE jobs SET budget = budget + 1" "table jobs, entry"
+edited "UPDATE asks SET price = price + 1" "table asks, entry"
+edited "UPDATE outcomes SET entry = entry + 1 WHERE idx = 5" "table outcomes"
+edited "UPDATE batches SET leaves = zeroblob(length(leaves)) WHERE log_index = (SELECT min(log_index) FROM batches)" "table results, entry"
+edited "UPDATE tree SET hash = zeroblob(32) WHERE level = 0 AND idx = 300" "table tree"
+edited "UPDATE tree SET hash = zeroblob(32) WHERE level = 8 AND idx = 0" "table tree: node 0 of level 8"
+edited "DELETE FROM tree WHERE level = 0 AND idx = 10" "table tree: leaf 10 is missing"
+edited "UPDATE checkpoint SET note = replace(note, 'b', 'c')" "table checkpoint: it is not signed by the log's key"
+
+# ---- pages and files
+copy "$whole"
+root=$(sqlite3 "$dir/ledger.db" "SELECT rootpage FROM sqlite_schema WHERE name = 'results'")
+dd if=/dev/zero of="$dir/ledger.db" bs=4096 seek=$((root - 1)) count=1 conv=notrunc status=none
+refused "damaged" "results" "$advice"
+
+copy "$whole"
+at=$(grep -abo BJE1 "$dir/ledger.db" | sed -n '5s/:.*//p') # inside an entry: pages and tables look whole
+flip "$dir/ledger.db" $((at + 100))
+refused "table journal, entry" "its hash does not follow" "$advice"
+
+copy "$whole"
+truncate -s $(($(stat -c %s "$dir/ledger.db") / 2)) "$dir/ledger.db"
+refused "damaged" "$advice"
+
+copy "$whole"
+: >"$dir/ledger.db"
+refused "ledger.db is missing or empty beside HEAD" "$advice"
+
+copy "$whole"
+rm "$dir/ledger.db"
+refused "ledger.db is missing or empty beside HEAD" "$advice"
+[ ! -e "$dir/ledger.db" ] || fail "an empty ledger was made"
+
+# ---- the WAL of a broker that was killed: whole, it is used; damaged or gone, HEAD knows better
+wal=$work/copy.killed
+[ "$(stat -c %s "$wal/ledger.db-wal")" -gt 8192 ] || fail "the killed market has no WAL"
+copy "$wal"
+flip "$dir/ledger.db-wal" 5000 # in an early frame: SQLite drops it and all after it, without a word
+refused "but HEAD has seen" "WAL is damaged or missing" "$advice"
+copy "$wal"
+rm "$dir/ledger.db-wal" "$dir/ledger.db-shm"
+refused "but HEAD has seen" "WAL is damaged or missing" "$advice"
+copy "$wal"
+start
+stop || fail "a clean stop after a kill"
+
+# ---- HEAD
+copy "$whole"
+rm "$dir/HEAD"
+refused "HEAD is missing beside a journal" "--adopt-journal"
+copy "$whole"
+flip "$dir/HEAD" 30
+flip "$dir/HEAD" 542
+refused "HEAD is damaged: neither of its two marks is whole"
+copy "$whole"
+start
+mint >/dev/null || fail "a mint"
+stop || fail "a clean stop"
+cp "$whole/ledger.db" "$dir/ledger.db" # an old backup, put back beside a newer HEAD
+refused "an old backup was restored" "$advice"
+
+# ---- keys, rights, a second broker
+copy "$whole"
+rm "$dir/broker.key"
+refused "broker.key is missing beside ledger.db"
+copy "$whole"
+cp "$dir/log.key" "$dir/broker.key"
+refused "not the key that this market's members know"
+copy "$whole"
+start
+out=$("$bin/bourse-broker" --dir "$dir" 2>&1) && fail "a second broker started"
+has "$out" "LOCKED: another broker is running on $dir; stop it first"
+stop || fail "a clean stop"
+if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1 && command -v setpriv >/dev/null; then
+    copy "$whole"
+    chown -R nobody "$dir"
+    chmod 755 "$work"
+    chmod 500 "$dir"
+    out=$(setpriv --reuid nobody --clear-groups "$bin/bourse-broker" --dir "$dir" 2>&1) && fail "an unwritable folder was served"
+    has "$out" "$dir: Permission denied: the broker's user must be able to write here"
+    chmod 700 "$dir"
+fi
+
+# ---- snapshots: a bad one costs time, never truth
+copy "$whole"
+newest=$(ls "$dir"/snapshots/* | tail -n 1)
+oldest=$(ls "$dir"/snapshots/* | head -n 1)
+[ "$newest" != "$oldest" ] || fail "two snapshots are needed"
+flip "$newest" 2000
+start
+has "$(cat "$work/log")" "passed over a damaged snapshot: $newest"
+has "$(cat "$work/log")" "where a snapshot was"
+stop || fail "a clean stop"
+copy "$whole"
+for snapshot in "$dir"/snapshots/*; do flip "$snapshot" 2000; done
+start
+has "$(cat "$work/log")" "entries of the journal after entry 0"
+stop || fail "a clean stop"
+"$bin/bourse-broker" replay --verify "$dir" >/dev/null 2>&1 || fail "replay after all snapshots were damaged"
+other=$work/other # another history, with a snapshot at an entry that the first has too
+mkdir -m 700 "$other"
+echo 'snapshot_every: 40' >"$other/broker.yaml"
+"$make" --make "$other" --subtasks 800 --results 8 || fail "the other market could not be made"
+copy "$whole"
+rm "$dir"/snapshots/*
+cp "$other"/snapshots/* "$dir/snapshots/"
+start
+has "$(cat "$work/log")" "passed over a snapshot of another history"
+stop || fail "a clean stop"
+"$bin/bourse-broker" replay --verify "$dir" >/dev/null 2>&1 || fail "replay beside snapshots of another history"
+
+# ---- a disk that fails while the broker runs
+if command -v strace >/dev/null && strace -f -o /dev/null true 2>/dev/null; then
+    acknowledged() { sqlite3 "$dir/ledger.db" "SELECT count(*) FROM transfers WHERE kind = 2"; }
+    broken() { # TEXT INJECTION: the disk fails under a running broker
+        copy "$whole"
+        start
+        local before out
+        before=$(acknowledged)
+        strace -f -o /dev/null -p "$pid" -e "inject=$2" 2>"$work/strace" &
+        local tracer=$!
+        for _ in $(seq 400); do
+            grep -q attached "$work/strace" && break
+            sleep 0.05 # between two looks at what strace says
+        done
+        out=$(mint 3s) && fail "a mint was acknowledged although the disk failed ($2)"
+        wait "$pid"
+        [ $? -ne 0 ] || fail "the broker ended as if all were well ($2)"
+        pid=
+        wait "$tracer" 2>/dev/null
+        has "$(cat "$work/log")" "$1"
+        has "$(cat "$work/log")" "stopped"
+        start # without the injection: no repair by hand
+        [ "$(acknowledged)" -ge "$before" ] || fail "an acknowledged mint was lost ($2)"
+        mint >/dev/null || fail "a mint after the disk came back"
+        stop || fail "a clean stop"
+    }
+    broken "could not be committed: the disk failed" "fsync,fdatasync:error=EIO"
+    broken "could not be committed: the disk failed" "pwrite64:error=EIO"
+    copy "$whole"
+    out=$(LSAN_OPTIONS=detect_leaks=0 strace -f -o /dev/null -e inject=pread64:error=EIO:when=20+ \
+        "$bin/bourse-broker" --dir "$dir" 2>&1) && fail "a start on a disk that cannot be read"
+    has "$out" "disk"
+else
+    echo "no failing disk: strace cannot trace here"
+fi
+echo ok

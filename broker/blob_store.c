@@ -58,6 +58,9 @@ static enum blob_status failed(struct blob_store *store, const char *what)
 {
     int error = errno;
     (void)snprintf(store->error, sizeof store->error, "%s: %s", what, strerror(error));
+    if (error == EMFILE || error == ENFILE) {
+        return BLOB_TOO_MANY; /* strangers at the door may have taken the last descriptor */
+    }
     return error == ENOSPC || error == EDQUOT ? BLOB_DISK_FULL : BLOB_FAILED;
 }
 
@@ -423,10 +426,14 @@ static enum blob_status sync_folder(struct blob_store *store, const char *path)
 /* The folder of a blob, durable before anything is in it. */
 static enum blob_status make_folder(struct blob_store *store, const char *path)
 {
-    if (mkdir(path, 0700) == 0) {
-        return sync_folder(store, store->folder);
+    if (mkdir(path, 0700) != 0) {
+        return errno == EEXIST ? BLOB_OK : failed(store, path);
     }
-    return errno == EEXIST ? BLOB_OK : failed(store, path);
+    enum blob_status status = sync_folder(store, store->folder);
+    if (status != BLOB_OK) {
+        (void)rmdir(path); /* else the next one would believe it durable */
+    }
+    return status;
 }
 
 /* From partial/ to its own name: bytes, then name, then folder. */

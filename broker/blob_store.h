@@ -31,7 +31,7 @@ enum blob_status {
     BLOB_TOO_LARGE,
     BLOB_OVER_QUOTA,
     BLOB_WRONG_OFFSET, /* continue from *ret_stored */
-    BLOB_TOO_MANY,     /* uploads in progress */
+    BLOB_TOO_MANY,     /* uploads in progress, or files open in this process: later */
     BLOB_DISK_FULL,
     BLOB_FAILED, /* I/O: stop */
 };

@@ -21,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Of open files: what the broker itself has open, a few sessions, and room to refuse the rest; as the unit has. */
+enum { OPEN_FILES_LEAST = 128, OPEN_FILES_MOST = 65536 };
 enum exit_status { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_WRONG = 7 };
 
 static const char usage[] =
@@ -215,6 +217,9 @@ static int run(const struct arguments *arguments)
         }
         (void)printf("%s/%s is fine\n", arguments->folder, MARKET_BROKER_CONFIG);
         return EXIT_OK;
+    }
+    if (!process_open_files(OPEN_FILES_LEAST, OPEN_FILES_MOST, &problem)) {
+        return fail(&problem, EXIT_FAILED);
     }
     int signals = process_signals();
     if (signals < 0) {

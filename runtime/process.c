@@ -48,6 +48,27 @@ bool process_start(struct problem *ret_problem)
     return true;
 }
 
+bool process_open_files(unsigned least, unsigned most, struct problem *ret_problem)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        problem_set(ret_problem, "the limit of open files cannot be read: %s", strerror(errno));
+        return false;
+    }
+    if (limit.rlim_max < least) {
+        problem_set(ret_problem,
+                    "%llu open files are allowed here, and %u are needed at least: raise the limit "
+                    "(ulimit -Hn, or LimitNOFILE= of the service)",
+                    (unsigned long long)limit.rlim_max, least);
+        return false;
+    }
+    if (limit.rlim_cur < most) {
+        limit.rlim_cur = limit.rlim_max < most ? limit.rlim_max : most;
+        (void)setrlimit(RLIMIT_NOFILE, &limit); /* up to the hard limit anyone may */
+    }
+    return true;
+}
+
 int process_signals(void)
 {
     sigset_t ends;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -211,6 +212,49 @@ START_TEST(two_owners_of_one_blob_pay_each_and_idle_uploads_end)
 }
 END_TEST
 
+/* How many more files may be opened: the lowest free number and so many above it. */
+static void leave_descriptors(rlim_t left)
+{
+    struct rlimit limit;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = limit.rlim_max;
+    if (left != RLIM_INFINITY) {
+        int lowest = dup(STDERR_FILENO);
+        ck_assert_int_ge(lowest, 0);
+        (void)close(lowest);
+        limit.rlim_cur = (rlim_t)lowest + left;
+    }
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+START_TEST(without_descriptors_an_upload_is_put_off_and_nothing_stops)
+{
+    struct hash32 hash;
+    const uint8_t *bytes = large_bytes(&hash);
+    uint64_t stored = 0;
+    bool complete = false;
+    size_t length = 0;
+    uint64_t size = 0;
+    uint8_t back[16];
+
+    for (rlim_t left = 0; left < 2; left++) { /* none for the upload; none for its folder */
+        leave_descriptors(left);
+        enum blob_status status = put(ALICE, hash, bytes, LARGE, 0, LARGE, &stored, &complete);
+        leave_descriptors(RLIM_INFINITY);
+        ck_assert_int_eq(status, BLOB_TOO_MANY);
+        ck_assert(!blob_store_owns(store, ALICE, &hash));
+    }
+    ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, LARGE, &stored, &complete), BLOB_OK);
+    ck_assert(complete);
+
+    leave_descriptors(0);
+    enum blob_status status = blob_store_get(store, &hash, 0, sizeof back, back, &length, &size);
+    leave_descriptors(RLIM_INFINITY);
+    ck_assert_int_eq(status, BLOB_TOO_MANY);
+    ck_assert_int_eq(blob_store_get(store, &hash, 0, sizeof back, back, &length, &size), BLOB_OK);
+}
+END_TEST
+
 START_TEST(leftovers_of_a_crash_are_removed_at_the_next_start)
 {
     char path[128];
@@ -271,6 +315,7 @@ int main(void)
     tcase_add_test(tests, chunks_past_the_size_are_malformed);
     tcase_add_test(tests, quota_counts_what_is_stored_and_what_is_on_its_way);
     tcase_add_test(tests, two_owners_of_one_blob_pay_each_and_idle_uploads_end);
+    tcase_add_test(tests, without_descriptors_an_upload_is_put_off_and_nothing_stops);
     tcase_add_test(tests, leftovers_of_a_crash_are_removed_at_the_next_start);
     tcase_add_test(tests, a_provider_serves_while_its_lease_stands_and_a_minute_more);
     suite_add_tcase(suite, tests);

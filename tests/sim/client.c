@@ -61,7 +61,7 @@ static enum consumer_status ask_submit(struct client *client, const struct clien
     body.budget_micro = random_below(&dice, 12) == 0 ? 1 + (int64_t)random_below(&dice, 300)
                                                      : (int64_t)random_below(&dice, 4000000) + 20000;
     body.has_cap_micro = random_below(&dice, 2) == 0;
-    body.cap_micro = (int64_t)random_below(&dice, 6) * 100000;
+    body.cap_micro = (int64_t)random_below(&dice, 6) * 80000; /* often just what is asked */
     body.needs = wire;
     body.slots = width;
     body.at_most = random_below(&dice, 2) == 0 ? 0 : width * (1 + (uint32_t)random_below(&dice, 6));

@@ -126,19 +126,15 @@ void hostile_acts(struct hostile *hostile)
 {
     struct process *before = process_enter(&hostile->process);
     fault_happened(FAULT_NONSENSE);
-    if (hostile->session == 0 || draw(DICE_WORK, 20) == 0) {
+    if (hostile->session == 0 || draw(DICE_WORK, 6) == 0) {
         say_hello(hostile);
     }
-    switch (draw(DICE_WORK, 4)) {
-    case 0:
+    if (draw(DICE_WORK, 2) == 0) {
         send_nonsense(hostile);
-        break;
-    case 1:
-        send_unsigned(hostile);
-        break;
-    default:
-        send_stolen(hostile);
-        break;
     }
+    if (draw(DICE_WORK, 2) == 0) {
+        send_unsigned(hostile);
+    }
+    send_stolen(hostile);
     process_leave(before);
 }

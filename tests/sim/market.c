@@ -63,9 +63,9 @@ static void draw_profile(struct profile *profile)
         .client_crash = some(60),
         .stall = some(80),
         .cut = some(100),
-        .memory = some(60),
+        .memory = some(250),
         .takeover = some(40),
-        .nonsense = some(1000),
+        .nonsense = some(2000),
         .lie = some(400),
         .replay = some(400),
         .operator_acts = some(50),
@@ -348,6 +348,11 @@ static void be_hostile(void)
     hostile_acts(&market.hostiles[draw(DICE_WORK, HOSTILES)]);
 }
 
+static void replay(void)
+{
+    net_replay(some_peer());
+}
+
 static void trouble(void)
 {
     const struct profile *profile = &market.profile;
@@ -360,6 +365,7 @@ static void trouble(void)
     happen(profile->takeover, take_over);
     happen(profile->nonsense, be_hostile);
     happen(profile->lie, lie);
+    happen(profile->replay * 5, replay);
     happen(profile->clock_jump, jump_clock);
     happen(profile->operator_acts, operate);
 }
@@ -543,7 +549,6 @@ struct market_result run_market(uint64_t seed, bool traces)
     struct market_result run = {.commands = oracle_commands(),
                              .entries = oracle_entries(),
                              .faults = faults_total(),
-                             .trace_hash = world.trace_hash,
                              .virtual_s = (double)world.now_ns / (double)SIM_S - 1000};
     return run;
 }

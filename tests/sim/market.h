@@ -8,7 +8,7 @@
 enum { MARKET_COMMANDS_LEAST = 2000, MARKET_FAULTS_LEAST = 50 };
 
 struct market_result {
-    uint64_t commands, entries, faults, trace_hash;
+    uint64_t commands, entries, faults;
     double virtual_s;
 };
 

@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { CONNECTIONS_MAX = 1 << 16, CAPTURED_MAX = 64, QUEUE_MAX = 1000 };
+enum { CONNECTIONS_MAX = 1 << 16, CAPTURED_MAX = 64, QUEUE_MAX = 1000, SESSION_OFFSET = 8 };
 
 struct connection {
     struct peer *peer;
@@ -23,6 +23,7 @@ struct connection {
 
 struct parcel {
     uint32_t connection;
+    const struct peer *from; /* of a captured one */
     size_t length;
     uint8_t bytes[];
 };
@@ -220,11 +221,12 @@ static void send_parcel(uint32_t number, const void *bytes, size_t length, bool 
     }
 }
 
-static void capture(const void *bytes, size_t length)
+static void capture(struct peer *peer, const void *bytes, size_t length)
 {
     struct parcel **place = &net.captured[net.captures++ % CAPTURED_MAX];
     sim_free(*place);
     *place = pack(0, bytes, length);
+    (*place)->from = peer;
 }
 
 const uint8_t *net_captured(size_t *ret_length)
@@ -252,12 +254,27 @@ bool net_send(struct peer *peer, const void *bytes, size_t length)
     }
     if (!peer->is_hostile) {
         oracle_sends(peer, bytes, length);
+        memcpy(&peer->session, (const uint8_t *)bytes + SESSION_OFFSET, sizeof peer->session);
         if (draw(DICE_NETWORK, 4) == 0) {
-            capture(bytes, length);
+            capture(peer, bytes, length);
         }
     }
     send_parcel(peer->connection, bytes, length, true);
     return true;
+}
+
+void net_replay(struct peer *peer)
+{
+    uint64_t most = net.captures < CAPTURED_MAX ? net.captures : CAPTURED_MAX;
+    struct parcel *parcel = most == 0 ? NULL : net.captured[draw(DICE_FAULTS, most)];
+    if (parcel == NULL || parcel->from != peer || peer->connection == 0 ||
+        !stands(&net.connections[peer->connection])) {
+        return;
+    }
+    fault_happened(FAULT_REPEATED);
+    trace("%s of %s comes again", type_of(parcel->bytes, parcel->length), peer->process->name);
+    memcpy(parcel->bytes + SESSION_OFFSET, &peer->session, sizeof peer->session);
+    send_parcel(peer->connection, parcel->bytes, parcel->length, true);
 }
 
 void net_cut(struct peer *peer, bool to, bool from, bool holds, int64_t duration_ns)

@@ -31,6 +31,7 @@ struct peer {
     uint32_t connection;                        /* 0: none */
     int64_t cut_to_until_ns, cut_from_until_ns; /* towards the broker, and back */
     bool cut_holds; /* messages wait for the end of the cut; else they are lost */
+    uint64_t session; /* as its last message said */
 };
 
 struct broker;
@@ -49,6 +50,10 @@ void net_connect(struct peer *peer);
 /* False: not connected, or full; nothing was taken. */
 bool net_send(struct peer *peer, const void *bytes, size_t length);
 void net_cut(struct peer *peer, bool to, bool from, bool holds, int64_t duration_ns);
+
+/* Something that this peer sent before comes again, on its present connection and in its present session: the
+ * worst that a resend can be. */
+void net_replay(struct peer *peer);
 
 /* Something that an honest peer sent before, for those who replay; NULL: nothing yet. */
 const uint8_t *net_captured(size_t *ret_length);

@@ -22,7 +22,8 @@ enum { ACCOUNTS_HERE = 64, WALK_EVERY = 64, SNAPSHOT_EVERY = 997 };
 
 struct seen_job {
     struct id128 id;
-    uint32_t owner, subtasks, width, accepted;
+    uint32_t owner, subtasks, width, accepted, at_most;
+    uint32_t lanes; /* of leases that have not ended */
     int64_t budget, charged, limit, cap, term_ns;
     uint64_t sequence;
     struct requirement needs;
@@ -90,7 +91,7 @@ static struct {
     uint64_t snapshot_entry;
     struct key32 transports[ACCOUNTS_HERE];
     int64_t available[ACCOUNTS_HERE], held[ACCOUNTS_HERE];
-    uint32_t sequence;
+    uint32_t sequence, leases_standing;
     TABLE(struct seen_job) jobs;
     TABLE(struct seen_lease) leases;
     TABLE(struct seen_attempt) attempts;
@@ -276,6 +277,7 @@ static void on_job(const struct exchange_command *command, const struct ledger_r
     job->budget = record->amount_micro;
     job->cap = record->price_micro;
     job->term_ns = command->submit.term_ns;
+    job->at_most = command->submit.at_most;
     job->needs = *command->submit.needs;
     struct map_key key = map_key_of(&job->id, sizeof job->id, 0);
     map_put(&oracle.jobs.map, &key, place);
@@ -397,6 +399,54 @@ static void check_priority(const struct seen_job *job, const struct seen_ask *ch
     }
 }
 
+/* Rounded up, as escrow is. */
+static int64_t term_costs(const struct seen_job *job, int64_t price)
+{
+    __extension__ typedef __int128 wide;
+    return (int64_t)(((wide)price * job->width * job->term_ns + HOUR_NS - 1) / HOUR_NS);
+}
+
+/* Whether the job would take one more lane at this price, beyond doubt. */
+static bool surely_wants(const struct seen_job *job, const struct exchange_job_row *row,
+                         int64_t price)
+{
+    uint32_t most = job->at_most == 0 ? UINT32_MAX : job->at_most / job->width;
+    uint32_t useful = row->waiting + row->running;
+    return row->waiting > 0 && job->lanes < (useful < most ? useful : most) &&
+           row->budget_micro - row->charged_micro - row->reserved_micro >= term_costs(job, price);
+}
+
+/* A book at rest is not crossed: no free ask and no job that wants stand beside each other. */
+static void check_at_rest(void)
+{
+    if (exchange_halted(oracle.exchange) || oracle.leases_standing >= oracle.limits->leases) {
+        return;
+    }
+    for (uint32_t i = 0; i < oracle.jobs.count; i++) {
+        const struct seen_job *job = &oracle.jobs.items[i];
+        struct exchange_job_row row;
+        struct exchange_account_row owner;
+        if (job->is_settled || job->is_cancelled ||
+            !exchange_job(oracle.exchange, &job->id, &row) ||
+            !exchange_account(oracle.exchange, job->owner, &owner) || owner.frozen) {
+            continue;
+        }
+        for (uint32_t k = 0; k < oracle.devices.count; k++) {
+            const struct seen_device *device = &oracle.devices.items[k];
+            const struct seen_ask *ask =
+                device->ask == 0 ? NULL : &oracle.asks.items[device->ask - 1];
+            if (ask != NULL && could_fill(job, ask) &&
+                surely_wants(job, &row, price_between(job, ask)) &&
+                !may_avoid(i, device->provider)) {
+                sim_fail("command %" PRIu64 ": job %02x%02x, limit %" PRId64
+                         ", waits beside the free ask of account %u at %" PRId64,
+                         oracle.command, job->id.bytes[0], job->id.bytes[1], job->limit,
+                         device->provider, ask->price);
+            }
+        }
+    }
+}
+
 static void on_fill(const struct ledger_record *record)
 {
     struct seen_job *job = job_of(&record->job);
@@ -425,6 +475,8 @@ static void on_fill(const struct ledger_record *record)
                  device->leased, record->slots, device->slots);
     }
     device->leased += record->slots;
+    job->lanes += record->slots / record->width;
+    oracle.leases_standing++;
     uint32_t place = PUT(oracle.leases);
     oracle.leases.items[place] = (struct seen_lease){
         .id = record->lease,
@@ -448,6 +500,8 @@ static void end_lease(struct seen_lease *lease)
 {
     if (!lease->has_ended) {
         lease->has_ended = true;
+        oracle.jobs.items[lease->job].lanes -= lease->slots / lease->width;
+        oracle.leases_standing--;
         oracle.devices.items[lease->device].leased -= lease->slots;
     }
 }
@@ -742,6 +796,7 @@ static void apply(const struct entry_command *entry)
     }
     on_effects(&translation.command);
     check_money();
+    check_at_rest();
     check_state();
     translation_fini(&translation);
 }

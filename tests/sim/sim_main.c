@@ -52,7 +52,7 @@ struct options {
 };
 
 struct tally { /* shared with the children */
-    uint64_t commands, entries, faults[FAULT_COUNT], least_commands, least_faults, trace_hash;
+    uint64_t commands, entries, faults[FAULT_COUNT];
 };
 
 static int usage(void)
@@ -103,11 +103,10 @@ static void run_seed(uint64_t seed, const struct options *options, struct tally 
     for (size_t i = 0; i < FAULT_COUNT; i++) {
         __atomic_fetch_add(&tally->faults[i], world.faults[i], __ATOMIC_SEQ_CST);
     }
-    __atomic_fetch_xor(&tally->trace_hash, run.trace_hash, __ATOMIC_SEQ_CST);
     if (!options->quiet && !options->traces) {
         printf("seed %" PRIu64 ": %" PRIu64 " commands in %" PRIu64 " entries, %" PRIu64
-               " faults, %.0f s, trace %016" PRIx64 "\n",
-               seed, run.commands, run.entries, run.faults, run.virtual_s, run.trace_hash);
+               " faults, %.0f s\n",
+               seed, run.commands, run.entries, run.faults, run.virtual_s);
     }
     (void)fflush(stdout);
 }

@@ -63,7 +63,6 @@ struct world {
     uint64_t faults[FAULT_COUNT];
     struct process *current; /* whose code runs; NULL: the world's own */
     bool traces;
-    uint64_t trace_hash; /* of all lines, printed or not */
     bool calm;           /* faults have stopped */
 };
 extern struct world world;

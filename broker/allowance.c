@@ -10,6 +10,11 @@ enum { ONE = 1000 };
 
 bool allowance_take(struct allowance *allowance, uint32_t rate, int64_t now_ns)
 {
+    return allowance_take_many(allowance, rate, 1, now_ns);
+}
+
+bool allowance_take_many(struct allowance *allowance, uint32_t rate, uint32_t count, int64_t now_ns)
+{
     int64_t most = (int64_t)rate * 2 * ONE;
     int64_t passed_us = (now_ns - allowance->filled_ns) / 1000;
     if (!allowance->is_begun || allowance->thousandths > most || passed_us > 2 * 1000 * 1000) {
@@ -24,10 +29,10 @@ bool allowance_take(struct allowance *allowance, uint32_t rate, int64_t now_ns)
             allowance->filled_ns = now_ns;
         }
     }
-    if (allowance->thousandths < ONE) {
+    if (allowance->thousandths < (int64_t)count * ONE) {
         return false;
     }
-    allowance->thousandths -= ONE;
+    allowance->thousandths -= (int64_t)count * ONE;
     return true;
 }
 

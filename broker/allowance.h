@@ -15,8 +15,10 @@ struct allowance { /* all zeros: full */
     int64_t told_ns; /* when the last refusal was due; 0: never */
 };
 
-/* True when one message more is allowed. */
+/* True when one message more is allowed; or `count` of whatever the rate counts, where that is not messages. */
 bool allowance_take(struct allowance *allowance, uint32_t rate, int64_t now_ns);
+bool allowance_take_many(struct allowance *allowance, uint32_t rate, uint32_t count,
+                         int64_t now_ns);
 /* True when the refusal of a message may be sent: once a second. */
 bool allowance_tell(struct allowance *allowance, int64_t now_ns);
 

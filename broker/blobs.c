@@ -32,9 +32,9 @@ struct blobs {
     bool in_batch;
     struct answer answers[BATCH_MESSAGES];
     size_t answer_count;
-    uint8_t *buffer; /* LIMIT_BLOB_MESSAGE_BYTES: what is sent */
-    uint8_t *chunk;  /* LIMIT_BLOB_CHUNK_BYTES: what is read */
-    struct allowances allowances;
+    uint8_t *buffer;                     /* LIMIT_BLOB_MESSAGE_BYTES: what is sent */
+    uint8_t *chunk;                      /* LIMIT_BLOB_CHUNK_BYTES: what is read */
+    struct allowances allowances, reads; /* requests; KiB read */
 };
 
 struct asked { /* one message with its sender */
@@ -335,6 +335,13 @@ static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1
         refuse(blobs, asked, REJECT_NOT_FOUND, "hash", 0, 0);
         return;
     }
+    struct allowance *reads = allowances_of(&blobs->reads, asked->account->number);
+    if (reads != NULL && !allowance_take_many(reads, BLOBS_READ_KIB, (uint32_t)(wanted >> 10) + 1,
+                                              clock_monotonic_ns())) {
+        refuse(blobs, asked, REJECT_BUSY, "bytes_per_second", (int64_t)wanted,
+               (int64_t)BLOBS_READ_KIB << 10);
+        return;
+    }
     size_t length = 0;
     uint64_t size = 0;
     enum blob_status status = blob_store_get(blobs->config.store, &hash, body->offset, wanted,
@@ -548,6 +555,7 @@ void blobs_stop(struct blobs **self)
         directory_destroy(&blobs->config.directory);
         serves_destroy(&blobs->config.serves);
         allowances_fini(&blobs->allowances);
+        allowances_fini(&blobs->reads);
         free(blobs->buffer);
         free(blobs->chunk);
         free(blobs);

@@ -17,7 +17,10 @@
 #include "runtime/router.h"
 
 enum {
-    BLOBS_RATE = 5000,       /* requests a second of one account */
+    BLOBS_RATE = 5000, /* requests a second of one account */
+    BLOBS_READ_KIB =
+        256
+        << 10, /* a second, of one account: reading, copying and sealing is work for the broker */
     BLOBS_RECEIVE_QUEUE = 4, /* messages of 5 MiB of one connection: then its sender waits */
     /* Chunks that wait to leave for one key, whatever number of connections it has: room for the 12 requests of four
      * connections. Beyond, BlobGet is BUSY. */

@@ -302,6 +302,8 @@ static bool open_port(struct broker *broker, const char *socket_name, const char
     const bool is_blobs = message_bytes == LIMIT_BLOB_MESSAGE_BYTES;
     struct router_config config = {.identity = broker->store.transport_key,
                                    .max_message_bytes = message_bytes,
+                                   /* Sealing a large blob holds up no order. */
+                                   .io_threads = is_blobs ? 2 : 1,
                                    .receive_queue = is_blobs ? BLOBS_RECEIVE_QUEUE : 0,
                                    .send_key_bytes = is_blobs ? BLOBS_SEND_KEY_BYTES : 0,
                                    .uids = own,
@@ -334,7 +336,7 @@ static bool open_ports(struct broker *broker, struct problem *ret_problem)
 {
     const struct broker_config *config = &broker->config;
     broker->context = zmq_ctx_new();
-    if (broker->context == NULL) {
+    if (broker->context == NULL || zmq_ctx_set(broker->context, ZMQ_IO_THREADS, 2) != 0) {
         problem_set(ret_problem, "out of memory");
         return false;
     }

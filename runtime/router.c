@@ -124,7 +124,9 @@ static bool configure(void *socket, const struct router_config *config)
 {
     int64_t max_bytes = (int64_t)config->max_message_bytes + ROUTER_CURVE_BYTES;
     unsigned queue = config->receive_queue == 0 ? ROUTER_RECEIVE_QUEUE : config->receive_queue;
-    return set_number(socket, ZMQ_ROUTER_MANDATORY, 1) &&
+    return zmq_setsockopt(socket, ZMQ_AFFINITY, &config->io_threads, sizeof config->io_threads) ==
+               0 &&
+           set_number(socket, ZMQ_ROUTER_MANDATORY, 1) &&
            set_number(socket, ZMQ_ROUTER_HANDOVER, 0) &&
            set_number(socket, ZMQ_LINGER, ROUTER_LINGER_MS) &&
            set_number(socket, ZMQ_SNDHWM, ROUTER_SEND_QUEUE) &&

@@ -39,8 +39,9 @@ struct route { /* one connection, as libzmq numbers it; plain bytes, fit for a h
 struct router_config {
     const struct identity *identity; /* the broker's transport key; borrowed */
     size_t max_message_bytes;
-    unsigned
-        receive_queue; /* messages of one connection that wait to be received; 0: ROUTER_RECEIVE_QUEUE */
+    uint64_t io_threads; /* bits of those of the context that serve the port; 0: any */
+    /* Messages of one connection that wait to be received; 0: ROUTER_RECEIVE_QUEUE. */
+    unsigned receive_queue;
     size_t send_bytes;     /* that wait to leave, in all; 0: ROUTER_SEND_BYTES */
     size_t send_key_bytes; /* of these, to one client key; 0: ROUTER_SEND_KEY_BYTES */
     const uid_t *uids;     /* ipc peers allowed, by SO_PEERCRED; none: whoever reaches the socket */

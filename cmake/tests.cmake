@@ -51,6 +51,8 @@ foreach(source ${crash_sources})
   set_tests_properties(${name} PROPERTIES TIMEOUT 1800)
 endforeach()
 
+target_link_options(crash_memory PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc)
+
 # What runs inside the jails of tests/jail: static, without sanitizers.
 if(EXISTS ${CMAKE_SOURCE_DIR}/tests/jail/probe.c)
   add_executable(jail-probe tests/jail/probe.c)

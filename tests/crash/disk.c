@@ -611,3 +611,8 @@ bool disk_has_failed(void)
 {
     return record->has_failed;
 }
+
+void disk_note_fault(void)
+{
+    record->has_failed = true;
+}

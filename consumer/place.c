@@ -90,29 +90,33 @@ int place_open(const char *folder, struct problem *ret_problem)
     return fd;
 }
 
-/* The folder that is to hold the last component of `path`; *ret_name is that component. */
+/* The folder that is to hold the last component of `path`; *ret_name is that component. -1 with the
+ * status and the problem. */
 static int open_parent(int root, const char *path, const char **ret_name,
-                       struct problem *ret_problem)
+                       enum place_status *ret_status, struct problem *ret_problem)
 {
     int folder = fcntl(root, F_DUPFD_CLOEXEC, 0);
     const char *slash;
     while (folder >= 0 && (slash = strchr(path, '/')) != NULL) {
         char part[COMPONENT_MAX + 1];
         (void)snprintf(part, sizeof part, "%.*s", (int)(slash - path),
-                       path);              /* is_plain_path bounds it */
-        (void)mkdirat(folder, part, 0777); /* there already, or openat says why not */
+                       path); /* is_plain_path bounds it */
+        int made = mkdirat(folder, part, 0777) == 0 || errno == EEXIST ? 0 : errno;
         int next = openat(folder, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        int why = errno;
+        int why = made != 0 ? made : errno;
         (void)close(folder);
         folder = next;
         if (folder < 0) {
-            problem_set(ret_problem, "%s in the output folder is in the way: %s", shown(part).text,
-                        why == ENOTDIR || why == ELOOP ? "it is not a folder" : strerror(why));
+            *ret_status = why == ENOTDIR || why == ELOOP ? PLACE_OCCUPIED : PLACE_FAILED;
+            problem_set(ret_problem, "%s in the output folder %s: %s", shown(part).text,
+                        *ret_status == PLACE_OCCUPIED ? "is in the way" : "cannot be used",
+                        *ret_status == PLACE_OCCUPIED ? "it is not a folder" : strerror(why));
             return -1;
         }
         path = slash + 1;
     }
     if (folder < 0) {
+        *ret_status = PLACE_FAILED;
         problem_set(ret_problem, "the output folder: %s", strerror(errno));
     }
     *ret_name = path;
@@ -121,11 +125,16 @@ static int open_parent(int root, const char *path, const char **ret_name,
 
 /* ---------------------------------------------------------------- content */
 
-static bool hash_matches(int fd, const struct hash32 *hash, uint64_t size)
+enum content { CONTENT_SAME, CONTENT_OTHER, CONTENT_UNREADABLE }; /* unreadable: errno */
+
+static enum content compare(int fd, const struct hash32 *hash, uint64_t size)
 {
     struct stat status;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || (uint64_t)status.st_size != size) {
-        return false;
+    if (fstat(fd, &status) != 0) {
+        return CONTENT_UNREADABLE;
+    }
+    if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size != size) {
+        return CONTENT_OTHER;
     }
     uint8_t buffer[READ_BYTES];
     struct sha256 sum;
@@ -137,36 +146,54 @@ static bool hash_matches(int fd, const struct hash32 *hash, uint64_t size)
             continue;
         }
         if (got <= 0) {
-            return false;
+            return got < 0 ? CONTENT_UNREADABLE : CONTENT_OTHER;
         }
         sha256_add(&sum, buffer, (size_t)got);
         done += (uint64_t)got;
     }
     struct hash32 found = sha256_end(&sum);
-    return hash32_equal(&found, hash);
+    return hash32_equal(&found, hash) ? CONTENT_SAME : CONTENT_OTHER;
 }
 
-/* What stands under the final name: FAILED means nothing does. */
-static enum place_status look(int folder, const char *name, const char *path,
-                              const struct hash32 *hash, uint64_t size, struct problem *ret_problem)
+static enum place_status disk_failed(const char *path, struct problem *ret_problem)
+{
+    problem_set(ret_problem, "%s: %s", shown(path).text, strerror(errno));
+    return PLACE_FAILED;
+}
+
+/* Whether something stands under the final name. False: nothing does. */
+static bool look(int folder, const char *name, const char *path, const struct hash32 *hash,
+                 uint64_t size, enum place_status *ret_status, struct problem *ret_problem)
 {
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) {
-        return PLACE_FAILED;
+        return false;
     }
-    bool same = fd >= 0 && hash_matches(fd, hash, size);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO)) {
+        *ret_status = disk_failed(path, ret_problem);
+        return true;
+    }
+    /* What cannot be opened for another reason is in the way: a link, a socket, a stranger's. */
+    enum content content = fd < 0 ? CONTENT_OTHER : compare(fd, hash, size);
+    switch (content) {
+    case CONTENT_SAME:
+        *ret_status = PLACE_PRESENT;
+        break;
+    case CONTENT_UNREADABLE:
+        *ret_status = disk_failed(path, ret_problem);
+        break;
+    case CONTENT_OTHER:
+        *ret_status = PLACE_OCCUPIED;
+        problem_set(ret_problem,
+                    "%s is there already with other content; nothing is overwritten: move it away,"
+                    " or fetch into another folder",
+                    shown(path).text);
+        break;
+    }
     if (fd >= 0) {
         (void)close(fd); /* read only: nothing to lose */
     }
-    if (same) {
-        return PLACE_PRESENT;
-    }
-    problem_set(ret_problem,
-                "%s is there already with other content; nothing is overwritten: move it away, or "
-                "fetch into "
-                "another folder",
-                shown(path).text);
-    return PLACE_OCCUPIED;
+    return true;
 }
 
 /* Gives the file its final name; fails rather than replace one. */
@@ -182,6 +209,22 @@ static bool settle(int folder, const char *temporary, const char *name)
     return true;
 }
 
+static enum place_status check_filled(int fd, const char *path, const struct hash32 *hash,
+                                      uint64_t size, struct problem *ret_problem)
+{
+    switch (compare(fd, hash, size)) {
+    case CONTENT_SAME:
+        return PLACE_WRITTEN;
+    case CONTENT_UNREADABLE:
+        return disk_failed(path, ret_problem);
+    case CONTENT_OTHER:
+        break;
+    }
+    problem_set(ret_problem, "%s does not have the size and hash of the signed result",
+                shown(path).text);
+    return PLACE_WRONG;
+}
+
 static enum place_status fill_and_settle(int folder, const char *name, const char *path,
                                          const struct hash32 *hash, uint64_t size, place_fill *fill,
                                          void *context, struct problem *ret_problem)
@@ -192,20 +235,12 @@ static enum place_status fill_and_settle(int folder, const char *name, const cha
     (void)unlinkat(folder, temporary, 0); /* of a dead process with our number */
     int fd = openat(folder, temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0) {
-        problem_set(ret_problem, "%s: %s", shown(path).text, strerror(errno));
-        return PLACE_FAILED;
+        return disk_failed(path, ret_problem);
     }
-    enum place_status status = PLACE_WRITTEN;
-    if (!fill(context, fd)) {
-        status = PLACE_UNFILLED;
-    } else if (!hash_matches(fd, hash, size)) {
-        status = PLACE_WRONG;
-        problem_set(ret_problem, "%s does not have the size and hash of the signed result",
-                    shown(path).text);
-    }
+    enum place_status status =
+        fill(context, fd) ? check_filled(fd, path, hash, size, ret_problem) : PLACE_UNFILLED;
     if (close(fd) != 0 && status == PLACE_WRITTEN) {
-        status = PLACE_FAILED;
-        problem_set(ret_problem, "%s: %s", shown(path).text, strerror(errno));
+        status = disk_failed(path, ret_problem);
     }
     if (status == PLACE_WRITTEN && !settle(folder, temporary, name)) {
         status = errno == EEXIST ? PLACE_OCCUPIED : PLACE_FAILED;
@@ -225,12 +260,12 @@ enum place_status place_file(int root, const char *path, const struct hash32 *ha
         return PLACE_FAILED;
     }
     const char *name = NULL;
-    int folder = open_parent(root, path, &name, ret_problem);
+    enum place_status status;
+    int folder = open_parent(root, path, &name, &status, ret_problem);
     if (folder < 0) {
-        return PLACE_OCCUPIED;
+        return status;
     }
-    enum place_status status = look(folder, name, path, hash, size, ret_problem);
-    if (status == PLACE_FAILED) {
+    if (!look(folder, name, path, hash, size, &status, ret_problem)) {
         status = fill_and_settle(folder, name, path, hash, size, fill, context, ret_problem);
     }
     (void)close(folder); /* a folder: nothing to lose */

@@ -281,6 +281,22 @@ int mkostemp(char *path, int flags)
     }
 }
 
+/* A copy of a descriptor is watched too. */
+int fcntl(int fd, int command, ...)
+{
+    va_list arguments;
+    va_start(arguments, command);
+    unsigned long argument = va_arg(arguments, unsigned long);
+    va_end(arguments);
+    int result = (int)syscall(SYS_fcntl, fd, command, argument);
+    if (result >= 0 && (command == F_DUPFD_CLOEXEC || command == F_DUPFD) &&
+        is_watched_descriptor(fd)) {
+        assert(result < FILES_MAX);
+        files[result] = files[fd];
+    }
+    return result;
+}
+
 int close(int fd)
 {
     if (is_watched_descriptor(fd)) {
@@ -398,19 +414,24 @@ int fdatasync(int fd)
 
 /* ---- names */
 
-int mkdir(const char *path, mode_t mode)
+int mkdirat(int at, const char *path, mode_t mode)
 {
     struct place place;
-    if (path_fails(DISK_CALL_NAME, AT_FDCWD, path)) {
+    if (path_fails(DISK_CALL_NAME, at, path)) {
         return -1;
     }
-    int code = (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+    int code = (int)syscall(SYS_mkdirat, at, path, mode);
     pthread_mutex_lock(&mutex);
-    if (code == 0 && find_place(AT_FDCWD, path, &place)) {
+    if (code == 0 && find_place(at, path, &place)) {
         make_node(DISK_MAKE_FOLDER, place.folder, place.text);
     }
     pthread_mutex_unlock(&mutex);
     return code;
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    return mkdirat(AT_FDCWD, path, mode);
 }
 
 static void note_rename(const struct place *from, const struct place *to)
@@ -425,22 +446,27 @@ static void note_rename(const struct place *from, const struct place *to)
     set_name(to->folder, to->text, node, false);
 }
 
-int rename(const char *from, const char *to)
+int renameat2(int from_at, const char *from, int to_at, const char *to, unsigned flags)
 {
     struct place from_place;
     struct place to_place;
-    if (path_fails(DISK_CALL_NAME, AT_FDCWD, from)) {
+    if (path_fails(DISK_CALL_NAME, from_at, from)) {
         return -1;
     }
-    int code = (int)syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to);
+    int code = (int)syscall(SYS_renameat2, from_at, from, to_at, to, flags);
     pthread_mutex_lock(&mutex);
-    if (code == 0 && find_place(AT_FDCWD, from, &from_place)) {
-        bool is_inside = find_place(AT_FDCWD, to, &to_place);
+    if (code == 0 && find_place(from_at, from, &from_place)) {
+        bool is_inside = find_place(to_at, to, &to_place);
         assert(is_inside);
         note_rename(&from_place, &to_place);
     }
     pthread_mutex_unlock(&mutex);
     return code;
+}
+
+int rename(const char *from, const char *to)
+{
+    return renameat2(AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
 int linkat(int from_at, const char *from, int to_at, const char *to, int flags)

@@ -453,7 +453,9 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
     lease->reserved_micro = reader_i64(in);
     lease->idle_since_ns = get_ns(in);
     lease->live = reader_u32(in);
-    lease->mean_ns = get_ns(in);
+    /* What a provider claims, so any number; nothing is added to it. */
+    lease->mean_ns = reader_i64(in);
+    in->failed = in->failed || lease->mean_ns < 0;
     lease->job = table_find(&exchange->jobs, &job);
     enum { LANE_BYTES = 28 };
     bool good = !in->failed && lease->job != NULL && lease->lane_count > 0 &&

@@ -25,13 +25,14 @@ enum {
     SEND_BATCH = 1024,
     HELLO_RATE = 2000,
     HELLO_RATE_STRANGERS = 200,
+    HELLO_SPREAD_RATE = 200, /* what Welcome asks of those who come back together */
     ACCOUNT_RATES = 4,    /* of one session, for all of an account's */
     STRANGERS_RATES = 32, /* of one stranger's session, for all of them */
     STRAY_RATE = 2000,    /* refusals outside of any session, which no session's rate bounds */
 };
 
 struct counts {
-    uint64_t refused, dropped, lost_sends, sessions;
+    uint64_t refused, dropped, lost_sends, sessions, resumed;
 };
 
 struct gateway {
@@ -44,6 +45,7 @@ struct gateway {
     struct allowance hellos, stranger_hellos, strays, strangers;
     struct allowances accounts;
     int64_t next_round_ns;
+    uint32_t spread_ms; /* over which clients are asked to come back after a loss */
     uint8_t *buffer; /* LIMIT_MESSAGE_BYTES, for what is sent */
     struct counts counts;
 };
@@ -74,32 +76,70 @@ static enum router_sent send_bytes(struct gateway *gateway, const struct route *
                                 .body = outgoing->body,
                                 .body_length = (uint32_t)outgoing->length};
     size_t size = envelope_size(&envelope);
-    if (outgoing->length > LIMIT_MESSAGE_BYTES || size > LIMIT_MESSAGE_BYTES) {
-        log_error("an answer of type %s is too large to send: %zu bytes",
-                  message_name(outgoing->type), size);
-        return ROUTER_SENT; /* the asker times out; nothing else can be said about it */
-    }
+    assert(size <= LIMIT_MESSAGE_BYTES);
     envelope_write(&envelope, gateway->buffer, LIMIT_MESSAGE_BYTES);
     return router_send(gateway->config.router, route, client, gateway->buffer, size);
 }
 
-static void send_to(struct gateway *gateway, struct session *session,
-                    const struct outgoing *outgoing)
+/* Puts one numbered message on the session's connection. False: it has not gone. */
+static bool put_on_wire(struct gateway *gateway, struct session *session, uint64_t sequence,
+                        const struct outgoing *outgoing)
 {
-    session->sent_ns = clock_monotonic_ns();
-    session->sent_sequence++;
-    switch (send_bytes(gateway, &session->route, &session->transport, session->number,
-                       session->sent_sequence, outgoing)) {
+    switch (send_bytes(gateway, &session->route, &session->transport, session->number, sequence,
+                       outgoing)) {
     case ROUTER_SENT:
-        return;
-    case ROUTER_GONE:
-    case ROUTER_FULL: /* it does not read: it comes back, and states what it holds */
+        session->wire_sequence = sequence;
+        session->sent_ns = clock_monotonic_ns();
+        return true;
+    case ROUTER_FULL: /* it does not read just now: the rest waits, within its caps */
         gateway->counts.lost_sends++;
-        sessions_close(session);
-        return;
+        return false;
+    case ROUTER_GONE:
+        gateway->counts.lost_sends++;
+        sessions_detach(session);
+        return false;
     case ROUTER_BROKEN:
         fatal("the control socket is broken");
     }
+    return false;
+}
+
+/* Sends what its connection has not taken yet, oldest first, as far as that goes. */
+static void catch_up(struct gateway *gateway, struct session *session)
+{
+    const struct kept_message *kept;
+    while (!session->is_detached && !session->is_closing &&
+           (kept = kept_find(&session->kept, session->wire_sequence + 1)) != NULL) {
+        const struct outgoing again = {.kind = OUTGOING_REPLY,
+                                       .type = kept->type,
+                                       .id = kept->id,
+                                       .body = kept->body,
+                                       .length = kept->length};
+        if (!put_on_wire(gateway, session, session->wire_sequence + 1, &again)) {
+            return;
+        }
+    }
+}
+
+/* Takes the body. */
+static void send_to(struct gateway *gateway, struct session *session, struct outgoing *outgoing)
+{
+    uint64_t sequence = session->kept.last + 1;
+    if (outgoing->length > LIMIT_LARGE_BODY_BYTES) {
+        log_error("an answer of type %s is too large to send: %zu bytes",
+                  message_name(outgoing->type), outgoing->length);
+        return; /* the asker times out; nothing else can be said about it */
+    }
+    if (!session->is_detached && session->wire_sequence + 1 == sequence) {
+        (void)put_on_wire(gateway, session, sequence, outgoing);
+    }
+    const struct kept_message kept = {.type = outgoing->type,
+                                      .id = outgoing->id,
+                                      .body = outgoing->body,
+                                      .length = outgoing->length};
+    outgoing->body = NULL;
+    outgoing->length = 0;
+    sessions_keep(gateway->sessions, session, &kept);
 }
 
 static void send_body(struct gateway *gateway, struct session *session, enum message_type type,
@@ -238,21 +278,43 @@ static bool pass_on(struct gateway *gateway, const struct incoming *in,
 
 /* ---------------------------------------------------------------- session messages */
 
-static void welcome(struct gateway *gateway, const struct incoming *in, struct session *session)
+/* How the session came about, as Welcome says it. */
+struct greeting {
+    bool was_asked; /* to go on with a former session */
+    bool is_resumed;
+};
+
+static void fill_welcome(struct gateway *gateway, const struct session *session,
+                         const struct greeting *greeting, Bourse__V1__Welcome *body)
+{
+    body->version = ENVELOPE_VERSION;
+    body->cluster = (ProtobufCBinaryData){.data = gateway->config.cluster.bytes, .len = 16};
+    body->session = session->number;
+    body->heartbeat_ms = (uint32_t)gateway->config.heartbeat_ms;
+    body->log_time_ms = log_time_ms(gateway);
+    body->log_index = gateway->config.index;
+    body->log_origin = gateway->config.origin;
+    body->log_key = (ProtobufCBinaryData){.data = gateway->config.log_key.bytes, .len = 32};
+    body->max_message_bytes = LIMIT_MESSAGE_BYTES;
+    body->has_as_of_ns = true;
+    body->as_of_ns = gateway->config.index_log_ns;
+    body->has_spread_ms = true;
+    body->spread_ms = gateway->spread_ms;
+    body->has_gap = greeting->was_asked && !greeting->is_resumed;
+    body->gap = REJECT_GAP_TOO_OLD;
+    body->has_resumed = body->has_missed = greeting->is_resumed;
+    body->resumed = greeting->is_resumed;
+    body->missed = (uint32_t)(session->kept.last - session->wire_sequence); /* within KEPT_MESSAGES */
+}
+
+/* Of a session that goes on, Welcome carries the last number that its client has seen, and what was missed
+ * follows; it opens a new one as number 1. */
+static void welcome(struct gateway *gateway, const struct incoming *in, struct session *session,
+                    const struct greeting *greeting)
 {
     Bourse__V1__Welcome body = BOURSE__V1__WELCOME__INIT;
-    body.version = ENVELOPE_VERSION;
-    body.cluster = (ProtobufCBinaryData){.data = gateway->config.cluster.bytes, .len = 16};
-    body.session = session->number;
-    body.heartbeat_ms = (uint32_t)gateway->config.heartbeat_ms;
-    body.log_time_ms = log_time_ms(gateway);
-    body.log_index = gateway->config.index;
-    body.log_origin = gateway->config.origin;
-    body.log_key = (ProtobufCBinaryData){.data = gateway->config.log_key.bytes, .len = 32};
-    body.max_message_bytes = LIMIT_MESSAGE_BYTES;
-    body.has_as_of_ns = true;
-    body.as_of_ns = gateway->config.index_log_ns;
     struct directory_account account;
+    fill_welcome(gateway, session, greeting, &body);
     if (in->account != NULL) {
         account = *in->account;
         body.has_account = true;
@@ -261,7 +323,67 @@ static void welcome(struct gateway *gateway, const struct incoming *in, struct s
         body.has_roles = true;
         body.roles = account.roles;
     }
-    send_body(gateway, session, MESSAGE_WELCOME, &in->envelope.id, &body.base);
+    if (!greeting->is_resumed) {
+        send_body(gateway, session, MESSAGE_WELCOME, &in->envelope.id, &body.base);
+        return;
+    }
+    struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, MESSAGE_WELCOME, &body.base);
+    if (outgoing == NULL) {
+        fatal("out of memory");
+    }
+    outgoing->id = in->envelope.id;
+    if (put_on_wire(gateway, session, session->wire_sequence, outgoing)) {
+        catch_up(gateway, session);
+    }
+    outgoing_destroy(&outgoing);
+}
+
+static void refuse_session(struct gateway *gateway, const struct incoming *in,
+                           enum sessions_status status)
+{
+    int64_t most = status == SESSIONS_FULL_FOR_KEY     ? SESSIONS_PER_KEY
+                   : status == SESSIONS_FULL_ANONYMOUS ? SESSIONS_ANONYMOUS
+                                                       : SESSIONS_MAX;
+    refuse(gateway, in, NULL, REJECT_LIMIT, "sessions", most + 1, most);
+}
+
+struct hello { /* what a client said */
+    enum session_role role;
+    uint32_t version;
+    bool has_resume;
+    uint64_t session, sequence;
+};
+
+static void greet(struct gateway *gateway, const struct incoming *in, const struct hello *said)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    uint32_t number = in->account == NULL ? EXCHANGE_NO_ACCOUNT : in->account->number;
+    struct session *session = NULL;
+    if (said->has_resume) {
+        session = sessions_resume(gateway->sessions, said->session, said->sequence,
+                                  &in->message.route, &in->message.client, number, said->role,
+                                  now_ns);
+    }
+    const struct greeting greeting = {.was_asked = said->has_resume,
+                                      .is_resumed = session != NULL};
+    if (session == NULL) {
+        enum sessions_status status =
+            sessions_open(gateway->sessions, &in->message.route, &in->message.client, number,
+                          said->role, now_ns, &session);
+        if (status != SESSIONS_OK) {
+            refuse_session(gateway, in, status);
+            return;
+        }
+    }
+    gateway->counts.sessions++;
+    gateway->counts.resumed += greeting.is_resumed;
+    bool may_provide = in->account != NULL && (in->account->roles & ROLE_PROVIDER) != 0;
+    if (said->role == SESSION_PROVIDER && may_provide) {
+        /* Leases go on: the agent states what it holds, and both sides settle the difference. */
+        (void)presence_hello(gateway->sessions, session->account, session->number, now_ns);
+        tell_presence(gateway);
+    }
+    welcome(gateway, in, session, &greeting);
 }
 
 static void hello(struct gateway *gateway, const struct incoming *in)
@@ -281,34 +403,21 @@ static void hello(struct gateway *gateway, const struct incoming *in)
         refuse(gateway, in, NULL, REJECT_MALFORMED, error.field, error.value, error.limit);
         return;
     }
-    const Bourse__V1__Hello *said = (const void *)body;
-    bool is_agent = said->has_role && said->role == SESSION_PROVIDER;
-    uint32_t version = said->version;
+    const Bourse__V1__Hello *wire = (const void *)body;
+    const struct hello said = {
+        .role = wire->has_role && wire->role == SESSION_PROVIDER ? SESSION_PROVIDER
+                                                                 : SESSION_CONSUMER,
+        .version = wire->version,
+        .has_resume = wire->has_resume_session && wire->has_resume_sequence,
+        .session = wire->resume_session,
+        .sequence = wire->resume_sequence,
+    };
     codec_free(&body);
-    if (version < ENVELOPE_VERSION) {
-        refuse(gateway, in, NULL, REJECT_VERSION, "version", version, ENVELOPE_VERSION);
+    if (said.version < ENVELOPE_VERSION) {
+        refuse(gateway, in, NULL, REJECT_VERSION, "version", said.version, ENVELOPE_VERSION);
         return;
     }
-    bool may_provide = in->account != NULL && (in->account->roles & ROLE_PROVIDER) != 0;
-    struct session *session = NULL;
-    enum sessions_status status =
-        sessions_open(gateway->sessions, &in->message.route, &in->message.client,
-                      in->account == NULL ? EXCHANGE_NO_ACCOUNT : in->account->number,
-                      is_agent ? SESSION_PROVIDER : SESSION_CONSUMER, now_ns, &session);
-    if (status != SESSIONS_OK) {
-        int64_t most = status == SESSIONS_FULL_FOR_KEY     ? SESSIONS_PER_KEY
-                       : status == SESSIONS_FULL_ANONYMOUS ? SESSIONS_ANONYMOUS
-                                                           : SESSIONS_MAX;
-        refuse(gateway, in, NULL, REJECT_LIMIT, "sessions", most + 1, most);
-        return;
-    }
-    gateway->counts.sessions++;
-    if (is_agent && may_provide) {
-        /* Leases go on: the agent states what it holds, and both sides settle the difference. */
-        (void)presence_hello(gateway->sessions, session->account, session->number, now_ns);
-        tell_presence(gateway);
-    }
-    welcome(gateway, in, session);
+    greet(gateway, in, &said);
 }
 
 static void goodbye(struct gateway *gateway, struct session *session)
@@ -327,6 +436,8 @@ static void heartbeat(struct gateway *gateway, struct session *session)
     Bourse__V1__Heartbeat body = BOURSE__V1__HEARTBEAT__INIT;
     body.has_sequence = true;
     body.sequence = session->heard_sequence;
+    body.has_spread_ms = true;
+    body.spread_ms = gateway->spread_ms;
     send_body(gateway, session, MESSAGE_HEARTBEAT, &no_id, &body.base);
 }
 
@@ -427,6 +538,22 @@ static bool within_rates(struct gateway *gateway, const struct incoming *in,
     return true;
 }
 
+/* Its heartbeat says what it has seen: that is kept no longer. */
+static void acknowledge(struct gateway *gateway, struct session *session,
+                        const struct envelope *envelope)
+{
+    ProtobufCMessage *body = NULL;
+    struct codec_error error;
+    if (codec_decode(MESSAGE_HEARTBEAT, envelope->body, envelope->body_length, &body, &error) ==
+        CODEC_OK) {
+        const Bourse__V1__Heartbeat *said = (const void *)body;
+        if (said->has_sequence) {
+            sessions_seen(gateway->sessions, session, said->sequence);
+        }
+        codec_free(&body);
+    }
+}
+
 static void in_session(struct gateway *gateway, const struct incoming *in, struct session *session)
 {
     int64_t now_ns = clock_monotonic_ns();
@@ -435,6 +562,7 @@ static void in_session(struct gateway *gateway, const struct incoming *in, struc
         return;
     }
     if (in->envelope.type == MESSAGE_HEARTBEAT) {
+        acknowledge(gateway, session, &in->envelope);
         if (now_ns - session->sent_ns >= gateway->config.heartbeat_ms * NS_PER_MS / 2) {
             heartbeat(gateway, session);
         }
@@ -498,11 +626,14 @@ static void learn_account(struct gateway *gateway, const struct directory_accoun
          (session = sessions_next(gateway->sessions, &position)) != NULL;) {
         if (key32_equal(&session->transport, &account->transport)) {
             session->account = account->number; /* it redeemed its invitation on this connection */
+            if (account->frozen && session->role == SESSION_PROVIDER) {
+                sessions_close(session); /* its asks are gone: it greets anew, and asks until it may */
+            }
         }
     }
 }
 
-static void release(struct gateway *gateway, const struct outgoing *outgoing)
+static void release(struct gateway *gateway, struct outgoing *outgoing)
 {
     struct session *session = NULL;
     if (outgoing->refused != REJECT_NONE && outgoing->account != EXCHANGE_NO_ACCOUNT) {
@@ -550,6 +681,25 @@ static void release_batch(struct gateway *gateway)
 
 /* ---------------------------------------------------------------- the loop */
 
+static void notice_silence(struct session *session, int64_t silent_ns, int64_t beat_ns)
+{
+    if (session->is_closing) {
+        return;
+    }
+    if (silent_ns > SESSIONS_RESUME_HEARTBEATS * beat_ns) {
+        sessions_close(session);
+    } else if (silent_ns > SESSIONS_SILENT_HEARTBEATS * beat_ns && !session->is_detached) {
+        sessions_detach(session);
+    }
+}
+
+/* Clients of a small market come back at once, those of a large one over some seconds. */
+static uint32_t spread_ms(uint32_t sessions)
+{
+    uint64_t ms = (uint64_t)sessions * 1000 / HELLO_SPREAD_RATE;
+    return ms < LIMIT_SPREAD_MS ? (uint32_t)ms : LIMIT_SPREAD_MS;
+}
+
 /* Heartbeats out, silence noticed, places given back. */
 static void make_round(struct gateway *gateway, int64_t now_ns)
 {
@@ -559,21 +709,24 @@ static void make_round(struct gateway *gateway, int64_t now_ns)
     size_t position = 0;
     for (struct session *session;
          (session = sessions_next(gateway->sessions, &position)) != NULL;) {
-        if (!session->is_closing && !was_away &&
-            now_ns - session->heard_ns > SESSIONS_SILENT_HEARTBEATS * beat_ns) {
-            sessions_close(session);
+        if (!was_away) {
+            notice_silence(session, now_ns - session->heard_ns, beat_ns);
         }
         if (session->is_closing) {
             if (notice(gateway, REQUEST_CLOSED, session->account, session->number, ENTRY_TICK)) {
-                sessions_forget(session);
+                sessions_forget(gateway->sessions, session);
             }
-        } else if (now_ns - session->sent_ns >= beat_ns - beat_ns / 4) {
+            continue;
+        }
+        catch_up(gateway, session);
+        if (!session->is_detached && now_ns - session->sent_ns >= beat_ns - beat_ns / 4) {
             heartbeat(gateway, session);
         }
     }
     if (!was_away) {
         tell_presence(gateway);
     }
+    gateway->spread_ms = spread_ms(sessions_count(gateway->sessions));
     gateway->next_round_ns = now_ns + beat_ns / 4;
 }
 
@@ -650,8 +803,9 @@ void gateway_stop(struct gateway **self)
     if (gateway != NULL) {
         queue_close(gateway->config.releases);
         pthread_join(gateway->thread, NULL);
-        log_info("sessions %" PRIu64 ", refused %" PRIu64 ", dropped %" PRIu64 ", unsent %" PRIu64,
-                 gateway->counts.sessions, gateway->counts.refused, gateway->counts.dropped,
+        log_info("sessions %" PRIu64 ", resumed %" PRIu64 ", refused %" PRIu64 ", dropped %" PRIu64
+                 ", unsent %" PRIu64,
+                 gateway->counts.sessions, gateway->counts.resumed, gateway->counts.refused, gateway->counts.dropped,
                  gateway->counts.lost_sends);
         sessions_destroy(&gateway->sessions);
         allowances_fini(&gateway->accounts);

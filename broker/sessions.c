@@ -17,6 +17,7 @@ struct provider {
 
 struct sessions {
     struct session places[SESSIONS_MAX];
+    size_t kept_bytes;          /* of all */
     uint64_t next;              /* number = next * SESSIONS_MAX + place: found without a search */
     struct provider *providers; /* by account number */
     uint32_t provider_count;
@@ -35,6 +36,9 @@ struct sessions *sessions_create(uint64_t first)
 void sessions_destroy(struct sessions **self)
 {
     if (*self != NULL) {
+        for (size_t i = 0; i < SESSIONS_MAX; i++) {
+            kept_fini(&(*self)->places[i].kept, &(*self)->kept_bytes);
+        }
         free((*self)->providers);
         free(*self);
         *self = NULL;
@@ -48,33 +52,68 @@ static bool is_live(const struct session *session)
     return session->number != 0 && !session->is_closing;
 }
 
+static bool is_on(const struct session *session, const struct route *route)
+{
+    return is_live(session) && !session->is_detached &&
+           memcmp(&session->route, route, sizeof *route) == 0;
+}
+
+static void close_others_on(struct sessions *sessions, const struct route *route,
+                            const struct session *but)
+{
+    for (size_t i = 0; i < SESSIONS_MAX; i++) {
+        if (&sessions->places[i] != but && is_on(&sessions->places[i], route)) {
+            sessions_close(&sessions->places[i]);
+        }
+    }
+}
+
+struct census { /* of the places, as a new session needs to know it */
+    struct session *free_place;
+    struct session *idlest; /* without a connection, of the same key */
+    unsigned of_key, anonymous;
+};
+
+static struct census take_census(struct sessions *sessions, const struct key32 *transport)
+{
+    struct census census = {.free_place = NULL};
+    for (size_t i = 0; i < SESSIONS_MAX; i++) {
+        struct session *session = &sessions->places[i];
+        if (session->number == 0) {
+            census.free_place = census.free_place == NULL ? session : census.free_place;
+        } else if (is_live(session)) {
+            bool is_of_key = key32_equal(&session->transport, transport);
+            census.of_key += is_of_key;
+            census.anonymous += session->account == EXCHANGE_NO_ACCOUNT;
+            bool is_idler =
+                census.idlest == NULL || session->heard_ns < census.idlest->heard_ns;
+            if (is_of_key && session->is_detached && is_idler) {
+                census.idlest = session;
+            }
+        }
+    }
+    return census;
+}
+
 enum sessions_status sessions_open(struct sessions *sessions, const struct route *route,
                                    const struct key32 *transport, uint32_t account,
                                    enum session_role role, int64_t now_ns, struct session **ret)
 {
-    struct session *place = NULL;
-    unsigned of_key = 0;
-    unsigned anonymous = 0;
-    for (size_t i = 0; i < SESSIONS_MAX; i++) {
-        struct session *session = &sessions->places[i];
-        if (is_live(session) && memcmp(&session->route, route, sizeof *route) == 0) {
-            sessions_close(session);
-        } else if (is_live(session)) {
-            of_key += key32_equal(&session->transport, transport) ? 1 : 0;
-            anonymous += session->account == EXCHANGE_NO_ACCOUNT ? 1 : 0;
-        } else if (session->number == 0 && place == NULL) {
-            place = session;
-        }
-    }
-    if (place == NULL) {
+    close_others_on(sessions, route, NULL);
+    struct census census = take_census(sessions, transport);
+    if (census.free_place == NULL) {
         return SESSIONS_FULL;
     }
-    if (of_key >= SESSIONS_PER_KEY) {
+    if (census.of_key >= SESSIONS_PER_KEY && census.idlest == NULL) {
         return SESSIONS_FULL_FOR_KEY;
     }
-    if (account == EXCHANGE_NO_ACCOUNT && anonymous >= SESSIONS_ANONYMOUS) {
+    if (account == EXCHANGE_NO_ACCOUNT && census.anonymous >= SESSIONS_ANONYMOUS) {
         return SESSIONS_FULL_ANONYMOUS;
     }
+    if (census.of_key >= SESSIONS_PER_KEY) {
+        sessions_close(census.idlest); /* its client has others, and has not come back to this one */
+    }
+    struct session *place = census.free_place;
     *place = (struct session){.number = sessions->next++ * SESSIONS_MAX +
                                         (uint64_t)(place - sessions->places),
                               .route = *route,
@@ -87,6 +126,59 @@ enum sessions_status sessions_open(struct sessions *sessions, const struct route
     return SESSIONS_OK;
 }
 
+struct session *sessions_resume(struct sessions *sessions, uint64_t number, uint64_t seen,
+                                const struct route *route, const struct key32 *transport,
+                                uint32_t account, enum session_role role, int64_t now_ns)
+{
+    struct session *session = sessions_number(sessions, number);
+    if (session == NULL || !key32_equal(&session->transport, transport) ||
+        account == EXCHANGE_NO_ACCOUNT || session->account != account || session->role != role ||
+        seen == 0 || !kept_reaches(&session->kept, seen)) {
+        return NULL;
+    }
+    close_others_on(sessions, route, session);
+    sessions_seen(sessions, session, seen);
+    session->route = *route;
+    session->is_detached = false;
+    session->heard_ns = now_ns;
+    session->sent_ns = now_ns;
+    session->heard_sequence = 0;
+    session->wire_sequence = seen;
+    return session;
+}
+
+void sessions_detach(struct session *session)
+{
+    if (session->account == EXCHANGE_NO_ACCOUNT) {
+        sessions_close(session);
+    }
+    session->is_detached = true;
+}
+
+void sessions_keep(struct sessions *sessions, struct session *session,
+                   const struct kept_message *message)
+{
+    kept_add(&session->kept, &sessions->kept_bytes, message);
+    if (!kept_reaches(&session->kept, session->wire_sequence)) {
+        sessions_close(session);
+    }
+}
+
+void sessions_seen(struct sessions *sessions, struct session *session, uint64_t sequence)
+{
+    uint64_t most = session->wire_sequence;
+    kept_seen(&session->kept, &sessions->kept_bytes, sequence < most ? sequence : most);
+}
+
+uint32_t sessions_count(const struct sessions *sessions)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < SESSIONS_MAX; i++) {
+        count += is_live(&sessions->places[i]);
+    }
+    return count;
+}
+
 struct session *sessions_number(struct sessions *sessions, uint64_t number)
 {
     struct session *session = &sessions->places[number % SESSIONS_MAX];
@@ -97,8 +189,7 @@ struct session *sessions_of(struct sessions *sessions, uint64_t number, const st
                             const struct key32 *transport)
 {
     struct session *session = sessions_number(sessions, number);
-    bool same = session != NULL && memcmp(&session->route, route, sizeof *route) == 0 &&
-                key32_equal(&session->transport, transport);
+    bool same = session != NULL && is_on(session, route) && key32_equal(&session->transport, transport);
     return same ? session : NULL;
 }
 
@@ -107,8 +198,9 @@ void sessions_close(struct session *session)
     session->is_closing = true;
 }
 
-void sessions_forget(struct session *session)
+void sessions_forget(struct sessions *sessions, struct session *session)
 {
+    kept_fini(&session->kept, &sessions->kept_bytes);
     *session = (struct session){0};
 }
 
@@ -224,7 +316,7 @@ void presence_told(struct sessions *sessions, uint32_t account, enum entry_comma
     case ENTRY_SUSPECT:
         provider->told = PRESENCE_SUSPECT;
         if (session != NULL) {
-            sessions_close(session); /* its asks are cancelled: greeting anew brings them back */
+            sessions_detach(session); /* its asks are cancelled: greeting anew brings them back */
         }
         return;
     case ENTRY_RETURNED:

@@ -10,6 +10,7 @@
 #include "base/id.h"
 #include "broker/allowance.h"
 #include "broker/entry.h"
+#include "broker/kept.h"
 #include "protocol/message.h"
 #include "runtime/router.h"
 
@@ -22,7 +23,8 @@ enum {
     SESSIONS_PER_KEY = 64,
     SESSIONS_ANONYMOUS = 256,
     SESSIONS_MISSED_HEARTBEATS = 3,  /* a provider is suspect */
-    SESSIONS_SILENT_HEARTBEATS = 30, /* a session is over */
+    SESSIONS_SILENT_HEARTBEATS = 30, /* a session has lost its connection */
+    SESSIONS_RESUME_HEARTBEATS = 120, /* and after that many it is over */
 };
 
 struct session {
@@ -31,12 +33,16 @@ struct session {
     struct key32 transport;
     uint32_t account; /* EXCHANGE_NO_ACCOUNT while anonymous */
     enum session_role role;
-    bool is_closing; /* over, but the core has not been told yet */
+    bool is_detached; /* it has no connection; what it would be sent is kept until it comes back */
+    bool is_closing;  /* over, but the core has not been told yet */
     int64_t heard_ns, sent_ns;
-    uint64_t heard_sequence, sent_sequence;
+    uint64_t heard_sequence;
+    uint64_t wire_sequence; /* of what was sent the last that the connection has taken */
+    struct kept kept;
     struct allowance allowance;
 };
 
+/* A session that goes on keeps its number, so that whatever is on its way to it still finds it. */
 enum sessions_status { SESSIONS_OK, SESSIONS_FULL, SESSIONS_FULL_FOR_KEY, SESSIONS_FULL_ANONYMOUS };
 
 struct sessions;
@@ -49,13 +55,26 @@ void sessions_destroy(struct sessions **self);
 enum sessions_status sessions_open(struct sessions *sessions, const struct route *route,
                                    const struct key32 *transport, uint32_t account,
                                    enum session_role role, int64_t now_ns, struct session **ret);
+/* The session of that number, if it is of this key, account and role, and all that came after `seen` is kept:
+ * its connection is `route` from now on, and `seen` is the last that its client has. NULL: it cannot go on. */
+struct session *sessions_resume(struct sessions *sessions, uint64_t number, uint64_t seen,
+                                const struct route *route, const struct key32 *transport,
+                                uint32_t account, enum session_role role, int64_t now_ns);
+/* It has lost its connection; one that nobody could resume is closed. */
+void sessions_detach(struct session *session);
+/* Keeps one more message for it, which is on its way then, and takes the body. Closes the session when what
+ * its connection has not taken is over the caps. */
+void sessions_keep(struct sessions *sessions, struct session *session,
+                   const struct kept_message *message);
+void sessions_seen(struct sessions *sessions, struct session *session, uint64_t sequence);
+uint32_t sessions_count(const struct sessions *sessions); /* live */
 /* The live session of that number, if it has that route and key; NULL otherwise. */
 struct session *sessions_of(struct sessions *sessions, uint64_t number, const struct route *route,
                             const struct key32 *transport);
 struct session *sessions_number(struct sessions *sessions, uint64_t number); /* live, or NULL */
 /* The session gets nothing more; its place is free after sessions_forget. */
 void sessions_close(struct session *session);
-void sessions_forget(struct session *session);
+void sessions_forget(struct sessions *sessions, struct session *session);
 /* Walks the places in use, closing ones too: `position` starts at 0. NULL at the end. */
 struct session *sessions_next(struct sessions *sessions, size_t *position);
 
@@ -75,8 +94,8 @@ uint64_t presence_session(const struct sessions *sessions, uint32_t account);
 bool presence_next_notice(struct sessions *sessions, int64_t now_ns, int64_t heartbeat_ns,
                           uint32_t *position, uint32_t *ret_account,
                           enum entry_command_kind *ret_kind);
-/* The exchange will hear of it. A suspect provider's session is closed: an agent that was only stopped for
- * a while would otherwise never learn that its asks are gone. */
+/* The exchange will hear of it. A suspect provider's session loses its connection: an agent that was only
+ * stopped for a while would otherwise never learn that its asks are gone. */
 void presence_told(struct sessions *sessions, uint32_t account, enum entry_command_kind kind);
 
 #endif

@@ -255,6 +255,11 @@ static void pushed(struct consumer_session *session, struct dialogue_event *from
     codec_free(&from->body); /* nothing else is pushed to a consumer */
 }
 
+static bool event_resumed(const struct dialogue_event *ready)
+{
+    return ready->welcome->has_resumed && ready->welcome->resumed;
+}
+
 static void translate(struct consumer_session *session, int64_t now_ns, struct dialogue_event *from,
                       struct consumer_event *event)
 {
@@ -264,7 +269,8 @@ static void translate(struct consumer_session *session, int64_t now_ns, struct d
     case DIALOGUE_NOTHING:
         return;
     case DIALOGUE_READY:
-        for (size_t i = 0; i < session->watch_count; i++) {
+        /* A session that goes on is still sent what it watches. */
+        for (size_t i = 0; i < session->watch_count && !event_resumed(from); i++) {
             /* Full: this watch is asked for again at the next reconnect; its pushes went with the
              * old one. */
             (void)watch_ask(session, now_ns, &session->watches[i]);

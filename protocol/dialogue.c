@@ -37,12 +37,15 @@ struct dialogue {
     uint64_t session;
     uint64_t sequence_out; /* last given */
     uint64_t sequence_in;  /* last seen */
+    uint64_t caught_up_at; /* until then, what was missed comes */
+    uint64_t resume_session, resume_sequence; /* of the connection before; 0: nothing to go on with */
 
     ProtobufCMessage *welcome; /* the last one, decoded */
     struct id128 cluster;      /* its cluster */
     int64_t log_time_ms;       /* the broker's, as it said last ... */
     int64_t log_heard_ns;      /* ... at this moment of ours */
     int64_t heartbeat_ns;
+    int64_t spread_ns; /* what the broker asked of its clients, so that they do not all greet it at once */
     int64_t connected_ns;
     int64_t heard_ns;
     int64_t beaten_ns;
@@ -98,9 +101,14 @@ void dialogue_connected(struct dialogue *dialogue, int64_t now_ns, uint64_t dice
     dialogue->connections++; /* so that the id is never zero */
     dialogue->dice = random_seeded(dice);
     dialogue->hello_id = make_hello_id(dialogue);
+    if (dialogue->session != 0) {
+        dialogue->resume_session = dialogue->session;
+        dialogue->resume_sequence = dialogue->sequence_in;
+    }
     dialogue->state = STATE_GREETING;
     dialogue->connected_ns = now_ns;
     dialogue->session = 0;
+    dialogue->caught_up_at = 0;
     dialogue->sequence_out = 0;
     dialogue->sequence_in = 0;
     dialogue->hello_due = true;
@@ -113,6 +121,11 @@ void dialogue_connected(struct dialogue *dialogue, int64_t now_ns, uint64_t dice
 bool dialogue_ready(const struct dialogue *dialogue)
 {
     return dialogue->state == STATE_READY;
+}
+
+bool dialogue_catching_up(const struct dialogue *dialogue)
+{
+    return dialogue->state == STATE_READY && dialogue->sequence_in < dialogue->caught_up_at;
 }
 
 const Bourse__V1__Welcome *dialogue_welcome(const struct dialogue *dialogue)
@@ -248,6 +261,9 @@ static bool give_hello(struct dialogue *dialogue)
         (char *)(uintptr_t)dialogue->config.program; /* protobuf-c knows no const; it only reads */
     hello.has_role = 1;
     hello.role = (uint32_t)dialogue->config.role;
+    hello.has_resume_session = hello.has_resume_sequence = dialogue->resume_session != 0;
+    hello.resume_session = dialogue->resume_session;
+    hello.resume_sequence = dialogue->resume_sequence;
     return give_own(dialogue, MESSAGE_HELLO, &dialogue->hello_id, &hello.base);
 }
 
@@ -293,6 +309,9 @@ static bool give_next(struct dialogue *dialogue)
         dialogue->heartbeat_due = !give_heartbeat(dialogue);
         return !dialogue->heartbeat_due;
     }
+    if (dialogue_catching_up(dialogue)) {
+        return false; /* some may be answered already */
+    }
     struct request *request = requests_next_unsent(&dialogue->requests);
     return request != NULL && give_request(dialogue, request);
 }
@@ -315,8 +334,8 @@ void dialogue_unsent(struct dialogue *dialogue)
 
 /* ---- what comes in ---- */
 
-/* Doubles from 100 ms to 5 s, and takes between half and all of it, so that many clients of one
- * broker do not come back in step. */
+/* Doubles from 100 ms to 5 s, and takes between half and all of it, so that clients do not come back in
+ * step; many of one broker are spread further. */
 static int64_t backoff_ns(struct dialogue *dialogue)
 {
     unsigned doublings =
@@ -326,7 +345,8 @@ static int64_t backoff_ns(struct dialogue *dialogue)
         most = BACKOFF_MOST_NS;
     }
     dialogue->failures++;
-    return most / 2 + (int64_t)random_below(&dialogue->dice, (uint64_t)(most / 2) + 1);
+    int64_t wait_ns = most / 2 + (int64_t)random_below(&dialogue->dice, (uint64_t)(most / 2) + 1);
+    return wait_ns + (int64_t)random_below(&dialogue->dice, (uint64_t)dialogue->spread_ns + 1);
 }
 
 static void end_connection(struct dialogue *dialogue, enum dialogue_event_type type,
@@ -341,12 +361,28 @@ static void end_connection(struct dialogue *dialogue, enum dialogue_event_type t
 
 static void broken(struct dialogue *dialogue, const char *text, struct dialogue_event *ret_event)
 {
+    dialogue->session = 0; /* the same again would break it again */
+    dialogue->resume_session = 0;
     end_connection(dialogue, DIALOGUE_BROKEN, text, ret_event);
 }
 
 static void lost(struct dialogue *dialogue, const char *text, struct dialogue_event *ret_event)
 {
     end_connection(dialogue, DIALOGUE_LOST, text, ret_event);
+}
+
+/* A new session begins with its Welcome as number 1; a former one goes on after the last number seen. */
+static bool opens_session(const struct dialogue *dialogue, const Bourse__V1__Welcome *welcome,
+                          const struct envelope *envelope)
+{
+    if (welcome->session != envelope->session) {
+        return false;
+    }
+    if (!welcome->has_resumed || !welcome->resumed) {
+        return envelope->sequence == 1 && !welcome->has_missed;
+    }
+    return dialogue->resume_session != 0 && envelope->session == dialogue->resume_session &&
+           envelope->sequence == dialogue->resume_sequence;
 }
 
 static void on_welcome(struct dialogue *dialogue, int64_t now_ns, const struct envelope *envelope,
@@ -364,16 +400,18 @@ static void on_welcome(struct dialogue *dialogue, int64_t now_ns, const struct e
         broken(dialogue, "another market answers at this address now; join it anew", ret_event);
         return;
     }
-    if (welcome->session != envelope->session || envelope->sequence != 1) {
+    if (!opens_session(dialogue, welcome, envelope)) {
         broken(dialogue, "the broker's welcome does not open its session", ret_event);
         return;
     }
+    dialogue->caught_up_at = envelope->sequence + (welcome->has_missed ? welcome->missed : 0);
+    dialogue->resume_session = 0;
     codec_free(&dialogue->welcome);
     dialogue->welcome = *body;
     *body = NULL;
     dialogue->cluster = cluster;
     dialogue->session = envelope->session;
-    dialogue->sequence_in = 1;
+    dialogue->sequence_in = envelope->sequence;
     dialogue->sequence_out = 0;
     dialogue->give_again = false;
     dialogue->log_time_ms = dialogue_welcome(dialogue)->log_time_ms;
@@ -381,6 +419,7 @@ static void on_welcome(struct dialogue *dialogue, int64_t now_ns, const struct e
     dialogue->heard_ns = now_ns;
     dialogue->beaten_ns = now_ns;
     dialogue->heartbeat_ns = (int64_t)dialogue_welcome(dialogue)->heartbeat_ms * NS_PER_MS;
+    dialogue->spread_ns = (int64_t)dialogue_welcome(dialogue)->spread_ms * NS_PER_MS;
     if (!requests_stamp(&dialogue->requests, dialogue->config.identity, &dialogue->cluster,
                         dialogue_log_time_ms(dialogue, now_ns))) {
         lost(dialogue, "out of memory for signing", ret_event);
@@ -459,7 +498,12 @@ static void on_message(struct dialogue *dialogue, const struct envelope *envelop
         *body = NULL;
     } else if (type == MESSAGE_GOODBYE) {
         lost(dialogue, "the broker said goodbye", ret_event);
-    } else if (type != MESSAGE_HEARTBEAT) {
+    } else if (type == MESSAGE_HEARTBEAT) {
+        const Bourse__V1__Heartbeat *heartbeat = (const void *)*body;
+        if (heartbeat->has_spread_ms) {
+            dialogue->spread_ns = (int64_t)heartbeat->spread_ms * NS_PER_MS;
+        }
+    } else {
         on_answer(dialogue, requests_find(&dialogue->requests, &envelope->id), envelope, body,
                   ret_event);
     }

@@ -8,7 +8,11 @@
  * Flow: dialogue_connected -> (Hello goes out) -> Welcome -> READY event -> requests flow. When
  * nothing has come from the broker for three heartbeats, a LOST event: the caller makes a new
  * connection after the wait the event names (exponential from 100 ms to 5 s, with jitter from the
- * caller's dice) and calls dialogue_connected again. */
+ * caller's dice) and calls dialogue_connected again.
+ *
+ * On the new connection it asks to go on with its session after the last message it saw. When the broker
+ * can (Welcome says `resumed`), what was missed comes first, as if the connection had never been lost, and
+ * requests wait until it has; when it cannot (`gap`), whoever watches asks anew. */
 #ifndef BOURSE_PROTOCOL_DIALOGUE_H
 #define BOURSE_PROTOCOL_DIALOGUE_H
 
@@ -72,6 +76,8 @@ void dialogue_destroy(struct dialogue **self);
 /* A (new) connection stands. `dice`: 64 random bits for jitter. */
 void dialogue_connected(struct dialogue *dialogue, int64_t now_ns, uint64_t dice);
 bool dialogue_ready(const struct dialogue *dialogue);
+/* True from a Welcome that resumes until the last message that was missed has come. */
+bool dialogue_catching_up(const struct dialogue *dialogue);
 /* The last Welcome, or NULL. */
 const Bourse__V1__Welcome *dialogue_welcome(const struct dialogue *dialogue);
 /* The broker's log time as far as it is known here, in ms: what its last message said plus the time since. */

@@ -47,6 +47,7 @@ enum {
     LIMIT_STANDARD_INPUT_BYTES = 1 << 20, /* in a manifest; longer input is a file */
     LIMIT_PREDICATES = 64,                /* in one Explanation */
     LIMIT_RETRIES = 100,
+    LIMIT_SPREAD_MS = 60000, /* longest time over which clients come back */
     LIMIT_HEARTBEAT_MS = 60 * 1000,
     LIMIT_PROCESSES = 1 << 22,
 

@@ -20,6 +20,7 @@ enum reject_code {
     REJECT_RATE = 12,
     REJECT_BUSY = 13,        /* a queue of the broker is full; try again */
     REJECT_UNAVAILABLE = 14, /* shutting down, or storage refused */
+    REJECT_GAP_TOO_OLD = 15, /* what a client missed is not kept any more */
     REJECT_NOT_FOUND = 20,   /* no such thing, or not yours: the same text for both */
     REJECT_EXISTS = 21,
     REJECT_FROZEN = 22,

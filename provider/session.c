@@ -141,6 +141,7 @@ void agent_session_connected(struct agent_session *session, int64_t now_ns, uint
      * what stands when the Welcome comes. Results stay: the dialogue sends them again as they were. */
     offers_forget(session);
     session->welcomed = false;
+    session->begin_due = false;
     dialogue_connected(session->dialogue, now_ns, dice);
 }
 
@@ -153,8 +154,7 @@ static bool right_market(struct agent_session *session, const Bourse__V1__Welcom
     return id128_equal(&session->config.cluster, &cluster);
 }
 
-static void welcomed(struct agent_session *session, int64_t now_ns,
-                     const Bourse__V1__Welcome *welcome)
+static void welcomed(struct agent_session *session, const Bourse__V1__Welcome *welcome)
 {
     if (!right_market(session, welcome)) {
         session_note(session,
@@ -164,7 +164,14 @@ static void welcomed(struct agent_session *session, int64_t now_ns,
     session->welcomed = true;
     session->counts.welcomes++;
     session->offer_refusals = 0;
+    session->begin_due = true;
     session_act(session, &(struct agent_action){.type = AGENT_READY});
+}
+
+/* Once what was missed is here: only then is the statement of what is held true. */
+static void begin(struct agent_session *session, int64_t now_ns)
+{
+    session->begin_due = false;
     offers_cancel(session, now_ns); /* those of the former connection, should they still stand */
     offers_place(session, now_ns);  /* devices before the statement: the broker must know us */
     offers_state(session, now_ns);
@@ -224,7 +231,7 @@ static void handle(struct agent_session *session, int64_t now_ns, struct dialogu
     case DIALOGUE_NOTHING:
         break;
     case DIALOGUE_READY:
-        welcomed(session, now_ns, event->welcome);
+        welcomed(session, event->welcome);
         break;
     case DIALOGUE_ACCEPTED:
         request_accepted(session, now_ns, event);
@@ -250,6 +257,9 @@ static void handle(struct agent_session *session, int64_t now_ns, struct dialogu
         break;
     }
     codec_free(&event->body);
+    if (session->begin_due && session_ready(session) && !dialogue_catching_up(session->dialogue)) {
+        begin(session, now_ns);
+    }
 }
 
 void agent_session_incoming(struct agent_session *session, int64_t now_ns, const uint8_t *message,

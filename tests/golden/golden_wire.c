@@ -10,6 +10,7 @@
 #include "protocol/envelope.h"
 #include "protocol/identity.h"
 #include "protocol/limits.h"
+#include "protocol/reject.h"
 #include "protocol/results.h"
 #include "runtime/files.h"
 #include "runtime/market.h"
@@ -273,6 +274,10 @@ static void put_session(struct text *text, struct cast *cast)
     hello.has_role = 1;
     hello.role = SESSION_PROVIDER;
     put_vector(text, cast, MESSAGE_HELLO, NULL, &hello.base);
+    hello.has_resume_session = hello.has_resume_sequence = 1;
+    hello.resume_session = 0x0102030405060708;
+    hello.resume_sequence = 300;
+    put_vector(text, cast, MESSAGE_HELLO, NULL, &hello.base);
 
     Bourse__V1__Welcome welcome = BOURSE__V1__WELCOME__INIT;
     welcome.version = 1;
@@ -291,6 +296,16 @@ static void put_session(struct text *text, struct cast *cast)
     welcome.max_message_bytes = LIMIT_MESSAGE_BYTES;
     welcome.has_as_of_ns = 1;
     welcome.as_of_ns = 1700000000123456789;
+    put_vector(text, cast, MESSAGE_WELCOME, NULL, &welcome.base);
+    welcome.has_resumed = welcome.has_missed = 1;
+    welcome.resumed = 1;
+    welcome.missed = 2;
+    welcome.has_spread_ms = 1;
+    welcome.spread_ms = 5000;
+    put_vector(text, cast, MESSAGE_WELCOME, NULL, &welcome.base);
+    welcome.has_resumed = welcome.has_missed = 0;
+    welcome.has_gap = 1;
+    welcome.gap = REJECT_GAP_TOO_OLD;
     put_vector(text, cast, MESSAGE_WELCOME, NULL, &welcome.base);
 
     Bourse__V1__Accepted accepted = BOURSE__V1__ACCEPTED__INIT;

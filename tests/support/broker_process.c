@@ -152,6 +152,17 @@ static struct dialogue_event step(struct broker_client *self)
     return event;
 }
 
+static void greet(struct broker_client *self)
+{
+    dialogue_connected(self->dialogue, clock_monotonic_ns(), 1);
+    int64_t deadline = clock_monotonic_ns() + WAIT_NS;
+    while (!dialogue_ready(self->dialogue)) {
+        ck_assert_msg(clock_monotonic_ns() < deadline, "no Welcome in time");
+        struct dialogue_event event = step(self);
+        codec_free(&event.body);
+    }
+}
+
 void broker_client_open(struct broker_client *self, const struct broker_process *broker,
                         const struct identity *identity, enum session_role role)
 {
@@ -168,13 +179,14 @@ void broker_client_open(struct broker_client *self, const struct broker_process 
                                      .pending_bytes_max = 1 << 22};
     self->dialogue = dialogue_create(&config);
     ck_assert_ptr_nonnull(self->dialogue);
-    dialogue_connected(self->dialogue, clock_monotonic_ns(), 1);
-    int64_t deadline = clock_monotonic_ns() + WAIT_NS;
-    while (!dialogue_ready(self->dialogue)) {
-        ck_assert_msg(clock_monotonic_ns() < deadline, "no Welcome in time");
-        struct dialogue_event event = step(self);
-        codec_free(&event.body);
-    }
+    greet(self);
+}
+
+void broker_client_reopen(struct broker_client *self)
+{
+    struct problem problem;
+    ck_assert_msg(link_reopen(self->link, &problem), "%s", problem.text);
+    greet(self);
 }
 
 void broker_client_close(struct broker_client *self)

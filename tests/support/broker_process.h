@@ -39,6 +39,8 @@ struct broker_client {
 /* Connects and waits for the Welcome. */
 void broker_client_open(struct broker_client *self, const struct broker_process *broker,
                         const struct identity *identity, enum session_role role);
+/* Drops its connection, makes a new one, and waits for the Welcome. */
+void broker_client_reopen(struct broker_client *self);
 void broker_client_close(struct broker_client *self);
 /* Sends a request under `id` (NULL: a new one) and waits for its answer (10 s at most). The caller frees event.body. */
 struct dialogue_event broker_client_ask(struct broker_client *self, enum message_type type,

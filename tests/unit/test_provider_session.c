@@ -768,6 +768,46 @@ START_TEST(a_reconnect_states_what_is_held_and_sends_results_as_they_were)
 }
 END_TEST
 
+START_TEST(a_statement_waits_until_what_was_missed_has_come)
+{
+    struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 2, 60000);
+    dispatch(&play, 1, 0, 0);
+    uint64_t seen = play.sequence;
+    static const uint8_t log_key[32];
+    agent_session_connected(play.session, play.now_ns, 7);
+    forget_seen(&play);
+    struct id128 id = find_seen(&play, MESSAGE_HELLO)->id;
+    Bourse__V1__Welcome body = BOURSE__V1__WELCOME__INIT;
+    body.version = 1;
+    body.cluster = view(cluster.bytes, 16);
+    body.session = play.number;
+    body.heartbeat_ms = HEARTBEAT_MS;
+    body.log_time_ms = 5000000;
+    body.log_origin = (char *)(uintptr_t) "example.test/log";
+    body.log_key = view(log_key, 32);
+    body.max_message_bytes = LIMIT_MESSAGE_BYTES;
+    body.has_resumed = body.has_missed = body.has_as_of_ns = 1;
+    body.resumed = 1;
+    body.missed = 1;
+    body.as_of_ns = 123;
+    play.sequence = seen - 1; /* Welcome carries the number after which it goes on */
+    say(&play, MESSAGE_WELCOME, &id, &body.base);
+    ck_assert_ptr_null(find_seen(&play, MESSAGE_STATEMENT_HELD));
+    dispatch(&play, 1, 1, 1); /* the one that was missed */
+    const struct seen *stated = find_seen(&play, MESSAGE_STATEMENT_HELD);
+    ck_assert_ptr_nonnull(stated);
+    const Bourse__V1__Statement *statement = (const void *)stated->message;
+    ck_assert_uint_eq(statement->n_leases, 1);
+    ck_assert_uint_eq(statement->leases[0]->n_work, 2);
+    ck_assert_int_eq(statement->as_of_ns, 123);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ADVERTISE), 1);
+    play_end(&play);
+}
+END_TEST
+
 START_TEST(work_that_finishes_while_the_broker_is_away_is_sent_when_it_is_back)
 {
     CLEANUP(play_end) struct play play;
@@ -901,6 +941,7 @@ int main(void)
     tcase_add_test(tcase, a_renewal_runs_from_its_receipt);
     tcase_add_test(tcase, the_broker_ends_a_lease);
     tcase_add_test(tcase, a_reconnect_states_what_is_held_and_sends_results_as_they_were);
+    tcase_add_test(tcase, a_statement_waits_until_what_was_missed_has_come);
     tcase_add_test(tcase, work_that_finishes_while_the_broker_is_away_is_sent_when_it_is_back);
     tcase_add_test(tcase, a_busy_broker_gets_the_results_again);
     tcase_add_test(tcase, one_bad_result_does_not_take_its_neighbour_along);

@@ -59,7 +59,7 @@ START_TEST(a_second_hello_on_a_route_ends_the_first_session)
     ck_assert_uint_ne(second->number, number);
     ck_assert_ptr_null(sessions_number(sessions, number));
     ck_assert(first->is_closing); /* until the core knows */
-    sessions_forget(first);
+    sessions_forget(sessions, first);
     ck_assert_ptr_nonnull(sessions_number(sessions, second->number));
 }
 END_TEST
@@ -75,6 +75,121 @@ START_TEST(anonymous_keys_and_single_keys_have_their_caps)
     }
     ck_assert_ptr_null(open_session(5000, 30, EXCHANGE_NO_ACCOUNT));
     ck_assert_ptr_nonnull(open_session(5001, 31, 4));
+}
+END_TEST
+
+/* ---- resuming (P15) */
+
+static void send_one(struct session *session, bool is_taken)
+{
+    struct kept_message message = {.type = MESSAGE_DISPATCH, .body = calloc(1, 8), .length = 8};
+    session->wire_sequence += is_taken;
+    sessions_keep(sessions, session, &message);
+}
+
+static const struct route elsewhere = {{77}};
+
+static struct session *resume(const struct session *session, uint64_t seen)
+{
+    return sessions_resume(sessions, session->number, seen, &elsewhere, &session->transport,
+                           session->account, session->role, BEAT);
+}
+
+START_TEST(a_session_goes_on_over_another_connection)
+{
+    struct session *session = open_session(1, 1, 3);
+    for (int i = 0; i < 5; i++) {
+        send_one(session, true);
+    }
+    sessions_detach(session);
+    send_one(session, false);
+    struct route former = session->route;
+    ck_assert_ptr_eq(resume(session, 3), session);
+    ck_assert_uint_eq(session->wire_sequence, 3); /* 4 to 6 are sent again */
+    ck_assert_uint_eq(session->kept.last, 6);
+    ck_assert_ptr_nonnull(kept_find(&session->kept, 4));
+    ck_assert_ptr_null(kept_find(&session->kept, 3));
+    ck_assert_ptr_null(sessions_of(sessions, session->number, &former, &session->transport));
+    ck_assert_ptr_eq(sessions_of(sessions, session->number, &elsewhere, &session->transport),
+                     session);
+}
+END_TEST
+
+START_TEST(only_its_own_client_goes_on_with_a_session)
+{
+    struct session *session = open_session(1, 1, 3);
+    struct key32 other_key = {{9}};
+    send_one(session, true);
+    ck_assert_ptr_null(sessions_resume(sessions, session->number, 1, &elsewhere, &other_key, 3,
+                                       SESSION_CONSUMER, 0));
+    ck_assert_ptr_null(sessions_resume(sessions, session->number, 1, &elsewhere,
+                                       &session->transport, 4, SESSION_CONSUMER, 0));
+    ck_assert_ptr_null(sessions_resume(sessions, session->number, 1, &elsewhere,
+                                       &session->transport, 3, SESSION_PROVIDER, 0));
+    ck_assert_ptr_null(sessions_resume(sessions, session->number + SESSIONS_MAX, 1, &elsewhere,
+                                       &session->transport, 3, SESSION_CONSUMER, 0));
+    ck_assert_ptr_null(resume(session, 0)); /* not even its Welcome */
+    ck_assert_ptr_null(resume(session, 2)); /* that was never sent */
+    ck_assert_ptr_eq(resume(session, 1), session);
+    struct session *stranger = open_session(3, 5, EXCHANGE_NO_ACCOUNT);
+    send_one(stranger, true);
+    ck_assert_ptr_null(resume(stranger, 1));
+}
+END_TEST
+
+START_TEST(what_is_not_kept_any_more_cannot_be_resumed)
+{
+    struct session *session = open_session(1, 1, 3);
+    for (int i = 0; i < KEPT_MESSAGES + 10; i++) {
+        send_one(session, true);
+    }
+    ck_assert_ptr_null(resume(session, 9));
+    ck_assert_ptr_eq(resume(session, 10), session);
+    sessions_close(session);
+    ck_assert_ptr_null(resume(session, 10));
+}
+END_TEST
+
+START_TEST(a_session_that_falls_behind_its_cap_is_over)
+{
+    struct session *session = open_session(1, 1, 3);
+    send_one(session, true);
+    for (int i = 0; i < KEPT_MESSAGES; i++) {
+        ck_assert(!session->is_closing);
+        send_one(session, false); /* its connection takes nothing */
+    }
+    ck_assert(!session->is_closing);
+    send_one(session, false);
+    ck_assert(session->is_closing);
+}
+END_TEST
+
+START_TEST(a_heartbeat_frees_what_it_names_and_no_more_than_was_sent)
+{
+    struct session *session = open_session(1, 1, 3);
+    for (int i = 0; i < 5; i++) {
+        send_one(session, true);
+    }
+    send_one(session, false);
+    sessions_seen(sessions, session, 3);
+    ck_assert_uint_eq(session->kept.count, 3);
+    sessions_seen(sessions, session, 1000);
+    ck_assert_uint_eq(session->kept.count, 1); /* the one not sent yet stays */
+    ck_assert_ptr_nonnull(kept_find(&session->kept, 6));
+}
+END_TEST
+
+START_TEST(a_lost_session_makes_room_for_a_new_one_of_its_key)
+{
+    struct session *lost = open_session(0, 1, 3);
+    sessions_detach(lost);
+    for (uint32_t i = 1; i < SESSIONS_PER_KEY; i++) {
+        ck_assert_ptr_nonnull(open_session(i, 1, 3));
+    }
+    ck_assert(!lost->is_closing);
+    ck_assert_ptr_nonnull(open_session(1000, 1, 3));
+    ck_assert(lost->is_closing);
+    ck_assert_ptr_null(open_session(1001, 1, 3));
 }
 END_TEST
 
@@ -111,7 +226,8 @@ START_TEST(a_suspect_provider_must_greet_anew)
     ck_assert(presence_hello(sessions, AGENT, number, 0));
     ck_assert_ptr_nonnull(sessions_number(sessions, number));
     ck_assert_int_eq(notice_at(4 * BEAT), ENTRY_SUSPECT);
-    ck_assert_ptr_null(sessions_number(sessions, number)); /* what it says now is refused */
+    ck_assert_ptr_null(sessions_of(sessions, number, &session->route, &session->transport));
+    ck_assert_ptr_nonnull(sessions_number(sessions, number)); /* what it is sent is kept */
 
     session = open_session(1, 1, AGENT);
     ck_assert(presence_hello(sessions, AGENT, session->number, 5 * BEAT));
@@ -206,6 +322,12 @@ int main(void)
     tcase_add_test(tests, a_session_is_found_by_number_on_its_own_route_and_key_only);
     tcase_add_test(tests, a_second_hello_on_a_route_ends_the_first_session);
     tcase_add_test(tests, anonymous_keys_and_single_keys_have_their_caps);
+    tcase_add_test(tests, a_session_goes_on_over_another_connection);
+    tcase_add_test(tests, only_its_own_client_goes_on_with_a_session);
+    tcase_add_test(tests, what_is_not_kept_any_more_cannot_be_resumed);
+    tcase_add_test(tests, a_session_that_falls_behind_its_cap_is_over);
+    tcase_add_test(tests, a_heartbeat_frees_what_it_names_and_no_more_than_was_sent);
+    tcase_add_test(tests, a_lost_session_makes_room_for_a_new_one_of_its_key);
     tcase_add_test(tests,
                    a_silent_provider_is_suspect_after_three_heartbeats_and_returns_by_speaking);
     tcase_add_test(tests, a_suspect_provider_must_greet_anew);

@@ -215,7 +215,8 @@ static void decide(struct exchange *exchange, struct lease *lease, uint32_t inde
 
 static void update_mean(struct lease *lease, int64_t busy_ns)
 {
-    int64_t sample = busy_ns > 0 ? busy_ns : 1;
+    int64_t sample = busy_ns > 0 ? busy_ns : 1; /* a claim: no subtask takes longer than any lease */
+    sample = sample < LEASE_AGE_MOST_NS ? sample : LEASE_AGE_MOST_NS;
     lease->mean_ns = lease->mean_ns == 0 ? sample : lease->mean_ns + (sample - lease->mean_ns) / 8;
 }
 

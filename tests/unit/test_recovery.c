@@ -445,6 +445,20 @@ START_TEST(a_job_whose_program_failed_says_that)
 }
 END_TEST
 
+START_TEST(no_claim_of_time_makes_a_state_that_does_not_load)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(9, 500);
+    struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
+    struct exchange_work second = nth(EFFECT_DISPATCH, 1)->work;
+    market.now_ns += NS_PER_S;
+    result(PROVIDER, job, first, OUTCOME_OK, INT64_MAX);
+    market.now_ns += NS_PER_S;
+    result(PROVIDER, job, second, OUTCOME_OK, 1);
+    check_copy_agrees();
+}
+END_TEST
+
 START_TEST(timers_of_what_is_gone_do_not_pile_up)
 {
     offer(PROVIDER, 1, price);
@@ -495,6 +509,7 @@ int main(void)
     tcase_add_test(tests, an_explanation_of_an_ended_job_says_that_it_has_ended);
     tcase_add_test(tests, a_job_that_only_its_providers_failed_says_so);
     tcase_add_test(tests, a_job_whose_program_failed_says_that);
+    tcase_add_test(tests, no_claim_of_time_makes_a_state_that_does_not_load);
     tcase_add_test(tests, timers_of_what_is_gone_do_not_pile_up);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -344,6 +344,7 @@ static void fill(const char *folder, const struct arguments *arguments)
 
 struct start {
     double seconds;
+    double cpu_s; /* of all threads, so far: what a busy machine hardly changes */
     long peak_kib;
 };
 
@@ -363,6 +364,28 @@ static long peak_kib_of(pid_t pid)
         (void)fclose(file); /* only read */
     }
     return kib;
+}
+
+static double cpu_seconds_of(pid_t pid)
+{
+    char path[64];
+    char line[1024] = "";
+    unsigned long user = 0;
+    unsigned long system = 0;
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    FILE *file = fopen(path, "r");
+    if (file != NULL) {
+        if (fgets(line, sizeof line, file) == NULL) {
+            line[0] = '\0'; /* counts as no time */
+        }
+        (void)fclose(file); /* only read */
+    }
+    const char *fields = strrchr(line, ')'); /* a name may hold blanks */
+    if (fields == NULL || sscanf(fields, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+                                 &user, &system) != 2) {
+        return 0;
+    }
+    return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }
 
 static pid_t spawn(const char *broker, const char *folder)
@@ -396,6 +419,7 @@ static struct start measure(const char *broker, const char *folder, int signal)
         (void)nanosleep(&look, NULL); /* between two looks at a file */
     }
     struct start start = {.seconds = (double)(clock_monotonic_ns() - begin_ns) / 1e9,
+                          .cpu_s = cpu_seconds_of(pid),
                           .peak_kib = peak_kib_of(pid)};
     (void)kill(pid, signal);
     (void)waitpid(pid, &status, 0);
@@ -431,9 +455,9 @@ static void report(const char *folder, const struct arguments *arguments)
     (void)printf(
         "{\"subtasks\":%" PRIu32 ",\"results_per_entry\":%" PRIu32
         ",\"database_bytes\":%lld,\"first_s\":%.3f,\"after_stop_s\":%.3f,\"after_kill_s\":%.3f,"
-        "\"cold_s\":%.3f,\"peak_bytes\":%lld}\n",
+        "\"cold_s\":%.3f,\"cpu_s\":%.2f,\"peak_bytes\":%lld}\n",
         arguments->subtasks, arguments->results, (long long)bytes, first.seconds, stopped.seconds,
-        killed.seconds, cold.seconds, (long long)(killed.peak_kib * 1024));
+        killed.seconds, cold.seconds, killed.cpu_s, (long long)(killed.peak_kib * 1024));
 }
 
 /* ---------------------------------------------------------------- the whole */

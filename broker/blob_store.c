@@ -263,14 +263,34 @@ void blob_store_checkpoint_every(struct blob_store *store, int pages)
     store->wal.checkpoint_pages = pages;
 }
 
-bool blob_store_owns(struct blob_store *store, uint32_t account, const struct hash32 *hash)
+/* Steps a query for one row: OK with the statement at it, NOT_FOUND, or FAILED. The caller resets. */
+static enum blob_status look_up(struct blob_store *store, sqlite3_stmt *statement)
+{
+    switch (sqlite3_step(statement)) {
+    case SQLITE_ROW:
+        return BLOB_OK;
+    case SQLITE_DONE:
+        return BLOB_NOT_FOUND;
+    default:
+        (void)sqlite_failed(store);
+        return BLOB_FAILED;
+    }
+}
+
+static enum blob_status find_owner(struct blob_store *store, uint32_t account,
+                                   const struct hash32 *hash)
 {
     sqlite3_stmt *statement = fresh(store, OWNS);
     (void)sqlite3_bind_int64(statement, 1, account);
     bind_hash(statement, 2, hash);
-    bool owns = sqlite3_step(statement) == SQLITE_ROW;
-    (void)sqlite3_reset(statement);
-    return owns;
+    enum blob_status status = look_up(store, statement);
+    (void)sqlite3_reset(statement); /* repeats the step's code */
+    return status;
+}
+
+bool blob_store_owns(struct blob_store *store, uint32_t account, const struct hash32 *hash)
+{
+    return find_owner(store, account, hash) == BLOB_OK;
 }
 
 int64_t blob_store_usage(struct blob_store *store, uint32_t account)
@@ -282,13 +302,13 @@ int64_t blob_store_usage(struct blob_store *store, uint32_t account)
     return bytes;
 }
 
-static bool exists(struct blob_store *store, const struct hash32 *hash)
+static enum blob_status find_blob(struct blob_store *store, const struct hash32 *hash)
 {
     sqlite3_stmt *statement = fresh(store, FIND);
     bind_hash(statement, 1, hash);
-    bool found = sqlite3_step(statement) == SQLITE_ROW;
-    (void)sqlite3_reset(statement);
-    return found;
+    enum blob_status status = look_up(store, statement);
+    (void)sqlite3_reset(statement); /* repeats the step's code */
+    return status;
 }
 
 /* The row of the blob (with its bytes, or NULL for a file), its owner and what it costs him. */
@@ -464,8 +484,9 @@ static enum blob_status finish(struct blob_store *store, struct partial *partial
     enum blob_status status = BLOB_OK;
     if (!hash32_equal(&hash, &partial->hash)) {
         status = BLOB_WRONG_HASH;
-    } else if (!exists(store, &hash)) {
-        status = move_in(store, partial);
+    } else {
+        status = find_blob(store, &hash);
+        status = status == BLOB_NOT_FOUND ? move_in(store, partial) : status;
     }
     if (status == BLOB_OK) {
         status = insert(store, partial->account, &partial->hash, partial->size, NULL);
@@ -526,7 +547,11 @@ enum blob_status blob_store_put(struct blob_store *store, const struct blob_chun
         chunk->length > chunk->size - chunk->offset) {
         return BLOB_MALFORMED;
     }
-    if (blob_store_owns(store, chunk->account, &chunk->hash)) {
+    enum blob_status owned = find_owner(store, chunk->account, &chunk->hash);
+    if (owned == BLOB_FAILED) {
+        return owned;
+    }
+    if (owned == BLOB_OK) {
         *ret_stored = chunk->size;
         *ret_complete = true;
         return BLOB_OK;
@@ -590,9 +615,10 @@ enum blob_status blob_store_get(struct blob_store *store, const struct hash32 *h
 {
     sqlite3_stmt *statement = fresh(store, FIND);
     bind_hash(statement, 1, hash);
-    if (sqlite3_step(statement) != SQLITE_ROW) {
-        (void)sqlite3_reset(statement);
-        return BLOB_NOT_FOUND;
+    enum blob_status found = look_up(store, statement);
+    if (found != BLOB_OK) {
+        (void)sqlite3_reset(statement); /* repeats the step's code */
+        return found;
     }
     uint64_t size = (uint64_t)sqlite3_column_int64(statement, 0);
     bool is_file = sqlite3_column_type(statement, 1) == SQLITE_NULL;

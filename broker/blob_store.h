@@ -67,6 +67,7 @@ struct blob_chunk {
 enum blob_status blob_store_put(struct blob_store *store, const struct blob_chunk *chunk,
                                 int64_t now_ns, uint64_t *ret_stored, bool *ret_complete);
 
+/* False also when blobs.db cannot be read. */
 bool blob_store_owns(struct blob_store *store, uint32_t account, const struct hash32 *hash);
 /* At most `length` bytes from `offset`; fewer at the end. */
 enum blob_status blob_store_get(struct blob_store *store, const struct hash32 *hash,

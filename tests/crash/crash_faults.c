@@ -228,36 +228,36 @@ static void sweep(const struct fault *fault)
 
 START_TEST(a_failed_fsync_is_the_end)
 {
-    sweep(&(struct fault){.calls = DISK_CALL_SYNC, .error = EIO, .stride = 3});
-    sweep(&(struct fault){.calls = DISK_CALL_SYNC, .error = ENOSPC, .stride = 5});
+    sweep(&(struct fault){.calls = DISK_CALL_SYNC, .error = EIO, .stride = 4});
+    sweep(&(struct fault){.calls = DISK_CALL_SYNC, .error = ENOSPC, .stride = 9});
 }
 END_TEST
 
 START_TEST(a_failed_write_is_said_or_waited_out)
 {
-    sweep(&(struct fault){.calls = DISK_CALL_WRITE, .error = EIO, .stride = 17});
-    sweep(&(struct fault){.calls = DISK_CALL_WRITE, .error = ENOSPC, .stride = 17});
-    sweep(&(struct fault){.calls = DISK_CALL_WRITE, .error = ENOSPC, .lasts = true, .stride = 17});
+    sweep(&(struct fault){.calls = DISK_CALL_WRITE, .error = EIO, .stride = 29});
+    sweep(&(struct fault){.calls = DISK_CALL_WRITE, .error = ENOSPC, .stride = 29});
+    sweep(&(struct fault){.calls = DISK_CALL_WRITE, .error = ENOSPC, .lasts = true, .stride = 29});
 }
 END_TEST
 
 START_TEST(a_failed_read_is_said)
 {
-    sweep(&(struct fault){.calls = DISK_CALL_READ, .error = EIO, .stride = 7});
+    sweep(&(struct fault){.calls = DISK_CALL_READ, .error = EIO, .stride = 11});
 }
 END_TEST
 
 START_TEST(a_file_that_does_not_open_is_said)
 {
-    sweep(&(struct fault){.calls = DISK_CALL_OPEN, .error = EMFILE, .stride = 3});
-    sweep(&(struct fault){.calls = DISK_CALL_OPEN, .error = EMFILE, .lasts = true, .stride = 3});
+    sweep(&(struct fault){.calls = DISK_CALL_OPEN, .error = EMFILE, .stride = 5});
+    sweep(&(struct fault){.calls = DISK_CALL_OPEN, .error = EMFILE, .lasts = true, .stride = 11});
 }
 END_TEST
 
 START_TEST(a_failed_rename_is_said)
 {
-    sweep(&(struct fault){.calls = DISK_CALL_NAME, .error = ENOSPC, .stride = 1});
-    sweep(&(struct fault){.calls = DISK_CALL_NAME, .error = EIO, .stride = 1});
+    sweep(&(struct fault){.calls = DISK_CALL_NAME, .error = ENOSPC, .stride = 3});
+    sweep(&(struct fault){.calls = DISK_CALL_NAME, .error = EIO, .stride = 3});
 }
 END_TEST
 

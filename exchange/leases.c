@@ -500,7 +500,11 @@ static uint32_t lane_depth(const struct lease *lease)
     if (lease->mean_ns > 0 && WINDOW_TARGET_NS / lease->mean_ns > window) {
         window = WINDOW_TARGET_NS / lease->mean_ns;
     }
-    window = window < WINDOW_MOST ? window : WINDOW_MOST;
+    /* Many lanes keep the broker busy with less in each, and wait less for one another. */
+    int64_t most = job->lanes > 0 ? WINDOW_JOB_MOST / job->lanes : WINDOW_MOST;
+    most = most < WINDOW_MOST ? most : WINDOW_MOST;
+    most = most > WINDOW_ALWAYS ? most : WINDOW_ALWAYS;
+    window = window < most ? window : most;
     int64_t share = 1 + job->waiting / (2 * (job->lanes > 0 ? job->lanes : 1));
     return (uint32_t)(window < share ? window : share);
 }
@@ -574,8 +578,8 @@ static size_t lanes_with_room_in_front(const struct exchange *exchange, const st
         uint32_t depth = lane_depth(lease);
         for (uint32_t lane = 0; lane < lease->lane_count; lane++) {
             if (lease->lanes[lane].in_flight <= depth) {
-                ret_lanes[count++] = (struct busy_lane){
-                    lease, lane, lease->lanes[lane].unbilled_from_ns};
+                ret_lanes[count++] =
+                    (struct busy_lane){lease, lane, lease->lanes[lane].unbilled_from_ns};
             }
         }
     }

@@ -88,7 +88,9 @@ enum {
     (20 * NS_PER_MS) /* work in flight per lane: this much time, at least 2 subtasks */
 enum {
     WINDOW_LEAST = 2,
-    WINDOW_MOST = 256,       /* reached below 80 us only: by no-ops, not by what starts a process */
+    WINDOW_MOST = 256,      /* reached below 80 us only: by no-ops, not by what starts a process */
+    WINDOW_JOB_MOST = 2048, /* of all lanes of a job together, beyond WINDOW_ALWAYS in each */
+    WINDOW_ALWAYS = 64,
     CRASHES_MOST = 2,        /* of one subtask: results that were the provider's fault */
     VANISHED_MOST = 16,      /* attempts of one subtask after which one that vanished is the last */
     ATTEMPTS_MOST = 1000,    /* of one subtask, whatever ended them: with one more it has failed */

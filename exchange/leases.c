@@ -714,10 +714,31 @@ void lease_suspect(struct exchange *exchange, struct lease *lease)
     job_wants(exchange, job);
 }
 
+/* Who comes back is believed to have what it had, until its statement says otherwise: what nobody else has
+ * begun meanwhile is not begun a second time, least of all by the same agent, whose result is on its way. */
+static void trust_again(struct exchange *exchange, struct lease *lease, struct attempt *attempt)
+{
+    struct job *job = lease->job;
+    struct subtask *subtask = job_subtask(exchange, job, attempt->key.index);
+    if (!attempt->is_doubted || attempt->is_fenced || subtask->state != SUBTASK_WAITING) {
+        return;
+    }
+    attempt->is_doubted = false;
+    subtask_move(&subtask->state, SUBTASK_RUNNING);
+    subtask->live++;
+    job->waiting--;
+    job->running++;
+    subtask_changed(exchange, job, attempt->key.index);
+}
+
 void lease_returned(struct exchange *exchange, struct lease *lease)
 {
     if (lease->state != LEASE_SUSPECT) {
         return;
+    }
+    for (struct list_link *at = lease->attempts.next;
+         at != &lease->attempts && !lease->job->is_closing; at = at->next) {
+        trust_again(exchange, lease, LIST_ELEMENT(at, struct attempt, of_lease));
     }
     lease_move(&lease->state, LEASE_ACTIVE);
     lease->job->lanes += lease->lane_count;

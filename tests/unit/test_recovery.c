@@ -142,6 +142,28 @@ START_TEST(one_that_was_only_cut_off_loses_no_work_and_nothing_is_paid_twice)
 }
 END_TEST
 
+START_TEST(who_comes_back_is_not_sent_again_what_it_had)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(2, 100);
+    struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
+    market.now_ns += 3 * NS_PER_S;
+    suspect(PROVIDER);
+    market.now_ns += 4 * NS_PER_S;
+    presence(EXCHANGE_RETURNED, PROVIDER);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 0); /* nobody else has begun it: it still counts */
+    ck_assert_uint_eq(job_row(job).waiting, 0);
+    check_copy_agrees();
+
+    /* Its statement says otherwise: then the subtask is begun again. */
+    market.now_ns += NS_PER_S;
+    struct exchange_held nothing_of_it = {.lease = first.lease};
+    state(PROVIDER, &nothing_of_it, 1, market.now_ns);
+    ck_assert_uint_ge(count_of(EFFECT_DISPATCH), 1);
+    check_copy_agrees();
+}
+END_TEST
+
 /* ---------------------------------------------------------------- reconciliation: the table of cases */
 
 START_TEST(what_both_sides_hold_is_left_alone)
@@ -170,7 +192,8 @@ START_TEST(an_attempt_that_the_agent_has_lost_goes_back_to_the_queue_at_once)
     ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 1);
     struct exchange_work again = nth(EFFECT_DISPATCH, 0)->work;
     ck_assert_uint_eq(again.index, lost.index);
-    ck_assert_uint_eq(again.attempt, lost.attempt + 1); /* counted: a subtask may be what kills agents */
+    ck_assert_uint_eq(again.attempt,
+                      lost.attempt + 1); /* counted: a subtask may be what kills agents */
 
     result(PROVIDER, job, lost, OUTCOME_OK, NS_PER_S); /* it spoke untruly: worth nothing */
     ck_assert_uint_eq(count_of(EFFECT_LEDGER), 0);
@@ -491,6 +514,7 @@ int main(void)
     tcase_add_test(tests, the_lane_that_has_run_longest_takes_the_lost_subtask);
     tcase_add_test(tests, fresh_subtasks_are_never_urgent);
     tcase_add_test(tests, one_that_was_only_cut_off_loses_no_work_and_nothing_is_paid_twice);
+    tcase_add_test(tests, who_comes_back_is_not_sent_again_what_it_had);
     tcase_add_test(tests, what_both_sides_hold_is_left_alone);
     tcase_add_test(tests, an_attempt_that_the_agent_has_lost_goes_back_to_the_queue_at_once);
     tcase_add_test(tests, an_attempt_sent_since_the_welcome_is_said_again);

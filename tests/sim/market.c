@@ -75,6 +75,7 @@ static void draw_profile(struct profile *profile)
                 .reordered = some(100),
                 .delayed = 20 + some(200),
                 .unsent = some(200),
+                .garbled = some(100),
                 .delay_least_ns = 50 * SIM_US,
                 .late_most_ns = draw_time(DICE_FAULTS, 10 * SIM_MS, 5 * SIM_S)},
         .journal = {.unknown_applied = some(20),

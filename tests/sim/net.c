@@ -23,6 +23,7 @@ struct connection {
 
 struct parcel {
     uint32_t connection;
+    bool is_garbled;
     const struct peer *from; /* of a captured one */
     size_t length;
     uint8_t bytes[];
@@ -129,12 +130,14 @@ static const char *type_of(const void *bytes, size_t length)
 static void arrive_there(void *context, uint64_t a, uint64_t b)
 {
     struct parcel *parcel = context;
-    const struct connection *connection = &net.connections[parcel->connection];
+    struct connection *connection = &net.connections[parcel->connection];
     (void)a;
     (void)b;
     if (stands(connection)) {
         broker_hears(connection->broker, parcel->connection, &connection->peer->transport,
                      parcel->bytes, parcel->length);
+        /* What it was is lost, and as on any stream its connection goes with it. */
+        connection->is_open = !parcel->is_garbled;
     }
     sim_free(parcel);
 }
@@ -216,8 +219,14 @@ static void send_parcel(uint32_t number, const void *bytes, size_t length, bool 
         trace("%s %s, %zu bytes, route %u, arrives %.6f", there ? "sends" : "answers",
               type_of(bytes, length), length, number, (double)at / (double)SIM_S);
         connection->underway += there ? 0 : 1;
-        event_in(at - world.now_ns, NULL, there ? arrive_there : arrive_here,
-                 pack(number, bytes, length), 0, 0);
+        struct parcel *parcel = pack(number, bytes, length);
+        if (there && length > 0 && chance(DICE_NETWORK, net.faults.garbled)) {
+            fault_happened(FAULT_GARBLED);
+            trace("and arrives garbled");
+            parcel->is_garbled = true;
+            parcel->bytes[draw(DICE_NETWORK, length)] ^= (uint8_t)(1U << draw(DICE_NETWORK, 8));
+        }
+        event_in(at - world.now_ns, NULL, there ? arrive_there : arrive_here, parcel, 0, 0);
     }
 }
 

@@ -14,6 +14,7 @@
 
 struct net_faults { /* chances in 10,000 messages */
     uint32_t lost, repeated, reordered, delayed, unsent;
+    uint32_t garbled; /* towards the broker: one bit arrives as another */
     int64_t delay_least_ns, delay_most_ns; /* of every message */
     int64_t late_most_ns;                  /* of a delayed one */
 };

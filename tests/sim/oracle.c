@@ -24,6 +24,8 @@ struct seen_job {
     struct id128 id;
     uint32_t owner, subtasks, width, accepted, at_most;
     uint32_t lanes; /* of leases that have not ended */
+    struct exchange_job_row row_before; /* after the command before, and its lanes then */
+    uint32_t lanes_before;
     int64_t budget, charged, limit, cap, term_ns;
     uint64_t sequence;
     struct requirement needs;
@@ -79,6 +81,7 @@ static struct {
     struct hash32 chain;
     struct id128 cluster;
     int64_t log_time_ns;
+    int64_t began_ns, began_log_ns; /* the genesis: in the world's time, in log time */
     struct hash32 *states; /* by command */
     size_t states_capacity;
     struct { /* every entry, for the replay at the end */
@@ -91,7 +94,7 @@ static struct {
     uint64_t snapshot_entry;
     struct key32 transports[ACCOUNTS_HERE];
     int64_t available[ACCOUNTS_HERE], held[ACCOUNTS_HERE];
-    uint32_t sequence, leases_standing;
+    uint32_t sequence, leases_standing, first_new_lease;
     TABLE(struct seen_job) jobs;
     TABLE(struct seen_lease) leases;
     TABLE(struct seen_attempt) attempts;
@@ -122,8 +125,10 @@ static struct map_key digest_of(const struct key32 *transport, const struct enve
 {
     uint64_t hash = map_hash(transport->bytes, sizeof transport->bytes, 1);
     hash = map_hash(&envelope->type, sizeof envelope->type, hash);
-    hash = map_hash(envelope->id.bytes, sizeof envelope->id.bytes, hash);
-    hash = map_hash(&envelope->created_ms, sizeof envelope->created_ms, hash);
+    if (envelope->type != MESSAGE_RESULTS) { /* of which only the body is signed */
+        hash = map_hash(envelope->id.bytes, sizeof envelope->id.bytes, hash);
+        hash = map_hash(&envelope->created_ms, sizeof envelope->created_ms, hash);
+    }
     hash = map_hash(envelope->body, envelope->body_length, hash);
     return map_key_of(&hash, sizeof hash, 0);
 }
@@ -342,16 +347,20 @@ static void on_advertise(const struct exchange_command *command)
 
 /* ---------------------------------------------------------------- fills (P13, P14) and leases */
 
-/* Everything but what the job thinks of the provider: that is the caller's. */
+/* Everything but room, and what the job thinks of the provider: those are the caller's. */
+static bool match(const struct seen_job *job, const struct seen_ask *ask)
+{
+    const struct seen_device *device = &oracle.devices.items[ask->device];
+    return ask->stands && device->provider != job->owner && ask->price <= job->limit &&
+           (ask->max_term_ns == 0 || job->term_ns <= ask->max_term_ns) &&
+           requirement_satisfied(&job->needs, device->attributes, device->attribute_count);
+}
+
 static bool could_fill(const struct seen_job *job, const struct seen_ask *ask)
 {
     const struct seen_device *device = &oracle.devices.items[ask->device];
     uint32_t free = device->slots > device->leased ? device->slots - device->leased : 0;
-    free = free < ask->slots ? free : ask->slots;
-    return ask->stands && device->provider != job->owner && free >= job->width &&
-           ask->price <= job->limit &&
-           (ask->max_term_ns == 0 || job->term_ns <= ask->max_term_ns) &&
-           requirement_satisfied(&job->needs, device->attributes, device->attribute_count);
+    return (free < ask->slots ? free : ask->slots) >= job->width && match(job, ask);
 }
 
 /* A provider that failed the job of late may be passed over. */
@@ -408,12 +417,64 @@ static int64_t term_costs(const struct seen_job *job, int64_t price)
 
 /* Whether the job would take one more lane at this price, beyond doubt. */
 static bool surely_wants(const struct seen_job *job, const struct exchange_job_row *row,
-                         int64_t price)
+                         uint32_t lanes, int64_t price)
 {
     uint32_t most = job->at_most == 0 ? UINT32_MAX : job->at_most / job->width;
     uint32_t useful = row->waiting + row->running;
-    return row->waiting > 0 && job->lanes < (useful < most ? useful : most) &&
+    return row->waiting > 0 && lanes < (useful < most ? useful : most) &&
            row->budget_micro - row->charged_micro - row->reserved_micro >= term_costs(job, price);
+}
+
+/* Its row, if it could buy at all. */
+static bool is_buying(const struct seen_job *job, struct exchange_job_row *ret_row)
+{
+    struct exchange_account_row owner;
+    return !job->is_settled && !job->is_cancelled &&
+           exchange_job(oracle.exchange, &job->id, ret_row) &&
+           exchange_account(oracle.exchange, job->owner, &owner) && !owner.frozen;
+}
+
+/* The other side of priority: no job that wanted before this command, and still does, would have got the
+ * slots of this fill before the one that got them. */
+static void check_bids(const struct seen_lease *lease, const struct seen_ask *ask)
+{
+    const struct seen_job *chosen = &oracle.jobs.items[lease->job];
+    for (uint32_t i = 0; i < oracle.jobs.count; i++) {
+        const struct seen_job *other = &oracle.jobs.items[i];
+        struct exchange_job_row row;
+        bool is_better = other->limit > chosen->limit ||
+                         (other->limit == chosen->limit && other->sequence < chosen->sequence);
+        int64_t price = price_between(other, ask);
+        if (other != chosen && is_better && other->width <= lease->slots && match(other, ask) &&
+            is_buying(other, &row) && surely_wants(other, &row, other->lanes, price) &&
+            surely_wants(other, &other->row_before, other->lanes_before, price) &&
+            !may_avoid(i, lease->provider)) {
+            sim_fail("command %" PRIu64 ": job %02x%02x, limit %" PRId64
+                     ", got what job %02x%02x, limit %" PRId64 ", waited for",
+                     oracle.command, chosen->id.bytes[0], chosen->id.bytes[1], chosen->limit,
+                     other->id.bytes[0], other->id.bytes[1], other->limit);
+        }
+    }
+}
+
+static void check_all_bids(void)
+{
+    for (uint32_t i = oracle.first_new_lease; i < oracle.leases.count; i++) {
+        const struct seen_lease *lease = &oracle.leases.items[i];
+        const struct seen_device *device = &oracle.devices.items[lease->device];
+        if (device->ask != 0) {
+            check_bids(lease, &oracle.asks.items[device->ask - 1]);
+        }
+    }
+    oracle.first_new_lease = oracle.leases.count;
+    for (uint32_t i = 0; i < oracle.jobs.count; i++) {
+        struct seen_job *job = &oracle.jobs.items[i];
+        memset(&job->row_before, 0, sizeof job->row_before);
+        job->lanes_before = job->lanes;
+        if (!job->is_settled) {
+            (void)exchange_job(oracle.exchange, &job->id, &job->row_before);
+        }
+    }
 }
 
 /* A book at rest is not crossed: no free ask and no job that wants stand beside each other. */
@@ -425,10 +486,7 @@ static void check_at_rest(void)
     for (uint32_t i = 0; i < oracle.jobs.count; i++) {
         const struct seen_job *job = &oracle.jobs.items[i];
         struct exchange_job_row row;
-        struct exchange_account_row owner;
-        if (job->is_settled || job->is_cancelled ||
-            !exchange_job(oracle.exchange, &job->id, &row) ||
-            !exchange_account(oracle.exchange, job->owner, &owner) || owner.frozen) {
+        if (!is_buying(job, &row)) {
             continue;
         }
         for (uint32_t k = 0; k < oracle.devices.count; k++) {
@@ -436,7 +494,7 @@ static void check_at_rest(void)
             const struct seen_ask *ask =
                 device->ask == 0 ? NULL : &oracle.asks.items[device->ask - 1];
             if (ask != NULL && could_fill(job, ask) &&
-                surely_wants(job, &row, price_between(job, ask)) &&
+                surely_wants(job, &row, job->lanes, price_between(job, ask)) &&
                 !may_avoid(i, device->provider)) {
                 sim_fail("command %" PRIu64 ": job %02x%02x, limit %" PRId64
                          ", waits beside the free ask of account %u at %" PRId64,
@@ -771,6 +829,25 @@ static const char *command_name(const struct entry_command *entry)
     return is_message ? message_name((enum message_type)envelope.type) : own[entry->kind];
 }
 
+/* D4: log time goes on from the last command, whoever leads, at the pace of a monotonic clock, give or take
+ * one in a hundred. A wall clock that jumps moves it no further. */
+static void check_log_time(const struct entry_command *entry)
+{
+    if (entry->kind == ENTRY_GENESIS) {
+        oracle.began_ns = world.now_ns;
+        oracle.began_log_ns = entry->log_time_ns;
+    }
+    int64_t passed_ns = world.now_ns - oracle.began_ns;
+    int64_t most_ns = oracle.began_log_ns + passed_ns + passed_ns / 100 + SIM_S;
+    if (entry->log_time_ns < oracle.log_time_ns) {
+        sim_fail("command %" PRIu64 ": log time goes back", oracle.command + 1);
+    }
+    if (entry->log_time_ns > most_ns) {
+        sim_fail("command %" PRIu64 ": log time is %" PRId64 " ms ahead of time",
+                 oracle.command + 1, (entry->log_time_ns - most_ns) / SIM_MS);
+    }
+}
+
 static void apply(const struct entry_command *entry)
 {
     struct translation translation = {0};
@@ -780,9 +857,7 @@ static void apply(const struct entry_command *entry)
     if (!translate_entry(entry, oracle.command + 1, &oracle.cluster, &translation)) {
         sim_fail("command %" PRIu64 " cannot be read back", oracle.command + 1);
     }
-    if (entry->log_time_ns < oracle.log_time_ns) {
-        sim_fail("command %" PRIu64 ": log time goes back", oracle.command + 1);
-    }
+    check_log_time(entry);
     trace("command %" PRIu64 " of account %d: %s", oracle.command + 1, (int)entry->account,
           command_name(entry));
     exchange_effects_clear(&oracle.effects);
@@ -796,6 +871,7 @@ static void apply(const struct entry_command *entry)
     }
     on_effects(&translation.command);
     check_money();
+    check_all_bids();
     check_at_rest();
     check_state();
     translation_fini(&translation);

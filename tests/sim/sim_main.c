@@ -28,6 +28,7 @@ const char *const fault_names[FAULT_COUNT] = {
     [FAULT_LOST] = "lost",
     [FAULT_REPEATED] = "repeated",
     [FAULT_REORDERED] = "reordered",
+    [FAULT_GARBLED] = "garbled",
     [FAULT_DELAYED] = "delayed",
     [FAULT_CUT] = "cuts",
     [FAULT_UNSENT] = "unsent",

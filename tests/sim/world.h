@@ -24,6 +24,7 @@ enum fault { /* what the world did to its inhabitants, counted; sim_main.c names
              FAULT_LOST,
              FAULT_REPEATED,
              FAULT_REORDERED,
+             FAULT_GARBLED,
              FAULT_DELAYED,
              FAULT_CUT,
              FAULT_UNSENT,

@@ -28,8 +28,10 @@ must_accept "$job" $((subtasks / 20)) 60
 kill -9 "$agent"
 must_accept "$job" $((subtasks / 5)) 60
 broker_kill
+ended "$broker" 20 || fail "the broker does not end" # `up` started it: it is no child to wait for
 broker_start
 broker_await || fail "the broker does not come back"
+ended "$agent" 20 || fail "the agent does not end"
 agent_start "$market/provider"
 must_accept "$job" "$subtasks" 30
 [ "$(of_job "$job" 'COUNT(DISTINCT idx)')" -eq "$subtasks" ] || fail "not every subtask was accepted"

@@ -207,8 +207,7 @@ static size_t write_entry(struct inner *inner, const struct group *group)
 static enum journal_status append(struct inner *inner, const struct journal_entry *entry)
 {
     struct process *before = process_enter(NULL); /* the log outlives the broker */
-    enum journal_status status =
-        journal_append(inner->store.journal, inner->store.epoch, entry, 1);
+    enum journal_status status = journal_append(inner->store.journal, inner->store.epoch, entry, 1);
     process_leave(before);
     if (status != JOURNAL_OK) {
         fault_happened(FAULT_JOURNAL);
@@ -218,8 +217,7 @@ static enum journal_status append(struct inner *inner, const struct journal_entr
 }
 
 /* The same bytes until their fate is known: nothing else may stand at this index before. */
-static enum journal_status append_resolved(struct broker *broker,
-                                           const struct journal_entry *entry)
+static enum journal_status append_resolved(struct broker *broker, const struct journal_entry *entry)
 {
     bool is_unknown = false;
     for (;;) {
@@ -228,8 +226,7 @@ static enum journal_status append_resolved(struct broker *broker,
         if (status == JOURNAL_FULL && !is_unknown) {
             return status;
         }
-        if (status != JOURNAL_UNKNOWN && status != JOURNAL_FULL &&
-            status != JOURNAL_UNAVAILABLE) {
+        if (status != JOURNAL_UNKNOWN && status != JOURNAL_FULL && status != JOURNAL_UNAVAILABLE) {
             return status;
         }
         is_unknown = is_unknown || status == JOURNAL_UNKNOWN;

@@ -22,13 +22,13 @@ struct broker {
     const struct genesis *genesis;
     const struct exchange_limits *limits;
     struct journal_log *log;
-    unsigned rank;         /* who waits how long before it takes over */
-    uint64_t mark_every;   /* commands between two snapshots */
+    unsigned rank;       /* who waits how long before it takes over */
+    uint64_t mark_every; /* commands between two snapshots */
     int64_t commit_least_ns, commit_most_ns;
     struct inner *inner;
-    bool serves;           /* leads, and its port is open */
-    bool wants_to_lead;    /* whatever the other does: a takeover without need */
-    struct {               /* its disk: the newest snapshot */
+    bool serves;        /* leads, and its port is open */
+    bool wants_to_lead; /* whatever the other does: a takeover without need */
+    struct {            /* its disk: the newest snapshot */
         uint8_t *bytes;
         size_t length;
         uint64_t entry;

@@ -58,8 +58,9 @@ static enum consumer_status ask_submit(struct client *client, const struct clien
     body.name = (char *)(uintptr_t) "simulated";
     body.manifest = view(&manifest, sizeof manifest);
     body.subtasks = 1 + (uint32_t)random_below(&dice, client->largest);
-    body.budget_micro = random_below(&dice, 12) == 0 ? 1 + (int64_t)random_below(&dice, 300)
-                                                     : (int64_t)random_below(&dice, 4000000) + 20000;
+    body.budget_micro = random_below(&dice, 12) == 0
+                            ? 1 + (int64_t)random_below(&dice, 300)
+                            : (int64_t)random_below(&dice, 4000000) + 20000;
     body.has_cap_micro = random_below(&dice, 2) == 0;
     body.cap_micro = (int64_t)random_below(&dice, 6) * 80000; /* often just what is asked */
     body.needs = wire;
@@ -74,9 +75,8 @@ static enum consumer_status ask_submit(struct client *client, const struct clien
     body.error_limit = (uint32_t)random_below(&dice, 4);
     body.has_expect_ms = random_below(&dice, 2) == 0;
     body.expect_ms = 1000;
-    enum consumer_status status =
-        consumer_session_request(client->session, clock_monotonic_ns(), MESSAGE_SUBMIT_JOB,
-                                 &request->id, &body.base);
+    enum consumer_status status = consumer_session_request(
+        client->session, clock_monotonic_ns(), MESSAGE_SUBMIT_JOB, &request->id, &body.base);
     codec_requirement_free(&wire);
     return status;
 }
@@ -195,8 +195,9 @@ void client_submits(struct client *client)
 void client_cancels(struct client *client)
 {
     const struct client_request *job = some_request(client, MESSAGE_SUBMIT_JOB, true);
-    struct client_request *request =
-        job == NULL || job->fate != FATE_ACCEPTED ? NULL : new_request(client, MESSAGE_JOB_CANCEL, 0);
+    struct client_request *request = job == NULL || job->fate != FATE_ACCEPTED
+                                         ? NULL
+                                         : new_request(client, MESSAGE_JOB_CANCEL, 0);
     if (request != NULL) {
         request->about = job->id;
         send_request(client, request);

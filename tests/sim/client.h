@@ -16,8 +16,8 @@ enum request_fate { FATE_OPEN, FATE_ACCEPTED, FATE_REJECTED };
 struct client_request { /* on its disk */
     enum message_type type;
     struct id128 id;
-    uint64_t seed; /* the body is drawn from it, so it is the same in every life */
-    struct id128 about; /* a job to cancel */
+    uint64_t seed;        /* the body is drawn from it, so it is the same in every life */
+    struct id128 about;   /* a job to cancel */
     struct key32 account; /* minted to, frozen */
     enum request_fate fate;
     uint64_t index;

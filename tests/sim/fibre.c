@@ -139,8 +139,8 @@ void fibre_wait(int64_t timeout_ns)
 void fibre_wake(struct fibre *fibre)
 {
     if (fibre != NULL && fibre->is_waiting) {
-        event_in(draw_time(DICE_ORDER, 0, 20 * SIM_US), fibre->process, resume, fibre,
-                 fibre->waits, 0);
+        event_in(draw_time(DICE_ORDER, 0, 20 * SIM_US), fibre->process, resume, fibre, fibre->waits,
+                 0);
     }
 }
 

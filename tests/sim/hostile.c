@@ -47,8 +47,7 @@ static void say_hello(struct hostile *hostile)
                                 .type = MESSAGE_HELLO,
                                 .sequence = 1,
                                 .id = entropy_id(),
-                                .body_length =
-                                    (uint32_t)bourse__v1__hello__pack(&hello, body),
+                                .body_length = (uint32_t)bourse__v1__hello__pack(&hello, body),
                                 .body = body};
     envelope_write(&envelope, message, sizeof message);
     (void)net_send(&hostile->peer, message, envelope_size(&envelope));
@@ -96,9 +95,9 @@ static void send_stolen(struct hostile *hostile)
 /* A command without a signature, or with one of its own making. */
 static void send_unsigned(struct hostile *hostile)
 {
-    static const uint16_t types[] = {MESSAGE_MINT,       MESSAGE_HALT,       MESSAGE_SUBMIT_JOB,
-                                     MESSAGE_ADVERTISE,  MESSAGE_JOB_CANCEL, MESSAGE_ASK_PLACE,
-                                     MESSAGE_STATEMENT_HELD, MESSAGE_RESULTS, MESSAGE_ACCEPTED,
+    static const uint16_t types[] = {MESSAGE_MINT,           MESSAGE_HALT,       MESSAGE_SUBMIT_JOB,
+                                     MESSAGE_ADVERTISE,      MESSAGE_JOB_CANCEL, MESSAGE_ASK_PLACE,
+                                     MESSAGE_STATEMENT_HELD, MESSAGE_RESULTS,    MESSAGE_ACCEPTED,
                                      MESSAGE_DISPATCH};
     uint8_t body[64];
     uint8_t message[256];

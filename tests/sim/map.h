@@ -36,8 +36,8 @@ static inline struct map_key map_key_of(const void *first, size_t first_length, 
 
 static inline size_t map_place(const struct map *map, const struct map_key *key)
 {
-    size_t at = map_hash(key->bytes, sizeof key->bytes, UINT64_C(0xcbf29ce484222325)) &
-                (map->capacity - 1);
+    size_t at =
+        map_hash(key->bytes, sizeof key->bytes, UINT64_C(0xcbf29ce484222325)) & (map->capacity - 1);
     while (map->values[at] != 0 && memcmp(&map->keys[at], key, sizeof *key) != 0) {
         at = (at + 1) & (map->capacity - 1);
     }

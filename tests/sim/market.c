@@ -317,7 +317,7 @@ static void jump_clock(void)
 
 static void operate(void)
 {
-    struct client *operator = &market.clients[0];
+    struct client *operator= & market.clients[0];
     uint64_t which = draw(DICE_WORK, 6);
     if (which == 0) {
         market.is_halted = !market.is_halted;
@@ -422,13 +422,26 @@ static void become_calm(void)
     for (unsigned i = 0; i < market.agent_count; i++) {
         market.agents[i].process.failing_in = 0;
         end_cuts(&market.agents[i].peer);
-        client_freezes(&market.clients[0], identity_key(market.agents[i].identity), false);
     }
     for (unsigned i = 0; i < market.client_count; i++) {
         market.clients[i].process.failing_in = 0;
         end_cuts(&market.clients[i].peer);
     }
-    client_halts(&market.clients[0], false);
+}
+
+/* Whatever was halted or frozen is free again; asked for again while an older request may still undo it. */
+static void reopen_market(void)
+{
+    struct client *operator= & market.clients[0];
+    if (exchange_halted(oracle_exchange())) {
+        client_halts(operator, false);
+    }
+    for (unsigned i = 0; i < market.agent_count; i++) {
+        struct exchange_account_row row;
+        if (exchange_account(oracle_exchange(), market.agents[i].account, &row) && row.frozen) {
+            client_freezes(operator, & row.key, false);
+        }
+    }
 }
 
 /* What is not right yet; 0: all is. */
@@ -483,6 +496,7 @@ static void run_calm(void)
         while (event_next(slice_ns)) {
             oracle_follow();
         }
+        reopen_market();
         for (unsigned i = 0; i < market.client_count; i++) {
             client_asks_for_all(&market.clients[i]);
         }
@@ -548,8 +562,8 @@ struct market_result run_market(uint64_t seed, bool traces)
     compare_brokers();
     oracle_replay_all();
     struct market_result run = {.commands = oracle_commands(),
-                             .entries = oracle_entries(),
-                             .faults = faults_total(),
-                             .virtual_s = (double)world.now_ns / (double)SIM_S - 1000};
+                                .entries = oracle_entries(),
+                                .faults = faults_total(),
+                                .virtual_s = (double)world.now_ns / (double)SIM_S - 1000};
     return run;
 }

@@ -170,8 +170,8 @@ static void arrive_here(void *context, uint64_t a, uint64_t b)
 /* When a message sent now arrives; INT64_MAX: never. */
 static int64_t arrival(int64_t *latest_ns, int64_t cut_until_ns, bool cut_holds)
 {
-    int64_t at = world.now_ns +
-                 draw_time(DICE_NETWORK, net.faults.delay_least_ns, net.faults.delay_most_ns);
+    int64_t at =
+        world.now_ns + draw_time(DICE_NETWORK, net.faults.delay_least_ns, net.faults.delay_most_ns);
     if (cut_until_ns > world.now_ns) {
         if (!cut_holds) {
             fault_happened(FAULT_LOST);
@@ -206,10 +206,9 @@ static void send_parcel(uint32_t number, const void *bytes, size_t length, bool 
         copies = 2;
     }
     for (int i = 0; i < copies; i++) {
-        int64_t at = there ? arrival(&connection->arrived_there_ns, peer->cut_to_until_ns,
-                                     peer->cut_holds)
-                           : arrival(&connection->arrived_here_ns, peer->cut_from_until_ns,
-                                     peer->cut_holds);
+        int64_t at =
+            there ? arrival(&connection->arrived_there_ns, peer->cut_to_until_ns, peer->cut_holds)
+                  : arrival(&connection->arrived_here_ns, peer->cut_from_until_ns, peer->cut_holds);
         if (at == INT64_MAX) {
             trace("%s lost: %s, %zu bytes, route %u", there ? "request" : "answer",
                   type_of(bytes, length), length, number);

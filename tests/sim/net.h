@@ -14,7 +14,7 @@
 
 struct net_faults { /* chances in 10,000 messages */
     uint32_t lost, repeated, reordered, delayed, unsent;
-    uint32_t garbled; /* towards the broker: one bit arrives as another */
+    uint32_t garbled;                      /* towards the broker: one bit arrives as another */
     int64_t delay_least_ns, delay_most_ns; /* of every message */
     int64_t late_most_ns;                  /* of a delayed one */
 };
@@ -31,7 +31,7 @@ struct peer {
     /* the network's */
     uint32_t connection;                        /* 0: none */
     int64_t cut_to_until_ns, cut_from_until_ns; /* towards the broker, and back */
-    bool cut_holds; /* messages wait for the end of the cut; else they are lost */
+    bool cut_holds;   /* messages wait for the end of the cut; else they are lost */
     uint64_t session; /* as its last message said */
 };
 

@@ -23,7 +23,7 @@ enum { ACCOUNTS_HERE = 64, WALK_EVERY = 64, SNAPSHOT_EVERY = 997 };
 struct seen_job {
     struct id128 id;
     uint32_t owner, subtasks, width, accepted, at_most;
-    uint32_t lanes; /* of leases that have not ended */
+    uint32_t lanes;                     /* of leases that have not ended */
     struct exchange_job_row row_before; /* after the command before, and its lanes then */
     uint32_t lanes_before;
     int64_t budget, charged, limit, cap, term_ns;
@@ -82,12 +82,12 @@ static struct {
     struct id128 cluster;
     int64_t log_time_ns;
     int64_t began_ns, began_log_ns; /* the genesis: in the world's time, in log time */
-    struct hash32 *states; /* by command */
+    struct hash32 *states;          /* by command */
     size_t states_capacity;
     struct { /* every entry, for the replay at the end */
         uint8_t *bytes;
         size_t length;
-    } *entries;
+    } * entries;
     size_t entries_capacity;
     uint8_t *snapshot; /* of some moment on the way */
     size_t snapshot_length;
@@ -379,9 +379,7 @@ static bool may_avoid(uint32_t job, uint32_t provider)
 /* The maker's price; a donation is one whoever came first. */
 static int64_t price_between(const struct seen_job *job, const struct seen_ask *ask)
 {
-    return ask->price == 0                  ? 0
-           : ask->sequence < job->sequence ? ask->price
-                                           : job->limit;
+    return ask->price == 0 ? 0 : ask->sequence < job->sequence ? ask->price : job->limit;
 }
 
 /* Price first, then time: no ask that would have filled was passed over for a worse one. */
@@ -398,12 +396,12 @@ static void check_priority(const struct seen_job *job, const struct seen_ask *ch
         bool is_payable = price_between(job, other) <= price_between(job, chosen);
         if (other != chosen && is_better && is_payable && could_fill(job, other) &&
             !may_avoid((uint32_t)(job - oracle.jobs.items), oracle.devices.items[i].provider)) {
-            sim_fail("command %" PRIu64 ": a fill of job %02x%02x at %" PRId64
-                     " of account %u passes over the ask of account %u at %" PRId64 ", which came %s",
-                     oracle.command, job->id.bytes[0], job->id.bytes[1], chosen->price,
-                     oracle.devices.items[chosen->device].provider,
-                     oracle.devices.items[i].provider, other->price,
-                     other->sequence < chosen->sequence ? "earlier" : "later");
+            sim_fail(
+                "command %" PRIu64 ": a fill of job %02x%02x at %" PRId64
+                " of account %u passes over the ask of account %u at %" PRId64 ", which came %s",
+                oracle.command, job->id.bytes[0], job->id.bytes[1], chosen->price,
+                oracle.devices.items[chosen->device].provider, oracle.devices.items[i].provider,
+                other->price, other->sequence < chosen->sequence ? "earlier" : "later");
         }
     }
 }
@@ -636,8 +634,7 @@ static void on_result(const struct exchange_command *command, const struct ledge
     uint32_t place;
     oracle.counts.results++;
     if (!map_get(&oracle.attempts.map, &key, &place)) {
-        sim_fail("command %" PRIu64 ": a result of an attempt that was never made",
-                 oracle.command);
+        sim_fail("command %" PRIu64 ": a result of an attempt that was never made", oracle.command);
     }
     struct seen_attempt *attempt = &oracle.attempts.items[place];
     struct seen_lease *lease = &oracle.leases.items[attempt->lease];
@@ -691,12 +688,11 @@ static void on_settled(const struct ledger_record *record)
 
 static void on_record(const struct exchange_command *command, const struct ledger_record *record)
 {
-    static const char *const kinds[] = {"",        "account", "transfer", "hold", "capture",
-                                        "release", "expire",  "fee",      "job",  "ask",
-                                        "bid",     "cancel",  "fill",     "result", "settled",
-                                        "flag"};
-    trace("  %s: job %02x%02x, lease %" PRIu64 ", subtask %u.%u, status %u, outcome %u, price %" PRId64
-          ", slots %u, amount %" PRId64,
+    static const char *const kinds[] = {
+        "",    "account", "transfer", "hold",   "capture", "release", "expire",  "fee",
+        "job", "ask",     "bid",      "cancel", "fill",    "result",  "settled", "flag"};
+    trace("  %s: job %02x%02x, lease %" PRIu64
+          ", subtask %u.%u, status %u, outcome %u, price %" PRId64 ", slots %u, amount %" PRId64,
           kinds[record->kind], record->job.bytes[0], record->job.bytes[1], record->lease,
           record->index, record->attempt, record->status, record->outcome, record->price_micro,
           record->slots, record->amount_micro);
@@ -803,8 +799,7 @@ static void check_state(void)
 {
     if (oracle.command >= oracle.states_capacity) {
         oracle.states_capacity = oracle.states_capacity == 0 ? 4096 : 2 * oracle.states_capacity;
-        oracle.states =
-            sim_grow(oracle.states, oracle.states_capacity * sizeof *oracle.states);
+        oracle.states = sim_grow(oracle.states, oracle.states_capacity * sizeof *oracle.states);
     }
     struct hash32 state = exchange_state_hash(oracle.exchange);
     oracle.states[oracle.command] = state;
@@ -819,9 +814,11 @@ static void check_state(void)
 
 static const char *command_name(const struct entry_command *entry)
 {
-    static const char *const own[] = {
-        [ENTRY_GENESIS] = "genesis",   [ENTRY_TICK] = "tick",         [ENTRY_SUSPECT] = "suspect",
-        [ENTRY_RETURNED] = "returned", [ENTRY_GOODBYE] = "goodbye"};
+    static const char *const own[] = {[ENTRY_GENESIS] = "genesis",
+                                      [ENTRY_TICK] = "tick",
+                                      [ENTRY_SUSPECT] = "suspect",
+                                      [ENTRY_RETURNED] = "returned",
+                                      [ENTRY_GOODBYE] = "goodbye"};
     struct envelope envelope;
     bool is_message = entry->kind == ENTRY_MESSAGE &&
                       envelope_read(entry->payload, entry->payload_length, LIMIT_MESSAGE_BYTES,
@@ -881,8 +878,7 @@ static void keep_entry(const struct journal_entry *entry)
 {
     if (entry->index >= oracle.entries_capacity) {
         oracle.entries_capacity = oracle.entries_capacity == 0 ? 1024 : 2 * oracle.entries_capacity;
-        oracle.entries =
-            sim_grow(oracle.entries, oracle.entries_capacity * sizeof *oracle.entries);
+        oracle.entries = sim_grow(oracle.entries, oracle.entries_capacity * sizeof *oracle.entries);
     }
     uint8_t *bytes = sim_alloc(entry->length);
     memcpy(bytes, entry->bytes, entry->length);
@@ -1041,9 +1037,9 @@ void oracle_end(void)
     }
     sim_free(oracle.entries);
     sim_free(oracle.states);
-    struct map *maps[] = {&oracle.jobs.map,     &oracle.leases.map, &oracle.attempts.map,
-                          &oracle.devices.map,  &oracle.asks.map,   &oracle.accepted,
-                          &oracle.genuine,      &oracle.accepted_subtasks};
+    struct map *maps[] = {&oracle.jobs.map,    &oracle.leases.map,       &oracle.attempts.map,
+                          &oracle.devices.map, &oracle.asks.map,         &oracle.accepted,
+                          &oracle.genuine,     &oracle.accepted_subtasks};
     for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) {
         map_fini(maps[i]);
     }
@@ -1144,8 +1140,7 @@ static bool is_true(const struct seen_job *job, uint32_t reason)
             continue;
         }
         fits = true;
-        const struct seen_ask *ask =
-            device->ask == 0 ? NULL : &oracle.asks.items[device->ask - 1];
+        const struct seen_ask *ask = device->ask == 0 ? NULL : &oracle.asks.items[device->ask - 1];
         if (ask == NULL || ask->slots < job->width ||
             (ask->max_term_ns != 0 && ask->max_term_ns < job->term_ns)) {
             continue;

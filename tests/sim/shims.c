@@ -18,8 +18,8 @@
 #include <time.h>
 #include <zmq.h>
 
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*run)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *argument);
 int __wrap_pthread_join(pthread_t thread, void **ret_value);
 int __wrap_nanosleep(const struct timespec *wanted, struct timespec *ret_left);
 int __wrap_zmq_poll(zmq_pollitem_t *items, int count, long timeout_ms);
@@ -88,8 +88,8 @@ void process_name_thread(const char *name)
     (void)name;
 }
 
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*run)(void *), void *argument)
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *argument)
 {
     (void)thread;
     (void)attributes;

@@ -44,7 +44,10 @@ const char *const fault_names[FAULT_COUNT] = {
     [FAULT_CLOCK] = "clock jumps",
 };
 
-enum { JOBS_MAX = 64, SEED_SECONDS_MOST = 120 }; /* a seed takes one second; one that hangs is a bug */
+enum {
+    JOBS_MAX = 64,
+    SEED_SECONDS_MOST = 120
+}; /* a seed takes one second; one that hangs is a bug */
 
 struct options {
     uint64_t first, last;
@@ -177,8 +180,8 @@ int main(int count, char **words)
     if (sodium_init() < 0) {
         return 1;
     }
-    struct tally *tally = mmap(NULL, sizeof *tally, PROT_READ | PROT_WRITE,
-                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct tally *tally =
+        mmap(NULL, sizeof *tally, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (tally == MAP_FAILED) {
         return 1;
     }

@@ -128,8 +128,7 @@ void event_in(int64_t delay_ns, struct process *process, event_run *run, void *c
 
 static bool is_void(const struct event *event)
 {
-    return event->process != NULL &&
-           (!event->process->runs || event->process->life != event->life);
+    return event->process != NULL && (!event->process->runs || event->process->life != event->life);
 }
 
 bool event_next(int64_t until_ns)

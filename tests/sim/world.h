@@ -64,15 +64,15 @@ struct world {
     uint64_t faults[FAULT_COUNT];
     struct process *current; /* whose code runs; NULL: the world's own */
     bool traces;
-    bool calm;           /* faults have stopped */
+    bool calm; /* faults have stopped */
 };
 extern struct world world;
 
 void world_start(uint64_t seed, bool traces);
 void world_end(void);
 
-uint64_t draw(enum dice dice, uint64_t bound);    /* 0 .. bound - 1 */
-bool chance(enum dice dice, uint32_t per_10000);  /* true so many times in 10,000 */
+uint64_t draw(enum dice dice, uint64_t bound);   /* 0 .. bound - 1 */
+bool chance(enum dice dice, uint32_t per_10000); /* true so many times in 10,000 */
 int64_t draw_time(enum dice dice, int64_t least_ns, int64_t most_ns);
 void fault_happened(enum fault fault);
 uint64_t faults_total(void);

@@ -23,9 +23,9 @@ enum { ACCOUNTS_HERE = 64, WALK_EVERY = 64, SNAPSHOT_EVERY = 997 };
 struct seen_job {
     struct id128 id;
     uint32_t owner, subtasks, width, accepted, at_most;
-    uint32_t lanes;                     /* of leases that have not ended */
-    struct exchange_job_row row_before; /* after the command before, and its lanes then */
-    uint32_t lanes_before;
+    uint32_t lanes;                          /* of leases that have not ended */
+    struct exchange_job_row row, row_before; /* after this command, and the one before */
+    uint32_t lanes_seen, lanes_before;       /* likewise */
     int64_t budget, charged, limit, cap, term_ns;
     uint64_t sequence;
     struct requirement needs;
@@ -423,12 +423,25 @@ static bool surely_wants(const struct seen_job *job, const struct exchange_job_r
            row->budget_micro - row->charged_micro - row->reserved_micro >= term_costs(job, price);
 }
 
-/* Its row, if it could buy at all. */
-static bool is_buying(const struct seen_job *job, struct exchange_job_row *ret_row)
+static void look_at_jobs(void)
+{
+    for (uint32_t i = 0; i < oracle.jobs.count; i++) {
+        struct seen_job *job = &oracle.jobs.items[i];
+        job->row_before = job->row;
+        job->lanes_before = job->lanes_seen;
+        job->lanes_seen = job->lanes;
+        memset(&job->row, 0, sizeof job->row);
+        if (!job->is_settled) {
+            (void)exchange_job(oracle.exchange, &job->id, &job->row);
+        }
+    }
+}
+
+/* Whether it could buy at all. */
+static bool is_buying(const struct seen_job *job)
 {
     struct exchange_account_row owner;
-    return !job->is_settled && !job->is_cancelled &&
-           exchange_job(oracle.exchange, &job->id, ret_row) &&
+    return !job->is_settled && !job->is_cancelled && job->row.waiting > 0 &&
            exchange_account(oracle.exchange, job->owner, &owner) && !owner.frozen;
 }
 
@@ -439,12 +452,11 @@ static void check_bids(const struct seen_lease *lease, const struct seen_ask *as
     const struct seen_job *chosen = &oracle.jobs.items[lease->job];
     for (uint32_t i = 0; i < oracle.jobs.count; i++) {
         const struct seen_job *other = &oracle.jobs.items[i];
-        struct exchange_job_row row;
         bool is_better = other->limit > chosen->limit ||
                          (other->limit == chosen->limit && other->sequence < chosen->sequence);
         int64_t price = price_between(other, ask);
         if (other != chosen && is_better && other->width <= lease->slots && match(other, ask) &&
-            is_buying(other, &row) && surely_wants(other, &row, other->lanes, price) &&
+            is_buying(other) && surely_wants(other, &other->row, other->lanes, price) &&
             surely_wants(other, &other->row_before, other->lanes_before, price) &&
             !may_avoid(i, lease->provider)) {
             sim_fail("command %" PRIu64 ": job %02x%02x, limit %" PRId64
@@ -465,14 +477,6 @@ static void check_all_bids(void)
         }
     }
     oracle.first_new_lease = oracle.leases.count;
-    for (uint32_t i = 0; i < oracle.jobs.count; i++) {
-        struct seen_job *job = &oracle.jobs.items[i];
-        memset(&job->row_before, 0, sizeof job->row_before);
-        job->lanes_before = job->lanes;
-        if (!job->is_settled) {
-            (void)exchange_job(oracle.exchange, &job->id, &job->row_before);
-        }
-    }
 }
 
 /* A book at rest is not crossed: no free ask and no job that wants stand beside each other. */
@@ -483,8 +487,7 @@ static void check_at_rest(void)
     }
     for (uint32_t i = 0; i < oracle.jobs.count; i++) {
         const struct seen_job *job = &oracle.jobs.items[i];
-        struct exchange_job_row row;
-        if (!is_buying(job, &row)) {
+        if (!is_buying(job)) {
             continue;
         }
         for (uint32_t k = 0; k < oracle.devices.count; k++) {
@@ -492,7 +495,7 @@ static void check_at_rest(void)
             const struct seen_ask *ask =
                 device->ask == 0 ? NULL : &oracle.asks.items[device->ask - 1];
             if (ask != NULL && could_fill(job, ask) &&
-                surely_wants(job, &row, job->lanes, price_between(job, ask)) &&
+                surely_wants(job, &job->row, job->lanes, price_between(job, ask)) &&
                 !may_avoid(i, device->provider)) {
                 sim_fail("command %" PRIu64 ": job %02x%02x, limit %" PRId64
                          ", waits beside the free ask of account %u at %" PRId64,
@@ -868,6 +871,7 @@ static void apply(const struct entry_command *entry)
     }
     on_effects(&translation.command);
     check_money();
+    look_at_jobs();
     check_all_bids();
     check_at_rest();
     check_state();

@@ -161,9 +161,9 @@ static void commit(struct day *day)
 {
     int tries = 0;
     while (store_commit(&day->store, day->group) == STORE_FULL) {
-        MUST(disk_has_failed(), "a disk that is not full was called full");
+        MUST(disk_has_failed(), "a put was put off without a reason");
         if (++tries == FULL_TRIES) {
-            end(DAY_STOPPED, "stopped: the disk stays full");
+            end(DAY_STOPPED, "stopped: no room or no descriptor for a blob");
         }
     }
     note_commit(day);
@@ -574,7 +574,7 @@ static void blobs_failed(struct day *day, const char *doing)
     end(DAY_STOPPED, "stopped: %s: %s", doing, blob_store_error(day->blobs));
 }
 
-/* One batch, as broker/blobs.c makes them. False: the disk was full, nothing is promised. */
+/* One batch, as broker/blobs.c makes them. False: no room or no descriptor, nothing is promised. */
 static bool try_put(struct day *day, uint32_t account, const struct hash32 *hash,
                     const uint8_t *bytes, size_t size)
 {
@@ -595,7 +595,8 @@ static bool try_put(struct day *day, uint32_t account, const struct hash32 *hash
                                    .length = left < chunk_size ? left : chunk_size};
         status = blob_store_put(day->blobs, &chunk, 0, &stored, &is_complete);
     }
-    MUST(status == BLOB_OK || status == BLOB_DISK_FULL || status == BLOB_FAILED,
+    MUST(status == BLOB_OK || status == BLOB_DISK_FULL || status == BLOB_TOO_MANY ||
+             status == BLOB_FAILED,
          "a put was refused: %d", (int)status);
     if (status == BLOB_FAILED) {
         blobs_failed(day, "a blob could not be stored");
@@ -615,9 +616,9 @@ static struct hash32 put(struct day *day, uint32_t account, uint32_t number, siz
     struct hash32 hash = sha256_of(bytes, size);
     int tries = 0;
     while (!try_put(day, account, &hash, bytes, size)) {
-        MUST(disk_has_failed(), "a disk that is not full was called full");
+        MUST(disk_has_failed(), "a put was put off without a reason");
         if (++tries == FULL_TRIES) {
-            end(DAY_STOPPED, "stopped: the disk stays full");
+            end(DAY_STOPPED, "stopped: no room or no descriptor for a blob");
         }
     }
     struct diary *diary = day->diary;
@@ -637,8 +638,11 @@ static void check_blob(struct day *day, const struct diary_blob *blob)
     struct hash32 hash = sha256_of(expected, blob->size);
     size_t length = 0;
     uint64_t size = 0;
-    enum blob_status status =
-        blob_store_get(day->blobs, &hash, 0, blob->size, found, &length, &size);
+    enum blob_status status = BLOB_TOO_MANY;
+    for (int tries = 0; status == BLOB_TOO_MANY && tries < FULL_TRIES; tries++) {
+        status = blob_store_get(day->blobs, &hash, 0, blob->size, found, &length, &size);
+        MUST(status != BLOB_TOO_MANY || disk_has_failed(), "a get was put off without a reason");
+    }
     if (status == BLOB_FAILED) {
         blobs_failed(day, "a blob could not be read");
     }

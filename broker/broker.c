@@ -149,11 +149,42 @@ static bool commit_genesis(struct broker *broker, struct problem *ret_problem)
     return good;
 }
 
+/* A start on a full disk is what the reserve is for, like a commit. */
+static bool may_try_again(const struct broker *broker)
+{
+    if (!broker->store.is_full || !room_give_up(broker->folder)) {
+        return false;
+    }
+    log_warning("the disk is full: the reserve is given up to start");
+    return true;
+}
+
+static bool lead(struct broker *broker, struct problem *ret_problem)
+{
+    return storage_lead(&broker->store, ret_problem) ||
+           (may_try_again(broker) && storage_lead(&broker->store, ret_problem));
+}
+
+static bool open_storage(struct broker *broker, bool adopt, bool *ret_new,
+                         struct problem *ret_problem)
+{
+    if (storage_open(broker->folder, &broker->config, adopt, &broker->store, ret_new,
+                     ret_problem)) {
+        return true;
+    }
+    if (!may_try_again(broker)) {
+        return false;
+    }
+    storage_close(&broker->store);
+    return storage_open(broker->folder, &broker->config, adopt, &broker->store, ret_new,
+                        ret_problem);
+}
+
 static bool start_exchange(struct broker *broker, bool is_new, struct problem *ret_problem)
 {
     if (!is_new) {
         broker->exchange = broker_rebuild(&broker->store, &broker->config, ret_problem);
-        return broker->exchange != NULL && storage_lead(&broker->store, ret_problem);
+        return broker->exchange != NULL && lead(broker, ret_problem);
     }
     broker->exchange = exchange_create(&broker->config.limits);
     if (broker->exchange == NULL) {
@@ -167,7 +198,7 @@ static bool start_exchange(struct broker *broker, bool is_new, struct problem *r
             broker->folder, MARKET_BROKER_CONFIG);
         return false;
     }
-    return storage_lead(&broker->store, ret_problem) && commit_genesis(broker, ret_problem);
+    return lead(broker, ret_problem) && commit_genesis(broker, ret_problem);
 }
 
 /* ---------------------------------------------------------------- what the threads start from */
@@ -570,8 +601,7 @@ static bool start(struct broker *broker, const struct broker_options *options,
     bool is_new = false;
     if (!find_folder(broker, options->folder, ret_problem) ||
         !config_load(broker->folder, &broker->config, ret_problem) ||
-        !storage_open(broker->folder, &broker->config, options->adopt, &broker->store, &is_new,
-                      ret_problem)) {
+        !open_storage(broker, options->adopt, &is_new, ret_problem)) {
         return false;
     }
     (void)unlink(

@@ -50,25 +50,11 @@ static bool take(struct room *room)
     return room->is_held;
 }
 
-void room_open(struct room *room, const char *folder, int64_t bytes)
+bool room_give_up(const char *folder)
 {
-    *room = (struct room){.bytes = bytes};
-    atomic_init(&room->state, ROOM_FREE);
-    if (snprintf(room->path, sizeof room->path, "%s/%s", folder, MARKET_RESERVE) >=
-        (int)sizeof room->path) {
-        room->bytes = 0;
-    }
-    if (room->bytes == 0) {
-        (void)unlink(room->path); /* of an earlier config */
-        return;
-    }
-    if (!take(room)) {
-        log_warning("no room for the reserve of %" PRId64
-                    " bytes: on a full disk not even cancels will be accepted; free space, or set "
-                    "`reserve:` lower",
-                    room->bytes);
-        room->bytes = 0;
-    }
+    char path[sizeof((struct room *)NULL)->path];
+    return snprintf(path, sizeof path, "%s/%s", folder, MARKET_RESERVE) < (int)sizeof path &&
+           unlink(path) == 0;
 }
 
 /* ---------------------------------------------------------------- the state */
@@ -136,6 +122,11 @@ bool room_met_full(struct room *room)
     return was_held;
 }
 
+static enum room_state unheld_state(const struct room *room, int64_t left)
+{
+    return left < room->bytes / 4 ? ROOM_NONE : ROOM_RESERVE;
+}
+
 void room_review(struct room *room)
 {
     if (room_state(room) == ROOM_FREE) {
@@ -145,6 +136,30 @@ void room_review(struct room *room)
     if (room->bytes == 0 || (left >= room->bytes + room->bytes / 4 && take(room))) {
         move_to(room, ROOM_FREE);
     } else {
-        move_to(room, left < room->bytes / 4 ? ROOM_NONE : ROOM_RESERVE);
+        move_to(room, unheld_state(room, left));
+    }
+}
+
+/* ---------------------------------------------------------------- start */
+
+void room_open(struct room *room, const char *folder, int64_t bytes)
+{
+    *room = (struct room){.bytes = bytes};
+    atomic_init(&room->state, ROOM_FREE);
+    if (snprintf(room->path, sizeof room->path, "%s/%s", folder, MARKET_RESERVE) >=
+        (int)sizeof room->path) {
+        room->bytes = 0;
+    }
+    if (room->bytes == 0) {
+        (void)unlink(room->path); /* of an earlier config */
+        return;
+    }
+    if (!take(room)) {
+        log_warning("no room for the reserve of %" PRId64
+                    " bytes: free space, or set `reserve:` lower",
+                    room->bytes);
+        move_to(room, unheld_state(room, free_bytes(room)));
+    } else if (free_bytes(room) < ROOM_START_BYTES) {
+        (void)room_met_full(room);
     }
 }

@@ -9,6 +9,7 @@
  *
  *     FREE --commit meets a full disk--> RESERVE --a quarter left--> NONE
  *       ^-------- room again ---------------/----------------------/
+ *     start: FREE where the reserve is held or fits, else as much as is left says, RESERVE or NONE
  *     any --a commit meets a full disk, and no reserve is held--> STUCK --it succeeds--> as above
  *
  * In STUCK the newest state is not durable, so what would be read from it is refused too; committed data is not.
@@ -35,7 +36,14 @@ struct room {
     _Atomic(enum room_state) state;
 };
 
-/* Takes the reserve of `bytes` in `folder`, or goes without, with a warning, when it does not fit. */
+/* ROOM_START_BYTES: what a start itself writes beside the ledger once the reserve is held, above all market.yaml. */
+#define ROOM_START_BYTES (INT64_C(64) << 10)
+
+/* For a start that met a full disk before room_open: removes the reserve that lies in `folder`, whose lock the caller
+ * has. False: there is none, and so no room to try again in. */
+bool room_give_up(const char *folder);
+/* Takes the reserve of `bytes` in `folder`, or keeps the one that lies there. Where it does not fit the disk is full, whoever filled
+ * it: with a warning, the state is not FREE until a review finds the room. */
 void room_open(struct room *room, const char *folder, int64_t bytes);
 enum room_state room_state(const struct room *room);
 /* Is a message of `type` answered in that state? */

@@ -150,6 +150,7 @@ static bool open_ledger(struct storage *store, struct problem *ret_problem)
         return false;
     }
     enum ledger_store_status status = ledger_store_open(path, &store->ledger);
+    store->is_full = status == LEDGER_STORE_FULL;
     if (status != LEDGER_STORE_OK) {
         problem_set(ret_problem, "%s: %s", ledger_text(status),
                     store->ledger == NULL ? path : ledger_store_error(store->ledger));
@@ -332,6 +333,7 @@ bool storage_lead(struct storage *store, struct problem *ret_problem)
     ledger_store_trust(store->ledger);
     (void)snprintf(me.broker, sizeof me.broker, "%ld", (long)getpid());
     enum journal_status led = journal_lead(store->journal, store->last.index, &me, &store->epoch);
+    store->is_full = led == JOURNAL_FULL;
     if (led != JOURNAL_OK) {
         problem_set(ret_problem, "the journal cannot be led: %s", journal_status_text(led));
         return false;

@@ -24,6 +24,7 @@ enum { STORE_NOTES_MAX = 8 };
 struct storage {
     char folder[4096];
     int lock;                       /* descriptor that holds the flock */
+    bool is_full;                   /* storage_open or storage_lead met a full disk */
     struct identity *transport_key; /* of both ports */
     struct identity *log_key;       /* signs checkpoints */
     struct identity *audit_key;     /* signs the end of the audit log */
@@ -51,11 +52,12 @@ bool store_path(const char *folder, const char *name, char *ret_path, size_t cap
 /* Opens or makes the market in `folder`. What is there is looked at whole before a byte of it is written: pages, the chain
  * of the journal, HEAD, every row of the ledger (docs/ledger.md section 2). `adopt`: believe a journal without HEAD (a restored backup). False
  * with a problem, "LOCKED ..." when another broker has it. *ret_new: the journal is empty, genesis has to
- * be committed first; the genesis is then the config's with a fresh cluster id. */
+ * be committed first; the genesis is then the config's with a fresh cluster id.
+ * When it fails with ret_store->is_full, there was no room on the disk: after storage_close it may be tried again. */
 bool storage_open(const char *folder, const struct broker_config *config, bool adopt,
                   struct storage *ret_store, bool *ret_new, struct problem *ret_problem);
 /* Begins to write: a HEAD where there was none, and the epoch of this leader. After storage_open, and after whatever else
- * may still refuse the market. */
+ * may still refuse the market. When it fails with store->is_full, it may be tried again. */
 bool storage_lead(struct storage *store, struct problem *ret_problem);
 void storage_close(struct storage *store);
 /* Adds to a finding of damage what the operator does next. */

@@ -264,8 +264,9 @@ static enum ledger_store_status open_store(struct ledger_store *store, const cha
         return status;
     }
     if (!wal_renew(path)) {
+        bool is_full = errno == ENOSPC; /* a file system that never writes in place */
         explain(store, "%s-wal cannot be written again: %s", path, strerror(errno));
-        return LEDGER_STORE_FAILED;
+        return is_full ? LEDGER_STORE_FULL : LEDGER_STORE_FAILED;
     }
     /* One thread at a time uses the handle, so SQLite need not lock it at every call. */
     int code =

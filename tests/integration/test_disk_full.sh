@@ -104,17 +104,48 @@ kill -TERM "$pid"
 wait "$pid" || fail "a clean stop"
 pid=
 
-# ---- killed on the full disk: it starts again without repair once there is room
+# ---- filled while the broker was stopped: it starts in the room of the reserve, and takes it back when there is room
+kept() {
+    for _ in $(seq 200); do
+        [ "$(stat -c %s "$dir/reserve" 2>/dev/null)" = 1048576 ] && return
+        sleep 0.05 # between two looks at a file; the file is the event
+    done
+    fail "the reserve was not taken back"
+}
 start
+fourth=$(job fourth) || fail "the fourth job: $fourth"
+kill -TERM "$pid"
+wait "$pid" || fail "a clean stop"
+[ -e "$dir/reserve" ] || fail "the reserve went with a clean stop"
 dd if=/dev/zero of="$work/fill" bs=4k 2>/dev/null
-for _ in $(seq 500); do
-    mint 20s >/dev/null || break
-done
+start
+logged "given up to start"
+[ -e "$dir/reserve" ] && fail "the reserve is still there"
+has "$(mint 20s)" "free disk space"
+bourse balance --timeout 20s >/dev/null || fail "no balance after a start on a full disk"
+bourse cancel "$fourth" --timeout 20s >/dev/null || fail "no cancel after a start on a full disk"
+
+# ---- killed there: the room that is left is for cancels still, and no command takes it
 kill -9 "$pid"
 wait "$pid" 2>/dev/null
-rm -f "$dir/market.yaml" "$work/fill"
+rm -f "$dir/market.yaml"
 start
+has "$(mint 20s)" "free disk space"
+bourse balance --timeout 20s >/dev/null || fail "no balance after a kill on the full disk"
+rm "$work/fill"
+kept
 mint 20s >/dev/null || fail "a mint after a kill on the full disk"
+
+# ---- killed with the reserve held, then filled: what is left of SQLite's own files is no room for the rest
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+rm -f "$dir/market.yaml"
+dd if=/dev/zero of="$work/fill" bs=4k 2>/dev/null
+start
+has "$(mint 20s)" "free disk space"
+rm "$work/fill"
+kept
+mint 20s >/dev/null || fail "a mint after a kill and a full disk"
 kill -TERM "$pid"
 wait "$pid" || fail "a clean stop"
 pid=

@@ -63,16 +63,32 @@ START_TEST(a_reserve_of_another_size_is_made_right)
 }
 END_TEST
 
-START_TEST(what_does_not_fit_is_done_without)
+START_TEST(what_does_not_fit_is_wanted_still)
 {
     struct room room;
     room_open(&room, folder, INT64_C(1) << 60);
     ck_assert_int_eq(reserved(), -1);
-    ck_assert_int_eq(room_state(&room), ROOM_FREE);
+    ck_assert_int_eq(room_state(&room), ROOM_NONE); /* no disk has a quarter of that left */
+    room_review(&room);
+    ck_assert_int_eq(room_state(&room), ROOM_NONE);
     ck_assert(!room_met_full(&room));
     ck_assert_int_eq(room_state(&room), ROOM_STUCK);
+
+    room.bytes = 256 * KIB; /* as if there were room for it now */
     room_review(&room);
     ck_assert_int_eq(room_state(&room), ROOM_FREE);
+    ck_assert_int_ge(reserved(), 256 * KIB);
+}
+END_TEST
+
+START_TEST(a_start_gives_up_the_reserve_that_lies_there)
+{
+    struct room room;
+    ck_assert(!room_give_up(folder));
+    room_open(&room, folder, 256 * KIB);
+    ck_assert(room_give_up(folder));
+    ck_assert_int_eq(reserved(), -1);
+    ck_assert(!room_give_up(folder));
 }
 END_TEST
 
@@ -109,7 +125,8 @@ int main(void)
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, the_reserve_is_real_room_and_is_given_up_once);
     tcase_add_test(tests, a_reserve_of_another_size_is_made_right);
-    tcase_add_test(tests, what_does_not_fit_is_done_without);
+    tcase_add_test(tests, what_does_not_fit_is_wanted_still);
+    tcase_add_test(tests, a_start_gives_up_the_reserve_that_lies_there);
     tcase_add_test(tests, first_aid_comes_before_trade_and_reads_before_both);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

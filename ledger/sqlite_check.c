@@ -316,23 +316,41 @@ static enum ledger_store_status check_balances(struct check *check)
     return status;
 }
 
-static enum ledger_store_status check_outcomes(struct check *check)
+/* The first row that `query` finds, an entry, is wrong: `what` is said of it. */
+static enum ledger_store_status check_none(struct check *check, const char *query, const char *what)
 {
-    static const char text[] =
-        "SELECT o.entry FROM outcomes o LEFT JOIN results r ON r.entry = o.entry"
-        " WHERE r.entry IS NULL OR r.job <> o.job OR r.idx <> o.idx LIMIT 1";
     sqlite3_stmt *rows = NULL;
-    if (sqlite3_prepare_v2(check->database, text, -1, &rows, NULL) != SQLITE_OK) {
+    if (sqlite3_prepare_v2(check->database, query, -1, &rows, NULL) != SQLITE_OK) {
         return unreadable(check, "outcomes");
     }
     enum ledger_store_status status = LEDGER_STORE_OK;
     int step = sqlite3_step(rows);
     if (step == SQLITE_ROW) {
-        status = wrong(check,
-                       "table outcomes: it names entry %lld, which is not a result of that subtask",
-                       (long long)sqlite3_column_int64(rows, 0));
+        status = wrong(check, "table outcomes: entry %lld %s",
+                       (long long)sqlite3_column_int64(rows, 0), what);
     }
     return end_walk(check, rows, step, "outcomes", status);
+}
+
+/* Ranks as ledger_store_append gives them: an accepted result is 2, a failed one 1, the others decide nothing. */
+static enum ledger_store_status check_outcomes(struct check *check)
+{
+    enum ledger_store_status status =
+        check_none(check,
+                   "SELECT o.entry FROM outcomes o LEFT JOIN results r ON r.entry = o.entry"
+                   " WHERE r.job IS NOT o.job OR r.idx IS NOT o.idx OR r.status > 2"
+                   " OR o.rank <> CASE r.status WHEN 0 THEN 2 ELSE 1 END LIMIT 1",
+                   "is named, which is not a result that decides that subtask");
+    if (status != LEDGER_STORE_OK) {
+        return status;
+    }
+    return check_none(
+        check,
+        "SELECT r.entry FROM results r LEFT JOIN outcomes o ON o.job = r.job AND o.idx = r.idx"
+        " WHERE r.status <= 2 AND (o.entry IS NULL"
+        " OR o.rank < CASE r.status WHEN 0 THEN 2 ELSE 1 END"
+        " OR (o.rank = CASE r.status WHEN 0 THEN 2 ELSE 1 END AND o.entry < r.entry)) LIMIT 1",
+        "decides its subtask, and is not named");
 }
 
 /* ---- the whole */

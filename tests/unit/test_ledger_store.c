@@ -423,6 +423,43 @@ START_TEST(a_statement_adds_up_to_the_balance)
 }
 END_TEST
 
+static enum ledger_store_status check(const struct small_market *market, char *ret_error)
+{
+    sqlite3 *database;
+    ck_assert_int_eq(sqlite3_open(market->database, &database), SQLITE_OK);
+    enum ledger_store_status status = ledger_check(database, identity_key(market->log), ret_error);
+    sqlite3_close(database);
+    return status;
+}
+
+START_TEST(a_start_holds_outcomes_and_results_against_each_other)
+{
+    static const char *const changes[] = {
+        "DELETE FROM outcomes",
+        "DELETE FROM outcomes WHERE idx = 2",
+        "UPDATE outcomes SET rank = 1 WHERE idx = 0",
+        "UPDATE outcomes SET idx = 7 WHERE idx = 0",
+        /* of subtask 1 the second attempt was accepted, the first had failed */
+        "UPDATE outcomes SET entry = (SELECT min(entry) FROM results WHERE idx = 1) WHERE idx = 1",
+        "UPDATE outcomes SET rank = 1, entry = (SELECT min(entry) FROM results WHERE idx = 1)"
+        " WHERE idx = 1",
+        "INSERT INTO outcomes SELECT job, 9, entry, rank FROM outcomes WHERE idx = 0",
+    };
+    char error[LEDGER_CHECK_TEXT];
+    struct small_market market;
+    small_market_create(&market, NULL, NULL);
+    ck_assert_msg(check(&market, error) == LEDGER_STORE_OK, "%s", error);
+    small_market_destroy(&market);
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        small_market_create(&market, NULL, NULL);
+        small_market_sql(&market, changes[i]);
+        ck_assert_msg(check(&market, error) == LEDGER_STORE_CORRUPT, "passed: %s", changes[i]);
+        ck_assert_msg(strstr(error, "table outcomes") != NULL, "%s: %s", changes[i], error);
+        small_market_destroy(&market);
+    }
+}
+END_TEST
+
 START_TEST(readers_see_committed_groups_only)
 {
     struct ledger_reader *reader;
@@ -475,6 +512,7 @@ int main(void)
     tcase_add_test(readers, a_result_that_no_checkpoint_covers_has_no_receipt_yet);
     tcase_add_test(readers, outcomes_are_the_accepted_attempt_else_the_last_failed);
     tcase_add_test(readers, a_statement_adds_up_to_the_balance);
+    tcase_add_test(readers, a_start_holds_outcomes_and_results_against_each_other);
     suite_add_tcase(suite, readers);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -127,14 +127,19 @@ static bool path_of(const char *folder, const char *name, char ret_path[PATH_SIZ
     return snprintf(ret_path, PATH_SIZE, "%s/%s", folder, name) < PATH_SIZE;
 }
 
-static void remove_old(const char *folder)
+/* All but `newest` and those before it that are kept beside it. What is of a later time than that is of another history, since
+ * commands only go forward: as of a journal before an older one was put back. */
+static void remove_others(const char *folder, const char *newest)
 {
     char *names[LISTED_MAX];
     size_t count = list(folder, names);
+    size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         char path[PATH_SIZE];
-        if (i >= SNAPSHOT_KEPT && path_of(folder, names[i], path) && unlink(path) != 0) {
-            log_warning("an old snapshot cannot be removed: %s", path);
+        if (strcmp(names[i], newest) <= 0 && kept < SNAPSHOT_KEPT) {
+            kept++;
+        } else if (path_of(folder, names[i], path) && unlink(path) != 0) {
+            log_warning("a snapshot that is of no more use cannot be removed: %s", path);
         }
         free(names[i]);
     }
@@ -159,7 +164,7 @@ bool snapshot_write(const char *folder, const struct exchange *exchange,
     bool written = file_write(path, bytes, length, 0600, ret_problem);
     free(bytes);
     if (written) {
-        remove_old(folder);
+        remove_others(folder, name);
     }
     return written;
 }

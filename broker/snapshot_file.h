@@ -27,7 +27,8 @@ struct snapshot_mark {   /* a moment between two entries */
     struct hash32 state;
 };
 
-/* Writes the state of `exchange` as it stands at `mark`, and removes all but the newest SNAPSHOT_KEPT. */
+/* Writes the state of `exchange` as it stands at `mark`, and removes all but it and the ones before it, SNAPSHOT_KEPT in
+ * all. Those of a later command go too: `mark` is the newest moment of the journal. */
 bool snapshot_write(const char *folder, const struct exchange *exchange,
                     const struct snapshot_mark *mark, struct problem *ret_problem);
 

@@ -1,0 +1,91 @@
+/* Which snapshots a new one leaves in the folder. */
+#include "broker/snapshot_file.h"
+
+#include <check.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char folder[64];
+static struct exchange_limits limits;
+static struct exchange *exchange;
+
+static const char *path_of(uint64_t command)
+{
+    static char path[128];
+    (void)snprintf(path, sizeof path, "%s/state-%020" PRIu64 ".snapshot", folder, command);
+    return path;
+}
+
+static void begin(void)
+{
+    strcpy(folder, "/tmp/bourse-snapshots-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    limits = exchange_limits_default();
+    exchange = exchange_create(&limits);
+    ck_assert_ptr_nonnull(exchange);
+}
+
+static void end(void)
+{
+    exchange_destroy(&exchange);
+    for (uint64_t command = 0; command < 100; command++) {
+        (void)unlink(path_of(command)); /* most were never there */
+    }
+    ck_assert_int_eq(rmdir(folder), 0); /* nothing else was left */
+}
+
+static void write_at(uint64_t command)
+{
+    struct problem problem;
+    struct snapshot_mark mark = {.command = command, .entry = command};
+    ck_assert_msg(snapshot_write(folder, exchange, &mark, &problem), "%s", problem.text);
+    ck_assert_msg(access(path_of(command), F_OK) == 0, "the one just written is gone");
+}
+
+static bool is_there(uint64_t command)
+{
+    return access(path_of(command), F_OK) == 0;
+}
+
+START_TEST(the_newest_two_are_kept)
+{
+    write_at(10);
+    write_at(20);
+    write_at(30);
+    ck_assert(!is_there(10));
+    ck_assert(is_there(20));
+    ck_assert(is_there(30));
+}
+END_TEST
+
+/* As beside an older journal that was put back: they are of a time that did not come to pass. */
+START_TEST(those_of_a_later_time_make_way_for_the_new_one)
+{
+    write_at(80);
+    write_at(90);
+    write_at(10);
+    ck_assert(!is_there(80));
+    ck_assert(!is_there(90));
+    write_at(20);
+    ck_assert(is_there(10));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("snapshot file");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, begin, end);
+    tcase_add_test(tests, the_newest_two_are_kept);
+    tcase_add_test(tests, those_of_a_later_time_make_way_for_the_new_one);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

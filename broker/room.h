@@ -3,8 +3,8 @@
  * A file of RESERVE bytes lies in the market's folder for nothing but its size. When a commit meets a full disk the
  * reserve is given up, the group that was stuck is committed in its place, and from then on only what frees
  * money or stops the market is admitted: cancels, freeze and halt. Nothing else may take the room: no blob is stored,
- * no snapshot written. When a quarter of the reserve is left even those are refused and log time stands still, so
- * that what is on its way can still be committed. Reads are answered all along. When there is room for the reserve
+ * no snapshot written. When a quarter of the reserve is left even those are refused, no tick is made and nobody's coming or going
+ * is noted: log time moves only for what was on its way before, which can still be committed. Reads are answered all along. When there is room for the reserve
  * and a quarter of it more, it is taken back, and commands are accepted again.
  *
  *     FREE --commit meets a full disk--> RESERVE --a quarter left--> NONE

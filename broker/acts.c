@@ -205,6 +205,9 @@ void acts_close(struct acts **self)
 
 static enum acts_status status_of(int code)
 {
+    if (code == SQLITE_IOERR_SHMSIZE) {
+        return ACTS_FULL; /* the WAL's index could not grow: nothing was written yet */
+    }
     switch (code & 0xff) {
     case SQLITE_DONE:
         return ACTS_OK;

@@ -69,6 +69,7 @@ const struct merkle *ledger_store_tree(const struct ledger_store *store);
 /* Stores the note beside the group. */
 enum ledger_store_status ledger_store_set_checkpoint(struct ledger_store *store, const char *note,
                                                      size_t length, uint64_t tree_size);
+/* FULL is only said before the group is durable: a log that cannot be copied into the database for want of room waits. */
 enum ledger_store_status ledger_store_commit(struct ledger_store *store);
 /* Copies the log into the database when it has so many pages (WAL_CHECKPOINT_PAGES unless said). */
 void ledger_store_checkpoint_every(struct ledger_store *store, int pages);

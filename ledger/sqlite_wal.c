@@ -106,6 +106,9 @@ int wal_checkpoint_when_due(struct wal *self)
     }
     int code =
         sqlite3_wal_checkpoint_v2(self->database, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    if (code == SQLITE_IOERR_SHMSIZE) {
+        return SQLITE_OK; /* a full disk too, as below */
+    }
     switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:

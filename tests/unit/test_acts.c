@@ -4,6 +4,7 @@
 
 #include "broker/audit.h"
 #include "exchange/exchange.h"
+#include "tests/support/scarce_vfs.h"
 #include "tests/support/small_market.h"
 
 #include <check.h>
@@ -284,6 +285,33 @@ START_TEST(what_was_rolled_back_never_was)
 }
 END_TEST
 
+/* The index of a log that grows past its first region needs room of its own. */
+START_TEST(a_full_disk_is_told_from_one_that_fails)
+{
+    enum { PAGES = 4000, APPENDS_MAX = 400 }; /* the first region is of 4062 pages */
+    struct act act = {.kind = ACT_REFUSAL, .log_time_ns = log_time_ns, .log_index = 3};
+    char fill[96];
+    enum acts_status status = ACTS_OK;
+    acts_close(&acts);
+    sqlite3_close(database);
+    scarce_register();
+    ck_assert_int_eq(sqlite3_open(market.database, &database), SQLITE_OK);
+    (void)sqlite3_extended_result_codes(database, 1);
+    (void)sqlite3_wal_autocheckpoint(database, 0);
+    ck_assert_msg(open_acts(), "%s", problem.text);
+    (void)snprintf(fill, sizeof fill, "CREATE TABLE fill(x); INSERT INTO fill VALUES(zeroblob(%d))",
+                   PAGES * 4096);
+    sql(fill);
+    scarce.index_grow = SQLITE_IOERR_SHMSIZE;
+    for (int i = 0; status == ACTS_OK && i < APPENDS_MAX; i++) {
+        status = acts_append(acts, &act);
+    }
+    ck_assert_int_eq(status, ACTS_FULL);
+    scarce.index_grow = 0;
+    ck_assert_int_eq(acts_append(acts, &act), ACTS_OK);
+}
+END_TEST
+
 int main(void)
 {
     if (sodium_init() < 0) {
@@ -304,6 +332,7 @@ int main(void)
     tcase_add_test(tests, only_an_adoption_may_bring_another_key);
     tcase_add_test(tests, a_mint_or_a_freeze_without_a_record_is_found);
     tcase_add_test(tests, what_was_rolled_back_never_was);
+    tcase_add_test(tests, a_full_disk_is_told_from_one_that_fails);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

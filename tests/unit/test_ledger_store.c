@@ -12,6 +12,7 @@
 #include "base/sha256.h"
 #include "ledger/accounts.h"
 #include "ledger/receipt.h"
+#include "tests/support/scarce_vfs.h"
 #include "tests/support/small_market.h"
 
 static char folder[64];
@@ -235,6 +236,24 @@ START_TEST(a_full_disk_changes_nothing)
     mint(store, 3, 1);
     ck_assert_int_eq(query(store, "SELECT available FROM balances WHERE account = 3"), 101);
     ledger_store_close(&store);
+}
+END_TEST
+
+/* What is in the log is durable; that it cannot be copied yet must not have it written twice. */
+START_TEST(a_full_disk_after_the_commit_does_not_undo_it)
+{
+    static const int codes[] = {SQLITE_FULL, SQLITE_IOERR_SHMSIZE};
+    scarce_register();
+    struct ledger_store *store = open_store();
+    ledger_store_checkpoint_every(store, 1);
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        scarce.database_write = codes[i];
+        mint(store, 3, 100);
+    }
+    scarce.database_write = 0;
+    ck_assert_int_eq(query(store, "SELECT available FROM balances WHERE account = 3"), 200);
+    ledger_store_close(&store);
+    scarce_unregister();
 }
 END_TEST
 
@@ -502,6 +521,7 @@ int main(void)
     tcase_add_test(tests, balances_follow_the_postings);
     tcase_add_test(tests, a_balance_below_zero_stops_the_group);
     tcase_add_test(tests, a_full_disk_changes_nothing);
+    tcase_add_test(tests, a_full_disk_after_the_commit_does_not_undo_it);
     tcase_add_test(tests, a_crash_between_begin_and_commit_leaves_the_state_before);
     tcase_add_test(tests, a_damaged_tree_is_noticed_at_start);
     tcase_add_test(tests, readers_see_committed_groups_only);

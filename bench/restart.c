@@ -319,7 +319,7 @@ static void fill(const char *folder, const struct arguments *arguments)
         die("out of memory", NULL);
     }
     if (!storage_open(folder, &filler.config, false, &filler.store, &is_new, &problem) ||
-        !storage_lead(&filler.store, &problem)) {
+        !storage_lead(&filler.store, 0, &problem)) {
         die("the market", &problem);
     }
     found(&filler);

@@ -191,6 +191,12 @@ bool acts_open(sqlite3 *database, const struct acts_mark *mark, const struct ide
     return true;
 }
 
+bool acts_is_empty(sqlite3 *database)
+{
+    struct end end;
+    return !read_end(database, 0, &end);
+}
+
 void acts_close(struct acts **self)
 {
     struct acts *acts = *self;

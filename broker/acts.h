@@ -2,8 +2,9 @@
  *
  * Its table lives in the ledger's file, so that the record of an act is durable in the same transaction as the
  * act itself. Number and chain hash of the newest record, signed by a key of its own (audit.key), stand in HEAD,
- * outside of the database: an edit, a removal, another order or a cut end is found at start and by
- * `bourse-broker acts`, which reads all this with code of its own. docs/ledger.md section 11.
+ * outside of the database. A start finds a cut end, another record there and another key, no more; an edit, a removal
+ * or another order before the end is for `bourse-broker acts` to find, which reads all this with code of its own.
+ * docs/ledger.md section 11.
  *
  *   record n, little endian:
  *     "bourse/act/v1" NUL, u64 number, i64 log time (ns), i64 wall clock (ms, for people), u16 kind,
@@ -67,6 +68,8 @@ struct acts;
  * open. */
 bool acts_open(sqlite3 *database, const struct acts_mark *mark, const struct identity *key,
                const struct id128 *cluster, struct acts **ret_acts, struct problem *ret_problem);
+/* Whether there is no record: no table, or nothing in it. */
+bool acts_is_empty(sqlite3 *database);
 void acts_close(struct acts **self);
 
 /* Appends within the caller's transaction, never with an earlier log time than the record before. It counts once acts_committed was called after the commit; after

@@ -161,8 +161,9 @@ static bool may_try_again(const struct broker *broker)
 
 static bool lead(struct broker *broker, struct problem *ret_problem)
 {
-    return storage_lead(&broker->store, ret_problem) ||
-           (may_try_again(broker) && storage_lead(&broker->store, ret_problem));
+    const int64_t log_ns = exchange_log_time_ns(broker->exchange);
+    return storage_lead(&broker->store, log_ns, ret_problem) ||
+           (may_try_again(broker) && storage_lead(&broker->store, log_ns, ret_problem));
 }
 
 static bool open_storage(struct broker *broker, bool adopt, bool *ret_new,

@@ -65,8 +65,8 @@ static bool has_file(const struct storage *store, const char *name)
 }
 
 /* A key is made with its market. Beside a ledger a new one would be another broker's. */
-static bool open_key(const struct storage *store, const char *name, struct identity **ret_key,
-                     struct problem *ret_problem)
+static bool open_key(const struct storage *store, const char *name, bool may_make,
+                     struct identity **ret_key, struct problem *ret_problem)
 {
     char path[sizeof store->folder + 16];
     if (!store_path(store->folder, name, path, sizeof path, ret_problem)) {
@@ -75,8 +75,7 @@ static bool open_key(const struct storage *store, const char *name, struct ident
     if (access(path, F_OK) == 0) {
         return keyfile_load(path, ret_key, ret_problem);
     }
-    /* The audit log takes a new key, and says so, when a journal is adopted. */
-    if (has_file(store, MARKET_DATABASE) && strcmp(name, MARKET_AUDIT_KEY) != 0) {
+    if (!may_make) {
         problem_set(ret_problem, "%s is missing beside %s: put it back, no other will do", path,
                     MARKET_DATABASE);
         return false;
@@ -125,16 +124,34 @@ static off_t size_of(const struct storage *store, const char *name)
                : 0;
 }
 
-/* Where HEAD has seen entries, SQLite shall not make an empty ledger. */
-static bool has_ledger_with_head(const struct storage *store, struct problem *ret_problem)
+/* Both marks of HEAD are spoilt: it says nothing any more, so the way on is that of a backup. */
+static void advise_without_head(struct problem *problem)
+{
+    struct problem found = *problem;
+    problem_set(problem,
+                "%.250s; nothing was changed. If %s was neither cut nor replaced: bourse-broker "
+                "backup DIR B; bourse-broker restore B NEWDIR; start NEWDIR once with "
+                "--adopt-journal. Else restore the newest backup",
+                found.text, MARKET_DATABASE);
+}
+
+/* *ret_is_old: HEAD has seen entries. SQLite shall not make an empty ledger there, nor delete a WAL whose ledger is empty. */
+static bool look_at_head(const struct storage *store, bool *ret_is_old, struct problem *ret_problem)
 {
     char path[sizeof store->folder + 16];
     struct head head;
     if (!store_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
         return false;
     }
-    if (head_read(path, &head, NULL) != HEAD_OK || head.index == 0 ||
-        size_of(store, MARKET_DATABASE) > 0 || size_of(store, MARKET_DATABASE "-wal") > 0) {
+    enum head_status status = head_read(path, &head, ret_problem);
+    if (status == HEAD_CORRUPT) {
+        advise_without_head(ret_problem);
+    }
+    if (status == HEAD_CORRUPT || status == HEAD_FAILED) {
+        return false;
+    }
+    *ret_is_old = status == HEAD_OK && head.index > 0;
+    if (!*ret_is_old || size_of(store, MARKET_DATABASE) > 0) {
         return true;
     }
     problem_set(ret_problem, "%s is missing or empty beside %s, which has seen entry %" PRIu64,
@@ -143,13 +160,14 @@ static bool has_ledger_with_head(const struct storage *store, struct problem *re
     return false;
 }
 
-static bool open_ledger(struct storage *store, struct problem *ret_problem)
+static bool open_ledger(struct storage *store, bool is_old, struct problem *ret_problem)
 {
     char path[sizeof store->folder + 16];
     if (!store_path(store->folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
         return false;
     }
-    enum ledger_store_status status = ledger_store_open(path, &store->ledger);
+    enum ledger_store_status status = is_old ? ledger_store_open_old(path, &store->ledger)
+                                             : ledger_store_open(path, &store->ledger);
     store->is_full = status == LEDGER_STORE_FULL;
     if (status != LEDGER_STORE_OK) {
         problem_set(ret_problem, "%s: %s", ledger_text(status),
@@ -254,20 +272,52 @@ static bool make_genesis(struct storage *store, const struct broker_config *conf
     return true;
 }
 
+static enum ledger_store_status append_act(struct storage *store, struct act *act)
+{
+    act->wall_ms = clock_wall_ns() / NS_PER_MS;
+    switch (acts_append(store->acts, act)) {
+    case ACTS_OK:
+        return LEDGER_STORE_OK;
+    case ACTS_FULL:
+        ledger_store_rollback(store->ledger);
+        return LEDGER_STORE_FULL;
+    case ACTS_FAILED:
+        break;
+    }
+    return LEDGER_STORE_FAILED;
+}
+
+/* Durable before a HEAD exists: whatever ends this start, a journal with a HEAD was never believed unrecorded. */
+static bool record_adoption(struct storage *store, int64_t log_ns, struct problem *ret_problem)
+{
+    struct act believed = {.kind = ACT_ADOPT,
+                           .log_time_ns = log_ns,
+                           .account = EXCHANGE_NO_ACCOUNT,
+                           .log_index = store->last.next_command - 1,
+                           .target = *identity_key(store->audit_key)};
+    enum ledger_store_status status = ledger_store_begin(store->ledger);
+    if (status == LEDGER_STORE_OK) {
+        status = append_act(store, &believed);
+        status = status == LEDGER_STORE_OK ? ledger_store_commit(store->ledger) : status;
+    }
+    store->is_full = status == LEDGER_STORE_FULL;
+    if (status != LEDGER_STORE_OK) {
+        acts_rolled_back(store->acts);
+        problem_set(ret_problem, "the adoption could not be recorded: %s", ledger_text(status));
+        return false;
+    }
+    acts_committed(store->acts);
+    return true;
+}
+
 /* That the broker runs, and which key signs the audit log. */
-static void note_start(struct storage *store, bool adopted, bool restored)
+static void note_start(struct storage *store, bool restored)
 {
     struct act begun = {.kind = ACT_START,
                         .account = EXCHANGE_NO_ACCOUNT,
                         .target = *identity_key(store->audit_key),
                         .text = "bourse-broker " BOURSE_VERSION};
-    struct act believed = {.kind = ACT_ADOPT,
-                           .account = EXCHANGE_NO_ACCOUNT,
-                           .target = *identity_key(store->audit_key)};
     struct act brought_back = {.kind = ACT_RESTORE, .account = EXCHANGE_NO_ACCOUNT};
-    if (adopted) {
-        store_note(store, &believed);
-    }
     store_note(store, &begun);
     if (restored) {
         store_note(store, &brought_back);
@@ -277,12 +327,26 @@ static void note_start(struct storage *store, bool adopted, bool restored)
 static bool open_files(struct storage *store, bool adopt, struct head *ret_head,
                        struct problem *ret_problem)
 {
-    return take_lock(store, ret_problem) &&
-           open_key(store, MARKET_BROKER_KEY, &store->transport_key, ret_problem) &&
-           open_key(store, MARKET_LOG_KEY, &store->log_key, ret_problem) &&
-           open_key(store, MARKET_AUDIT_KEY, &store->audit_key, ret_problem) &&
-           has_ledger_with_head(store, ret_problem) && open_ledger(store, ret_problem) &&
+    bool is_old = false;
+    if (!take_lock(store, ret_problem) || !look_at_head(store, &is_old, ret_problem)) {
+        return false;
+    }
+    const bool may_make = !has_file(store, MARKET_DATABASE);
+    return open_key(store, MARKET_BROKER_KEY, may_make, &store->transport_key, ret_problem) &&
+           open_key(store, MARKET_LOG_KEY, may_make, &store->log_key, ret_problem) &&
+           open_ledger(store, is_old, ret_problem) &&
            open_journal(store, adopt, ret_head, ret_problem);
+}
+
+/* A new key begins an audit log, or goes on with one that is adopted, which the log then says. */
+static bool open_audit_log(struct storage *store, const struct head *head, bool adopted,
+                           struct problem *ret_problem)
+{
+    sqlite3 *database = ledger_store_database(store->ledger);
+    const bool may_make = adopted || (head->acts.number == 0 && acts_is_empty(database));
+    return open_key(store, MARKET_AUDIT_KEY, may_make, &store->audit_key, ret_problem) &&
+           acts_open(database, adopted ? NULL : &head->acts, store->audit_key,
+                     &store->genesis.cluster, &store->acts, ret_problem);
 }
 
 bool storage_open(const char *folder, const struct broker_config *config, bool adopt,
@@ -310,22 +374,25 @@ bool storage_open(const char *folder, const struct broker_config *config, bool a
     bool adopted = store->head == NULL && !*ret_new;
     bool is_whole = *ret_new ? make_genesis(store, config, ret_problem)
                              : read_genesis(store, ret_problem) && check_ledger(store, ret_problem);
-    if (!is_whole ||
-        !acts_open(ledger_store_database(store->ledger), adopted ? NULL : &head.acts,
-                   store->audit_key, &store->genesis.cluster, &store->acts, ret_problem)) {
+    if (!is_whole || !open_audit_log(store, &head, adopted, ret_problem)) {
         return false;
     }
-    note_start(store, adopted, head.restored);
+    note_start(store, head.restored);
     return true;
 }
 
-bool storage_lead(struct storage *store, struct problem *ret_problem)
+bool storage_lead(struct storage *store, int64_t log_ns, struct problem *ret_problem)
 {
+    if (store->head == NULL && store->last.index > 0 &&
+        !record_adoption(store, log_ns, ret_problem)) {
+        return false;
+    }
     char path[sizeof store->folder + 16];
     struct journal_leader me = {.epoch = 0};
     struct head fresh = {.index = store->last.index,
                          .chain = store->last.chain,
-                         .tree_size = ledger_store_tree(store->ledger)->size};
+                         .tree_size = ledger_store_tree(store->ledger)->size,
+                         .acts = *acts_mark(store->acts)};
     if (!store_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem) ||
         (store->head == NULL && head_create(path, &fresh, &store->head, ret_problem) != HEAD_OK)) {
         return false;
@@ -449,21 +516,6 @@ static enum ledger_store_status set_checkpoint(struct storage *store, uint64_t s
 }
 
 /* ---------------------------------------------------------------- the audit log */
-
-static enum ledger_store_status append_act(struct storage *store, struct act *act)
-{
-    act->wall_ms = clock_wall_ns() / NS_PER_MS;
-    switch (acts_append(store->acts, act)) {
-    case ACTS_OK:
-        return LEDGER_STORE_OK;
-    case ACTS_FULL:
-        ledger_store_rollback(store->ledger);
-        return LEDGER_STORE_FULL;
-    case ACTS_FAILED:
-        break;
-    }
-    return LEDGER_STORE_FAILED;
-}
 
 static enum ledger_store_status append_deeds(struct storage *store, const struct group *group)
 {

@@ -57,8 +57,10 @@ bool store_path(const char *folder, const char *name, char *ret_path, size_t cap
 bool storage_open(const char *folder, const struct broker_config *config, bool adopt,
                   struct storage *ret_store, bool *ret_new, struct problem *ret_problem);
 /* Begins to write: a HEAD where there was none, and the epoch of this leader. After storage_open, and after whatever else
- * may still refuse the market. When it fails with store->is_full, it may be tried again. */
-bool storage_lead(struct storage *store, struct problem *ret_problem);
+ * may still refuse the market. When it fails with store->is_full, it may be tried again. That a journal was adopted is in
+ * the audit log, at log time `log_ns`, before its HEAD is made: a start that ends in between is not the last word, the
+ * next one has to adopt again. */
+bool storage_lead(struct storage *store, int64_t log_ns, struct problem *ret_problem);
 void storage_close(struct storage *store);
 /* Adds to a finding of damage what the operator does next. */
 void storage_advise(struct problem *problem);
@@ -70,7 +72,7 @@ enum store_status store_commit(struct storage *store, const struct group *group)
 
 /* Keeps `act` for the audit log, beside the newest command: it goes with the next group, or with
  * store_write_acts. Of more than STORE_NOTES_MAX the rest is lost, and the process log says so. That the broker
- * starts is noted by storage_open. */
+ * starts is noted by storage_open; an adoption by storage_lead. */
 void store_note(struct storage *store, const struct act *act);
 /* Makes durable, at log time `log_ns`, what waits for the audit log: notes, and refusals that are due (`all`: those counted so far).
  * Costs nothing when nothing waits; a full disk leaves it waiting. */

@@ -35,6 +35,9 @@ struct ledger_store;
  * has it. The caller owns the store. On failure *ret_store is still a store, good for
  * ledger_store_error and ledger_store_close only, or NULL when memory was short. */
 enum ledger_store_status ledger_store_open(const char *path, struct ledger_store **ret_store);
+/* The same of a ledger that is known to hold something: CORRUPT, and nothing written, where it has no tables. Only their
+ * first page is in the file before the first checkpoint; with a damaged WAL the rest looks as if it had never been. */
+enum ledger_store_status ledger_store_open_old(const char *path, struct ledger_store **ret_store);
 /* What was found may be relied on. Until then an existing ledger is not written to, and closing it leaves the WAL alone: if
  * it is damaged, SQLite would replace what is left of it. Whoever begins a group trusts it. */
 void ledger_store_trust(struct ledger_store *store);

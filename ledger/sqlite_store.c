@@ -56,7 +56,7 @@ struct ledger_store {
     struct merkle tree;
     uint64_t next_entry;
     int node_error; /* the first failure inside merkle_append */
-    bool has_tables;
+    bool has_tables, must_have_tables;
 
     bool in_group;
     uint64_t batch_index; /* of the command whose batch this group holds already; 0: none */
@@ -159,6 +159,10 @@ static enum ledger_store_status check_version(struct ledger_store *store)
                 ", this program knows %d: use the newer program",
                 version, LEDGER_SCHEMA_VERSION);
         return LEDGER_STORE_NEWER;
+    }
+    if (version == 0 && store->must_have_tables) {
+        explain(store, "it has no tables: its WAL is damaged or missing");
+        return LEDGER_STORE_CORRUPT;
     }
     store->has_tables = version == LEDGER_SCHEMA_VERSION;
     return LEDGER_STORE_OK;
@@ -292,7 +296,8 @@ static enum ledger_store_status open_store(struct ledger_store *store, const cha
     return status;
 }
 
-enum ledger_store_status ledger_store_open(const char *path, struct ledger_store **ret_store)
+static enum ledger_store_status open_at(const char *path, bool must_have_tables,
+                                        struct ledger_store **ret_store)
 {
     struct ledger_store *store = calloc(1, sizeof *store);
     *ret_store = store;
@@ -301,7 +306,18 @@ enum ledger_store_status ledger_store_open(const char *path, struct ledger_store
     }
     store->lock_fd = -1;
     store->next_entry = 1;
+    store->must_have_tables = must_have_tables;
     return open_store(store, path);
+}
+
+enum ledger_store_status ledger_store_open(const char *path, struct ledger_store **ret_store)
+{
+    return open_at(path, false, ret_store);
+}
+
+enum ledger_store_status ledger_store_open_old(const char *path, struct ledger_store **ret_store)
+{
+    return open_at(path, true, ret_store);
 }
 
 void ledger_store_trust(struct ledger_store *store)

@@ -330,7 +330,7 @@ static void open_all(struct day *day)
         problem_set(&problem, "no exchange");
         stop(day, &problem);
     }
-    if (!storage_lead(&day->store, &problem)) {
+    if (!storage_lead(&day->store, exchange_log_time_ns(day->exchange), &problem)) {
         stop(day, &problem);
     }
     if (day->is_new) {

@@ -33,9 +33,10 @@ wait_ready() {
     done
     fail "the broker was not ready"
 }
-start() { # [WORD ...] before the broker's own
+options=()
+start() { # [WORD ...] before the broker's own, and `options` after
     rm -f "$dir/market.yaml"
-    "$@" "$bin/bourse-broker" --dir "$dir" 2>"$work/log" &
+    "$@" "$bin/bourse-broker" --dir "$dir" "${options[@]}" 2>"$work/log" &
     pid=$!
     wait_ready
 }
@@ -160,6 +161,25 @@ copy "$wal"
 start
 stop || fail "a clean stop after a kill"
 
+copy "$wal"
+rm "$dir/ledger.db" # SQLite would delete the WAL of an empty ledger
+refused "ledger.db is missing or empty beside HEAD" "$advice"
+
+# ---- a market younger than its first checkpoint: all but the first page is in the WAL
+young=$work/young
+mkdir -m 700 "$young"
+printf 'genesis:\n  accounts:\n    - {key: "%s", name: operator, roles: [operator, consumer], credits: "10"}\n' "$key" >"$young/broker.yaml"
+dir=$young
+start
+mint >/dev/null || fail "a mint"
+stop KILL
+copy "$young"
+flip "$dir/ledger.db-wal" 156 # in the first frame
+refused "it has no tables: its WAL is damaged or missing" "$advice"
+copy "$young"
+start
+stop || fail "a clean stop of a young market"
+
 # ---- HEAD
 copy "$whole"
 rm "$dir/HEAD"
@@ -167,7 +187,25 @@ refused "HEAD is missing beside a journal" "--adopt-journal"
 copy "$whole"
 flip "$dir/HEAD" 30
 flip "$dir/HEAD" 542
-refused "HEAD is damaged: neither of its two marks is whole"
+refused "HEAD is damaged: neither of its two marks is whole; nothing was changed" "restore B NEWDIR" "--adopt-journal"
+rm "$dir/ledger.db"
+refused "HEAD is damaged"
+[ ! -e "$dir/ledger.db" ] || fail "an empty ledger was made beside a damaged HEAD"
+# An adoption is in the audit log, whatever ends the start that made it.
+adopted() {
+    out=$("$bin/bourse-broker" acts "$dir") || fail "the audit log of an adopted market: $out"
+    has "$out" "  adopt-journal"
+}
+copy "$whole"
+rm "$dir/HEAD"
+cp "$dir/broker.yaml" "$work/broker.yaml"
+printf 'listen: tcp://192.0.2.1:4770\nblob_listen: tcp://192.0.2.1:4771\n' >>"$dir/broker.yaml" # nobody's address
+out=$("$bin/bourse-broker" --dir "$dir" --adopt-journal 2>&1) && fail "a port of another machine was opened"
+has "$out" "192.0.2.1"
+cp "$work/broker.yaml" "$dir/broker.yaml"
+start
+stop || fail "a clean stop"
+adopted
 copy "$whole"
 start
 mint >/dev/null || fail "a mint"
@@ -176,6 +214,10 @@ cp "$whole/ledger.db" "$dir/ledger.db" # an old backup, put back beside a newer 
 refused "an old backup was restored" "$advice"
 
 # ---- keys, rights, a second broker
+copy "$whole"
+rm "$dir/audit.key"
+refused "audit.key is missing beside ledger.db"
+[ ! -e "$dir/audit.key" ] || fail "another audit.key was made"
 copy "$whole"
 rm "$dir/broker.key"
 refused "broker.key is missing beside ledger.db"
@@ -228,6 +270,18 @@ stop || fail "a clean stop"
 # ---- a disk that fails while the broker runs
 if command -v strace >/dev/null && strace -f -o /dev/null true 2>/dev/null; then
     acknowledged() { sqlite3 "$dir/ledger.db" "SELECT count(*) FROM transfers WHERE kind = 2"; }
+    for when in 1 2 3; do # an adoption with a new key, killed at each of the syncs of its first writes
+        copy "$whole"
+        rm "$dir/HEAD" "$dir/audit.key"
+        { strace -f -o /dev/null -e trace=fdatasync -e "inject=fdatasync:signal=KILL:when=$when" \
+            "$bin/bourse-broker" --dir "$dir" --adopt-journal; } >/dev/null 2>&1
+        [ $? -eq 137 ] || fail "sync $when did not kill the start"
+        [ -s "$dir/HEAD" ] || options=(--adopt-journal)
+        start
+        options=()
+        stop || fail "a clean stop after a killed adoption"
+        adopted
+    done
     broken() { # TEXT INJECTION: the disk fails under a running broker
         copy "$whole"
         start

@@ -148,18 +148,43 @@ static bool check_pages(sqlite3 *database, const char *path, struct problem *ret
     return true;
 }
 
+/* The copy says that it has a WAL, as its source does; to read such a file SQLite writes beside it, which a read-only medium
+ * refuses. */
+static bool leave_wal(sqlite3 *database, const char *path, struct problem *ret_problem)
+{
+    char mode[200] = "";
+    if (sqlite3_exec(database, "PRAGMA journal_mode = DELETE", keep_first, mode, NULL) !=
+        SQLITE_OK) {
+        return failed(path, database, ret_problem);
+    }
+    if (strcmp(mode, "delete") != 0) {
+        problem_set(ret_problem, "%s cannot leave the mode %s", path, mode);
+        return false;
+    }
+    return true;
+}
+
+static bool open_source(const char *path, sqlite3 **ret_database)
+{
+    return sqlite3_open_v2(path, ret_database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+           sqlite3_busy_timeout(*ret_database, BUSY_MS) == SQLITE_OK &&
+           sqlite3_exec(*ret_database, "SELECT 1 FROM sqlite_schema", NULL, NULL, NULL) ==
+               SQLITE_OK;
+}
+
 static bool copy_database(const char *from, const char *to, struct problem *ret_problem)
 {
     sqlite3 *source = NULL;
     sqlite3 *target = NULL;
-    bool good = sqlite3_open_v2(from, &source, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
+    bool good = open_source(from, &source);
     if (!good) {
         (void)failed(from, source, ret_problem);
     } else {
         good = sqlite3_open_v2(to, &target, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) ==
                    SQLITE_OK &&
-               sqlite3_busy_timeout(source, BUSY_MS) == SQLITE_OK && copy_pages(source, target);
-        good = good ? check_pages(target, to, ret_problem) : failed(to, target, ret_problem);
+               copy_pages(source, target);
+        good = good ? check_pages(target, to, ret_problem) && leave_wal(target, to, ret_problem)
+                    : failed(to, target, ret_problem);
     }
     (void)sqlite3_close(source); /* only read */
     (void)sqlite3_close(target); /* nothing is open in it */
@@ -227,23 +252,74 @@ static bool copy_part(const char *from, const char *to, const char *name,
     return !*ret_found || copy(source, target, ret_problem);
 }
 
+/* A link to a config that is kept elsewhere is followed: what the broker reads is what is backed up. */
+static bool copy_config(const char *from, const char *to, struct problem *ret_problem)
+{
+    char named[PATH_MAX];
+    if (realpath(from, named) == NULL) {
+        problem_set(ret_problem, "%s: %s", from, strerror(errno));
+        return false;
+    }
+    return file_copy(named, to, ret_problem);
+}
+
+/* What HEAD has seen before the copy begins: the copy may be newer, never older. Index 0: HEAD says nothing. */
+static bool read_mark(const char *folder, struct head *ret_head, struct problem *ret_problem)
+{
+    char path[PATH_MAX];
+    struct problem damage = {.text = ""};
+    struct head head = {.index = 0};
+    if (!store_path(folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    switch (head_read(path, &head, &damage)) {
+    case HEAD_OK:
+    case HEAD_MISSING: /* of a backup, or of a restored market that was not started yet */
+        break;
+    case HEAD_CORRUPT:
+        log_warning("%s: nothing shows that this copy is the newest state", damage.text);
+        break;
+    case HEAD_FAILED:
+        problem_set(ret_problem, "%s", damage.text);
+        return false;
+    }
+    *ret_head = head;
+    return true;
+}
+
+static bool check_mark(const char *from, const struct head *head,
+                       const struct backup_report *report, sqlite3 *database,
+                       struct problem *ret_problem)
+{
+    if (head->index > report->entry) {
+        problem_set(ret_problem,
+                    "the journal of %s ends at entry %" PRIu64 ", but HEAD has seen %" PRIu64
+                    ": its WAL is damaged or missing, or it is an old copy. Keep the older backups",
+                    from, report->entry, head->index);
+        return false;
+    }
+    if (head->index > 0 && !journal_sqlite_has(database, head->index, &head->chain)) {
+        problem_set(ret_problem,
+                    "entry %" PRIu64 " of %s is not the one that HEAD has seen: this is another "
+                    "history. Keep the older backups",
+                    head->index, from);
+        return false;
+    }
+    return true;
+}
+
 /* Entry, command and time of the end of the journal. */
-static bool read_end(const char *folder, struct backup_report *report, struct problem *ret_problem)
+static bool read_end(sqlite3 *database, const char *from, struct backup_report *report,
+                     struct problem *ret_problem)
 {
     static const char text[] =
         "SELECT idx, next_command, bytes, (SELECT ifnull(max(tree_size), 0) FROM checkpoint)"
         " FROM journal ORDER BY idx DESC LIMIT 1";
-    char path[PATH_MAX];
-    sqlite3 *database = NULL;
     sqlite3_stmt *select = NULL;
     struct entry_head head;
     struct entry_command command = {0};
     size_t position = 0;
-    if (!store_path(folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
-        return false;
-    }
-    bool good = sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
-                sqlite3_prepare_v2(database, text, -1, &select, NULL) == SQLITE_OK &&
+    bool good = sqlite3_prepare_v2(database, text, -1, &select, NULL) == SQLITE_OK &&
                 sqlite3_step(select) == SQLITE_ROW;
     if (good) {
         const void *bytes = sqlite3_column_blob(select, 2);
@@ -257,10 +333,26 @@ static bool read_end(const char *folder, struct backup_report *report, struct pr
         report->log_time_ns = command.log_time_ns;
     }
     if (!good) {
-        problem_set(ret_problem, "%s holds no journal of a market", path);
+        problem_set(ret_problem, "%s holds no journal of a market", from);
     }
     (void)sqlite3_finalize(select); /* repeats the step's code */
-    (void)sqlite3_close(database);  /* only read */
+    return good;
+}
+
+/* The copy in `folder`, of the market in `from`, whose HEAD said `head`. */
+static bool check_end(const char *from, const char *folder, const struct head *head,
+                      struct backup_report *report, struct problem *ret_problem)
+{
+    char path[PATH_MAX];
+    sqlite3 *database = NULL;
+    if (!store_path(folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    bool good = sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK ||
+                failed(path, database, ret_problem);
+    good = good && read_end(database, from, report, ret_problem) &&
+           check_mark(from, head, report, database, ret_problem);
+    (void)sqlite3_close(database); /* only read */
     return good;
 }
 
@@ -270,8 +362,10 @@ bool backup_copy(const char *from, const char *to, const struct backup_parts *wa
     static const char *const keys[] = {MARKET_BROKER_KEY, MARKET_LOG_KEY, MARKET_AUDIT_KEY,
                                        MARKET_OWNER_KEY};
     struct backup_report report = {0};
+    struct head head;
     bool found = false;
-    if (!copy_part(from, to, MARKET_DATABASE, copy_database, &found, ret_problem)) {
+    if (!read_mark(from, &head, ret_problem) ||
+        !copy_part(from, to, MARKET_DATABASE, copy_database, &found, ret_problem)) {
         return false;
     }
     if (!found) {
@@ -279,10 +373,10 @@ bool backup_copy(const char *from, const char *to, const struct backup_parts *wa
                     from, MARKET_DATABASE);
         return false;
     }
-    if (!read_end(to, &report, ret_problem) ||
+    if (!check_end(from, to, &head, &report, ret_problem) ||
         (wanted->blobs &&
          !copy_part(from, to, MARKET_BLOBS, copy_blobs, &report.has_blobs, ret_problem)) ||
-        !copy_part(from, to, MARKET_BROKER_CONFIG, file_copy, &found, ret_problem)) {
+        !copy_part(from, to, MARKET_BROKER_CONFIG, copy_config, &found, ret_problem)) {
         return false;
     }
     for (size_t i = 0; wanted->keys && i < sizeof keys / sizeof keys[0]; i++) {

@@ -56,7 +56,8 @@ void backup_discard(const char *beside);
 struct backup_parts {
     bool blobs, keys;
 };
-/* Copies a market's files from one folder to another, all that `wanted` names and that are there. */
+/* Copies a market's files from one folder to another, all that `wanted` names and that are there. False when the copy ends
+ * short of the HEAD in `from`, or is of another history: a damaged WAL looks like one that ends early. */
 bool backup_copy(const char *from, const char *to, const struct backup_parts *wanted,
                  struct backup_report *ret_report, struct problem *ret_problem);
 

@@ -138,6 +138,30 @@ stop
 out=$(broker acts "$work/blind") || fail "the audit log of the adopted market: $out"
 has "$out" "  adopt-journal"
 
+# ---- a copy is whole as far as HEAD has seen, needs nothing written beside it, and has the config that a link names
+plain() { [ "$(od -An -tu1 -j 18 -N 2 "$1" | tr -d ' ')" = 11 ]; } # file format: 1 for no WAL, 2 for one
+for file in ledger.db blobs/blobs.db; do
+    plain "$work/backup/$file" || fail "$file of a backup cannot be read from a read-only medium"
+    [ ! -e "$work/backup/$file-wal" ] && [ ! -e "$work/backup/$file-shm" ] || fail "a WAL beside $file of a backup"
+done
+cp -r "$work/restored" "$work/killed"
+echo 'snapshot_every: 4096' >"$work/killed.yaml"
+rm -f "$work/killed/broker.yaml"
+ln -s "$work/killed.yaml" "$work/killed/broker.yaml"
+start "$work/killed"
+for _ in 1 2 3; do BOURSE_MARKET=$work/killed bourse admin mint "$key" 0.01 >/dev/null || fail "a mint"; done
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+pid=
+cp -r "$work/killed" "$work/torn"
+out=$(broker backup "$work/killed" "$work/of-killed") || fail "backup of a killed market: $out"
+[ ! -L "$work/of-killed/broker.yaml" ] && cmp -s "$work/of-killed/broker.yaml" "$work/killed.yaml" || fail "the config is not in the backup"
+[ "$(stat -c %s "$work/torn/ledger.db-wal")" -gt 8192 ] || fail "the killed market has no WAL"
+flip "$work/torn/ledger.db-wal" 5000
+refused 1 "but HEAD has seen" "$work/of-torn" backup "$work/torn" "$work/of-torn"
+head -c 8192 /dev/zero | tr '\0' x >"$work/torn/ledger.db" # the side that failed is named
+refused 1 "$work/torn/ledger.db: file is not a database" "$work/of-torn" backup "$work/torn" "$work/of-torn"
+
 # ---- the past is not restored where somebody shows the present
 refused 7 "HEAD has seen" "$work/past" restore "$work/backup" "$work/past" --head "$market/HEAD"
 refused 7 "older than what people hold" "$work/past" restore "$work/backup" "$work/past" --checkpoint "$work/checkpoint.after"

@@ -133,7 +133,8 @@ straight() { sed -E "s#^control:.*#control: \"tcp://$net.1:$broker_port\"#; s#^b
 straight <through.yaml >inside.yaml
 cp inside.yaml through.yaml
 cat inside.yaml >"$work/cutoff/market.yaml"
-inside "$bin/bourse-provider" run --dir "$work/cutoff" >>agent-inside.log 2>&1 &
+# Not through inside(): the process in the background is to be the agent, not a shell around it.
+nsenter --net="/run/netns/$namespace" -- "$bin/bourse-provider" run --dir "$work/cutoff" >>agent-inside.log 2>&1 &
 agent=$!
 until_true 20 offered 2 || fail "nothing on offer from inside"
 plain_bourse=$bourse

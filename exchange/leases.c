@@ -829,6 +829,16 @@ void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, b
     job_wants(exchange, job);
 }
 
+void lease_end_if_failing(struct exchange *exchange, struct lease *lease)
+{
+    if (lease->state != LEASE_ENDED && lease->failures_in_row >= LEASE_FAILURES_MOST) {
+        job_avoid(exchange, lease->job, lease->provider);
+        lease_end(exchange, lease, XEND_FAILED, true);
+    } else if (lease->state == LEASE_ENDING && lease->live == 0) {
+        lease_end(exchange, lease, XEND_TERM, true);
+    }
+}
+
 void lease_due(struct exchange *exchange, struct lease *lease, int64_t at_ns)
 {
     if (lease->state == LEASE_ENDED) {

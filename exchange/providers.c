@@ -496,8 +496,9 @@ static bool held_has(const struct held_list *held, uint64_t lease, uint32_t inde
 
 /* An attempt that the broker counts on and the agent has not. One sent before the agent's Welcome is lost:
  * its subtask goes back to the queue at once. One sent since is on its way, or was when the agent stated
- * what it held: saying it again does no harm. A doubted one has gone back already. */
-static void tell_missing(struct exchange *exchange, struct lease *lease, struct attempt *attempt,
+ * what it held: saying it again does no harm. A doubted one has gone back already. True: the agent has lost
+ * what it should have run. */
+static bool tell_missing(struct exchange *exchange, struct lease *lease, struct attempt *attempt,
                          int64_t as_of_ns)
 {
     bool was_sent_before = attempt->dispatched_ns < as_of_ns;
@@ -507,13 +508,16 @@ static void tell_missing(struct exchange *exchange, struct lease *lease, struct 
     } else if (is_wanted) {
         work_effect(exchange, lease, attempt, EFFECT_DISPATCH);
     }
+    return was_sent_before && is_wanted;
 }
 
-/* What the broker holds of this lease, compared with what the agent says that it holds. */
+/* What the broker holds of this lease, compared with what the agent says that it holds. To have lost any of
+ * it is one failure, however much it was: a restart is no more than that. */
 static void reconcile(struct exchange *exchange, struct lease *lease, const void *context)
 {
     const struct held_list *held = context;
     bool is_held = held_first_of(held, lease->id) != NULL;
+    bool has_lost = false;
     if (!is_held) {
         lease_effect(exchange, lease, EFFECT_LEASE_GRANT);
     }
@@ -521,14 +525,17 @@ static void reconcile(struct exchange *exchange, struct lease *lease, const void
         struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
         at = at->next;
         if (!held_has(held, lease->id, attempt->key.index, attempt->key.attempt)) {
-            tell_missing(exchange, lease, attempt, held->as_of_ns);
+            has_lost = tell_missing(exchange, lease, attempt, held->as_of_ns) || has_lost;
         } else if (attempt->is_fenced || attempt->is_withdrawn) {
             work_effect(exchange, lease, attempt, EFFECT_WITHDRAW);
         }
     }
-    if (lease->state == LEASE_ENDING && lease->live == 0) {
-        lease_end(exchange, lease, XEND_TERM, true);
-    } else {
+    if (has_lost) {
+        lease->failures_in_row++;
+        touch(exchange, &lease->tracked);
+    }
+    lease_end_if_failing(exchange, lease);
+    if (lease->state != LEASE_ENDED) {
         lease_refill_later(exchange, lease);
     }
     job_check(exchange, lease->job);
@@ -572,8 +579,11 @@ void apply_statement(struct exchange *exchange, const struct exchange_statement 
         memcpy(sorted, statement->held, statement->count * sizeof *sorted);
         qsort(sorted, statement->count, sizeof *sorted, compare_held);
     }
+    /* Nobody has seen what is sent from now on, whatever it says. */
+    int64_t as_of_ns =
+        statement->as_of_ns < exchange->now_ns ? statement->as_of_ns : exchange->now_ns;
     const struct held_list held = {
-        .items = sorted, .count = statement->count, .as_of_ns = statement->as_of_ns};
+        .items = sorted, .count = statement->count, .as_of_ns = as_of_ns};
     tell_unknown(exchange, &held);
     if (member->provider != NULL) {
         for_leases_of(exchange, member->provider, reconcile, &held);

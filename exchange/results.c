@@ -215,7 +215,8 @@ static void decide(struct exchange *exchange, struct lease *lease, uint32_t inde
 
 static void update_mean(struct lease *lease, int64_t busy_ns)
 {
-    int64_t sample = busy_ns > 0 ? busy_ns : 1; /* a claim: no subtask takes longer than any lease */
+    int64_t sample =
+        busy_ns > 0 ? busy_ns : 1; /* a claim: no subtask takes longer than any lease */
     sample = sample < LEASE_AGE_MOST_NS ? sample : LEASE_AGE_MOST_NS;
     lease->mean_ns = lease->mean_ns == 0 ? sample : lease->mean_ns + (sample - lease->mean_ns) / 8;
 }
@@ -278,12 +279,7 @@ static void apply_result(struct exchange *exchange, const struct exchange_result
 static void after_results(struct exchange *exchange, struct lease *lease)
 {
     struct job *job = lease->job;
-    if (lease->state != LEASE_ENDED && lease->failures_in_row >= LEASE_FAILURES_MOST) {
-        job_avoid(exchange, job, lease->provider);
-        lease_end(exchange, lease, XEND_FAILED, true);
-    } else if (lease->state == LEASE_ENDING && lease->live == 0) {
-        lease_end(exchange, lease, XEND_TERM, true);
-    }
+    lease_end_if_failing(exchange, lease);
     job_check(exchange, job);
     if (lease->state == LEASE_ACTIVE) {
         lease_refill_later(exchange, lease);

@@ -464,6 +464,9 @@ void job_forget(struct exchange *exchange, struct job *job);
 void market_run(struct exchange *exchange); /* matches all that wants, refills all that can take */
 void apply_results(struct exchange *exchange, const struct exchange_results *results);
 void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, bool tell);
+/* A lease whose provider failed it too often in a row ends, and the job avoids that provider for a while;
+ * one that is ending ends when nothing is in flight. */
+void lease_end_if_failing(struct exchange *exchange, struct lease *lease);
 void lease_due(struct exchange *exchange, struct lease *lease,
                int64_t at_ns); /* its timer of that time */
 void lease_arm(struct exchange *exchange, const struct lease *lease);

@@ -51,7 +51,9 @@ foreach(source ${crash_sources})
   set_tests_properties(${name} PROPERTIES TIMEOUT 3600)
 endforeach()
 
-target_link_options(crash_memory PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc)
+foreach(name crash_memory test_shortage)
+  target_link_options(${name} PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc)
+endforeach()
 
 # What runs inside the jails of tests/jail: static, without sanitizers.
 if(EXISTS ${CMAKE_SOURCE_DIR}/tests/jail/probe.c)

@@ -137,7 +137,8 @@ void lease_refill_later(struct exchange *exchange, struct lease *lease)
     }
 }
 
-static void grant(struct exchange *exchange, struct job *job, struct ask *ask, uint32_t slots,
+/* False: memory is short, and nothing was granted. */
+static bool grant(struct exchange *exchange, struct job *job, struct ask *ask, uint32_t slots,
                   int64_t price_micro)
 {
     struct device *device = ask->device;
@@ -146,7 +147,7 @@ static void grant(struct exchange *exchange, struct job *job, struct ask *ask, u
         lease == NULL ? NULL : allocate(exchange, slots / job->width * sizeof *lanes);
     if (lanes == NULL) {
         free(lease);
-        return;
+        return false;
     }
     lease->id = exchange->next_lease++;
     lease->job = job;
@@ -197,6 +198,7 @@ static void grant(struct exchange *exchange, struct job *job, struct ask *ask, u
     job_wants(exchange, job);
     lease_refill_later(exchange, lease);
     report_job(exchange, job);
+    return true;
 }
 
 /* Lanes of `job` that what is left of its budget can cover for a term at this price. */
@@ -222,8 +224,7 @@ static bool grant_between(struct exchange *exchange, struct job *job, struct ask
     if (lanes == 0 || exchange->lease_count >= exchange->limits.leases) {
         return false;
     }
-    grant(exchange, job, ask, lanes * job->width, price);
-    return true;
+    return grant(exchange, job, ask, lanes * job->width, price);
 }
 
 /* Before anything was charged a job may wait for a better price; after, with nothing running and no lease
@@ -348,9 +349,11 @@ static void spread(struct exchange *exchange, struct job *job)
 
 static void retries_to_front(struct exchange *exchange, struct job *job);
 
+/* Until nobody wants anything, or memory is short: then this exchange is at its end, and no turn more
+ * would change what it answers. */
 void market_run(struct exchange *exchange)
 {
-    for (;;) {
+    while (!exchange->is_out_of_memory) {
         if (!list_empty(&exchange->spreads)) {
             struct job *job = LIST_ELEMENT(exchange->spreads.next, struct job, spread);
             list_remove(&job->spread);

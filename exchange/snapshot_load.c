@@ -398,8 +398,9 @@ static bool get_page(struct exchange *exchange, struct reader *in)
         subtask->next = reader_u32(in);
         bool has_tries = subtask->attempts < ATTEMPTS_MOST ||
                          (subtask->attempts == ATTEMPTS_MOST && subtask->state != SUBTASK_WAITING);
-        if (!has_tries || subtask->queued > 1 || (subtask->queued == 1 && subtask->next != NO_SUBTASK &&
-                                    subtask->next >= job->subtasks)) {
+        if (!has_tries || subtask->queued > 1 ||
+            (subtask->queued == 1 && subtask->next != NO_SUBTASK &&
+             subtask->next >= job->subtasks)) {
             return false;
         }
     }
@@ -448,14 +449,14 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
     lease->end_reason = reader_u8(in);
     lease->accepted = reader_u32(in);
     lease->failures_in_row = reader_u32(in);
-    lease->paid_ns = get_ns(in);
+    lease->paid_ns = reader_i64(in); /* of all slots: more than any moment */
     lease->charged_micro = reader_i64(in);
     lease->reserved_micro = reader_i64(in);
     lease->idle_since_ns = get_ns(in);
     lease->live = reader_u32(in);
     /* What a provider claims, so any number; nothing is added to it. */
     lease->mean_ns = reader_i64(in);
-    in->failed = in->failed || lease->mean_ns < 0;
+    in->failed = in->failed || lease->mean_ns < 0 || lease->paid_ns < 0;
     lease->job = table_find(&exchange->jobs, &job);
     enum { LANE_BYTES = 28 };
     bool good = !in->failed && lease->job != NULL && lease->lane_count > 0 &&
@@ -571,7 +572,8 @@ static int compare_leases(const void *left, const void *right)
 /* Leases come job by job; their providers keep them by number. False: out of memory. */
 static bool link_providers(struct exchange *exchange)
 {
-    struct lease **standing = allocate(exchange, (exchange->lease_count + 1) * sizeof(struct lease *));
+    struct lease **standing =
+        allocate(exchange, (exchange->lease_count + 1) * sizeof(struct lease *));
     if (standing == NULL) {
         return false;
     }

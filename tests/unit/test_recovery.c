@@ -503,6 +503,28 @@ START_TEST(timers_of_what_is_gone_do_not_pile_up)
 }
 END_TEST
 
+/* 4096 slots for two weeks: what was paid is more slot-time than half of what 64 bits hold. */
+START_TEST(a_long_wide_lease_makes_a_state_that_loads)
+{
+    const int64_t week_ns = 7 * 24 * NS_PER_HOUR;
+    offer(PROVIDER, 4096, 1);
+    struct exchange_command made = submit_of(9, 900);
+    made.submit.slots = 4096;
+    made.submit.cap_micro = 10;
+    made.submit.limit_ns = made.submit.term_ns = week_ns;
+    apply(&made);
+    struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
+    struct exchange_work second = nth(EFFECT_DISPATCH, 1)->work;
+    market.now_ns += week_ns - NS_PER_S;
+    result(PROVIDER, made.id, first, OUTCOME_OK, INT64_MAX);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_RENEW), 1);
+    market.now_ns += week_ns - NS_PER_S;
+    result(PROVIDER, made.id, second, OUTCOME_OK, INT64_MAX);
+    ck_assert_int_gt(record_of(LEDGER_RESULT)->paid_ns, 4096 * (week_ns - 2 * NS_PER_S));
+    check_copy_agrees();
+}
+END_TEST
+
 /* ---------------------------------------------------------------- statements that lie */
 
 START_TEST(nobody_has_seen_the_future)
@@ -577,6 +599,7 @@ int main(void)
     tcase_add_test(tests, a_job_that_only_its_providers_failed_says_so);
     tcase_add_test(tests, a_job_whose_program_failed_says_that);
     tcase_add_test(tests, no_claim_of_time_makes_a_state_that_does_not_load);
+    tcase_add_test(tests, a_long_wide_lease_makes_a_state_that_loads);
     tcase_add_test(tests, nobody_has_seen_the_future);
     tcase_add_test(tests, who_loses_work_again_and_again_is_avoided_and_another_gets_it);
     tcase_add_test(tests, a_restart_that_loses_much_is_one_failure);

@@ -38,6 +38,8 @@ enum act_kind {                /* never renumbered: they are in records */
                 ACT_INVITE = 18, /* amount: credits; state: roles; text: name */
                 ACT_FREEZE = 19, /* target: whom; state: 1 frozen, 0 thawed; text: reason */
                 ACT_HALT = 20,   /* state: 1 halted, 0 resumed; text: reason */
+                ACT_LIMITS =
+                    21, /* of the broker's operator: caps or rules changed; state: rules; text: caps */
                 ACT_REFUSAL =
                     64 /* account, code, type of the first, count since the record before */
 };

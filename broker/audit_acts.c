@@ -55,6 +55,8 @@ const char *audit_act_name(uint16_t kind)
         return "freeze";
     case 20:
         return "halt";
+    case 21:
+        return "limits";
     case 64:
         return "refusal";
     default:

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KIND_MESSAGE = 1, KIND_GENESIS = 2, KIND_SUSPECT = 4, KIND_GOODBYE = 6 };
+enum { KIND_MESSAGE = 1, KIND_GENESIS = 2, KIND_SUSPECT = 4, KIND_GOODBYE = 6, KIND_LIMITS = 7 };
 
 static bool journal_finding(struct audit *audit, const struct audit_command *command,
                             const char *what)
@@ -304,11 +304,12 @@ bool audit_command_check(struct audit *audit, struct audit_command *command)
         }
         break;
     default:
-        if (command->kind > KIND_GOODBYE || command->kind == 0 || !audit->has_genesis) {
+        if (command->kind > KIND_LIMITS || command->kind == 0 || !audit->has_genesis) {
             return journal_finding(audit, command,
                                    "it is of no known kind, or stands before the genesis");
         }
-        if (command->kind >= KIND_SUSPECT && !note_presence(audit, command)) {
+        if (command->kind >= KIND_SUSPECT && command->kind <= KIND_GOODBYE &&
+            !note_presence(audit, command)) {
             return false;
         }
         break;

@@ -111,44 +111,6 @@ struct exchange *broker_rebuild(struct storage *store, const struct broker_confi
     return exchange;
 }
 
-/* The first entry: applied and committed before any thread or socket exists. */
-static bool commit_genesis(struct broker *broker, struct problem *ret_problem)
-{
-    uint8_t payload[GENESIS_BYTES_MAX];
-    struct group *group = group_create();
-    struct translation translation = {0};
-    const struct id128 no_cluster = {0};
-    bool good = false;
-    if (group == NULL) {
-        problem_set(ret_problem, "out of memory");
-        return false;
-    }
-    struct entry_command entry = {
-        .log_time_ns = clock_wall_ns(),
-        .account = EXCHANGE_NO_ACCOUNT,
-        .kind = ENTRY_GENESIS,
-        .payload = payload,
-        .payload_length = (uint32_t)store_genesis(&broker->store, payload, sizeof payload)};
-    if (!translate_entry(&entry, 1, &no_cluster, &translation)) {
-        problem_set(ret_problem, "the genesis is not valid");
-    } else if (exchange_step(broker->exchange, &translation.command, &group->effects) !=
-               EXCHANGE_OK) {
-        problem_set(ret_problem,
-                    "the exchange refused the genesis: check fee, price band and accounts");
-    } else {
-        group->first_command = 1;
-        group->command_count = 1;
-        group->commands[0].entry = entry;
-        good = store_commit(&broker->store, group) == STORE_OK;
-        if (!good) {
-            problem_set(ret_problem, "the disk is full");
-        }
-    }
-    translation_fini(&translation);
-    group_destroy(&group);
-    return good;
-}
-
 /* A start on a full disk is what the reserve is for, like a commit. */
 static bool may_try_again(const struct broker *broker)
 {
@@ -181,11 +143,90 @@ static bool open_storage(struct broker *broker, bool adopt, bool *ret_new,
                         ret_problem);
 }
 
+/* An entry of one command of the broker's own: applied and committed before any thread or socket exists. */
+static bool commit_alone(struct broker *broker, const struct entry_command *entry,
+                         struct problem *ret_problem)
+{
+    struct group *group = group_create();
+    struct translation translation = {0};
+    const struct id128 cluster = exchange_cluster(broker->exchange);
+    const uint64_t index = exchange_index(broker->exchange) + 1;
+    bool good = false;
+    if (group == NULL) {
+        problem_set(ret_problem, "out of memory");
+        return false;
+    }
+    if (!translate_entry(entry, index, &cluster, &translation)) {
+        problem_set(ret_problem, "the genesis is not valid");
+    } else if (exchange_step(broker->exchange, &translation.command, &group->effects) !=
+               EXCHANGE_OK) {
+        problem_set(ret_problem,
+                    "the exchange refused the genesis: check fee, price band and accounts");
+    } else {
+        group->first_command = index;
+        group->command_count = 1;
+        group->commands[0].entry = *entry;
+        good = store_commit(&broker->store, group) == STORE_OK ||
+               (room_give_up(broker->folder) && store_commit(&broker->store, group) == STORE_OK);
+        if (!good) {
+            problem_set(ret_problem, "the disk is full");
+        }
+    }
+    translation_fini(&translation);
+    group_destroy(&group);
+    return good;
+}
+
+static bool commit_genesis(struct broker *broker, struct problem *ret_problem)
+{
+    uint8_t payload[GENESIS_BYTES_MAX];
+    const struct entry_command entry = {
+        .log_time_ns = clock_wall_ns(),
+        .account = EXCHANGE_NO_ACCOUNT,
+        .kind = ENTRY_GENESIS,
+        .payload = payload,
+        .payload_length = (uint32_t)store_genesis(&broker->store, payload, sizeof payload)};
+    return commit_alone(broker, &entry, ret_problem);
+}
+
+/* In the same transaction as the change; the first limits of a journal change nothing. */
+static void note_limits(struct broker *broker)
+{
+    const struct exchange_limits old = exchange_limits_now(broker->exchange);
+    struct act changed = {
+        .kind = ACT_LIMITS, .account = EXCHANGE_NO_ACCOUNT, .state = EXCHANGE_RULES};
+    if (exchange_rules(broker->exchange) != 0) {
+        config_limits_text(&old, &broker->config.limits, changed.text, sizeof changed.text);
+        store_note(&broker->store, &changed);
+    }
+}
+
+/* Caps and rules are part of what the journal leads to: where broker.yaml, or this program, has others than the
+ * exchange holds, an entry says from where on. */
+static bool commit_limits(struct broker *broker, struct problem *ret_problem)
+{
+    const struct exchange_set_limits set = {.rules = EXCHANGE_RULES,
+                                            .limits = broker->config.limits};
+    uint8_t payload[TRANSLATE_LIMITS_BYTES];
+    const struct entry_command entry = {.log_time_ns = exchange_log_time_ns(broker->exchange),
+                                        .account = EXCHANGE_NO_ACCOUNT,
+                                        .kind = ENTRY_LIMITS,
+                                        .payload = payload,
+                                        .payload_length = sizeof payload};
+    if (exchange_holds_limits(broker->exchange, &set.limits)) {
+        return true;
+    }
+    translate_limits(&set, payload);
+    note_limits(broker);
+    return commit_alone(broker, &entry, ret_problem);
+}
+
 static bool start_exchange(struct broker *broker, bool is_new, struct problem *ret_problem)
 {
     if (!is_new) {
         broker->exchange = broker_rebuild(&broker->store, &broker->config, ret_problem);
-        return broker->exchange != NULL && lead(broker, ret_problem);
+        return broker->exchange != NULL && lead(broker, ret_problem) &&
+               commit_limits(broker, ret_problem);
     }
     broker->exchange = exchange_create(&broker->config.limits);
     if (broker->exchange == NULL) {
@@ -199,7 +240,8 @@ static bool start_exchange(struct broker *broker, bool is_new, struct problem *r
             broker->folder, MARKET_BROKER_CONFIG);
         return false;
     }
-    return lead(broker, ret_problem) && commit_genesis(broker, ret_problem);
+    return lead(broker, ret_problem) && commit_genesis(broker, ret_problem) &&
+           commit_limits(broker, ret_problem);
 }
 
 /* ---------------------------------------------------------------- what the threads start from */
@@ -226,9 +268,11 @@ static struct directory *make_directory(const struct exchange *exchange)
 }
 
 /* Leases that stand, from the exchange; from now on grants and ends keep the table right. */
-static bool seed_serves(const struct exchange *exchange, struct serves *serves, uint32_t jobs_max)
+static bool seed_serves(const struct exchange *exchange, struct serves *serves)
 {
     enum { LEASES_MAX = 4096 };
+    const uint32_t jobs_max =
+        exchange_job_count(exchange) + 1; /* caps may be lower than what stands */
     struct exchange_job_row *jobs = calloc(jobs_max, sizeof *jobs);
     struct exchange_lease_row *leases = calloc(LEASES_MAX, sizeof *leases);
     bool good = jobs != NULL && leases != NULL;
@@ -257,8 +301,7 @@ static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
         good = good && broker->directories[i] != NULL;
     }
     broker->serves = serves_create();
-    good = good && broker->serves != NULL &&
-           seed_serves(broker->exchange, broker->serves, broker->config.limits.jobs_per_account);
+    good = good && broker->serves != NULL && seed_serves(broker->exchange, broker->serves);
     if (!good) {
         problem_set(ret_problem, "out of memory");
         return false;
@@ -483,6 +526,16 @@ static void start_threads(struct broker *broker)
     broker->blob_store = NULL;
 }
 
+/* Where the journal ends. With a snapshot there the next start replays nothing, whatever its rules are. */
+static struct snapshot_mark mark_of_end(const struct broker *broker)
+{
+    const struct journal_last *last = &broker->store.last;
+    return (struct snapshot_mark){.command = last->next_command - 1,
+                                  .entry = last->index,
+                                  .chain = last->chain,
+                                  .state = exchange_state_hash(broker->exchange)};
+}
+
 /* In the order in which work flows: what is inside is applied, committed and answered. */
 static void stop_threads(struct broker *broker)
 {
@@ -493,7 +546,9 @@ static void stop_threads(struct broker *broker)
     core_stop(&broker->core);
     committer_stop(&broker->committer);
     reader_stop(&broker->reader);
-    snapshots_stop(&broker->snapshots);
+    const struct snapshot_mark end = mark_of_end(broker);
+    /* What room is left on a full disk is for cancels. */
+    snapshots_stop(&broker->snapshots, room_state(&broker->room) == ROOM_FREE ? &end : NULL);
     blobs_stop(&broker->blobs);
     gateway_stop(&broker->gateway);
 }

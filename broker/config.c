@@ -12,6 +12,7 @@
 #include "runtime/market.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +167,37 @@ static void read_limits(struct yaml_value value, struct broker_config *config)
         yaml_bytes(yaml_key(value, "blob_quota"), 1, INT64_MAX, config->blob_quota_bytes);
     config->blob_size_bytes =
         yaml_bytes(yaml_key(value, "blob_size"), 1, INT64_MAX, config->blob_size_bytes);
+}
+
+void config_limits_text(const struct exchange_limits *old, const struct exchange_limits *now,
+                        char *ret_text, size_t size)
+{
+    const struct {
+        const char *key;
+        uint64_t old, now;
+    } caps[] = {
+        {"accounts", old->accounts, now->accounts},
+        {"invitations", old->invitations, now->invitations},
+        {"jobs", old->jobs, now->jobs},
+        {"jobs_per_account", old->jobs_per_account, now->jobs_per_account},
+        {"asks", old->asks, now->asks},
+        {"leases", old->leases, now->leases},
+        {"attempts", old->attempts, now->attempts},
+        {"subtasks", old->subtasks, now->subtasks},
+        {"ids_per_account", old->ids_per_account, now->ids_per_account},
+        {"devices_per_provider", old->devices_per_provider, now->devices_per_provider},
+        {"cells_per_account", old->cells_per_account, now->cells_per_account},
+        {"classes_per_account", old->classes_per_account, now->classes_per_account},
+    };
+    size_t length = 0;
+    ret_text[0] = '\0';
+    for (size_t i = 0; i < sizeof caps / sizeof caps[0] && length < size; i++) {
+        if (caps[i].old != caps[i].now) {
+            int written = snprintf(ret_text + length, size - length, "%s%s %" PRIu64 " -> %" PRIu64,
+                                   length == 0 ? "" : ", ", caps[i].key, caps[i].old, caps[i].now);
+            length += written > 0 ? (size_t)written : 0;
+        }
+    }
 }
 
 static void check_origin(struct yaml_value value, const char *origin)

@@ -37,6 +37,9 @@ void config_default(struct broker_config *ret_config);
 /* From the text of broker.yaml; `file_name` stands in messages. */
 bool config_parse(const char *text, size_t length, const char *file_name,
                   struct broker_config *ret_config, struct problem *ret_problem);
+/* "jobs 10 -> 20, asks 5 -> 6": the caps of the state that differ, for people; cut to `size`. */
+void config_limits_text(const struct exchange_limits *old, const struct exchange_limits *now,
+                        char *ret_text, size_t size);
 /* From DIR/broker.yaml; a missing file means all defaults. */
 bool config_load(const char *folder, struct broker_config *ret_config, struct problem *ret_problem);
 

@@ -172,6 +172,7 @@ static void apply_own(struct core *core, enum entry_command_kind kind, uint32_t 
         break;
     case ENTRY_MESSAGE:
     case ENTRY_GENESIS:
+    case ENTRY_LIMITS:
         fatal("the core makes no entry of kind %d", (int)kind);
     }
     if (kind != ENTRY_TICK) {

@@ -52,6 +52,7 @@ static bool describe(const struct translation *translation, struct act *act)
     case EXCHANGE_SUSPECT:
     case EXCHANGE_RETURNED:
     case EXCHANGE_GOODBYE:
+    case EXCHANGE_LIMITS:
     case EXCHANGE_SUBMIT:
     case EXCHANGE_CANCEL_JOB:
         break;

@@ -46,7 +46,7 @@ size_t entry_write(const struct entry_head *head, const struct entry_command *co
 
 static bool kind_is_known(uint16_t kind)
 {
-    return kind >= ENTRY_MESSAGE && kind <= ENTRY_GOODBYE;
+    return kind >= ENTRY_MESSAGE && kind <= ENTRY_LIMITS;
 }
 
 static bool read_command(struct reader *in, struct entry_command *ret_command)

@@ -40,6 +40,7 @@ enum entry_command_kind {
     ENTRY_SUSPECT = 4,  /* u32 account: three heartbeats missed */
     ENTRY_RETURNED = 5, /* u32 account: it speaks again */
     ENTRY_GOODBYE = 6,  /* u32 account: it said so, or is gone for good */
+    ENTRY_LIMITS = 7,   /* rules and caps from here on: translate_limits */
 };
 
 struct entry_command {

@@ -5,6 +5,26 @@
 
 #include <inttypes.h>
 
+bool replay_knows_rules(uint32_t rules)
+{
+    return (rules == 0 ? EXCHANGE_RULES_FIRST : rules) == EXCHANGE_RULES;
+}
+
+static bool is_replayable(const struct exchange *exchange, const struct entry_command *entry,
+                          uint64_t index, struct problem *ret_problem)
+{
+    const uint32_t rules = exchange_rules(exchange);
+    if (entry->kind == ENTRY_LIMITS || replay_knows_rules(rules)) {
+        return true;
+    }
+    problem_set(ret_problem,
+                "the commands of the journal from %" PRIu64 " on were written under rules %" PRIu32
+                ", this bourse-broker has rules %d: start and cleanly stop the bourse-broker that "
+                "wrote them once, so that it leaves a snapshot, then this one",
+                index, rules, (int)EXCHANGE_RULES);
+    return false;
+}
+
 static bool replay_command(struct exchange *exchange, const struct entry_command *entry,
                            uint64_t index, struct exchange_effects *effects,
                            struct problem *ret_problem)
@@ -12,6 +32,9 @@ static bool replay_command(struct exchange *exchange, const struct entry_command
     struct id128 cluster = exchange_cluster(exchange);
     struct translation translation = {0};
     bool applied = false;
+    if (!is_replayable(exchange, entry, index, ret_problem)) {
+        return false;
+    }
     if (!translate_entry(entry, index, &cluster, &translation)) {
         problem_set(ret_problem, "command %" PRIu64 " of the journal cannot be read back", index);
     } else {

@@ -8,8 +8,10 @@
 #include "exchange/exchange.h"
 #include "protocol/genesis.h"
 
+#include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Told of the effects of each command after it was applied; false ends the replay. */
 typedef bool replay_on_effects(void *context, const struct exchange_effects *effects);
@@ -18,6 +20,12 @@ typedef bool replay_on_effects(void *context, const struct exchange_effects *eff
  * command; the exchange is then of no use. */
 bool replay_entry(struct exchange *exchange, const void *bytes, size_t length,
                   replay_on_effects *on_effects, void *context, struct problem *ret_problem);
+
+/* Whether this program replays commands that were written under `rules` (0: before rules had numbers). */
+bool replay_knows_rules(uint32_t rules);
+/* For an exchange that holds no limits of the journal: those of the first entry that sets any, from entry `first` of
+ * `database` on, are presumed for what came before it too. Without one the exchange stays as it is. */
+void replay_presume_limits(sqlite3 *database, struct exchange *exchange, uint64_t first);
 
 struct replay_summary { /* where a market stands */
     uint64_t command, entries, records, tree_size;

@@ -161,7 +161,7 @@ static bool verify_all(struct verification *verification, const char *folder,
                        struct problem *ret_problem)
 {
     char path[PATH_MAX];
-    struct broker_config config; /* for its limits: a refusal under raised ones replays as one */
+    struct broker_config config; /* for its limits, where the journal says none */
     struct exchange *snapshot = NULL;
     if (!store_path(folder, MARKET_SNAPSHOTS, path, sizeof path, ret_problem) ||
         !config_load(folder, &config, ret_problem)) {
@@ -180,6 +180,7 @@ static bool verify_all(struct verification *verification, const char *folder,
     if (sqlite3_exec(verification->database, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
         return unreadable(verification, ret_problem);
     }
+    replay_presume_limits(verification->database, verification->exchange, 1);
     return verify_journal(verification, ret_problem) && verify_state(verification, ret_problem) &&
            agreement_check(verification->database, verification->exchange, ret_problem) &&
            verify_tree(verification, ret_problem);

@@ -329,6 +329,7 @@ void presence_told(struct sessions *sessions, uint32_t account, enum entry_comma
         return;
     case ENTRY_MESSAGE:
     case ENTRY_GENESIS:
+    case ENTRY_LIMITS:
     case ENTRY_TICK:
         break;
     }

@@ -23,6 +23,7 @@ bool snapshots_apply(sqlite3 *database, struct exchange *exchange, uint64_t firs
                      struct problem *ret_problem)
 {
     sqlite3_stmt *select = NULL;
+    replay_presume_limits(database, exchange, first);
     if (sqlite3_prepare_v2(
             database, "SELECT idx, bytes FROM journal WHERE idx BETWEEN ?1 AND ?2 ORDER BY idx", -1,
             &select, NULL) != SQLITE_OK) {
@@ -142,13 +143,16 @@ struct snapshots *snapshots_start(const char *database, const char *folder,
     return snapshots;
 }
 
-void snapshots_stop(struct snapshots **self)
+void snapshots_stop(struct snapshots **self, const struct snapshot_mark *end)
 {
     struct snapshots *snapshots = *self;
     if (snapshots != NULL) {
         atomic_store(&snapshots->is_stopping, true);
         queue_close(snapshots->requests);
         pthread_join(snapshots->thread, NULL);
+        if (end != NULL) {
+            handle(snapshots, &(struct snapshot_request){.mark = *end});
+        }
         free(snapshots);
         *self = NULL;
     }

@@ -432,6 +432,56 @@ static bool from_presence(const struct entry_command *entry, enum exchange_comma
     return reader_finished(&in);
 }
 
+void translate_limits(const struct exchange_set_limits *set,
+                      uint8_t ret_payload[TRANSLATE_LIMITS_BYTES])
+{
+    const struct exchange_limits *limits = &set->limits;
+    const uint32_t numbers[] = {set->rules,
+                                limits->accounts,
+                                limits->invitations,
+                                limits->jobs,
+                                limits->jobs_per_account,
+                                limits->asks,
+                                limits->leases,
+                                limits->attempts,
+                                limits->ids_per_account,
+                                limits->devices_per_provider,
+                                limits->cells_per_account,
+                                limits->classes_per_account};
+    struct writer out = writer_over(ret_payload, TRANSLATE_LIMITS_BYTES);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        writer_u32(&out, numbers[i]);
+    }
+    writer_u64(&out, limits->subtasks);
+    assert(!out.failed && out.position == TRANSLATE_LIMITS_BYTES);
+}
+
+static bool from_limits(const struct entry_command *entry, struct translation *ret)
+{
+    struct exchange_limits *limits = &ret->command.set_limits.limits;
+    uint32_t *const numbers[] = {&ret->command.set_limits.rules,
+                                 &limits->accounts,
+                                 &limits->invitations,
+                                 &limits->jobs,
+                                 &limits->jobs_per_account,
+                                 &limits->asks,
+                                 &limits->leases,
+                                 &limits->attempts,
+                                 &limits->ids_per_account,
+                                 &limits->devices_per_provider,
+                                 &limits->cells_per_account,
+                                 &limits->classes_per_account};
+    struct reader in = reader_over(entry->payload, entry->payload_length);
+    bool good = true;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        *numbers[i] = reader_u32(&in);
+        good = good && *numbers[i] > 0;
+    }
+    limits->subtasks = reader_u64(&in);
+    ret->command.type = EXCHANGE_LIMITS;
+    return reader_finished(&in) && good && limits->subtasks > 0;
+}
+
 static bool from_message(const struct entry_command *entry, const struct id128 *cluster,
                          struct translation *ret)
 {
@@ -466,6 +516,9 @@ bool translate_entry(const struct entry_command *entry, uint64_t index, const st
         break;
     case ENTRY_GOODBYE:
         understood = from_presence(entry, EXCHANGE_GOODBYE, ret);
+        break;
+    case ENTRY_LIMITS:
+        understood = from_limits(entry, ret);
         break;
     }
     ret->command.index = index;

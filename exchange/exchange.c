@@ -43,8 +43,8 @@ struct exchange *exchange_create(const struct exchange_limits *limits)
     exchange->asks = table_of(offsetof(struct ask, order), sizeof(struct id128), limits->table_key);
     exchange->jobs = table_of(offsetof(struct job, id), sizeof(struct id128), limits->table_key);
     exchange->leases = table_of(offsetof(struct lease, id), sizeof(uint64_t), limits->table_key);
-    exchange->attempts = table_of(offsetof(struct attempt, key), sizeof(struct attempt_key),
-                                  limits->table_key);
+    exchange->attempts =
+        table_of(offsetof(struct attempt, key), sizeof(struct attempt_key), limits->table_key);
     struct list_link *lists[] = {
         &exchange->id_ages,  &exchange->invitation_list, &exchange->provider_list,
         &exchange->job_list, &exchange->wanting_asks,    &exchange->wanting_jobs,
@@ -72,6 +72,7 @@ struct exchange *exchange_create(const struct exchange_limits *limits)
         exchange->free_handles[i] = orders - 1 - i;
     }
     exchange->free_handle_count = orders;
+    exchange->handle_capacity = orders;
     exchange->next_lease = 1;
     exchange->sequence = 1;
     exchange->next_order = 1;
@@ -252,9 +253,33 @@ void copy_name(char ret_name[EXCHANGE_NAME_SIZE], const char *name)
     memcpy(ret_name, name, length);
 }
 
+/* Asks and jobs are counted against their caps before they come here: this is after those were raised, or where a
+ * snapshot holds more than lowered ones. */
+static bool handles_grow(struct exchange *exchange)
+{
+    uint32_t old = exchange->handle_capacity;
+    uint32_t capacity = old < BOOK_NONE / 4 ? 2 * old : old;
+    uint32_t *handles = realloc(exchange->free_handles, capacity * sizeof *handles);
+    exchange->free_handles = handles != NULL ? handles : exchange->free_handles;
+    void **orders = realloc(exchange->orders_by_handle, capacity * sizeof *orders);
+    exchange->orders_by_handle = orders != NULL ? orders : exchange->orders_by_handle;
+    if (capacity == old || handles == NULL || orders == NULL ||
+        !book_grow(exchange->book, capacity)) {
+        exchange->is_out_of_memory = true;
+        return false;
+    }
+    for (uint32_t i = old; i < capacity; i++) {
+        orders[i] = NULL;
+        handles[i - old] = capacity - 1 - (i - old);
+    }
+    exchange->free_handle_count = capacity - old;
+    exchange->handle_capacity = capacity;
+    return true;
+}
+
 uint32_t handle_take(struct exchange *exchange, void *order)
 {
-    if (exchange->free_handle_count == 0) {
+    if (exchange->free_handle_count == 0 && !handles_grow(exchange)) {
         return BOOK_NONE;
     }
     uint32_t handle = exchange->free_handles[--exchange->free_handle_count];
@@ -366,12 +391,41 @@ static bool pass_id(struct exchange *exchange)
     return true;
 }
 
+/* ---------------------------------------------------------------- limits and rules */
+
+static void take_limits(struct exchange *exchange, const struct exchange_limits *limits)
+{
+    const struct exchange_limits old = exchange->limits;
+    exchange->limits = *limits;
+    exchange->limits.cells = old.cells;
+    exchange->limits.classes = old.classes;
+    memcpy(exchange->limits.table_key, old.table_key, sizeof old.table_key);
+}
+
+void limits_restore(struct exchange *exchange, const struct exchange_set_limits *set)
+{
+    if (exchange->rules == 0) {
+        track(exchange, &exchange->limits_tracked, RECORD_LIMITS);
+    } else {
+        touch(exchange, &exchange->limits_tracked);
+    }
+    exchange->rules = set->rules;
+    take_limits(exchange, &set->limits);
+}
+
+void exchange_presume_limits(struct exchange *exchange, const struct exchange_limits *limits)
+{
+    if (exchange->rules == 0) {
+        take_limits(exchange, limits);
+    }
+}
+
 /* ---------------------------------------------------------------- one step */
 
 static bool is_from_broker(enum exchange_command_type type)
 {
     return type == EXCHANGE_GENESIS || type == EXCHANGE_TICK || type == EXCHANGE_SUSPECT ||
-           type == EXCHANGE_RETURNED || type == EXCHANGE_GOODBYE;
+           type == EXCHANGE_RETURNED || type == EXCHANGE_GOODBYE || type == EXCHANGE_LIMITS;
 }
 
 static void apply_from_broker(struct exchange *exchange, const struct exchange_command *command)
@@ -386,6 +440,8 @@ static void apply_from_broker(struct exchange *exchange, const struct exchange_c
         apply_returned(exchange, command->provider);
     } else if (command->type == EXCHANGE_GOODBYE) {
         apply_goodbye(exchange, command->provider);
+    } else if (command->type == EXCHANGE_LIMITS && command->set_limits.rules != 0) {
+        limits_restore(exchange, &command->set_limits);
     }
 }
 
@@ -433,6 +489,7 @@ static void apply_message(struct exchange *exchange, const struct exchange_comma
     case EXCHANGE_SUSPECT:
     case EXCHANGE_RETURNED:
     case EXCHANGE_GOODBYE:
+    case EXCHANGE_LIMITS:
         break; /* the broker's own: apply_from_broker */
     }
 }

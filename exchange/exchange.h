@@ -43,7 +43,12 @@ struct exchange_limits { /* every cap of the state; reject codes name them */
 /* With a key of zeros. */
 struct exchange_limits exchange_limits_default(void);
 
-/* An empty exchange before its genesis command; NULL when out of memory. */
+/* Number of the rules by which commands become effects. Whoever changes them so that the same commands would lead to
+ * another state raises it: commands written under other rules are then refused, not replayed to something else. */
+enum { EXCHANGE_RULES_FIRST = 1, EXCHANGE_RULES = 1 };
+
+/* An empty exchange before its genesis command; NULL when out of memory. The caps are `limits` until a command
+ * EXCHANGE_LIMITS sets others; key, `cells` and `classes` are for the life of the object. */
 struct exchange *exchange_create(const struct exchange_limits *limits);
 void exchange_destroy(struct exchange **self);
 
@@ -67,6 +72,7 @@ enum exchange_command_type {
     EXCHANGE_GOODBYE,
     EXCHANGE_SUBMIT,
     EXCHANGE_CANCEL_JOB,
+    EXCHANGE_LIMITS, /* the broker's own: caps and rules from here on. Lower caps bind what comes, not what stands */
 };
 
 struct exchange_genesis_account {
@@ -106,6 +112,11 @@ struct exchange_halt {
     bool halted;
 };
 
+struct exchange_set_limits {
+    uint32_t rules;
+    struct exchange_limits limits; /* but table_key, cells and classes, which stay as they are */
+};
+
 struct exchange_device {
     struct id128 device;
     uint32_t slots;
@@ -134,7 +145,8 @@ struct exchange_held {
 struct exchange_statement {
     const struct exchange_held *held;
     size_t count;
-    int64_t as_of_ns; /* log time up to which the agent has seen all that was sent to it; 0: not said */
+    int64_t
+        as_of_ns; /* log time up to which the agent has seen all that was sent to it; 0: not said */
 };
 struct exchange_result {
     struct id128 job;
@@ -188,6 +200,7 @@ struct exchange_command {
         struct exchange_invite invite;
         struct exchange_freeze freeze;
         struct exchange_halt halt;
+        struct exchange_set_limits set_limits;
         struct exchange_advertise advertise;
         struct exchange_ask ask;
         struct exchange_cancel_order cancel_order;
@@ -293,6 +306,15 @@ uint64_t exchange_index(const struct exchange *exchange);
 int64_t exchange_log_time_ns(const struct exchange *exchange);
 struct id128 exchange_cluster(const struct exchange *exchange);
 bool exchange_halted(const struct exchange *exchange);
+uint32_t exchange_job_count(const struct exchange *exchange); /* ended ones too */
+/* Of the last EXCHANGE_LIMITS, 0 before the first. */
+uint32_t exchange_rules(const struct exchange *exchange);
+/* The caps as they are now. */
+struct exchange_limits exchange_limits_now(const struct exchange *exchange);
+/* Whether an EXCHANGE_LIMITS with these caps and EXCHANGE_RULES would change nothing. */
+bool exchange_holds_limits(const struct exchange *exchange, const struct exchange_limits *limits);
+/* The caps until the first EXCHANGE_LIMITS, for the replay of commands older than it; nothing after it. No state. */
+void exchange_presume_limits(struct exchange *exchange, const struct exchange_limits *limits);
 
 struct exchange_account_row {
     uint32_t number;

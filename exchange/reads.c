@@ -22,6 +22,35 @@ struct id128 exchange_cluster(const struct exchange *exchange)
     return exchange->cluster;
 }
 
+uint32_t exchange_job_count(const struct exchange *exchange)
+{
+    return exchange->job_count;
+}
+
+uint32_t exchange_rules(const struct exchange *exchange)
+{
+    return exchange->rules;
+}
+
+struct exchange_limits exchange_limits_now(const struct exchange *exchange)
+{
+    return exchange->limits;
+}
+
+bool exchange_holds_limits(const struct exchange *exchange, const struct exchange_limits *limits)
+{
+    const struct exchange_limits *held = &exchange->limits;
+    return exchange->rules == EXCHANGE_RULES && held->accounts == limits->accounts &&
+           held->invitations == limits->invitations &&
+           held->ids_per_account == limits->ids_per_account &&
+           held->devices_per_provider == limits->devices_per_provider &&
+           held->asks == limits->asks && held->jobs == limits->jobs &&
+           held->jobs_per_account == limits->jobs_per_account && held->leases == limits->leases &&
+           held->attempts == limits->attempts && held->subtasks == limits->subtasks &&
+           held->cells_per_account == limits->cells_per_account &&
+           held->classes_per_account == limits->classes_per_account;
+}
+
 bool exchange_halted(const struct exchange *exchange)
 {
     return exchange->is_halted;

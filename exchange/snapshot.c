@@ -51,6 +51,27 @@ static void put_market(struct writer *out, const struct exchange *exchange)
     writer_i64(out, exchange->now_ns);
 }
 
+static void put_limits(struct writer *out, const struct exchange *exchange)
+{
+    const struct exchange_limits *limits = &exchange->limits;
+    const uint32_t numbers[] = {exchange->rules,
+                                limits->accounts,
+                                limits->invitations,
+                                limits->ids_per_account,
+                                limits->devices_per_provider,
+                                limits->asks,
+                                limits->jobs,
+                                limits->jobs_per_account,
+                                limits->leases,
+                                limits->attempts,
+                                limits->cells_per_account,
+                                limits->classes_per_account};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        writer_u32(out, numbers[i]);
+    }
+    writer_u64(out, limits->subtasks);
+}
+
 static void put_member(struct writer *out, const struct exchange *exchange,
                        const struct member *member)
 {
@@ -247,6 +268,9 @@ static void put_entity(struct writer *out, const struct exchange *exchange,
     case RECORD_MARKET:
         put_market(out, exchange);
         break;
+    case RECORD_LIMITS:
+        put_limits(out, exchange);
+        break;
     case RECORD_MEMBER:
         put_member(out, exchange, entity);
         break;
@@ -290,6 +314,9 @@ typedef void on_record(void *context, const struct tracked *tracked);
 static void walk_members(const struct exchange *exchange, on_record *action, void *context)
 {
     action(context, &exchange->tracked);
+    if (exchange->rules != 0) {
+        action(context, &exchange->limits_tracked);
+    }
     for (uint32_t i = 0; i < book_cell_bound(exchange->book); i++) {
         if (exchange->cells[i].tracked.type != 0) {
             action(context, &exchange->cells[i].tracked);

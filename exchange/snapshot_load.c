@@ -8,6 +8,9 @@
 /* Reads what snapshot.c writes. A snapshot comes from a file that may be damaged: whatever does not fit is
  * an answer, never an assert. Records come in the order written, so that what one refers to is there. */
 
+/* No more can come over the wire. The cap of the state does not bound what stands: it may have been lowered since. */
+enum { JOB_SUBTASKS_LOADED_MAX = 10000000 };
+
 #define GET_ID(in, id) reader_bytes((in), (id).bytes, sizeof(id).bytes)
 
 static bool get_bool(struct reader *in)
@@ -63,6 +66,31 @@ static bool get_market(struct exchange *exchange, struct reader *in)
     exchange->next_order = reader_u64(in);
     exchange->now_ns = get_ns(in);
     touch(exchange, &exchange->tracked);
+    return true;
+}
+
+static bool get_limits(struct exchange *exchange, struct reader *in)
+{
+    struct exchange_set_limits set = {.rules = reader_u32(in)};
+    uint32_t *const numbers[] = {&set.limits.accounts,
+                                 &set.limits.invitations,
+                                 &set.limits.ids_per_account,
+                                 &set.limits.devices_per_provider,
+                                 &set.limits.asks,
+                                 &set.limits.jobs,
+                                 &set.limits.jobs_per_account,
+                                 &set.limits.leases,
+                                 &set.limits.attempts,
+                                 &set.limits.cells_per_account,
+                                 &set.limits.classes_per_account};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        *numbers[i] = reader_u32(in);
+    }
+    set.limits.subtasks = reader_u64(in);
+    if (!reader_finished(in) || set.rules == 0 || exchange->rules != 0) {
+        return false;
+    }
+    limits_restore(exchange, &set);
     return true;
 }
 
@@ -253,8 +281,7 @@ static bool get_ask(struct exchange *exchange, struct reader *in)
     fields.sequence = reader_u64(in);
     fields.device = table_find(&exchange->devices, &key);
     if (!reader_finished(in) || fields.device == NULL || fields.device->ask != NULL ||
-        fields.price_micro < 0 || table_find(&exchange->asks, &fields.order) != NULL ||
-        exchange->ask_count >= exchange->limits.asks) {
+        fields.price_micro < 0 || table_find(&exchange->asks, &fields.order) != NULL) {
         return false;
     }
     const struct ask *ask = ask_restore(exchange, &fields);
@@ -346,7 +373,7 @@ static bool get_job(struct exchange *exchange, struct reader *in)
     list_init(&job->report);
     list_init(&job->of_owner);
     bool good = get_job_fields(in, job) && job->owner < exchange->member_count &&
-                job->subtasks <= exchange->limits.subtasks &&
+                job->subtasks <= JOB_SUBTASKS_LOADED_MAX &&
                 table_find(&exchange->jobs, &job->id) == NULL;
     if (good && job->phase == JOB_PHASE_OPEN) {
         uint32_t pages = (job->subtasks + PAGE_SUBTASKS - 1) / PAGE_SUBTASKS;
@@ -514,6 +541,8 @@ static bool get_record(struct exchange *exchange, uint8_t type, struct reader *i
     switch ((enum record_type)type) {
     case RECORD_MARKET:
         return get_market(exchange, in) && reader_finished(in);
+    case RECORD_LIMITS:
+        return get_limits(exchange, in);
     case RECORD_MEMBER:
         return get_member(exchange, in);
     case RECORD_INVITATION:

@@ -117,6 +117,7 @@ enum record_type { /* in snapshots; numbers never change */
                    RECORD_LEASE = 10,
                    RECORD_CELL = 11,
                    RECORD_CLASS = 12,
+                   RECORD_LIMITS = 13, /* once a command has set them */
 };
 
 struct tracked {
@@ -331,6 +332,8 @@ struct timer {
 
 struct exchange {
     struct exchange_limits limits;
+    struct tracked limits_tracked;
+    uint32_t rules; /* 0: no command has set limits and rules */
     /* market record */
     struct tracked tracked;
     bool has_genesis, is_halted;
@@ -350,7 +353,7 @@ struct exchange {
     struct book *book;
     struct kind *cells, *classes; /* by number, up to the limits */
     uint32_t *free_handles;
-    uint32_t free_handle_count;
+    uint32_t free_handle_count, handle_capacity;
     void **orders_by_handle; /* struct ask * or struct job *: the book knows which side */
     /* work of this step */
     struct list_link wanting_asks, wanting_jobs, refills, spreads, fronts, reports;
@@ -382,6 +385,9 @@ void *allocate(struct exchange *exchange, size_t size); /* zeroed; NULL sets is_
 uint32_t handle_take(struct exchange *exchange, void *order); /* BOOK_NONE: none left */
 void handle_give(struct exchange *exchange, uint32_t handle);
 void copy_name(char ret_name[EXCHANGE_NAME_SIZE], const char *name);
+
+/* Makes these the caps and rules, and a record of the state. */
+void limits_restore(struct exchange *exchange, const struct exchange_set_limits *set);
 
 /* ---- timers.c */
 void timer_arm(struct exchange *exchange, enum timer_kind kind, const struct id128 *key,

@@ -414,6 +414,22 @@ const struct requirement *book_class_requirement(const struct book *book, uint32
     return book->classes[class_id].requirement;
 }
 
+bool book_grow(struct book *book, uint32_t orders)
+{
+    assert(orders < BOOK_NONE);
+    if (orders <= book->limits.orders) {
+        return true;
+    }
+    struct order *larger = realloc(book->orders, orders * sizeof *larger);
+    if (larger == NULL) {
+        return false;
+    }
+    memset(larger + book->limits.orders, 0, (orders - book->limits.orders) * sizeof *larger);
+    book->orders = larger;
+    book->limits.orders = orders;
+    return true;
+}
+
 /* ---------------------------------------------------------------- resting orders */
 
 static struct queue *queue_of(struct book *book, const struct order *order)

@@ -44,6 +44,9 @@ enum { BOOK_NONE = UINT32_MAX };
 
 struct book *book_create(struct book_limits limits); /* NULL when out of memory */
 void book_destroy(struct book **self);
+/* Room for `orders` at once from now on, never fewer than before. False when out of memory: the book is as it was. What
+ * book_ask and book_bid returned is not valid any more. */
+bool book_grow(struct book *book, uint32_t orders);
 
 /* The cell with exactly these attributes (in any order), made when it is new; the reference is the caller's. Any status
  * but OK leaves the book as it was. */

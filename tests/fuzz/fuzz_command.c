@@ -31,7 +31,7 @@ static bool next_command(struct day *day, struct reader *in, struct entry_comman
     uint16_t length = reader_u16(in);
     uint32_t passed_ms = reader_u32(in);
     const uint8_t *payload = reader_view(in, length);
-    if (in->failed || kind < ENTRY_MESSAGE || kind > ENTRY_GOODBYE) {
+    if (in->failed || kind < ENTRY_MESSAGE || kind > ENTRY_LIMITS) {
         return false;
     }
     if (length > 0) {

@@ -74,6 +74,53 @@ esac
 stop TERM || fail "a clean stop"
 "$bin/bourse-broker" replay --verify "$dir" >"$work/replay" 2>&1 || fail "replay under the limits of broker.yaml: $(cat "$work/replay")"
 
+# Other limits bind from the start that brings them: what was refused before stays refused, and what was accepted stays,
+# in a start with and without a snapshot, in a replay, and in a restore. A clean stop leaves a snapshot at the end.
+state() { sed -E 's/.*, state ([0-9a-f]{64}).*/\1/' "$work/replay"; }
+verify() { "$bin/bourse-broker" replay --verify "$dir" >"$work/replay" 2>&1 || fail "replay with $1: $(cat "$work/replay")"; }
+[ -n "$(ls "$dir/snapshots")" ] || fail "a clean stop left no snapshot"
+cp -r "$dir/snapshots" "$work/snapshots"
+was=$(state)
+sed -i 's/ids_per_account: 2/ids_per_account: 4/' "$dir/broker.yaml"
+verify "limits raised"
+[ "$(state)" = "$was" ] || fail "the limits of broker.yaml changed what the journal leads to"
+rm "$dir/snapshots"/* # as after a crash: everything is replayed
+start
+mint >/dev/null && mint >/dev/null || fail "two mints more under the raised limit"
+mint >/dev/null && fail "a fifth id was accepted"
+stop TERM || fail "a clean stop"
+acts=$("$bin/bourse-broker" acts "$dir") || fail "the audit log: $acts"
+case $acts in
+*"ids_per_account 2 -> 4"*) ;;
+*) fail "the raised limit is not in the audit log: $acts" ;;
+esac
+sed -i 's/ids_per_account: 4/ids_per_account: 1/' "$dir/broker.yaml"
+rm "$dir/snapshots"/*
+cp "$work/snapshots"/* "$dir/snapshots/" # an older snapshot, and the rest of the journal
+start
+mint >/dev/null && fail "an id above the lowered limit was accepted"
+stop KILL
+rm -f "$dir/market.yaml"
+start
+stop TERM || fail "a clean stop"
+case $(cat "$work/log") in
+*"replayed 0 entries"*) fail "nothing was replayed after a kill" ;;
+esac
+start
+case $(cat "$work/log") in
+*"replayed 0 entries"*) ;;
+*) fail "something was replayed after a clean stop" ;;
+esac
+stop TERM || fail "a clean stop"
+verify "limits lowered"
+"$bin/bourse-broker" audit "$dir" >"$work/audit" 2>&1 || fail "audit: $(cat "$work/audit")"
+"$bin/bourse-broker" backup "$dir" "$work/copy" >"$work/log" 2>&1 || fail "backup"
+for limit in 1 2 9; do
+    sed -i -E "s/ids_per_account: [0-9]+/ids_per_account: $limit/" "$work/copy/broker.yaml"
+    "$bin/bourse-broker" restore "$work/copy" "$work/back.$limit" --head "$dir/HEAD" >"$work/log" 2>&1 ||
+        fail "restore under a limit of $limit"
+done
+
 if [ "${BOURSE_LONG:-no}" = yes ]; then
     release=$bin/../../release
     [ -x "$release/bench/restart" ] || fail "the release build has no bench/restart"

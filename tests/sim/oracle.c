@@ -821,7 +821,8 @@ static const char *command_name(const struct entry_command *entry)
                                       [ENTRY_TICK] = "tick",
                                       [ENTRY_SUSPECT] = "suspect",
                                       [ENTRY_RETURNED] = "returned",
-                                      [ENTRY_GOODBYE] = "goodbye"};
+                                      [ENTRY_GOODBYE] = "goodbye",
+                                      [ENTRY_LIMITS] = "limits"};
     struct envelope envelope;
     bool is_message = entry->kind == ENTRY_MESSAGE &&
                       envelope_read(entry->payload, entry->payload_length, LIMIT_MESSAGE_BYTES,

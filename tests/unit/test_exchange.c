@@ -779,6 +779,71 @@ START_TEST(a_device_with_every_attribute_and_an_instrument_survives_a_snapshot)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- limits are part of the state */
+
+static void set_limits(const struct exchange_limits *limits)
+{
+    struct exchange_command set = command(EXCHANGE_LIMITS, EXCHANGE_NO_ACCOUNT);
+    set.set_limits = (struct exchange_set_limits){.rules = EXCHANGE_RULES, .limits = *limits};
+    apply(&set);
+}
+
+START_TEST(limits_are_a_command_and_what_stands_stays)
+{
+    struct exchange_limits limits = exchange_limits_default();
+    ck_assert_uint_eq(exchange_rules(market.exchange), 0);
+    ck_assert(!exchange_holds_limits(market.exchange, &limits));
+    struct hash32 before = exchange_state_hash(market.exchange);
+    set_limits(&limits);
+    ck_assert(exchange_holds_limits(market.exchange, &limits));
+    struct hash32 after = exchange_state_hash(market.exchange);
+    ck_assert(!hash32_equal(&before, &after));
+
+    struct id128 first = submit(1, 10);
+    (void)submit(1, 10);
+    limits.jobs_per_account = 1;
+    set_limits(&limits);
+    ck_assert(exchange_holds_limits(market.exchange, &limits));
+    ck_assert_uint_eq(job_row(first).state, JOB_OPEN); /* two stand, above the cap */
+    struct exchange_command third = submit_of(1, 10);
+    apply(&third);
+    ck_assert_ptr_nonnull(nth(EFFECT_REJECT, 0));
+    ck_assert_str_eq(nth(EFFECT_REJECT, 0)->reject.field, "jobs_per_account");
+    limits.jobs_per_account = 10;
+    set_limits(&limits);
+    (void)submit(1, 10);
+    ck_assert_uint_eq(count_of(EFFECT_REJECT), 0);
+}
+END_TEST
+
+START_TEST(a_snapshot_brings_its_limits_and_more_than_they_allow)
+{
+    struct exchange_limits limits = exchange_limits_default();
+    offer(PROVIDER, 1, price);
+    (void)submit(3, 10);
+    (void)submit(3, 10);
+    (void)submit(3, 10);
+    limits.asks = limits.jobs = limits.jobs_per_account = 1;
+    limits.subtasks = 1;
+    set_limits(&limits);
+
+    size_t length;
+    uint8_t *bytes = exchange_save(market.exchange, &length);
+    struct exchange_limits file = exchange_limits_default(); /* others: the snapshot's count */
+    file.asks = file.jobs = 1;                               /* and its orders find room */
+    struct exchange *loaded = exchange_load(&file, bytes, length);
+    ck_assert_ptr_nonnull(loaded);
+    ck_assert(exchange_holds_limits(loaded, &limits));
+    struct hash32 ours = exchange_state_hash(market.exchange);
+    struct hash32 theirs = exchange_state_hash(loaded);
+    struct hash32 walked = exchange_state_hash_walk(loaded);
+    ck_assert(hash32_equal(&ours, &theirs));
+    ck_assert(hash32_equal(&walked, &theirs));
+    exchange_destroy(&loaded);
+    free(bytes);
+}
+END_TEST
+
 START_TEST(a_quote_of_absurd_numbers_is_an_answer)
 {
     offer(PROVIDER, 4000, 10 * price);
@@ -841,6 +906,8 @@ int main(void)
     tcase_add_test(tests, what_a_job_asked_for_goes_with_its_bid);
     tcase_add_test(tests, a_provider_makes_only_so_many_kinds_of_device);
     tcase_add_test(tests, a_device_with_every_attribute_and_an_instrument_survives_a_snapshot);
+    tcase_add_test(tests, limits_are_a_command_and_what_stands_stays);
+    tcase_add_test(tests, a_snapshot_brings_its_limits_and_more_than_they_allow);
     tcase_add_test(tests, a_quote_of_absurd_numbers_is_an_answer);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -2,6 +2,7 @@
 
 #include "base/sha256.h"
 #include "broker/release.h"
+#include "broker/replay.h"
 #include "broker/verify.h"
 #include "protocol/identity.h"
 #include "protocol/limits.h"
@@ -135,6 +136,115 @@ START_TEST(presence_and_damage_in_a_journal_are_told_apart)
     entry.payload_length = 3;
     ck_assert(!translate_entry(&entry, 1, &cluster, &translation));
     entry.kind = ENTRY_MESSAGE;
+    ck_assert(!translate_entry(&entry, 1, &cluster, &translation));
+    translation_fini(&translation);
+}
+END_TEST
+
+/* An entry that sets limits under `rules`, and then one command more, a tick, as a journal has them. */
+static size_t entry_under(uint32_t rules, bool has_tick, uint8_t *ret_bytes, size_t capacity)
+{
+    uint8_t payload[TRANSLATE_LIMITS_BYTES];
+    const struct exchange_set_limits set = {.rules = rules, .limits = exchange_limits_default()};
+    translate_limits(&set, payload);
+    const struct entry_command commands[] = {
+        {.account = UINT32_MAX,
+         .kind = ENTRY_LIMITS,
+         .payload = payload,
+         .payload_length = sizeof payload},
+        {.account = UINT32_MAX, .kind = ENTRY_TICK},
+    };
+    const struct entry_head head = {.count = has_tick ? 2 : 1, .index = 1, .first_command = 1};
+    return entry_write(&head, commands, ret_bytes, capacity);
+}
+
+static bool replays_under(uint32_t rules, bool has_tick, struct problem *ret_problem)
+{
+    uint8_t bytes[512];
+    struct exchange_limits limits = exchange_limits_default();
+    limits.jobs = 3; /* the entry's count */
+    struct exchange *exchange = exchange_create(&limits);
+    ck_assert_ptr_nonnull(exchange);
+    size_t length = entry_under(rules, has_tick, bytes, sizeof bytes);
+    bool good = replay_entry(exchange, bytes, length, NULL, NULL, ret_problem);
+    if (good) {
+        limits = exchange_limits_default();
+        ck_assert_uint_eq(exchange_rules(exchange), rules);
+        ck_assert(rules != EXCHANGE_RULES || exchange_holds_limits(exchange, &limits));
+    }
+    exchange_destroy(&exchange);
+    return good;
+}
+
+START_TEST(commands_written_under_other_rules_are_not_replayed)
+{
+    struct problem problem = {.text = ""};
+    ck_assert(replay_knows_rules(EXCHANGE_RULES));
+    ck_assert(!replay_knows_rules(EXCHANGE_RULES + 1));
+    ck_assert(replays_under(EXCHANGE_RULES, true, &problem));
+    ck_assert(replays_under(EXCHANGE_RULES + 1, false, &problem)); /* nothing came after it */
+    ck_assert(!replays_under(EXCHANGE_RULES + 1, true, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "from 2 on were written under rules 2"));
+    ck_assert_ptr_nonnull(strstr(problem.text, "cleanly stop"));
+}
+END_TEST
+
+static void store_entry(sqlite3 *database, uint64_t index, const void *bytes, size_t length)
+{
+    sqlite3_stmt *insert;
+    ck_assert_int_eq(
+        sqlite3_prepare_v2(database, "INSERT INTO journal VALUES(?1, ?2)", -1, &insert, NULL),
+        SQLITE_OK);
+    ck_assert_int_eq(sqlite3_bind_int64(insert, 1, (sqlite3_int64)index), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_bind_blob(insert, 2, bytes, (int)length, SQLITE_STATIC), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_step(insert), SQLITE_DONE);
+    sqlite3_finalize(insert);
+}
+
+/* A journal older than the entries that set limits: one entry without, then the first with. */
+START_TEST(what_came_before_the_first_limits_is_replayed_under_them)
+{
+    const struct entry_command tick = {.account = UINT32_MAX, .kind = ENTRY_TICK};
+    const struct entry_head head = {.count = 1, .index = 1, .first_command = 1};
+    uint8_t old[256];
+    uint8_t first[512];
+    struct exchange_limits limits = exchange_limits_default();
+    const uint32_t jobs = limits.jobs;
+    sqlite3 *database;
+    limits.jobs = 3; /* broker.yaml's of today */
+    struct exchange *exchange = exchange_create(&limits);
+    ck_assert_int_eq(sqlite3_open(":memory:", &database), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(database, "CREATE TABLE journal(idx, bytes)", NULL, NULL, NULL),
+                     SQLITE_OK);
+    store_entry(database, 1, old, entry_write(&head, &tick, old, sizeof old));
+    replay_presume_limits(database, exchange, 1);
+    ck_assert_uint_eq(exchange_limits_now(exchange).jobs, 3);
+    store_entry(database, 2, first, entry_under(1, true, first, sizeof first));
+    struct hash32 before = exchange_state_hash(exchange);
+    replay_presume_limits(database, exchange, 1);
+    struct hash32 after = exchange_state_hash(exchange);
+    ck_assert_uint_eq(exchange_limits_now(exchange).jobs, jobs);
+    ck_assert_uint_eq(exchange_rules(exchange), 0);
+    ck_assert(hash32_equal(&before, &after)); /* presumed, not state */
+    exchange_destroy(&exchange);
+    sqlite3_close(database);
+}
+END_TEST
+
+START_TEST(limits_in_a_journal_are_whole_and_above_zero)
+{
+    uint8_t payload[TRANSLATE_LIMITS_BYTES];
+    struct translation translation = {0};
+    struct exchange_set_limits set = {.rules = 1, .limits = exchange_limits_default()};
+    struct entry_command entry = {
+        .kind = ENTRY_LIMITS, .payload = payload, .payload_length = sizeof payload};
+    translate_limits(&set, payload);
+    ck_assert(translate_entry(&entry, 1, &cluster, &translation));
+    entry.payload_length--;
+    ck_assert(!translate_entry(&entry, 1, &cluster, &translation));
+    entry.payload_length++;
+    set.limits.leases = 0;
+    translate_limits(&set, payload);
     ck_assert(!translate_entry(&entry, 1, &cluster, &translation));
     translation_fini(&translation);
 }
@@ -295,6 +405,9 @@ int main(void)
     tcase_add_test(tests, a_job_becomes_a_command_in_the_units_of_the_exchange);
     tcase_add_test(tests, the_journal_gives_the_same_command_again);
     tcase_add_test(tests, presence_and_damage_in_a_journal_are_told_apart);
+    tcase_add_test(tests, commands_written_under_other_rules_are_not_replayed);
+    tcase_add_test(tests, limits_in_a_journal_are_whole_and_above_zero);
+    tcase_add_test(tests, what_came_before_the_first_limits_is_replayed_under_them);
     tcase_add_test(tests, a_signature_counts_for_its_key_cluster_and_bytes_only);
     tcase_add_test(tests, only_the_owner_of_the_connection_may_join_with_its_key);
     tcase_add_test(tests, results_count_when_their_own_provider_signed_them_for_this_market);

@@ -18,12 +18,13 @@
 #include <string.h>
 #include <zmq.h>
 
-/* A second, in all. Strangers have a rate of their own: whoever reaches the port may be one, and must not
- * keep members from coming back. */
+/* A second. Strangers have a rate of their own, and each account has: neither whoever reaches the port nor one
+ * member may keep the other members from coming back. */
 enum {
     RECEIVE_BATCH = 256,
     SEND_BATCH = 1024,
-    HELLO_RATE = 2000,
+    HELLO_RATE = 2000,      /* of all accounts */
+    HELLO_RATE_ACCOUNT = 32, /* so that a burst is SESSIONS_PER_KEY: all of them come back at once */
     HELLO_RATE_STRANGERS = 200,
     HELLO_SPREAD_RATE = 200, /* what Welcome asks of those who come back together */
     ACCOUNT_RATES = 4,    /* of one session, for all of an account's */
@@ -44,6 +45,7 @@ struct gateway {
     /* What has no session yet, or none any more; all strangers together; and each account over all its sessions. */
     struct allowance hellos, stranger_hellos, strays, strangers;
     struct allowances accounts;
+    struct allowances greeters; /* by account: Hellos */
     int64_t next_round_ns;
     uint32_t spread_ms; /* over which clients are asked to come back after a loss */
     uint8_t *buffer; /* LIMIT_MESSAGE_BYTES, for what is sent */
@@ -238,6 +240,25 @@ static void tell_presence(struct gateway *gateway)
     }
 }
 
+/* Gives back the place of a session that is over, once the core is to hear of it. */
+static void let_go(struct gateway *gateway, struct session *session)
+{
+    if (notice(gateway, REQUEST_CLOSED, session->account, session->number, ENTRY_TICK)) {
+        sessions_forget(gateway->sessions, session);
+    }
+}
+
+static void let_all_go(struct gateway *gateway)
+{
+    size_t position = 0;
+    for (struct session *session;
+         (session = sessions_next(gateway->sessions, &position)) != NULL;) {
+        if (session->is_closing) {
+            let_go(gateway, session);
+        }
+    }
+}
+
 static bool pass_on(struct gateway *gateway, const struct incoming *in,
                     const struct session *session)
 {
@@ -354,6 +375,22 @@ struct hello { /* what a client said */
     uint64_t session, sequence;
 };
 
+static enum sessions_status open_anew(struct gateway *gateway, const struct incoming *in,
+                                      enum session_role role, int64_t now_ns,
+                                      struct session **ret)
+{
+    uint32_t number = in->account == NULL ? EXCHANGE_NO_ACCOUNT : in->account->number;
+    enum sessions_status status =
+        sessions_open(gateway->sessions, &in->message.route, &in->message.client, number, role,
+                      now_ns, ret);
+    if (status == SESSIONS_FULL) { /* of sessions that are over, it may be */
+        let_all_go(gateway);
+        status = sessions_open(gateway->sessions, &in->message.route, &in->message.client, number,
+                               role, now_ns, ret);
+    }
+    return status;
+}
+
 static void greet(struct gateway *gateway, const struct incoming *in, const struct hello *said)
 {
     int64_t now_ns = clock_monotonic_ns();
@@ -367,9 +404,7 @@ static void greet(struct gateway *gateway, const struct incoming *in, const stru
     const struct greeting greeting = {.was_asked = said->has_resume,
                                       .is_resumed = session != NULL};
     if (session == NULL) {
-        enum sessions_status status =
-            sessions_open(gateway->sessions, &in->message.route, &in->message.client, number,
-                          said->role, now_ns, &session);
+        enum sessions_status status = open_anew(gateway, in, said->role, now_ns, &session);
         if (status != SESSIONS_OK) {
             refuse_session(gateway, in, status);
             return;
@@ -386,14 +421,73 @@ static void greet(struct gateway *gateway, const struct incoming *in, const stru
     welcome(gateway, in, session, &greeting);
 }
 
+static uint32_t account_rate(const struct gateway *gateway)
+{
+    return gateway->config.rate * ACCOUNT_RATES;
+}
+
+/* What an account is not welcomed for is said once a second, like any other rate; `greeter` is where that is known. */
+static void refuse_greeting(struct gateway *gateway, const struct incoming *in,
+                            struct allowance *greeter, const char *field, uint32_t rate,
+                            int64_t now_ns)
+{
+    if (allowance_tell(greeter, now_ns)) {
+        refuse(gateway, in, NULL, REJECT_RATE, field, (int64_t)rate + 1, rate);
+    } else {
+        gateway->counts.dropped++;
+        note_refused(gateway, in, REJECT_RATE);
+    }
+}
+
+/* The account's own rate comes first: what is above it takes nothing of the others'. */
+static bool may_greet(struct gateway *gateway, const struct incoming *in, int64_t now_ns)
+{
+    if (in->account == NULL) {
+        bool may = allowance_take(&gateway->stranger_hellos, HELLO_RATE_STRANGERS, now_ns);
+        gateway->counts.dropped += !may;
+        return may;
+    }
+    struct allowance *greeter = allowances_of(&gateway->greeters, in->account->number);
+    if (greeter == NULL) {
+        gateway->counts.dropped++;
+        return false;
+    }
+    if (!allowance_take(greeter, HELLO_RATE_ACCOUNT, now_ns)) {
+        refuse_greeting(gateway, in, greeter, "hellos_per_second", HELLO_RATE_ACCOUNT, now_ns);
+        return false;
+    }
+    if (!allowance_take(&gateway->hellos, HELLO_RATE, now_ns)) {
+        refuse_greeting(gateway, in, greeter, "all_hellos_per_second", HELLO_RATE, now_ns);
+        return false;
+    }
+    return true;
+}
+
+/* What is sent again at the word of a small Hello counts as messages of the account, a KiB each. */
+static bool may_resume(struct gateway *gateway, const struct incoming *in, uint64_t number,
+                       int64_t now_ns)
+{
+    const struct session *session = sessions_number(gateway->sessions, number);
+    if (in->account == NULL || session == NULL || session->account != in->account->number) {
+        return true; /* it will not go on */
+    }
+    uint32_t rate = account_rate(gateway);
+    uint32_t count = (uint32_t)(session->kept.bytes >> 10);
+    struct allowance *whole = allowances_of(&gateway->accounts, in->account->number);
+    if (whole != NULL && allowance_take_many(whole, rate, count < rate ? count : rate, now_ns)) {
+        return true;
+    }
+    struct allowance *greeter = allowances_of(&gateway->greeters, in->account->number);
+    if (greeter != NULL) { /* may_greet has made it */
+        refuse_greeting(gateway, in, greeter, "account_messages_per_second", rate, now_ns);
+    }
+    return false;
+}
+
 static void hello(struct gateway *gateway, const struct incoming *in)
 {
     int64_t now_ns = clock_monotonic_ns();
-    bool may_greet = in->account == NULL
-                         ? allowance_take(&gateway->stranger_hellos, HELLO_RATE_STRANGERS, now_ns)
-                         : allowance_take(&gateway->hellos, HELLO_RATE, now_ns);
-    if (!may_greet) {
-        gateway->counts.dropped++;
+    if (!may_greet(gateway, in, now_ns)) {
         return;
     }
     ProtobufCMessage *body = NULL;
@@ -417,7 +511,9 @@ static void hello(struct gateway *gateway, const struct incoming *in)
         refuse(gateway, in, NULL, REJECT_VERSION, "version", said.version, ENVELOPE_VERSION);
         return;
     }
-    greet(gateway, in, &said);
+    if (!said.has_resume || may_resume(gateway, in, said.session, now_ns)) {
+        greet(gateway, in, &said);
+    }
 }
 
 static void goodbye(struct gateway *gateway, struct session *session)
@@ -530,7 +626,7 @@ static bool within_rates(struct gateway *gateway, const struct incoming *in,
     }
     struct allowance *whole =
         is_known ? allowances_of(&gateway->accounts, in->account->number) : &gateway->strangers;
-    uint32_t whole_rate = rate * (is_known ? ACCOUNT_RATES : STRANGERS_RATES);
+    uint32_t whole_rate = is_known ? account_rate(gateway) : rate * STRANGERS_RATES;
     if (whole != NULL && !allowance_take(whole, whole_rate, now_ns)) {
         over_rate(gateway, in, session, "account_messages_per_second", whole_rate);
         return false;
@@ -713,9 +809,7 @@ static void make_round(struct gateway *gateway, int64_t now_ns)
             notice_silence(session, now_ns - session->heard_ns, beat_ns);
         }
         if (session->is_closing) {
-            if (notice(gateway, REQUEST_CLOSED, session->account, session->number, ENTRY_TICK)) {
-                sessions_forget(gateway->sessions, session);
-            }
+            let_go(gateway, session);
             continue;
         }
         catch_up(gateway, session);
@@ -809,6 +903,7 @@ void gateway_stop(struct gateway **self)
                  gateway->counts.lost_sends);
         sessions_destroy(&gateway->sessions);
         allowances_fini(&gateway->accounts);
+        allowances_fini(&gateway->greeters);
         directory_destroy(&gateway->config.directory);
         free(gateway->buffer);
         free(gateway);

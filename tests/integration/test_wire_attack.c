@@ -77,6 +77,17 @@ static size_t write_said(const struct said *said, const struct broker_client *cl
     return arena_write(&envelope, ret_bytes, capacity);
 }
 
+static enum reject_code answer_code(const struct envelope *reject)
+{
+    ProtobufCMessage *body = NULL;
+    struct codec_error error;
+    ck_assert_int_eq(codec_decode(MESSAGE_REJECT, reject->body, reject->body_length, &body, &error),
+                     CODEC_OK);
+    enum reject_code code = (enum reject_code)((Bourse__V1__Reject *)(void *)body)->code;
+    codec_free(&body);
+    return code;
+}
+
 /* The code of the Reject under `id`, REJECT_NONE when it was accepted or replied to. Other answers are passed over. */
 static enum reject_code answer_to(struct link *link, const struct id128 *id)
 {
@@ -90,17 +101,7 @@ static enum reject_code answer_to(struct link *link, const struct id128 *id)
         if (!id128_equal(&envelope.id, id)) {
             continue;
         }
-        if (envelope.type != MESSAGE_REJECT) {
-            return REJECT_NONE;
-        }
-        ProtobufCMessage *body = NULL;
-        struct codec_error error;
-        ck_assert_int_eq(
-            codec_decode(MESSAGE_REJECT, envelope.body, envelope.body_length, &body, &error),
-            CODEC_OK);
-        enum reject_code code = (enum reject_code)((Bourse__V1__Reject *)(void *)body)->code;
-        codec_free(&body);
-        return code;
+        return envelope.type == MESSAGE_REJECT ? answer_code(&envelope) : REJECT_NONE;
     }
 }
 
@@ -540,25 +541,32 @@ static void askers_that_hang_up(const struct attack_context *context)
     }
 }
 
-static void greet(const struct attack_context *context, const struct identity *identity, void *zmq)
+static size_t write_hello(uint8_t *ret_bytes, size_t capacity)
 {
     Bourse__V1__Hello hello = BOURSE__V1__HELLO__INIT;
     hello.version = ENVELOPE_VERSION;
     size_t length;
-    uint8_t bytes[256];
     uint8_t *body = codec_encode(&hello.base, &length);
+    ck_assert_ptr_nonnull(body);
     struct envelope envelope = {.version = ENVELOPE_VERSION,
                                 .type = MESSAGE_HELLO,
                                 .id = entropy_id(),
                                 .body = body,
                                 .body_length = (uint32_t)length};
+    size_t written = arena_write(&envelope, ret_bytes, capacity);
+    free(body);
+    return written;
+}
+
+static void greet(const struct attack_context *context, const struct identity *identity, void *zmq)
+{
+    uint8_t bytes[256];
     struct link *link = arena_connect(zmq, context->arena->broker.market.control, context->arena,
                                       identity, LIMIT_MESSAGE_BYTES);
     zmq_pollitem_t item = {.socket = link_socket(link), .events = ZMQ_POLLOUT};
     if (zmq_poll(&item, 1, 1000) == 1) {
-        (void)link_send(link, bytes, arena_write(&envelope, bytes, sizeof bytes));
+        (void)link_send(link, bytes, write_hello(bytes, sizeof bytes));
     }
-    free(body);
     link_close(&link);
 }
 
@@ -569,6 +577,22 @@ static void storm_of_greetings(const struct attack_context *context)
     say_begun(context);
     for (;;) {
         greet(context, context->arena->enemy_key, zmq);
+        pace();
+    }
+}
+
+/* A member says Hello over and over on one connection, more often than all accounts together may. */
+static void storm_of_hellos(const struct attack_context *context)
+{
+    struct link *link = arena_connect(zmq_ctx_new(), context->arena->broker.market.control,
+                                      context->arena, context->arena->enemy_key, LIMIT_MESSAGE_BYTES);
+    uint8_t bytes[256];
+    say_begun(context);
+    for (;;) {
+        for (int i = 0; i < 60; i++) {
+            (void)link_send(link, bytes, write_hello(bytes, sizeof bytes));
+        }
+        read_and_forget(link);
         pace();
     }
 }
@@ -721,6 +745,77 @@ START_TEST(honest_clients_are_served_under_attack)
 }
 END_TEST
 
+/* What the owner's Hello is answered on a connection of its own. */
+static uint16_t answer_to_hello(const struct arena *arena)
+{
+    void *zmq = zmq_ctx_new();
+    struct link *link = arena_connect(zmq, arena->broker.market.control, arena,
+                                      arena->broker.owner, LIMIT_MESSAGE_BYTES);
+    uint8_t bytes[256];
+    arena_put(link, bytes, write_hello(bytes, sizeof bytes));
+    const uint8_t *message;
+    size_t length;
+    struct envelope envelope = {.type = 0};
+    if (link_receive(link, ARENA_WAIT_MS, &message, &length) == 1) {
+        ck_assert_int_eq(envelope_read(message, length, LIMIT_MESSAGE_BYTES, &envelope),
+                         ENVELOPE_OK);
+    }
+    link_close(&link);
+    (void)zmq_ctx_term(zmq);
+    return envelope.type;
+}
+
+static enum reject_code next_reject(struct link *link)
+{
+    for (;;) {
+        const uint8_t *message;
+        size_t length;
+        struct envelope envelope;
+        ck_assert_msg(link_receive(link, ARENA_WAIT_MS, &message, &length) == 1, "no answer");
+        ck_assert_int_eq(envelope_read(message, length, LIMIT_MESSAGE_BYTES, &envelope),
+                         ENVELOPE_OK);
+        if (envelope.type == MESSAGE_REJECT) {
+            return answer_code(&envelope);
+        }
+    }
+}
+
+START_TEST(who_greets_above_the_rate_is_told_so)
+{
+    struct arena arena;
+    arena_open(&arena, listen_yaml);
+    void *zmq = zmq_ctx_new();
+    struct link *link = arena_connect(zmq, arena.broker.market.control, &arena, arena.enemy_key,
+                                      LIMIT_MESSAGE_BYTES);
+    uint8_t bytes[256];
+    for (int i = 0; i < 400; i++) {
+        arena_put(link, bytes, write_hello(bytes, sizeof bytes));
+    }
+    ck_assert_int_eq(next_reject(link), REJECT_RATE);
+    ck_assert_int_eq(answer_to_hello(&arena), MESSAGE_WELCOME);
+    link_close(&link);
+    (void)zmq_ctx_term(zmq);
+    arena_close(&arena);
+}
+END_TEST
+
+START_TEST(members_come_back_while_one_of_them_storms)
+{
+    enum { TIMES = 12 };
+    struct arena arena;
+    arena_open(&arena, listen_yaml);
+    struct attack_context context = {.arena = &arena};
+    pid_t attacker = start_attack(storm_of_hellos, &context);
+    for (int i = 0; i < TIMES; i++) {
+        (void)honest_window(&arena.owner, &arena); /* the storm goes on meanwhile */
+        ck_assert_msg(answer_to_hello(&arena) == MESSAGE_WELCOME, "the %dth was not welcomed",
+                      i + 1);
+    }
+    stop_attack(attacker);
+    arena_close(&arena);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("wire attack");
@@ -737,6 +832,11 @@ int main(void)
     tcase_add_loop_test(tests, honest_clients_are_served_under_attack, 0,
                         (int)(sizeof attacks / sizeof attacks[0]));
     suite_add_tcase(suite, tests);
+    TCase *greetings = tcase_create("greetings");
+    tcase_set_timeout(greetings, 120);
+    tcase_add_test(greetings, who_greets_above_the_rate_is_told_so);
+    tcase_add_test(greetings, members_come_back_while_one_of_them_storms);
+    suite_add_tcase(suite, greetings);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

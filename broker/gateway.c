@@ -721,7 +721,9 @@ static void learn_account(struct gateway *gateway, const struct directory_accoun
     for (struct session *session;
          (session = sessions_next(gateway->sessions, &position)) != NULL;) {
         if (key32_equal(&session->transport, &account->transport)) {
-            session->account = account->number; /* it redeemed its invitation on this connection */
+            if (!sessions_know(gateway->sessions, session, account->number)) {
+                fatal("out of memory"); /* it redeemed its invitation on this connection */
+            }
             if (account->frozen && session->role == SESSION_PROVIDER) {
                 sessions_close(session); /* its asks are gone: it greets anew, and asks until it may */
             }

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static size_t weight(const struct kept_message *message)
+size_t kept_weight(const struct kept_message *message)
 {
     return message->length + sizeof *message;
 }
@@ -21,8 +21,8 @@ static struct kept_message *at(const struct kept *kept, uint32_t position)
 static void drop_oldest(struct kept *kept, size_t *total_bytes)
 {
     struct kept_message *message = at(kept, 0);
-    kept->bytes -= weight(message);
-    *total_bytes -= weight(message);
+    kept->bytes -= kept_weight(message);
+    *total_bytes -= kept_weight(message);
     free(message->body);
     *message = (struct kept_message){.body = NULL};
     kept->start = (kept->start + 1) % kept->capacity;
@@ -54,10 +54,10 @@ static bool fits(const struct kept *kept, size_t total_bytes, size_t bytes)
 
 void kept_add(struct kept *kept, size_t *total_bytes, const struct kept_message *message)
 {
-    while (kept->count > 0 && !fits(kept, *total_bytes, weight(message))) {
+    while (kept->count > 0 && !fits(kept, *total_bytes, kept_weight(message))) {
         drop_oldest(kept, total_bytes);
     }
-    bool has_room = fits(kept, *total_bytes, weight(message)) &&
+    bool has_room = fits(kept, *total_bytes, kept_weight(message)) &&
                     (kept->count < kept->capacity || grow(kept));
     if (!has_room) { /* nothing older is of use without it */
         while (kept->count > 0) {
@@ -70,8 +70,16 @@ void kept_add(struct kept *kept, size_t *total_bytes, const struct kept_message 
     kept->last++;
     kept->count++;
     *at(kept, kept->count - 1) = *message;
-    kept->bytes += weight(message);
-    *total_bytes += weight(message);
+    kept->bytes += kept_weight(message);
+    *total_bytes += kept_weight(message);
+}
+
+void kept_trim(struct kept *kept, size_t *total_bytes, size_t bytes)
+{
+    size_t most = kept->bytes > bytes ? kept->bytes - bytes : 0;
+    while (kept->bytes > most) {
+        drop_oldest(kept, total_bytes);
+    }
 }
 
 void kept_seen(struct kept *kept, size_t *total_bytes, uint64_t sequence)

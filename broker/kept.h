@@ -16,6 +16,7 @@
 enum {
     KEPT_MESSAGES = 1024,             /* of one session */
     KEPT_BYTES = 2 << 20,             /* of one session: bodies and their places */
+    KEPT_ACCOUNT_BYTES = 8 << 20,     /* of all sessions of an account, and of all strangers' */
     KEPT_TOTAL_BYTES = 128 << 20,     /* of all sessions */
 };
 
@@ -36,6 +37,10 @@ struct kept {
 /* The message after the last. `total_bytes` counts over all sessions. Takes the body, also when it cannot
  * be kept. */
 void kept_add(struct kept *kept, size_t *total_bytes, const struct kept_message *message);
+/* Lets go the oldest, at least `bytes` of them or all. */
+void kept_trim(struct kept *kept, size_t *total_bytes, size_t bytes);
+/* What it takes of the caps. */
+size_t kept_weight(const struct kept_message *message);
 /* The client has seen all up to `sequence`. */
 void kept_seen(struct kept *kept, size_t *total_bytes, uint64_t sequence);
 /* Borrowed until the next call; NULL: not kept (any more), or not sent yet. */

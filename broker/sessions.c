@@ -18,6 +18,8 @@ struct provider {
 struct sessions {
     struct session places[SESSIONS_MAX];
     size_t kept_bytes;          /* of all */
+    size_t *held_bytes;         /* thereof of all strangers, and then by account number */
+    uint32_t held_count;
     uint64_t next;              /* number = next * SESSIONS_MAX + place: found without a search */
     struct provider *providers; /* by account number */
     uint32_t provider_count;
@@ -39,9 +41,86 @@ void sessions_destroy(struct sessions **self)
         for (size_t i = 0; i < SESSIONS_MAX; i++) {
             kept_fini(&(*self)->places[i].kept, &(*self)->kept_bytes);
         }
+        free((*self)->held_bytes);
         free((*self)->providers);
         free(*self);
         *self = NULL;
+    }
+}
+
+/* ---------------------------------------------------------------- what is kept, by account */
+
+static uint32_t holder_of(uint32_t account)
+{
+    return account == EXCHANGE_NO_ACCOUNT ? 0 : account + 1;
+}
+
+/* Before anything is kept for the account. */
+static bool make_holder(struct sessions *sessions, uint32_t account)
+{
+    uint32_t holder = holder_of(account);
+    if (holder < sessions->held_count) {
+        return true;
+    }
+    uint32_t count = sessions->held_count == 0 ? 64 : sessions->held_count;
+    while (count <= holder) {
+        count *= 2;
+    }
+    size_t *held_bytes = realloc(sessions->held_bytes, count * sizeof *held_bytes);
+    if (held_bytes == NULL) {
+        return false;
+    }
+    memset(held_bytes + sessions->held_count, 0,
+           (count - sessions->held_count) * sizeof *held_bytes);
+    sessions->held_bytes = held_bytes;
+    sessions->held_count = count;
+    return true;
+}
+
+static size_t *held_by(struct sessions *sessions, uint32_t account)
+{
+    assert(holder_of(account) < sessions->held_count);
+    return &sessions->held_bytes[holder_of(account)];
+}
+
+static uint32_t largest_holder(const struct sessions *sessions)
+{
+    uint32_t largest = 0;
+    for (uint32_t i = 1; i < sessions->held_count; i++) {
+        largest = sessions->held_bytes[i] > sessions->held_bytes[largest] ? i : largest;
+    }
+    return largest;
+}
+
+/* Lets go some of what most is kept of: a good part, so that the next message need not search again. */
+static void trim_holder(struct sessions *sessions, uint32_t holder)
+{
+    struct session *largest = NULL;
+    for (size_t i = 0; i < SESSIONS_MAX; i++) {
+        struct session *session = &sessions->places[i];
+        bool is_of_it = session->number != 0 && holder_of(session->account) == holder;
+        if (is_of_it && (largest == NULL || session->kept.bytes > largest->kept.bytes)) {
+            largest = session;
+        }
+    }
+    assert(largest != NULL && largest->kept.count > 0);
+    size_t before = largest->kept.bytes;
+    kept_trim(&largest->kept, &sessions->kept_bytes, before / 8 + 1);
+    sessions->held_bytes[holder] -= before - largest->kept.bytes;
+    if (!kept_reaches(&largest->kept, largest->wire_sequence)) {
+        sessions_close(largest);
+    }
+}
+
+/* An account over its cap pays itself; short of room in all, whoever has most does, not who comes next. */
+static void make_room(struct sessions *sessions, uint32_t account, size_t bytes)
+{
+    size_t *held = held_by(sessions, account);
+    while (*held > 0 && *held + bytes > KEPT_ACCOUNT_BYTES) {
+        trim_holder(sessions, holder_of(account));
+    }
+    while (sessions->kept_bytes > 0 && sessions->kept_bytes + bytes > KEPT_TOTAL_BYTES) {
+        trim_holder(sessions, largest_holder(sessions));
     }
 }
 
@@ -101,7 +180,7 @@ enum sessions_status sessions_open(struct sessions *sessions, const struct route
 {
     close_others_on(sessions, route, NULL);
     struct census census = take_census(sessions, transport);
-    if (census.free_place == NULL) {
+    if (census.free_place == NULL || !make_holder(sessions, account)) {
         return SESSIONS_FULL;
     }
     if (census.of_key >= SESSIONS_PER_KEY && census.idlest == NULL) {
@@ -158,16 +237,35 @@ void sessions_detach(struct session *session)
 void sessions_keep(struct sessions *sessions, struct session *session,
                    const struct kept_message *message)
 {
+    size_t bytes = kept_weight(message);
+    make_room(sessions, session->account, bytes < KEPT_BYTES ? bytes : 0);
+    size_t *held = held_by(sessions, session->account);
+    *held -= session->kept.bytes;
     kept_add(&session->kept, &sessions->kept_bytes, message);
+    *held += session->kept.bytes;
     if (!kept_reaches(&session->kept, session->wire_sequence)) {
         sessions_close(session);
     }
 }
 
+bool sessions_know(struct sessions *sessions, struct session *session, uint32_t account)
+{
+    if (!make_holder(sessions, account)) {
+        return false;
+    }
+    *held_by(sessions, session->account) -= session->kept.bytes;
+    session->account = account;
+    *held_by(sessions, account) += session->kept.bytes;
+    return true;
+}
+
 void sessions_seen(struct sessions *sessions, struct session *session, uint64_t sequence)
 {
     uint64_t most = session->wire_sequence;
+    size_t *held = held_by(sessions, session->account);
+    *held -= session->kept.bytes;
     kept_seen(&session->kept, &sessions->kept_bytes, sequence < most ? sequence : most);
+    *held += session->kept.bytes;
 }
 
 uint32_t sessions_count(const struct sessions *sessions)
@@ -200,6 +298,7 @@ void sessions_close(struct session *session)
 
 void sessions_forget(struct sessions *sessions, struct session *session)
 {
+    *held_by(sessions, session->account) -= session->kept.bytes;
     kept_fini(&session->kept, &sessions->kept_bytes);
     *session = (struct session){0};
 }

@@ -51,7 +51,7 @@ struct sessions;
 struct sessions *sessions_create(uint64_t first);
 void sessions_destroy(struct sessions **self);
 
-/* Ends the route's former session, if any, and opens a new one. */
+/* Ends the route's former session, if any, and opens a new one. FULL also when out of memory. */
 enum sessions_status sessions_open(struct sessions *sessions, const struct route *route,
                                    const struct key32 *transport, uint32_t account,
                                    enum session_role role, int64_t now_ns, struct session **ret);
@@ -62,10 +62,13 @@ struct session *sessions_resume(struct sessions *sessions, uint64_t number, uint
                                 uint32_t account, enum session_role role, int64_t now_ns);
 /* It has lost its connection; one that nobody could resume is closed. */
 void sessions_detach(struct session *session);
-/* Keeps one more message for it, which is on its way then, and takes the body. Closes the session when what
+/* Keeps one more message for it, which is on its way then, and takes the body. Over the cap of its account, or of
+ * all, the oldest go where most is kept: of the largest account, in its largest session. Closes a session when what
  * its connection has not taken is over the caps. */
 void sessions_keep(struct sessions *sessions, struct session *session,
                    const struct kept_message *message);
+/* The session is this account's from now on. False: out of memory, and it is whose it was. */
+bool sessions_know(struct sessions *sessions, struct session *session, uint32_t account);
 void sessions_seen(struct sessions *sessions, struct session *session, uint64_t sequence);
 uint32_t sessions_count(const struct sessions *sessions); /* live */
 /* The live session of that number, if it has that route and key; NULL otherwise. */

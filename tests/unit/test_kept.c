@@ -98,6 +98,21 @@ START_TEST(all_sessions_share_one_budget)
 }
 END_TEST
 
+START_TEST(what_is_trimmed_is_the_oldest)
+{
+    for (int i = 0; i < 10; i++) {
+        add(1000);
+    }
+    size_t before = total;
+    kept_trim(&kept, &total, 2500);
+    ck_assert_uint_le(total, before - 2500);
+    ck_assert(kept_reaches(&kept, 3) && !kept_reaches(&kept, 2));
+    kept_trim(&kept, &total, 1 << 20);
+    ck_assert_uint_eq(total, 0);
+    ck_assert(kept_reaches(&kept, 10) && !kept_reaches(&kept, 9));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("kept");
@@ -108,6 +123,7 @@ int main(void)
     tcase_add_test(tests, over_the_cap_of_messages_the_oldest_go);
     tcase_add_test(tests, over_the_cap_of_bytes_the_oldest_go);
     tcase_add_test(tests, all_sessions_share_one_budget);
+    tcase_add_test(tests, what_is_trimmed_is_the_oldest);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

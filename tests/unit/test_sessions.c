@@ -193,6 +193,78 @@ START_TEST(a_lost_session_makes_room_for_a_new_one_of_its_key)
 }
 END_TEST
 
+static void send_large(struct session *session, size_t count, size_t length)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct kept_message message = {
+            .type = MESSAGE_DISPATCH, .body = calloc(1, length), .length = length};
+        session->wire_sequence++;
+        sessions_keep(sessions, session, &message);
+    }
+}
+
+static size_t kept_of(uint32_t account)
+{
+    size_t bytes = 0, position = 0;
+    for (struct session *session; (session = sessions_next(sessions, &position)) != NULL;) {
+        bytes += session->account == account ? session->kept.bytes : 0;
+    }
+    return bytes;
+}
+
+START_TEST(one_account_takes_nothing_of_what_is_kept_for_others)
+{
+    struct session *honest = open_session(1000, 2, 4);
+    send_large(honest, 1, 8);
+    for (uint32_t i = 0; i < SESSIONS_PER_KEY; i++) {
+        send_large(open_session(i, 1, 3), 16, 128 << 10); /* reads all, names nothing as seen */
+    }
+    ck_assert_uint_le(kept_of(3), KEPT_ACCOUNT_BYTES);
+    ck_assert_uint_gt(kept_of(3), KEPT_ACCOUNT_BYTES / 2);
+    sessions_detach(honest);
+    send_one(honest, false);
+    ck_assert(!honest->is_closing);
+    ck_assert_ptr_eq(resume(honest, 1), honest);
+}
+END_TEST
+
+START_TEST(short_of_room_the_largest_account_pays)
+{
+    struct session *honest = open_session(1000, 200, 4);
+    send_large(honest, 4, 1000);
+    for (uint32_t i = 0; i < 40; i++) { /* 40 accounts with 4 MiB each */
+        for (uint32_t k = 0; k < 4; k++) {
+            send_large(open_session(4 * i + k, (uint8_t)(1 + i), 10 + i), 8, 100 << 10);
+            send_large(open_session(400 + 4 * i + k, (uint8_t)(1 + i), 10 + i), 8, 100 << 10);
+        }
+    }
+    size_t whole = 0;
+    for (uint32_t i = 0; i < 40; i++) {
+        whole += kept_of(10 + i);
+        ck_assert_uint_gt(kept_of(10 + i), 1 << 20);
+    }
+    ck_assert_uint_le(whole, KEPT_TOTAL_BYTES);
+    ck_assert_ptr_eq(resume(honest, 1), honest);
+}
+END_TEST
+
+START_TEST(what_is_kept_goes_with_its_session_to_another_account)
+{
+    struct session *session = open_session(1, 1, EXCHANGE_NO_ACCOUNT);
+    send_large(session, 10, 128 << 10);
+    ck_assert(sessions_know(sessions, session, 100));
+    for (uint32_t i = 0; i < 10; i++) { /* what strangers have is theirs alone */
+        send_large(open_session(10 + i, (uint8_t)(10 + i), EXCHANGE_NO_ACCOUNT), 15, 128 << 10);
+    }
+    ck_assert_uint_eq(session->kept.count, 10);
+    ck_assert_uint_le(kept_of(EXCHANGE_NO_ACCOUNT), KEPT_ACCOUNT_BYTES);
+    sessions_close(session);
+    sessions_forget(sessions, session);
+    send_large(open_session(1, 1, 100), 10, 128 << 10);
+    ck_assert_uint_gt(kept_of(100), 1 << 20);
+}
+END_TEST
+
 static enum entry_command_kind notice_at(int64_t now_ns)
 {
     uint32_t position = 0;
@@ -328,6 +400,9 @@ int main(void)
     tcase_add_test(tests, a_session_that_falls_behind_its_cap_is_over);
     tcase_add_test(tests, a_heartbeat_frees_what_it_names_and_no_more_than_was_sent);
     tcase_add_test(tests, a_lost_session_makes_room_for_a_new_one_of_its_key);
+    tcase_add_test(tests, one_account_takes_nothing_of_what_is_kept_for_others);
+    tcase_add_test(tests, short_of_room_the_largest_account_pays);
+    tcase_add_test(tests, what_is_kept_goes_with_its_session_to_another_account);
     tcase_add_test(tests,
                    a_silent_provider_is_suspect_after_three_heartbeats_and_returns_by_speaking);
     tcase_add_test(tests, a_suspect_provider_must_greet_anew);

@@ -643,6 +643,9 @@ static void check_blob(struct day *day, const struct diary_blob *blob)
         status = blob_store_get(day->blobs, &hash, 0, blob->size, found, &length, &size);
         MUST(status != BLOB_TOO_MANY || disk_has_failed(), "a get was put off without a reason");
     }
+    if (status == BLOB_TOO_MANY) {
+        end(DAY_STOPPED, "stopped: no descriptor for a blob");
+    }
     if (status == BLOB_FAILED) {
         blobs_failed(day, "a blob could not be read");
     }

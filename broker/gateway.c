@@ -23,13 +23,14 @@
 enum {
     RECEIVE_BATCH = 256,
     SEND_BATCH = 1024,
-    HELLO_RATE = 2000,      /* of all accounts */
-    HELLO_RATE_ACCOUNT = 32, /* so that a burst is SESSIONS_PER_KEY: all of them come back at once */
+    HELLO_RATE = 2000, /* of all accounts */
+    HELLO_RATE_ACCOUNT =
+        32, /* so that a burst is SESSIONS_PER_KEY: all of them come back at once */
     HELLO_RATE_STRANGERS = 200,
     HELLO_SPREAD_RATE = 200, /* what Welcome asks of those who come back together */
-    ACCOUNT_RATES = 4,    /* of one session, for all of an account's */
-    STRANGERS_RATES = 32, /* of one stranger's session, for all of them */
-    STRAY_RATE = 2000,    /* refusals outside of any session, which no session's rate bounds */
+    ACCOUNT_RATES = 4,       /* of one session, for all of an account's */
+    STRANGERS_RATES = 32,    /* of one stranger's session, for all of them */
+    STRAY_RATE = 2000,       /* refusals outside of any session, which no session's rate bounds */
 };
 
 struct counts {
@@ -48,7 +49,7 @@ struct gateway {
     struct allowances greeters; /* by account: Hellos */
     int64_t next_round_ns;
     uint32_t spread_ms; /* over which clients are asked to come back after a loss */
-    uint8_t *buffer; /* LIMIT_MESSAGE_BYTES, for what is sent */
+    uint8_t *buffer;    /* LIMIT_MESSAGE_BYTES, for what is sent */
     struct counts counts;
 };
 
@@ -325,7 +326,8 @@ static void fill_welcome(struct gateway *gateway, const struct session *session,
     body->gap = REJECT_GAP_TOO_OLD;
     body->has_resumed = body->has_missed = greeting->is_resumed;
     body->resumed = greeting->is_resumed;
-    body->missed = (uint32_t)(session->kept.last - session->wire_sequence); /* within KEPT_MESSAGES */
+    body->missed =
+        (uint32_t)(session->kept.last - session->wire_sequence); /* within KEPT_MESSAGES */
 }
 
 /* Of a session that goes on, Welcome carries the last number that its client has seen, and what was missed
@@ -376,13 +378,11 @@ struct hello { /* what a client said */
 };
 
 static enum sessions_status open_anew(struct gateway *gateway, const struct incoming *in,
-                                      enum session_role role, int64_t now_ns,
-                                      struct session **ret)
+                                      enum session_role role, int64_t now_ns, struct session **ret)
 {
     uint32_t number = in->account == NULL ? EXCHANGE_NO_ACCOUNT : in->account->number;
-    enum sessions_status status =
-        sessions_open(gateway->sessions, &in->message.route, &in->message.client, number, role,
-                      now_ns, ret);
+    enum sessions_status status = sessions_open(gateway->sessions, &in->message.route,
+                                                &in->message.client, number, role, now_ns, ret);
     if (status == SESSIONS_FULL) { /* of sessions that are over, it may be */
         let_all_go(gateway);
         status = sessions_open(gateway->sessions, &in->message.route, &in->message.client, number,
@@ -397,12 +397,11 @@ static void greet(struct gateway *gateway, const struct incoming *in, const stru
     uint32_t number = in->account == NULL ? EXCHANGE_NO_ACCOUNT : in->account->number;
     struct session *session = NULL;
     if (said->has_resume) {
-        session = sessions_resume(gateway->sessions, said->session, said->sequence,
-                                  &in->message.route, &in->message.client, number, said->role,
-                                  now_ns);
+        session =
+            sessions_resume(gateway->sessions, said->session, said->sequence, &in->message.route,
+                            &in->message.client, number, said->role, now_ns);
     }
-    const struct greeting greeting = {.was_asked = said->has_resume,
-                                      .is_resumed = session != NULL};
+    const struct greeting greeting = {.was_asked = said->has_resume, .is_resumed = session != NULL};
     if (session == NULL) {
         enum sessions_status status = open_anew(gateway, in, said->role, now_ns, &session);
         if (status != SESSIONS_OK) {
@@ -499,8 +498,8 @@ static void hello(struct gateway *gateway, const struct incoming *in)
     }
     const Bourse__V1__Hello *wire = (const void *)body;
     const struct hello said = {
-        .role = wire->has_role && wire->role == SESSION_PROVIDER ? SESSION_PROVIDER
-                                                                 : SESSION_CONSUMER,
+        .role =
+            wire->has_role && wire->role == SESSION_PROVIDER ? SESSION_PROVIDER : SESSION_CONSUMER,
         .version = wire->version,
         .has_resume = wire->has_resume_session && wire->has_resume_sequence,
         .session = wire->resume_session,
@@ -725,7 +724,8 @@ static void learn_account(struct gateway *gateway, const struct directory_accoun
                 fatal("out of memory"); /* it redeemed its invitation on this connection */
             }
             if (account->frozen && session->role == SESSION_PROVIDER) {
-                sessions_close(session); /* its asks are gone: it greets anew, and asks until it may */
+                sessions_close(
+                    session); /* its asks are gone: it greets anew, and asks until it may */
             }
         }
     }
@@ -901,8 +901,8 @@ void gateway_stop(struct gateway **self)
         pthread_join(gateway->thread, NULL);
         log_info("sessions %" PRIu64 ", resumed %" PRIu64 ", refused %" PRIu64 ", dropped %" PRIu64
                  ", unsent %" PRIu64,
-                 gateway->counts.sessions, gateway->counts.resumed, gateway->counts.refused, gateway->counts.dropped,
-                 gateway->counts.lost_sends);
+                 gateway->counts.sessions, gateway->counts.resumed, gateway->counts.refused,
+                 gateway->counts.dropped, gateway->counts.lost_sends);
         sessions_destroy(&gateway->sessions);
         allowances_fini(&gateway->accounts);
         allowances_fini(&gateway->greeters);

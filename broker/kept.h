@@ -14,10 +14,10 @@
 #include <stdint.h>
 
 enum {
-    KEPT_MESSAGES = 1024,             /* of one session */
-    KEPT_BYTES = 2 << 20,             /* of one session: bodies and their places */
-    KEPT_ACCOUNT_BYTES = 8 << 20,     /* of all sessions of an account, and of all strangers' */
-    KEPT_TOTAL_BYTES = 128 << 20,     /* of all sessions */
+    KEPT_MESSAGES = 1024,         /* of one session */
+    KEPT_BYTES = 2 << 20,         /* of one session: bodies and their places */
+    KEPT_ACCOUNT_BYTES = 8 << 20, /* of all sessions of an account, and of all strangers' */
+    KEPT_TOTAL_BYTES = 128 << 20, /* of all sessions */
 };
 
 struct kept_message {

@@ -235,9 +235,10 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
         units_money_text(row->fills_at_micro, price);
     }
     if (row->has_ended) {
-        (void)snprintf(ret_text, capacity,
-                       "the job has ended; `bourse ps` shows how, and `bourse resume` runs again what "
-                       "is missing");
+        (void)snprintf(
+            ret_text, capacity,
+            "the job has ended; `bourse ps` shows how, and `bourse resume` runs again what "
+            "is missing");
         return;
     }
     uint32_t worst = 0;

@@ -17,8 +17,8 @@ struct provider {
 
 struct sessions {
     struct session places[SESSIONS_MAX];
-    size_t kept_bytes;          /* of all */
-    size_t *held_bytes;         /* thereof of all strangers, and then by account number */
+    size_t kept_bytes;  /* of all */
+    size_t *held_bytes; /* thereof of all strangers, and then by account number */
     uint32_t held_count;
     uint64_t next;              /* number = next * SESSIONS_MAX + place: found without a search */
     struct provider *providers; /* by account number */
@@ -164,8 +164,7 @@ static struct census take_census(struct sessions *sessions, const struct key32 *
             bool is_of_key = key32_equal(&session->transport, transport);
             census.of_key += is_of_key;
             census.anonymous += session->account == EXCHANGE_NO_ACCOUNT;
-            bool is_idler =
-                census.idlest == NULL || session->heard_ns < census.idlest->heard_ns;
+            bool is_idler = census.idlest == NULL || session->heard_ns < census.idlest->heard_ns;
             if (is_of_key && session->is_detached && is_idler) {
                 census.idlest = session;
             }
@@ -190,7 +189,8 @@ enum sessions_status sessions_open(struct sessions *sessions, const struct route
         return SESSIONS_FULL_ANONYMOUS;
     }
     if (census.of_key >= SESSIONS_PER_KEY) {
-        sessions_close(census.idlest); /* its client has others, and has not come back to this one */
+        sessions_close(
+            census.idlest); /* its client has others, and has not come back to this one */
     }
     struct session *place = census.free_place;
     *place = (struct session){.number = sessions->next++ * SESSIONS_MAX +
@@ -287,7 +287,8 @@ struct session *sessions_of(struct sessions *sessions, uint64_t number, const st
                             const struct key32 *transport)
 {
     struct session *session = sessions_number(sessions, number);
-    bool same = session != NULL && is_on(session, route) && key32_equal(&session->transport, transport);
+    bool same =
+        session != NULL && is_on(session, route) && key32_equal(&session->transport, transport);
     return same ? session : NULL;
 }
 

@@ -22,8 +22,8 @@ enum {
     SESSIONS_MAX = 4096,
     SESSIONS_PER_KEY = 64,
     SESSIONS_ANONYMOUS = 256,
-    SESSIONS_MISSED_HEARTBEATS = 3,  /* a provider is suspect */
-    SESSIONS_SILENT_HEARTBEATS = 30, /* a session has lost its connection */
+    SESSIONS_MISSED_HEARTBEATS = 3,   /* a provider is suspect */
+    SESSIONS_SILENT_HEARTBEATS = 30,  /* a session has lost its connection */
     SESSIONS_RESUME_HEARTBEATS = 120, /* and after that many it is over */
 };
 

@@ -161,9 +161,8 @@ static struct job *oldest_ended_of(const struct member *member)
 static void make_room_for_job(struct exchange *exchange)
 {
     const struct member *member = sender(exchange);
-    struct job *own = member->job_count - member->open_jobs >= ENDED_JOBS_KEPT
-                          ? oldest_ended_of(member)
-                          : NULL;
+    struct job *own =
+        member->job_count - member->open_jobs >= ENDED_JOBS_KEPT ? oldest_ended_of(member) : NULL;
     if (own != NULL) {
         job_forget(exchange, own);
     }
@@ -500,7 +499,7 @@ void job_settle(struct exchange *exchange, struct job *job)
     if (!job->is_closing) {
         bool all = job->accepted == job->subtasks;
         job->ends_as = all ? JOB_PHASE_DONE : JOB_PHASE_FAILED;
-        job->reason = all                      ? XREASON_NONE
+        job->reason = all                     ? XREASON_NONE
                       : providers_failed(job) ? XREASON_PROVIDERS_FAILED
                                               : XREASON_SUBTASKS_FAILED;
     }

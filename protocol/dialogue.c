@@ -38,14 +38,16 @@ struct dialogue {
     uint64_t sequence_out; /* last given */
     uint64_t sequence_in;  /* last seen */
     uint64_t caught_up_at; /* until then, what was missed comes */
-    uint64_t resume_session, resume_sequence; /* of the connection before; 0: nothing to go on with */
+    uint64_t resume_session,
+        resume_sequence; /* of the connection before; 0: nothing to go on with */
 
     ProtobufCMessage *welcome; /* the last one, decoded */
     struct id128 cluster;      /* its cluster */
     int64_t log_time_ms;       /* the broker's, as it said last ... */
     int64_t log_heard_ns;      /* ... at this moment of ours */
     int64_t heartbeat_ns;
-    int64_t spread_ns; /* what the broker asked of its clients, so that they do not all greet it at once */
+    int64_t
+        spread_ns; /* what the broker asked of its clients, so that they do not all greet it at once */
     int64_t connected_ns;
     int64_t heard_ns;
     int64_t beaten_ns;

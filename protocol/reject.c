@@ -45,9 +45,9 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
     [REJECT_BUSY] = {"BUSY", "Try again in a moment, under the same id.", EXIT_UNREACHABLE},
     [REJECT_UNAVAILABLE] = {"UNAVAILABLE", "Try again later; the operator's log says why.",
                             EXIT_UNREACHABLE},
-    [REJECT_GAP_TOO_OLD] =
-        {"GAP_TOO_OLD", "Ask again for what is being watched, and state what is held.",
-         EXIT_UNREACHABLE},
+    [REJECT_GAP_TOO_OLD] = {"GAP_TOO_OLD",
+                            "Ask again for what is being watched, and state what is held.",
+                            EXIT_UNREACHABLE},
     [REJECT_NOT_FOUND] = {"NOT_FOUND", "Not found, or not yours: `bourse ps` lists your jobs.",
                           EXIT_NOT_FOUND},
     [REJECT_EXISTS] = {"EXISTS", "Nothing to do: it is there already.", EXIT_REFUSED},

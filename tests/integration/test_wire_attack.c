@@ -584,8 +584,9 @@ static void storm_of_greetings(const struct attack_context *context)
 /* A member says Hello over and over on one connection, more often than all accounts together may. */
 static void storm_of_hellos(const struct attack_context *context)
 {
-    struct link *link = arena_connect(zmq_ctx_new(), context->arena->broker.market.control,
-                                      context->arena, context->arena->enemy_key, LIMIT_MESSAGE_BYTES);
+    struct link *link =
+        arena_connect(zmq_ctx_new(), context->arena->broker.market.control, context->arena,
+                      context->arena->enemy_key, LIMIT_MESSAGE_BYTES);
     uint8_t bytes[256];
     say_begun(context);
     for (;;) {
@@ -749,8 +750,8 @@ END_TEST
 static uint16_t answer_to_hello(const struct arena *arena)
 {
     void *zmq = zmq_ctx_new();
-    struct link *link = arena_connect(zmq, arena->broker.market.control, arena,
-                                      arena->broker.owner, LIMIT_MESSAGE_BYTES);
+    struct link *link = arena_connect(zmq, arena->broker.market.control, arena, arena->broker.owner,
+                                      LIMIT_MESSAGE_BYTES);
     uint8_t bytes[256];
     arena_put(link, bytes, write_hello(bytes, sizeof bytes));
     const uint8_t *message;

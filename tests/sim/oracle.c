@@ -817,12 +817,9 @@ static void check_state(void)
 
 static const char *command_name(const struct entry_command *entry)
 {
-    static const char *const own[] = {[ENTRY_GENESIS] = "genesis",
-                                      [ENTRY_TICK] = "tick",
-                                      [ENTRY_SUSPECT] = "suspect",
-                                      [ENTRY_RETURNED] = "returned",
-                                      [ENTRY_GOODBYE] = "goodbye",
-                                      [ENTRY_LIMITS] = "limits"};
+    static const char *const own[] = {
+        [ENTRY_GENESIS] = "genesis",   [ENTRY_TICK] = "tick",       [ENTRY_SUSPECT] = "suspect",
+        [ENTRY_RETURNED] = "returned", [ENTRY_GOODBYE] = "goodbye", [ENTRY_LIMITS] = "limits"};
     struct envelope envelope;
     bool is_message = entry->kind == ENTRY_MESSAGE &&
                       envelope_read(entry->payload, entry->payload_length, LIMIT_MESSAGE_BYTES,

@@ -675,9 +675,9 @@ struct resuming { /* what a Hello asks to go on with; zeros: nothing */
 static struct resuming resuming_of(const struct heard *heard)
 {
     ProtobufCMessage *body;
-    ck_assert_int_eq(codec_decode(MESSAGE_HELLO, heard->envelope.body, heard->envelope.body_length,
-                                  &body, NULL),
-                     CODEC_OK);
+    ck_assert_int_eq(
+        codec_decode(MESSAGE_HELLO, heard->envelope.body, heard->envelope.body_length, &body, NULL),
+        CODEC_OK);
     const Bourse__V1__Hello *hello = (const void *)body;
     ck_assert_int_eq(hello->has_resume_session, hello->has_resume_sequence);
     struct resuming resuming = {hello->resume_session, hello->resume_sequence};
@@ -775,8 +775,7 @@ START_TEST(a_session_that_cannot_go_on_is_a_new_one)
     Bourse__V1__Welcome welcome = welcome_example(&play);
     welcome.has_gap = 1;
     welcome.gap = REJECT_GAP_TOO_OLD;
-    struct dialogue_event event =
-        say(&play, MESSAGE_WELCOME, &hello.envelope.id, &welcome.base);
+    struct dialogue_event event = say(&play, MESSAGE_WELCOME, &hello.envelope.id, &welcome.base);
     ck_assert_int_eq(event.type, DIALOGUE_READY);
     ck_assert(!dialogue_catching_up(play.dialogue));
     push_event(&play, DIALOGUE_PUSH);
@@ -793,8 +792,7 @@ START_TEST(a_welcome_to_a_session_or_number_not_asked_for_is_refused)
         struct play play = setup();
         struct heard hello;
         lose_connection(&play, &hello);
-        struct dialogue_event event =
-            resume(&play, &hello, wrong[i].session, wrong[i].sequence, 0);
+        struct dialogue_event event = resume(&play, &hello, wrong[i].session, wrong[i].sequence, 0);
         ck_assert_int_eq(event.type, DIALOGUE_BROKEN);
         /* What broke it once is not asked for again. */
         dialogue_connected(play.dialogue, play.now_ns, 10);

@@ -308,8 +308,7 @@ START_TEST(a_damaged_row_is_named)
     struct small_market market;
     small_market_create(&market, NULL, NULL);
     small_market_sql(&market, damages[_i]);
-    assert_refused(&market,
-                   strstr(damages[_i], "idx = 3") != NULL ? "entry 3" : "entry 4");
+    assert_refused(&market, strstr(damages[_i], "idx = 3") != NULL ? "entry 3" : "entry 4");
     small_market_destroy(&market);
 }
 END_TEST

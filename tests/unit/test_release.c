@@ -39,8 +39,7 @@ static int64_t term_ms_told(int64_t term_ns)
     ProtobufCMessage *body = NULL;
     ck_assert(release_effects(&effects, keep, NULL));
     ck_assert_int_eq(
-        codec_decode(MESSAGE_LEASE_GRANT, released->body, released->length, &body, NULL),
-        CODEC_OK);
+        codec_decode(MESSAGE_LEASE_GRANT, released->body, released->length, &body, NULL), CODEC_OK);
     int64_t term_ms = ((const Bourse__V1__LeaseGrant *)(const void *)body)->term_ms;
     codec_free(&body);
     outgoing_destroy(&released);

@@ -134,7 +134,8 @@ START_TEST(an_answer_that_was_lost_comes_again_without_asking)
     size_t length;
     ck_assert(dialogue_outgoing(watcher.dialogue, &message, &length));
     ck_assert(link_send(watcher.link, message, length));
-    (void)submit(&other); /* the broker is past it by now; its answer is on its way, and nobody reads it */
+    (void)submit(
+        &other); /* the broker is past it by now; its answer is on its way, and nobody reads it */
     broker_client_reopen(&watcher);
     int64_t deadline_ns = clock_monotonic_ns() + 20 * NS_PER_S;
     struct dialogue_event event = {.type = DIALOGUE_NOTHING};

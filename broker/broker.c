@@ -246,27 +246,6 @@ static bool start_exchange(struct broker *broker, bool is_new, struct problem *r
 
 /* ---------------------------------------------------------------- what the threads start from */
 
-static struct directory *make_directory(const struct exchange *exchange)
-{
-    struct directory *directory = directory_create();
-    for (uint32_t number = 0; directory != NULL && number < exchange_account_count(exchange);
-         number++) {
-        struct exchange_account_row row;
-        if (!exchange_account(exchange, number, &row)) {
-            continue;
-        }
-        struct directory_account account = {
-            .number = row.number, .key = row.key, .roles = row.roles, .frozen = row.frozen};
-        memcpy(account.name, row.name, sizeof account.name);
-        (void)identity_transport_of(&row.key,
-                                    &account.transport); /* the system's accounts have none */
-        if (!directory_put(directory, &account)) {
-            directory_destroy(&directory);
-        }
-    }
-    return directory;
-}
-
 /* Leases that stand, from the exchange; from now on grants and ends keep the table right. */
 static bool seed_serves(const struct exchange *exchange, struct serves *serves)
 {
@@ -297,7 +276,7 @@ static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
 {
     bool good = true;
     for (size_t i = 0; i < sizeof broker->directories / sizeof broker->directories[0]; i++) {
-        broker->directories[i] = make_directory(broker->exchange);
+        broker->directories[i] = directory_of(broker->exchange);
         good = good && broker->directories[i] != NULL;
     }
     broker->serves = serves_create();

@@ -1,7 +1,10 @@
 #include "broker/directory.h"
 
+#include "protocol/identity.h"
+
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { FREE_SLOT = 0, FIRST_CAPACITY = 64 };
 
@@ -160,4 +163,25 @@ const struct directory_account *directory_transport(const struct directory *dire
 uint32_t directory_count(const struct directory *directory)
 {
     return directory->count;
+}
+
+struct directory *directory_of(const struct exchange *exchange)
+{
+    struct directory *directory = directory_create();
+    for (uint32_t number = 0; directory != NULL && number < exchange_account_count(exchange);
+         number++) {
+        struct exchange_account_row row;
+        if (!exchange_account(exchange, number, &row)) {
+            continue;
+        }
+        struct directory_account account = {
+            .number = row.number, .key = row.key, .roles = row.roles, .frozen = row.frozen};
+        memcpy(account.name, row.name, sizeof account.name);
+        (void)identity_transport_of(&row.key,
+                                    &account.transport); /* the system's accounts have none */
+        if (!directory_put(directory, &account)) {
+            directory_destroy(&directory);
+        }
+    }
+    return directory;
 }

@@ -6,6 +6,7 @@
 #define BOURSE_BROKER_DIRECTORY_H
 
 #include "base/id.h"
+#include "exchange/exchange.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +25,8 @@ struct directory_account {
 struct directory;
 
 struct directory *directory_create(void); /* NULL when out of memory */
+/* One of all accounts that the exchange has now; NULL when out of memory. */
+struct directory *directory_of(const struct exchange *exchange);
 void directory_destroy(struct directory **self);
 
 /* Adds or replaces by number; key and transport of a number never change. False when out of memory. */

@@ -414,26 +414,6 @@ static void *run_notes(void *argument)
 
 /* ---------------------------------------------------------------- leading */
 
-static struct directory *make_directory(const struct exchange *exchange)
-{
-    struct directory *directory = directory_create();
-    for (uint32_t number = 0; directory != NULL && number < exchange_account_count(exchange);
-         number++) {
-        struct exchange_account_row row;
-        if (!exchange_account(exchange, number, &row)) {
-            continue;
-        }
-        struct directory_account account = {
-            .number = row.number, .key = row.key, .roles = row.roles, .frozen = row.frozen};
-        memcpy(account.name, row.name, sizeof account.name);
-        (void)identity_transport_of(&row.key, &account.transport); /* the system's have none */
-        if (!directory_put(directory, &account)) {
-            directory_destroy(&directory);
-        }
-    }
-    return directory;
-}
-
 static struct queue *need_queue(size_t capacity)
 {
     struct queue *queue = queue_create(capacity);
@@ -461,7 +441,7 @@ static void start_threads(struct broker *broker)
     struct inner *inner = broker->inner;
     const struct genesis *genesis = broker->genesis;
     struct logtime *clock = logtime_create(exchange_log_time_ns(inner->exchange));
-    struct directory *directory = make_directory(inner->exchange);
+    struct directory *directory = directory_of(inner->exchange);
     inner->store.refusals = refusals_create();
     if (clock == NULL || directory == NULL || inner->store.refusals == NULL) {
         fatal("out of memory");

@@ -145,18 +145,28 @@ static void returned(struct exchange *exchange, struct lease *lease, const void 
     lease_returned(exchange, lease);
 }
 
-/* Ends it for one of enum lease_end_reason. */
-static void end_for(struct exchange *exchange, struct lease *lease, const void *reason)
+static void revoke(struct exchange *exchange, struct lease *lease, const void *context)
 {
-    const uint8_t *number = reason;
-    lease_end(exchange, lease, *number, *number != XEND_TERM); /* one that left hears nothing */
+    (void)context;
+    lease_end(exchange, lease, XEND_REVOKED, true);
     job_check(exchange, lease->job); /* it may have been the last attempt of the last subtask */
+}
+
+/* One that left hears nothing. A job that loses work by it avoids it for a while: who comes and goes all the time
+ * would otherwise use up the attempts of a subtask alone. */
+static void leave(struct exchange *exchange, struct lease *lease, const void *context)
+{
+    (void)context;
+    if (lease->live > 0 && !job_avoids(exchange, lease->job, lease->provider)) {
+        job_avoid(exchange, lease->job, lease->provider);
+    }
+    lease_end(exchange, lease, XEND_TERM, false);
+    job_check(exchange, lease->job);
 }
 
 void provider_leases_revoke(struct exchange *exchange, struct provider *provider)
 {
-    const uint8_t reason = XEND_REVOKED;
-    for_leases_of(exchange, provider, end_for, &reason);
+    for_leases_of(exchange, provider, revoke, NULL);
 }
 
 /* ---------------------------------------------------------------- devices */
@@ -442,8 +452,7 @@ void apply_goodbye(struct exchange *exchange, uint32_t number)
     provider_move(&provider->state, PROVIDER_AWAY);
     touch(exchange, &provider->tracked);
     provider_asks_cancel(exchange, provider, CANCEL_DISCONNECT);
-    const uint8_t reason = XEND_TERM;
-    for_leases_of(exchange, provider, end_for, &reason);
+    for_leases_of(exchange, provider, leave, NULL);
     for (struct list_link *at = provider->devices.next; at != &provider->devices;) {
         struct device *device = LIST_ELEMENT(at, struct device, of_provider);
         at = at->next;

@@ -557,6 +557,26 @@ START_TEST(who_loses_work_again_and_again_is_avoided_and_another_gets_it)
 }
 END_TEST
 
+START_TEST(who_leaves_in_the_middle_of_a_job_gets_no_more_of_it_for_a_while)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(1, 100);
+    for (int i = 0; i < 20; i++) { /* comes, takes the subtask, and goes, many times a second */
+        market.now_ns += NS_PER_S / 10;
+        presence(EXCHANGE_GOODBYE, PROVIDER);
+        offer(PROVIDER, 1, price);
+        ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 0);
+    }
+    ck_assert_int_eq(job_row(job).state, JOB_OPEN);
+    check_copy_agrees();
+    offer(OTHER_PROVIDER, 1, price); /* whom the job has not lost anything to */
+    struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    ck_assert_uint_eq(work.attempt, 2);
+    result(OTHER_PROVIDER, job, work, OUTCOME_OK, NS_PER_S);
+    ck_assert_int_eq(job_row(job).state, JOB_DONE);
+}
+END_TEST
+
 START_TEST(a_restart_that_loses_much_is_one_failure)
 {
     offer(PROVIDER, 8, price);
@@ -602,6 +622,7 @@ int main(void)
     tcase_add_test(tests, a_long_wide_lease_makes_a_state_that_loads);
     tcase_add_test(tests, nobody_has_seen_the_future);
     tcase_add_test(tests, who_loses_work_again_and_again_is_avoided_and_another_gets_it);
+    tcase_add_test(tests, who_leaves_in_the_middle_of_a_job_gets_no_more_of_it_for_a_while);
     tcase_add_test(tests, a_restart_that_loses_much_is_one_failure);
     tcase_add_test(tests, timers_of_what_is_gone_do_not_pile_up);
     suite_add_tcase(suite, tests);

@@ -159,7 +159,6 @@ static void arrive_here(void *context, uint64_t a, uint64_t b)
                      0);
             return;
         }
-        oracle_delivers(peer, parcel->bytes, parcel->length);
         struct process *before = process_enter(peer->process);
         peer->deliver(peer, parcel->bytes, parcel->length);
         process_leave(before);

@@ -23,8 +23,6 @@ void oracle_follow(void);
 void oracle_sends(const struct peer *peer, const uint8_t *bytes, size_t length);
 /* A broker lets these bytes go: what they say must be in the log by now. */
 void oracle_answers(const struct broker *broker, const uint8_t *bytes, size_t length);
-/* They reach a peer. */
-void oracle_delivers(const struct peer *peer, const uint8_t *bytes, size_t length);
 /* A broker's state after `command`; must be the reference's when it was there. */
 void oracle_compare(uint64_t command, const struct hash32 *state, const char *what);
 

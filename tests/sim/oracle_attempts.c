@@ -1,0 +1,109 @@
+/* Attempts (P3): dispatched on a lease that stands, decided once, by their provider, within term and grace; and
+ * that a job's end says what happened to it. */
+#include "tests/sim/oracle_models.h"
+
+#include "protocol/message.h"
+
+#include <inttypes.h>
+
+#define GRACE_NS (5 * SIM_S) /* after a lease's term results still count */
+
+struct map_key oracle_attempt_key(uint64_t lease, uint32_t index, uint32_t number)
+{
+    return map_key_of(&lease, sizeof lease, (uint64_t)index << 32 | number);
+}
+
+void oracle_on_dispatch(const struct exchange_effect *effect)
+{
+    const struct exchange_work *work = &effect->work;
+    struct map_key key = oracle_attempt_key(work->lease, work->index, work->attempt);
+    const struct seen_lease *lease = oracle_lease_of(work->lease);
+    if (lease == NULL || lease->has_ended || lease->provider != effect->account) {
+        sim_fail("command %" PRIu64 " dispatches on lease %" PRIu64 ", which does not stand",
+                 oracle.command, work->lease);
+    }
+    if (map_get(&oracle.attempts.map, &key, NULL)) {
+        return; /* said again, to an agent that forgot */
+    }
+    uint32_t place = PUT(oracle.attempts);
+    oracle.attempts.items[place] =
+        (struct seen_attempt){.lease = (uint32_t)(lease - oracle.leases.items),
+                              .index = work->index,
+                              .number = work->attempt,
+                              .lane = work->lane,
+                              .dispatched_ns = oracle.log_time_ns};
+    map_put(&oracle.attempts.map, &key, place);
+}
+
+void oracle_on_result(const struct exchange_command *command, const struct ledger_record *record)
+{
+    struct map_key key = oracle_attempt_key(record->lease, record->index, record->attempt);
+    uint32_t place;
+    oracle.counts.results++;
+    if (!map_get(&oracle.attempts.map, &key, &place)) {
+        sim_fail("command %" PRIu64 ": a result of an attempt that was never made", oracle.command);
+    }
+    struct seen_attempt *attempt = &oracle.attempts.items[place];
+    struct seen_lease *lease = &oracle.leases.items[attempt->lease];
+    if (attempt->is_decided) {
+        sim_fail("command %" PRIu64 ": attempt %u of subtask %u is decided twice", oracle.command,
+                 record->attempt, record->index);
+    }
+    attempt->is_decided = true;
+    if (command->type != EXCHANGE_RESULTS || command->account != lease->provider) {
+        sim_fail("command %" PRIu64 ": a result from somebody else", oracle.command);
+    }
+    if (record->status == ATTEMPT_LATE || record->status == ATTEMPT_FAILED_UNPAID) {
+        oracle.counts.late += record->status == ATTEMPT_LATE;
+        lease->trouble_ns = oracle.log_time_ns;
+        if (record->charge_micro != 0 || record->paid_ns != 0) {
+            sim_fail("command %" PRIu64 ": paid for what is not to be paid", oracle.command);
+        }
+        return;
+    }
+    if (lease->has_ended || oracle.log_time_ns > lease->term_end_ns + GRACE_NS) {
+        sim_fail("command %" PRIu64 ": work of a lease that is over is taken", oracle.command);
+    }
+    oracle_check_charge(lease, record);
+    oracle.counts.paid++;
+    if (record->status == ATTEMPT_ACCEPTED) {
+        struct map_key subtask = map_key_of(&record->job, sizeof record->job, record->index);
+        if (map_get(&oracle.accepted_subtasks, &subtask, NULL)) {
+            sim_fail("command %" PRIu64 ": subtask %u is accepted twice", oracle.command,
+                     record->index);
+        }
+        map_put(&oracle.accepted_subtasks, &subtask, 0);
+        oracle.jobs.items[lease->job].accepted++;
+    }
+}
+
+void oracle_on_settled(const struct ledger_record *record)
+{
+    struct seen_job *job = oracle_job_of(&record->job);
+    oracle.counts.settled++;
+    if (job->is_settled) {
+        sim_fail("command %" PRIu64 ": a job ends twice", oracle.command);
+    }
+    job->is_settled = true;
+    if (record->charge_micro != job->charged || record->accepted != job->accepted ||
+        record->accepted + record->failed + record->cancelled != job->subtasks) {
+        sim_fail("command %" PRIu64 ": the settlement does not say what happened", oracle.command);
+    }
+}
+
+bool oracle_some_attempt(struct id128 *ret_job, uint64_t *ret_lease, uint32_t *ret_index,
+                         uint32_t *ret_attempt)
+{
+    if (oracle.attempts.count == 0) {
+        return false;
+    }
+    uint32_t recent = oracle.attempts.count < 200 ? oracle.attempts.count : 200;
+    const struct seen_attempt *attempt =
+        &oracle.attempts.items[oracle.attempts.count - 1 - draw(DICE_WORK, recent)];
+    const struct seen_lease *lease = &oracle.leases.items[attempt->lease];
+    *ret_job = oracle.jobs.items[lease->job].id;
+    *ret_lease = lease->id;
+    *ret_index = attempt->index;
+    *ret_attempt = attempt->number;
+    return true;
+}

@@ -1,0 +1,260 @@
+/* Fills and the leases they are (P13, P14): between orders that match, at the maker's price, by price and time
+ * seen from both sides, no slot let twice, nothing left unmatched. */
+#include "tests/sim/oracle_models.h"
+
+#include "matching/book.h"
+
+#include <inttypes.h>
+
+#define AVOID_NS (10 * SIM_S) /* a provider that failed a job gets no new lease of it */
+
+struct seen_lease *oracle_lease_of(uint64_t id)
+{
+    struct map_key key = map_key_of(&id, sizeof id, 0);
+    uint32_t place;
+    if (!map_get(&oracle.leases.map, &key, &place)) {
+        return NULL;
+    }
+    return &oracle.leases.items[place];
+}
+
+/* Everything but room, and what the job thinks of the provider: those are the caller's. */
+static bool match(const struct seen_job *job, const struct seen_ask *ask)
+{
+    const struct seen_device *device = &oracle.devices.items[ask->device];
+    return ask->stands && device->provider != job->owner && ask->price <= job->limit &&
+           (ask->max_term_ns == 0 || job->term_ns <= ask->max_term_ns) &&
+           requirement_satisfied(&job->needs, device->attributes, device->attribute_count);
+}
+
+static bool could_fill(const struct seen_job *job, const struct seen_ask *ask)
+{
+    const struct seen_device *device = &oracle.devices.items[ask->device];
+    uint32_t free = device->slots > device->leased ? device->slots - device->leased : 0;
+    return (free < ask->slots ? free : ask->slots) >= job->width && match(job, ask);
+}
+
+/* A provider that failed the job of late may be passed over. */
+static bool may_avoid(uint32_t job, uint32_t provider)
+{
+    for (uint32_t i = oracle.leases.count; i-- > 0;) {
+        const struct seen_lease *lease = &oracle.leases.items[i];
+        if (lease->job == job && lease->provider == provider && lease->trouble_ns != 0 &&
+            oracle.log_time_ns <= lease->trouble_ns + AVOID_NS) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The maker's price; a donation is one whoever came first. */
+static int64_t price_between(const struct seen_job *job, const struct seen_ask *ask)
+{
+    return ask->price == 0 ? 0 : ask->sequence < job->sequence ? ask->price : job->limit;
+}
+
+/* Price first, then time: no ask that would have filled was passed over for a worse one. */
+static void check_priority(const struct seen_job *job, const struct seen_ask *chosen)
+{
+    for (uint32_t i = 0; i < oracle.devices.count; i++) {
+        if (oracle.devices.items[i].ask == 0) {
+            continue;
+        }
+        const struct seen_ask *other = &oracle.asks.items[oracle.devices.items[i].ask - 1];
+        bool is_better = other->price < chosen->price ||
+                         (other->price == chosen->price && other->sequence < chosen->sequence);
+        /* What the job could pay for the chosen one, it could pay for another at no higher price. */
+        bool is_payable = price_between(job, other) <= price_between(job, chosen);
+        if (other != chosen && is_better && is_payable && could_fill(job, other) &&
+            !may_avoid((uint32_t)(job - oracle.jobs.items), oracle.devices.items[i].provider)) {
+            sim_fail(
+                "command %" PRIu64 ": a fill of job %02x%02x at %" PRId64
+                " of account %u passes over the ask of account %u at %" PRId64 ", which came %s",
+                oracle.command, job->id.bytes[0], job->id.bytes[1], chosen->price,
+                oracle.devices.items[chosen->device].provider, oracle.devices.items[i].provider,
+                other->price, other->sequence < chosen->sequence ? "earlier" : "later");
+        }
+    }
+}
+
+/* Rounded up, as escrow is. */
+static int64_t term_costs(const struct seen_job *job, int64_t price)
+{
+    __extension__ typedef __int128 wide;
+    return (int64_t)(((wide)price * job->width * job->term_ns + HOUR_NS - 1) / HOUR_NS);
+}
+
+/* Whether the job would take one more lane at this price, beyond doubt. */
+static bool surely_wants(const struct seen_job *job, const struct exchange_job_row *row,
+                         uint32_t lanes, int64_t price)
+{
+    uint32_t most = job->at_most == 0 ? UINT32_MAX : job->at_most / job->width;
+    uint32_t useful = row->waiting + row->running;
+    return row->waiting > 0 && lanes < (useful < most ? useful : most) &&
+           row->budget_micro - row->charged_micro - row->reserved_micro >= term_costs(job, price);
+}
+
+void oracle_look_at_jobs(void)
+{
+    for (uint32_t i = 0; i < oracle.jobs.count; i++) {
+        struct seen_job *job = &oracle.jobs.items[i];
+        job->row_before = job->row;
+        job->lanes_before = job->lanes_seen;
+        job->lanes_seen = job->lanes;
+        memset(&job->row, 0, sizeof job->row);
+        if (!job->is_settled) {
+            (void)exchange_job(oracle.exchange, &job->id, &job->row);
+        }
+    }
+}
+
+/* Whether it could buy at all. */
+static bool is_buying(const struct seen_job *job)
+{
+    struct exchange_account_row owner;
+    return !job->is_settled && !job->is_cancelled && job->row.waiting > 0 &&
+           exchange_account(oracle.exchange, job->owner, &owner) && !owner.frozen;
+}
+
+/* The other side of priority: no job that wanted before this command, and still does, would have got the
+ * slots of this fill before the one that got them. */
+static void check_bids(const struct seen_lease *lease, const struct seen_ask *ask)
+{
+    const struct seen_job *chosen = &oracle.jobs.items[lease->job];
+    for (uint32_t i = 0; i < oracle.jobs.count; i++) {
+        const struct seen_job *other = &oracle.jobs.items[i];
+        bool is_better = other->limit > chosen->limit ||
+                         (other->limit == chosen->limit && other->sequence < chosen->sequence);
+        int64_t price = price_between(other, ask);
+        if (other != chosen && is_better && other->width <= lease->slots && match(other, ask) &&
+            is_buying(other) && surely_wants(other, &other->row, other->lanes, price) &&
+            surely_wants(other, &other->row_before, other->lanes_before, price) &&
+            !may_avoid(i, lease->provider)) {
+            sim_fail("command %" PRIu64 ": job %02x%02x, limit %" PRId64
+                     ", got what job %02x%02x, limit %" PRId64 ", waited for",
+                     oracle.command, chosen->id.bytes[0], chosen->id.bytes[1], chosen->limit,
+                     other->id.bytes[0], other->id.bytes[1], other->limit);
+        }
+    }
+}
+
+void oracle_check_all_bids(void)
+{
+    for (uint32_t i = oracle.first_new_lease; i < oracle.leases.count; i++) {
+        const struct seen_lease *lease = &oracle.leases.items[i];
+        const struct seen_device *device = &oracle.devices.items[lease->device];
+        if (device->ask != 0) {
+            check_bids(lease, &oracle.asks.items[device->ask - 1]);
+        }
+    }
+    oracle.first_new_lease = oracle.leases.count;
+}
+
+/* A book at rest is not crossed: no free ask and no job that wants stand beside each other. */
+void oracle_check_at_rest(void)
+{
+    if (exchange_halted(oracle.exchange) || oracle.leases_standing >= oracle.limits->leases) {
+        return;
+    }
+    for (uint32_t i = 0; i < oracle.jobs.count; i++) {
+        const struct seen_job *job = &oracle.jobs.items[i];
+        if (!is_buying(job)) {
+            continue;
+        }
+        for (uint32_t k = 0; k < oracle.devices.count; k++) {
+            const struct seen_device *device = &oracle.devices.items[k];
+            const struct seen_ask *ask =
+                device->ask == 0 ? NULL : &oracle.asks.items[device->ask - 1];
+            if (ask != NULL && could_fill(job, ask) &&
+                surely_wants(job, &job->row, job->lanes, price_between(job, ask)) &&
+                !may_avoid(i, device->provider)) {
+                sim_fail("command %" PRIu64 ": job %02x%02x, limit %" PRId64
+                         ", waits beside the free ask of account %u at %" PRId64,
+                         oracle.command, job->id.bytes[0], job->id.bytes[1], job->limit,
+                         device->provider, ask->price);
+            }
+        }
+    }
+}
+
+void oracle_on_fill(const struct ledger_record *record)
+{
+    struct seen_job *job = oracle_job_of(&record->job);
+    struct map_key key = map_key_of(&record->order, sizeof record->order, 0);
+    uint32_t ask_place;
+    if (!map_get(&oracle.asks.map, &key, &ask_place)) {
+        sim_fail("command %" PRIu64 " fills an ask that nobody placed", oracle.command);
+    }
+    const struct seen_ask *ask = &oracle.asks.items[ask_place];
+    struct seen_device *device = &oracle.devices.items[ask->device];
+    int64_t price = price_between(job, ask);
+    oracle.counts.fills++;
+    if (!could_fill(job, ask)) {
+        sim_fail("command %" PRIu64 ": a fill between orders that do not match", oracle.command);
+    }
+    if (record->price_micro != price) {
+        sim_fail("command %" PRIu64 ": a fill at %" PRId64 ", the maker's price is %" PRId64,
+                 oracle.command, record->price_micro, price);
+    }
+    if (job->is_settled || job->is_cancelled) {
+        sim_fail("command %" PRIu64 " fills the bid of a job that has ended", oracle.command);
+    }
+    check_priority(job, ask);
+    if (device->leased + record->slots > device->slots) {
+        sim_fail("command %" PRIu64 ": %u slots are let, %u more, of %u", oracle.command,
+                 device->leased, record->slots, device->slots);
+    }
+    device->leased += record->slots;
+    job->lanes += record->slots / record->width;
+    oracle.leases_standing++;
+    uint32_t place = PUT(oracle.leases);
+    oracle.leases.items[place] = (struct seen_lease){
+        .id = record->lease,
+        .job = (uint32_t)(job - oracle.jobs.items),
+        .provider = device->provider,
+        .device = (uint32_t)(device - oracle.devices.items),
+        .slots = record->slots,
+        .width = record->width,
+        .price = record->price_micro,
+        .granted_ns = oracle.log_time_ns,
+        .term_end_ns = oracle.log_time_ns + record->term_ns,
+    };
+    key = map_key_of(&record->lease, sizeof record->lease, 0);
+    if (map_get(&oracle.leases.map, &key, NULL)) {
+        sim_fail("lease %" PRIu64 " is granted twice", record->lease);
+    }
+    map_put(&oracle.leases.map, &key, place);
+}
+
+static void end_lease(struct seen_lease *lease)
+{
+    if (!lease->has_ended) {
+        lease->has_ended = true;
+        oracle.jobs.items[lease->job].lanes -= lease->slots / lease->width;
+        oracle.leases_standing--;
+        oracle.devices.items[lease->device].leased -= lease->slots;
+    }
+}
+
+void oracle_on_lease_effect(const struct exchange_effect *effect)
+{
+    struct seen_lease *lease = oracle_lease_of(effect->lease.lease);
+    if (lease == NULL) {
+        return; /* an agent spoke of one that never was */
+    }
+    if (effect->type == EFFECT_LEASE_RENEW) {
+        lease->term_end_ns = oracle.log_time_ns + effect->lease.term_ns;
+    } else if (lease->provider == effect->account) {
+        end_lease(lease);
+        lease->trouble_ns = oracle.log_time_ns; /* whatever the reason: perhaps avoided */
+    }
+}
+
+void oracle_on_goodbye(uint32_t provider)
+{
+    for (uint32_t i = 0; i < oracle.leases.count; i++) {
+        if (oracle.leases.items[i].provider == provider) {
+            end_lease(&oracle.leases.items[i]);
+        }
+    }
+}

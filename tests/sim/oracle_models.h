@@ -1,0 +1,156 @@
+/* tests/sim/oracle_models.h - the books that the oracle's parts keep together; only tests/sim/oracle*.c include it.
+ *
+ * oracle.c reads the log and hands each effect to the parts, and each part watches one thing:
+ *
+ *     oracle_log.c       who sent it, once, when; replay
+ *     oracle_orders.c    jobs, devices, asks as they were given
+ *     oracle_fills.c     price-time priority, leases
+ *     oracle_attempts.c  dispatches, results, settlements
+ *     oracle_money.c     balances and charges
+ *     oracle_brokers.c   what brokers say, and their states
+ *
+ * All is plain data: tables that only grow, until oracle_end. */
+#ifndef BOURSE_TESTS_SIM_ORACLE_MODELS_H
+#define BOURSE_TESTS_SIM_ORACLE_MODELS_H
+
+#include "broker/entry.h"
+#include "ledger/accounts.h"
+#include "tests/sim/map.h"
+#include "tests/sim/oracle.h"
+
+enum { ACCOUNTS_HERE = 64 };
+#define HOUR_NS (INT64_C(3600) * SIM_S)
+
+struct seen_job {
+    struct id128 id;
+    uint32_t owner, subtasks, width, accepted, at_most;
+    uint32_t lanes;                          /* of leases that have not ended */
+    struct exchange_job_row row, row_before; /* after this command, and the one before */
+    uint32_t lanes_seen, lanes_before;       /* likewise */
+    int64_t budget, charged, limit, cap, term_ns;
+    uint64_t sequence;
+    struct requirement needs;
+    bool is_settled, is_cancelled;
+};
+
+struct seen_lease {
+    uint64_t id;
+    uint32_t job, provider, device; /* places in the tables; provider: account */
+    uint32_t slots, width;
+    int64_t price, granted_ns, term_end_ns, paid_ns, charged;
+    int64_t trouble_ns; /* its provider failed the job then: it may be avoided */
+    bool has_ended;
+};
+
+struct seen_attempt {
+    uint32_t lease, index, number, lane;
+    int64_t dispatched_ns;
+    bool is_decided;
+};
+
+struct seen_device {
+    struct id128 id;
+    uint32_t provider, slots, leased;
+    bool is_advertised;
+    struct attribute attributes[8];
+    size_t attribute_count;
+    uint32_t ask; /* place + 1; 0: none */
+};
+
+struct seen_ask {
+    struct id128 order;
+    uint32_t device, slots;
+    int64_t price, max_term_ns;
+    uint64_t sequence;
+    bool stands;
+};
+
+#define TABLE(type)                                                                                \
+    struct {                                                                                       \
+        type *items;                                                                               \
+        uint32_t count, capacity;                                                                  \
+        struct map map;                                                                            \
+    }
+
+struct oracle {
+    struct journal *journal;
+    struct journal_log *log;
+    const struct exchange_limits *limits;
+    struct exchange *exchange;
+    struct exchange_effects effects;
+    uint64_t entry, command;
+    struct hash32 chain;
+    struct id128 cluster;
+    int64_t log_time_ns;
+    int64_t began_ns, began_log_ns; /* the genesis: in the world's time, in log time */
+    struct hash32 *states;          /* by command */
+    size_t states_capacity;
+    struct { /* every entry, for the replay at the end */
+        uint8_t *bytes;
+        size_t length;
+    } * entries;
+    size_t entries_capacity;
+    uint8_t *snapshot; /* of some moment on the way */
+    size_t snapshot_length;
+    uint64_t snapshot_entry;
+    struct key32 transports[ACCOUNTS_HERE];
+    int64_t available[ACCOUNTS_HERE], held[ACCOUNTS_HERE];
+    uint32_t sequence, leases_standing, first_new_lease;
+    TABLE(struct seen_job) jobs;
+    TABLE(struct seen_lease) leases;
+    TABLE(struct seen_attempt) attempts;
+    TABLE(struct seen_device) devices;
+    TABLE(struct seen_ask) asks;
+    struct map accepted;          /* (id, account) -> command */
+    struct map genuine;           /* digests of what honest peers sent */
+    struct map accepted_subtasks; /* (job, index) */
+    struct oracle_counts counts;
+};
+extern struct oracle oracle;
+
+uint32_t oracle_put_item(void **items, uint32_t *count, uint32_t *capacity, size_t size);
+/* A zeroed item at the end of a table; returns its place. */
+#define PUT(table)                                                                                 \
+    oracle_put_item((void **)&(table).items, &(table).count, &(table).capacity,                    \
+                    sizeof *(table).items)
+
+/* oracle_log.c */
+void oracle_check_genuine(const struct entry_command *command);
+void oracle_check_log_time(const struct entry_command *entry);
+void oracle_on_accept(const struct exchange_effect *effect, const struct exchange_command *command);
+void oracle_keep_entry(const struct journal_entry *entry);
+
+/* oracle_orders.c; the run fails when there is no such job, or no such device and `make` is false */
+struct seen_job *oracle_job_of(const struct id128 *id);
+struct seen_device *oracle_device_of(uint32_t provider, const struct id128 *id, bool make);
+void oracle_on_job(const struct exchange_command *command, const struct ledger_record *record);
+void oracle_on_bid(const struct ledger_record *record);
+void oracle_on_ask(const struct exchange_command *command, const struct ledger_record *record);
+void oracle_on_cancel(const struct ledger_record *record);
+void oracle_on_advertise(const struct exchange_command *command);
+
+/* oracle_fills.c */
+struct seen_lease *oracle_lease_of(uint64_t id); /* NULL: there is none */
+void oracle_on_fill(const struct ledger_record *record);
+void oracle_on_lease_effect(const struct exchange_effect *effect);
+void oracle_on_goodbye(uint32_t provider);
+/* After each command, in this order. */
+void oracle_look_at_jobs(void);
+void oracle_check_all_bids(void);
+void oracle_check_at_rest(void);
+
+/* oracle_attempts.c */
+struct map_key oracle_attempt_key(uint64_t lease, uint32_t index, uint32_t number);
+void oracle_on_dispatch(const struct exchange_effect *effect);
+void oracle_on_result(const struct exchange_command *command, const struct ledger_record *record);
+void oracle_on_settled(const struct ledger_record *record);
+
+/* oracle_money.c */
+void oracle_move_money(const struct ledger_record *record);
+void oracle_check_money(void);
+void oracle_check_charge(struct seen_lease *lease, const struct ledger_record *record);
+
+/* oracle_brokers.c */
+void oracle_check_state(void); /* and keeps the reference's, by command */
+
+#endif

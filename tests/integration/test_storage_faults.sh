@@ -34,9 +34,9 @@ wait_ready() {
     fail "the broker was not ready"
 }
 options=()
-start() { # [WORD ...] before the broker's own, and `options` after
+start() { # with `options`
     rm -f "$dir/market.yaml"
-    "$@" "$bin/bourse-broker" --dir "$dir" "${options[@]}" 2>"$work/log" &
+    "$bin/bourse-broker" --dir "$dir" "${options[@]}" 2>"$work/log" &
     pid=$!
     wait_ready
 }

@@ -253,8 +253,10 @@ void oracle_on_lease_effect(const struct exchange_effect *effect)
 void oracle_on_goodbye(uint32_t provider)
 {
     for (uint32_t i = 0; i < oracle.leases.count; i++) {
-        if (oracle.leases.items[i].provider == provider) {
-            end_lease(&oracle.leases.items[i]);
+        struct seen_lease *lease = &oracle.leases.items[i];
+        if (lease->provider == provider && !lease->has_ended) {
+            end_lease(lease);
+            lease->trouble_ns = oracle.log_time_ns; /* perhaps in the middle of its work */
         }
     }
 }

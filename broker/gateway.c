@@ -222,9 +222,24 @@ static bool notice(struct gateway *gateway, enum request_kind kind, uint32_t acc
     return pushed;
 }
 
+static bool tell(struct gateway *gateway, uint32_t account, enum entry_command_kind kind)
+{
+    if (!notice(gateway, REQUEST_PRESENCE, account, 0, kind)) {
+        return false;
+    }
+    log_debug("provider %" PRIu32 ": presence %d", account, (int)kind);
+    presence_told(gateway->sessions, account, kind);
+    return true;
+}
+
+static bool may_tell(const struct gateway *gateway)
+{
+    return !atomic_load(&gateway->is_draining) && room_state(gateway->config.room) < ROOM_NONE;
+}
+
 static void tell_presence(struct gateway *gateway)
 {
-    if (atomic_load(&gateway->is_draining) || room_state(gateway->config.room) >= ROOM_NONE) {
+    if (!may_tell(gateway)) {
         return; /* the next round says it */
     }
     int64_t now_ns = clock_monotonic_ns();
@@ -233,12 +248,15 @@ static void tell_presence(struct gateway *gateway)
     enum entry_command_kind kind;
     while (presence_next_notice(gateway->sessions, now_ns, gateway->config.heartbeat_ms * NS_PER_MS,
                                 &position, &account, &kind)) {
-        if (!notice(gateway, REQUEST_PRESENCE, account, 0, kind)) {
-            return;
-        }
-        log_debug("provider %" PRIu32 ": presence %d", account, (int)kind);
-        presence_told(gateway->sessions, account, kind);
+        (void)tell(gateway, account, kind); /* its worker is busy: the next round says it */
     }
+}
+
+/* What an agent commands after its goodbye must not overtake it: the goodbye would cancel the asks of its return. */
+static bool goodbye_went_first(struct gateway *gateway, uint32_t account)
+{
+    return !presence_owes_goodbye(gateway->sessions, account) ||
+           (may_tell(gateway) && tell(gateway, account, ENTRY_GOODBYE));
 }
 
 /* Gives back the place of a session that is over, once the core is to hear of it. */
@@ -260,10 +278,15 @@ static void let_all_go(struct gateway *gateway)
     }
 }
 
+/* False: something inside is full, and nothing was passed on. */
 static bool pass_on(struct gateway *gateway, const struct incoming *in,
                     const struct session *session)
 {
     size_t length = in->message.length;
+    if (translate_is_command((enum message_type)in->envelope.type) &&
+        !goodbye_went_first(gateway, session->account)) {
+        return false;
+    }
     if (atomic_fetch_add(&gateway->pending_bytes, length) + length > GATEWAY_PENDING_BYTES) {
         (void)atomic_fetch_sub(&gateway->pending_bytes, length);
         return false;

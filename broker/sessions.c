@@ -378,6 +378,11 @@ void presence_goodbye(struct sessions *sessions, uint32_t account)
     }
 }
 
+bool presence_owes_goodbye(const struct sessions *sessions, uint32_t account)
+{
+    return account < sessions->provider_count && sessions->providers[account].said_goodbye;
+}
+
 uint64_t presence_session(const struct sessions *sessions, uint32_t account)
 {
     return account < sessions->provider_count ? sessions->providers[account].session : 0;

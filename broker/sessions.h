@@ -89,6 +89,8 @@ bool presence_expect(struct sessions *sessions, uint32_t account, int64_t now_ns
 bool presence_hello(struct sessions *sessions, uint32_t account, uint64_t session, int64_t now_ns);
 void presence_heard(struct sessions *sessions, uint32_t account, int64_t now_ns);
 void presence_goodbye(struct sessions *sessions, uint32_t account);
+/* It said goodbye, and presence_told has not followed. */
+bool presence_owes_goodbye(const struct sessions *sessions, uint32_t account);
 /* The session that pushes to the provider go to; 0: none. */
 uint64_t presence_session(const struct sessions *sessions, uint32_t account);
 

@@ -1,0 +1,353 @@
+/* The gateway's thread behind a port of the test's own making: what reaches the worker, and in which order. */
+#include "broker/gateway.h"
+
+#include "base/checked.h"
+#include "broker/logtime.h"
+#include "broker/queue.h"
+#include "broker/sessions.h"
+#include "protocol/codec.h"
+#include "protocol/envelope.h"
+#include "protocol/limits.h"
+#include "protocol/message.h"
+#include "runtime/clock.h"
+
+#include <check.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zmq.h>
+
+enum { AGENT = 5, CLIENT = 6, WAIT_MS = 10000, WORKER_ROOM = 2, SLOW_MS = 600000, BRISK_MS = 200 };
+
+/* ---------------------------------------------------------------- the port */
+
+struct router { /* a pair of sockets: what the gateway is sent, and what it sends */
+    void *inside, *outside;
+    atomic_int takes_nothing_of; /* the number of a connection */
+    uint8_t received[1 << 16];
+};
+
+static struct router port;
+
+void *router_socket(struct router *router)
+{
+    return router->inside;
+}
+
+/* Route, key, message. */
+int router_receive(struct router *router, int timeout_ms, struct router_message *ret_message)
+{
+    ck_assert_int_eq(timeout_ms, 0);
+    int length = zmq_recv(router->inside, router->received, sizeof router->received, ZMQ_DONTWAIT);
+    if (length < 0) {
+        return 0;
+    }
+    size_t head = sizeof(struct route) + sizeof(struct key32);
+    memcpy(ret_message->route.bytes, router->received, sizeof(struct route));
+    memcpy(ret_message->client.bytes, router->received + sizeof(struct route),
+           sizeof(struct key32));
+    ret_message->bytes = router->received + head;
+    ret_message->length = (size_t)length - head;
+    return 1;
+}
+
+enum router_sent router_send(struct router *router, const struct route *route,
+                             const struct key32 *client, const void *bytes, size_t length)
+{
+    (void)client;
+    if (atomic_load(&router->takes_nothing_of) == route->bytes[1]) {
+        return ROUTER_FULL;
+    }
+    uint8_t whole[1 << 16];
+    memcpy(whole, route->bytes, sizeof *route);
+    memcpy(whole + sizeof *route, bytes, length);
+    return zmq_send(router->inside, whole, sizeof *route + length, 0) < 0 ? ROUTER_BROKEN
+                                                                          : ROUTER_SENT;
+}
+
+/* ---------------------------------------------------------------- a gateway, and who talks to it */
+
+static struct {
+    void *context;
+    struct logtime *clock;
+    struct refusals *refusals;
+    struct queue *worker, *releases;
+    struct room room;
+    struct gateway *gateway;
+} around;
+
+static struct directory *make_directory(void)
+{
+    struct directory *directory = directory_create();
+    ck_assert_ptr_nonnull(directory);
+    const struct directory_account accounts[] = {
+        {.number = AGENT,
+         .key = {{AGENT}},
+         .transport = {{AGENT}},
+         .roles = ROLE_PROVIDER,
+         .name = "agent"},
+        {.number = CLIENT,
+         .key = {{CLIENT}},
+         .transport = {{CLIENT}},
+         .roles = ROLE_CONSUMER,
+         .name = "client"},
+    };
+    for (size_t i = 0; i < sizeof accounts / sizeof *accounts; i++) {
+        ck_assert(directory_put(directory, &accounts[i]));
+    }
+    return directory;
+}
+
+/* `rate`: messages per second and session. */
+static void start(int64_t heartbeat_ms, uint32_t rate)
+{
+    around.context = zmq_ctx_new();
+    port.inside = zmq_socket(around.context, ZMQ_PAIR);
+    port.outside = zmq_socket(around.context, ZMQ_PAIR);
+    atomic_store(&port.takes_nothing_of, 0);
+    ck_assert_int_eq(zmq_bind(port.inside, "inproc://port"), 0);
+    ck_assert_int_eq(zmq_connect(port.outside, "inproc://port"), 0);
+    around.clock = logtime_create(0);
+    around.refusals = refusals_create();
+    around.worker = queue_create(WORKER_ROOM);
+    around.releases = queue_create(64);
+    const struct gateway_config config = {.router = &port,
+                                          .directory = make_directory(),
+                                          .clock = around.clock,
+                                          .workers = {around.worker},
+                                          .worker_count = 1,
+                                          .releases = around.releases,
+                                          .heartbeat_ms = heartbeat_ms,
+                                          .rate = rate,
+                                          .rate_anonymous = rate,
+                                          .origin = "test",
+                                          .room = &around.room,
+                                          .refusals = around.refusals};
+    around.gateway = gateway_start(&config);
+}
+
+static void stop(void)
+{
+    gateway_stop(&around.gateway);
+    drain_requests(around.worker);
+    queue_destroy(&around.worker);
+    queue_destroy(&around.releases);
+    refusals_destroy(&around.refusals);
+    logtime_destroy(&around.clock);
+    int at_once = 0;
+    (void)zmq_setsockopt(port.inside, ZMQ_LINGER, &at_once, sizeof at_once);
+    (void)zmq_setsockopt(port.outside, ZMQ_LINGER, &at_once, sizeof at_once);
+    (void)zmq_close(port.inside);
+    (void)zmq_close(port.outside);
+    (void)zmq_ctx_term(around.context);
+}
+
+struct connection {
+    uint8_t account, number;
+    uint64_t session; /* by its Welcome */
+    uint64_t heard;   /* the last number of it */
+};
+
+static struct id128 say(const struct connection *from, enum message_type type,
+                        const ProtobufCMessage *body)
+{
+    static uint32_t ids;
+    uint8_t bytes[4096] = {0};
+    size_t head = sizeof(struct route) + sizeof(struct key32);
+    size_t length = 0;
+    uint8_t *encoded = body == NULL ? NULL : codec_encode(body, &length);
+    struct envelope envelope = {.version = ENVELOPE_VERSION,
+                                .type = (uint16_t)type,
+                                .session = from->session,
+                                .is_signed = message_must_be_signed(type),
+                                .created_ms = logtime_now(around.clock) / NS_PER_MS,
+                                .body = encoded,
+                                .body_length = (uint32_t)length};
+    ids++;
+    memcpy(envelope.id.bytes, &ids, sizeof ids);
+    bytes[0] = 0;
+    bytes[1] = from->number;
+    bytes[sizeof(struct route)] = from->account;
+    envelope_write(&envelope, bytes + head, sizeof bytes - head);
+    ck_assert_int_gt(zmq_send(port.outside, bytes, head + envelope_size(&envelope), 0), 0);
+    free(encoded);
+    return envelope.id;
+}
+
+/* The next message, and the number of the connection that it goes to. It borrows from one buffer. */
+static struct envelope hear_any(uint8_t *ret_number)
+{
+    static uint8_t bytes[1 << 16];
+    struct envelope envelope;
+    size_t head = sizeof(struct route);
+    zmq_pollitem_t item = {.socket = port.outside, .events = ZMQ_POLLIN};
+    ck_assert_msg(zmq_poll(&item, 1, WAIT_MS) == 1, "nothing comes");
+    int length = zmq_recv(port.outside, bytes, sizeof bytes, 0);
+    ck_assert_int_gt(length, (int)head);
+    ck_assert_int_eq(
+        envelope_read(bytes + head, (size_t)length - head, LIMIT_MESSAGE_BYTES, &envelope),
+        ENVELOPE_OK);
+    *ret_number = bytes[1];
+    return envelope;
+}
+
+/* The next message to `to` but for heartbeats; what goes to others is passed over. Numbers have no gap. */
+static struct envelope hear(struct connection *to)
+{
+    for (;;) {
+        uint8_t number;
+        struct envelope envelope = hear_any(&number);
+        if (number != to->number) {
+            continue;
+        }
+        bool is_numbered = envelope.session == to->session && envelope.sequence != 0;
+        if (is_numbered && envelope.type != MESSAGE_WELCOME) {
+            ck_assert_uint_eq(envelope.sequence, to->heard + 1);
+            to->heard++;
+        }
+        if (envelope.type != MESSAGE_HEARTBEAT) {
+            return envelope;
+        }
+    }
+}
+
+/* A Hello; with `seen` the client wants to go on with the session that it had after that message. */
+static struct id128 greet(const struct connection *from, enum session_role role, uint64_t seen)
+{
+    const struct connection anew = {.account = from->account, .number = from->number};
+    Bourse__V1__Hello hello = BOURSE__V1__HELLO__INIT;
+    hello.version = ENVELOPE_VERSION;
+    hello.program = (char *)(uintptr_t) "test";
+    hello.has_role = true;
+    hello.role = role;
+    hello.has_resume_session = hello.has_resume_sequence = seen > 0;
+    hello.resume_session = from->session;
+    hello.resume_sequence = seen;
+    return say(&anew, MESSAGE_HELLO, &hello.base);
+}
+
+static struct connection connect_as(uint8_t account, uint8_t number, enum session_role role)
+{
+    struct connection made = {.account = account, .number = number};
+    (void)greet(&made, role, 0);
+    struct envelope answer = hear(&made);
+    ck_assert_int_eq(answer.type, MESSAGE_WELCOME);
+    ck_assert_uint_eq(answer.sequence, 1);
+    made.session = answer.session;
+    made.heard = 1;
+    return made;
+}
+
+struct told { /* a Reject */
+    enum reject_code code;
+    char text[256];
+};
+
+static struct told told_by(const struct envelope *answer)
+{
+    ProtobufCMessage *body = NULL;
+    struct codec_error error;
+    ck_assert_int_eq(answer->type, MESSAGE_REJECT);
+    ck_assert_int_eq(codec_decode(MESSAGE_REJECT, answer->body, answer->body_length, &body, &error),
+                     CODEC_OK);
+    const Bourse__V1__Reject *said = (const void *)body;
+    struct told told = {.code = (enum reject_code)said->code};
+    strncpy(told.text, said->text, sizeof told.text - 1);
+    codec_free(&body);
+    return told;
+}
+
+static void check_refused(struct connection *from, enum message_type type, enum reject_code code)
+{
+    struct id128 id = say(from, type, NULL);
+    struct envelope answer = hear(from);
+    ck_assert(id128_equal(&answer.id, &id));
+    struct told told = told_by(&answer);
+    ck_assert_str_eq(reject_name(told.code), reject_name(code));
+}
+
+static struct request *next_request(void)
+{
+    struct queue_link *link = queue_pop(around.worker, WAIT_MS * NS_PER_MS);
+    ck_assert_ptr_nonnull(link);
+    return QUEUE_ELEMENT(link, struct request, link);
+}
+
+static void check_next(enum request_kind kind, enum message_type type)
+{
+    struct request *request = next_request();
+    ck_assert_int_eq(request->kind, kind);
+    if (kind == REQUEST_MESSAGE) {
+        ck_assert_int_eq(request->envelope.type, type);
+    }
+    request_destroy(&request);
+}
+
+/* Once the answer to this is there, all that was said before has been read. */
+static void be_sure_that_it_was_read(struct connection *from)
+{
+    check_refused(from, MESSAGE_WELCOME, REJECT_TYPE);
+}
+
+/* ---------------------------------------------------------------- order */
+
+START_TEST(nothing_that_an_account_says_overtakes_its_goodbye)
+{
+    start(SLOW_MS, 1000);
+    struct connection agent = connect_as(AGENT, 1, SESSION_PROVIDER);
+    struct connection client = connect_as(CLIENT, 2, SESSION_CONSUMER);
+    for (int i = 0; i < WORKER_ROOM; i++) { /* the worker's queue is full */
+        (void)say(&client, MESSAGE_BALANCE_REQUEST, NULL);
+    }
+    (void)say(&agent, MESSAGE_GOODBYE, NULL);
+    agent = connect_as(AGENT, 1, SESSION_PROVIDER); /* back at once, with fresh asks */
+    check_refused(&agent, MESSAGE_ADVERTISE, REJECT_BUSY);
+
+    check_next(REQUEST_MESSAGE, MESSAGE_BALANCE_REQUEST);
+    check_refused(&agent, MESSAGE_ADVERTISE, REJECT_BUSY); /* there is room for one: the goodbye */
+    check_next(REQUEST_MESSAGE, MESSAGE_BALANCE_REQUEST);
+    (void)say(&agent, MESSAGE_ADVERTISE, NULL);
+    be_sure_that_it_was_read(&agent);
+    struct request *request = next_request();
+    ck_assert_int_eq(request->kind, REQUEST_PRESENCE);
+    ck_assert_int_eq(request->presence, ENTRY_GOODBYE);
+    ck_assert_uint_eq(request->account, AGENT);
+    request_destroy(&request);
+    check_next(REQUEST_MESSAGE, MESSAGE_ADVERTISE);
+    stop();
+}
+END_TEST
+
+START_TEST(others_do_not_wait_for_a_goodbye)
+{
+    start(SLOW_MS, 1000);
+    struct connection agent = connect_as(AGENT, 1, SESSION_PROVIDER);
+    struct connection client = connect_as(CLIENT, 2, SESSION_CONSUMER);
+    for (int i = 0; i < WORKER_ROOM; i++) {
+        (void)say(&client, MESSAGE_BALANCE_REQUEST, NULL);
+    }
+    (void)say(&agent, MESSAGE_GOODBYE, NULL);
+    be_sure_that_it_was_read(&client);
+    check_next(REQUEST_MESSAGE, MESSAGE_BALANCE_REQUEST);
+    (void)say(&client, MESSAGE_JOB_CANCEL, NULL);
+    be_sure_that_it_was_read(&client);
+    check_next(REQUEST_MESSAGE, MESSAGE_BALANCE_REQUEST);
+    check_next(REQUEST_MESSAGE, MESSAGE_JOB_CANCEL);
+    stop();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("gateway");
+    TCase *tests = tcase_create("gateway");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, nothing_that_an_account_says_overtakes_its_goodbye);
+    tcase_add_test(tests, others_do_not_wait_for_a_goodbye);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

@@ -107,10 +107,61 @@ static bool put_on_wire(struct gateway *gateway, struct session *session, uint64
     return false;
 }
 
+/* `account` lends its bytes, unless it is a stranger's. */
+static void fill_welcome(struct gateway *gateway, const struct session *session,
+                         struct directory_account *account, Bourse__V1__Welcome *body)
+{
+    body->version = ENVELOPE_VERSION;
+    body->cluster = (ProtobufCBinaryData){.data = gateway->config.cluster.bytes, .len = 16};
+    body->session = session->number;
+    body->heartbeat_ms = (uint32_t)gateway->config.heartbeat_ms;
+    body->log_time_ms = log_time_ms(gateway);
+    body->log_index = gateway->config.index;
+    body->log_origin = gateway->config.origin;
+    body->log_key = (ProtobufCBinaryData){.data = gateway->config.log_key.bytes, .len = 32};
+    body->max_message_bytes = LIMIT_MESSAGE_BYTES;
+    body->has_as_of_ns = true;
+    body->as_of_ns = gateway->config.index_log_ns;
+    body->has_spread_ms = true;
+    body->spread_ms = gateway->spread_ms;
+    if (account->number != EXCHANGE_NO_ACCOUNT) {
+        body->has_account = true;
+        body->account = (ProtobufCBinaryData){.data = account->key.bytes, .len = 32};
+        body->account_name = account->name;
+        body->has_roles = true;
+        body->roles = account->roles;
+    }
+}
+
+/* The Welcome of a session that goes on. It carries the last number that its client has seen, and what was missed
+ * by now follows it. False: it has not gone. */
+static bool welcome_back(struct gateway *gateway, struct session *session)
+{
+    Bourse__V1__Welcome body = BOURSE__V1__WELCOME__INIT;
+    struct directory_account account =
+        *directory_number(gateway->config.directory, session->account);
+    fill_welcome(gateway, session, &account, &body);
+    body.has_resumed = body.has_missed = body.resumed = true;
+    body.missed =
+        (uint32_t)(session->kept.last - session->wire_sequence); /* within KEPT_MESSAGES */
+    struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, MESSAGE_WELCOME, &body.base);
+    if (outgoing == NULL) {
+        fatal("out of memory");
+    }
+    outgoing->id = session->hello;
+    session->is_welcome_due = !put_on_wire(gateway, session, session->wire_sequence, outgoing);
+    outgoing_destroy(&outgoing);
+    return !session->is_welcome_due;
+}
+
 /* Sends what its connection has not taken yet, oldest first, as far as that goes. */
 static void catch_up(struct gateway *gateway, struct session *session)
 {
     const struct kept_message *kept;
+    if (session->is_detached || session->is_closing ||
+        (session->is_welcome_due && !welcome_back(gateway, session))) {
+        return;
+    }
     while (!session->is_detached && !session->is_closing &&
            (kept = kept_find(&session->kept, session->wire_sequence + 1)) != NULL) {
         const struct outgoing again = {.kind = OUTGOING_REPLY,
@@ -133,7 +184,8 @@ static void send_to(struct gateway *gateway, struct session *session, struct out
                   message_name(outgoing->type), outgoing->length);
         return; /* the asker times out; nothing else can be said about it */
     }
-    if (!session->is_detached && session->wire_sequence + 1 == sequence) {
+    if (!session->is_detached && !session->is_welcome_due &&
+        session->wire_sequence + 1 == sequence) {
         (void)put_on_wire(gateway, session, sequence, outgoing);
     }
     const struct kept_message kept = {.type = outgoing->type,
@@ -323,65 +375,17 @@ static bool pass_on(struct gateway *gateway, const struct incoming *in,
 
 /* ---------------------------------------------------------------- session messages */
 
-/* How the session came about, as Welcome says it. */
-struct greeting {
-    bool was_asked; /* to go on with a former session */
-    bool is_resumed;
-};
-
-static void fill_welcome(struct gateway *gateway, const struct session *session,
-                         const struct greeting *greeting, Bourse__V1__Welcome *body)
-{
-    body->version = ENVELOPE_VERSION;
-    body->cluster = (ProtobufCBinaryData){.data = gateway->config.cluster.bytes, .len = 16};
-    body->session = session->number;
-    body->heartbeat_ms = (uint32_t)gateway->config.heartbeat_ms;
-    body->log_time_ms = log_time_ms(gateway);
-    body->log_index = gateway->config.index;
-    body->log_origin = gateway->config.origin;
-    body->log_key = (ProtobufCBinaryData){.data = gateway->config.log_key.bytes, .len = 32};
-    body->max_message_bytes = LIMIT_MESSAGE_BYTES;
-    body->has_as_of_ns = true;
-    body->as_of_ns = gateway->config.index_log_ns;
-    body->has_spread_ms = true;
-    body->spread_ms = gateway->spread_ms;
-    body->has_gap = greeting->was_asked && !greeting->is_resumed;
-    body->gap = REJECT_GAP_TOO_OLD;
-    body->has_resumed = body->has_missed = greeting->is_resumed;
-    body->resumed = greeting->is_resumed;
-    body->missed =
-        (uint32_t)(session->kept.last - session->wire_sequence); /* within KEPT_MESSAGES */
-}
-
-/* Of a session that goes on, Welcome carries the last number that its client has seen, and what was missed
- * follows; it opens a new one as number 1. */
-static void welcome(struct gateway *gateway, const struct incoming *in, struct session *session,
-                    const struct greeting *greeting)
+/* Opens a new session as its number 1. `was_asked` to go on with a former one: that cannot be. */
+static void welcome_anew(struct gateway *gateway, const struct incoming *in,
+                         struct session *session, bool was_asked)
 {
     Bourse__V1__Welcome body = BOURSE__V1__WELCOME__INIT;
-    struct directory_account account;
-    fill_welcome(gateway, session, greeting, &body);
-    if (in->account != NULL) {
-        account = *in->account;
-        body.has_account = true;
-        body.account = (ProtobufCBinaryData){.data = account.key.bytes, .len = 32};
-        body.account_name = account.name;
-        body.has_roles = true;
-        body.roles = account.roles;
-    }
-    if (!greeting->is_resumed) {
-        send_body(gateway, session, MESSAGE_WELCOME, &in->envelope.id, &body.base);
-        return;
-    }
-    struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, MESSAGE_WELCOME, &body.base);
-    if (outgoing == NULL) {
-        fatal("out of memory");
-    }
-    outgoing->id = in->envelope.id;
-    if (put_on_wire(gateway, session, session->wire_sequence, outgoing)) {
-        catch_up(gateway, session);
-    }
-    outgoing_destroy(&outgoing);
+    struct directory_account account = {.number = EXCHANGE_NO_ACCOUNT};
+    account = in->account != NULL ? *in->account : account;
+    fill_welcome(gateway, session, &account, &body);
+    body.has_gap = was_asked;
+    body.gap = REJECT_GAP_TOO_OLD;
+    send_body(gateway, session, MESSAGE_WELCOME, &in->envelope.id, &body.base);
 }
 
 static void refuse_session(struct gateway *gateway, const struct incoming *in,
@@ -424,8 +428,8 @@ static void greet(struct gateway *gateway, const struct incoming *in, const stru
             sessions_resume(gateway->sessions, said->session, said->sequence, &in->message.route,
                             &in->message.client, number, said->role, now_ns);
     }
-    const struct greeting greeting = {.was_asked = said->has_resume, .is_resumed = session != NULL};
-    if (session == NULL) {
+    bool is_resumed = session != NULL;
+    if (!is_resumed) {
         enum sessions_status status = open_anew(gateway, in, said->role, now_ns, &session);
         if (status != SESSIONS_OK) {
             refuse_session(gateway, in, status);
@@ -433,14 +437,20 @@ static void greet(struct gateway *gateway, const struct incoming *in, const stru
         }
     }
     gateway->counts.sessions++;
-    gateway->counts.resumed += greeting.is_resumed;
+    gateway->counts.resumed += is_resumed;
     bool may_provide = in->account != NULL && (in->account->roles & ROLE_PROVIDER) != 0;
     if (said->role == SESSION_PROVIDER && may_provide) {
         /* Leases go on: the agent states what it holds, and both sides settle the difference. */
         (void)presence_hello(gateway->sessions, session->account, session->number, now_ns);
         tell_presence(gateway);
     }
-    welcome(gateway, in, session, &greeting);
+    if (is_resumed) {
+        session->is_welcome_due = true;
+        session->hello = in->envelope.id;
+        catch_up(gateway, session);
+    } else {
+        welcome_anew(gateway, in, session, said->has_resume);
+    }
 }
 
 static uint32_t account_rate(const struct gateway *gateway)

@@ -38,6 +38,8 @@ struct session {
     int64_t heard_ns, sent_ns;
     uint64_t heard_sequence;
     uint64_t wire_sequence; /* of what was sent the last that the connection has taken */
+    bool is_welcome_due;    /* of a session that goes on: nothing may leave before it */
+    struct id128 hello;     /* which that Welcome answers */
     struct kept kept;
     struct allowance allowance;
 };

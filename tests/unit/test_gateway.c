@@ -1,4 +1,5 @@
-/* The gateway's thread behind a port of the test's own making: what reaches the worker, and in which order. */
+/* The gateway's thread behind a port of the test's own making: what reaches the worker in which order, and what a
+ * client hears when its connection takes nothing for a while. */
 #include "broker/gateway.h"
 
 #include "base/checked.h"
@@ -289,6 +290,18 @@ static void be_sure_that_it_was_read(struct connection *from)
     check_refused(from, MESSAGE_WELCOME, REJECT_TYPE);
 }
 
+/* Something that the broker has for the session: the next of its numbered messages. */
+static void release_to(const struct connection *to)
+{
+    struct outgoing *outgoing = outgoing_create(OUTGOING_EVENT);
+    ck_assert_ptr_nonnull(outgoing);
+    outgoing->session = to->session;
+    outgoing->type = MESSAGE_JOB_EVENT;
+    outgoing->length = 8 << 10;
+    outgoing->body = calloc(1, outgoing->length);
+    ck_assert(queue_push(around.releases, &outgoing->link));
+}
+
 /* ---------------------------------------------------------------- order */
 
 START_TEST(nothing_that_an_account_says_overtakes_its_goodbye)
@@ -337,6 +350,152 @@ START_TEST(others_do_not_wait_for_a_goodbye)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- a Welcome that did not get through */
+
+static void go_on(struct connection *client, uint8_t number, uint64_t seen)
+{
+    client->number = number;
+    client->heard = seen;
+    (void)greet(client, SESSION_CONSUMER, seen);
+}
+
+static void check_hears(struct connection *to, enum message_type type)
+{
+    struct envelope heard = hear(to);
+    ck_assert_str_eq(message_name((enum message_type)heard.type), message_name(type));
+    ck_assert_uint_eq(heard.session, to->session);
+}
+
+START_TEST(nothing_goes_before_the_welcome_of_a_session_that_goes_on)
+{
+    start(BRISK_MS, 1000);
+    struct connection client = connect_as(CLIENT, 1, SESSION_CONSUMER);
+    struct connection other = connect_as(CLIENT, 2, SESSION_CONSUMER);
+    release_to(&client);
+    check_hears(&client, MESSAGE_JOB_EVENT);
+    atomic_store(&port.takes_nothing_of, 3);
+    go_on(&client, 3, client.heard); /* it has seen all, but its new connection has no room */
+    be_sure_that_it_was_read(&other);
+    release_to(&client);
+    release_to(&other);
+    check_hears(&other, MESSAGE_JOB_EVENT);
+    atomic_store(&port.takes_nothing_of, 0);
+    release_to(&client); /* now there would be room for it */
+    struct envelope welcome = hear(&client);
+    ck_assert_int_eq(welcome.type, MESSAGE_WELCOME);
+    ck_assert_uint_eq(welcome.session, client.session);
+    ck_assert_uint_eq(welcome.sequence, client.heard);
+    check_hears(&client, MESSAGE_JOB_EVENT);
+    check_hears(&client, MESSAGE_JOB_EVENT);
+    stop();
+}
+END_TEST
+
+START_TEST(a_late_welcome_says_what_was_missed_by_then)
+{
+    start(BRISK_MS, 1000);
+    struct connection client = connect_as(CLIENT, 1, SESSION_CONSUMER);
+    struct connection other = connect_as(CLIENT, 2, SESSION_CONSUMER);
+    release_to(&client);
+    check_hears(&client, MESSAGE_JOB_EVENT);
+    uint64_t seen = client.heard;
+    release_to(&client);
+    check_hears(&client, MESSAGE_JOB_EVENT);
+    atomic_store(&port.takes_nothing_of, 3);
+    go_on(&client, 3, seen);
+    be_sure_that_it_was_read(&other);
+    release_to(&client);
+    release_to(&other);
+    check_hears(&other, MESSAGE_JOB_EVENT);
+    atomic_store(&port.takes_nothing_of, 0);
+    struct envelope heard = hear(&client);
+    ck_assert_int_eq(heard.type, MESSAGE_WELCOME);
+    ProtobufCMessage *body = NULL;
+    struct codec_error error;
+    ck_assert_int_eq(codec_decode(MESSAGE_WELCOME, heard.body, heard.body_length, &body, &error),
+                     CODEC_OK);
+    const Bourse__V1__Welcome *welcome = (const void *)body;
+    ck_assert(welcome->has_resumed && welcome->resumed && !welcome->has_gap);
+    ck_assert_uint_ge(welcome->missed, 2); /* heartbeats are numbered, too */
+    ck_assert_uint_eq(welcome->roles, ROLE_CONSUMER);
+    uint64_t last = seen + welcome->missed;
+    codec_free(&body);
+    check_hears(&client, MESSAGE_JOB_EVENT);
+    check_hears(&client, MESSAGE_JOB_EVENT);
+    ck_assert_uint_le(client.heard, last);
+    stop();
+}
+END_TEST
+
+/* ---------------------------------------------------------------- what a Hello costs, and places */
+
+START_TEST(what_is_sent_again_counts_as_messages_of_the_account)
+{
+    enum { RATE = 10, TIMES = 12, EVENTS = 10 };
+    start(SLOW_MS, RATE);
+    struct connection client = connect_as(CLIENT, 1, SESSION_CONSUMER);
+    const struct connection other = {.account = CLIENT, .number = 2};
+    for (int i = 0; i < EVENTS; i++) { /* 80 KiB: the most that one Hello can cost */
+        release_to(&client);
+        check_hears(&client, MESSAGE_JOB_EVENT);
+    }
+    int64_t began_ns = clock_monotonic_ns();
+    unsigned resumed = 0;
+    unsigned refused = 0;
+    for (int i = 0; i < TIMES; i++) {
+        struct id128 again = greet(&client, SESSION_CONSUMER, 1);
+        struct id128 anew = greet(&other, SESSION_CONSUMER, 0); /* costs nothing but itself */
+        struct envelope answer;
+        uint8_t number;
+        do {
+            answer = hear_any(&number);
+            bool is_it = id128_equal(&answer.id, &again);
+            resumed += is_it && answer.type == MESSAGE_WELCOME;
+            if (is_it && answer.type == MESSAGE_REJECT) {
+                struct told told = told_by(&answer);
+                ck_assert_int_eq(told.code, REJECT_RATE);
+                ck_assert_ptr_nonnull(strstr(told.text, "account_messages_per_second"));
+                refused++;
+            }
+        } while (!id128_equal(&answer.id, &anew));
+        ck_assert_int_eq(answer.type, MESSAGE_WELCOME);
+    }
+    int64_t passed_s = (clock_monotonic_ns() - began_ns) / NS_PER_S;
+    ck_assert_uint_ge(resumed, 2); /* twice the rate at once ... */
+    ck_assert_int_le(resumed, 2 + passed_s + 1);
+    ck_assert_uint_ge(refused, 1); /* ... and what is above it is told once a second */
+    ck_assert_int_le(refused, passed_s + 1);
+    stop();
+}
+END_TEST
+
+START_TEST(a_session_that_ended_gives_its_place_and_nothing_else_to_the_next)
+{
+    start(BRISK_MS, 1000);
+    struct connection first = connect_as(CLIENT, 1, SESSION_CONSUMER);
+    release_to(&first);
+    check_hears(&first, MESSAGE_JOB_EVENT);
+    (void)say(&first, MESSAGE_GOODBYE, NULL);
+    struct request *request = next_request(); /* the core hears of it: the place is free */
+    ck_assert_int_eq(request->kind, REQUEST_CLOSED);
+    ck_assert_uint_eq(request->session, first.session);
+    request_destroy(&request);
+    struct connection second = connect_as(CLIENT, 2, SESSION_CONSUMER);
+    ck_assert_uint_eq(second.session % SESSIONS_MAX, first.session % SESSIONS_MAX);
+    ck_assert_uint_ne(second.session, first.session);
+    release_to(&first); /* late: for nobody */
+    release_to(&second);
+    check_hears(&second, MESSAGE_JOB_EVENT);
+    check_refused(&first, MESSAGE_BALANCE_REQUEST, REJECT_SESSION);
+    go_on(&first, 3, first.heard);
+    struct envelope answer = hear(&first);
+    ck_assert_int_eq(answer.type, MESSAGE_WELCOME);
+    ck_assert_uint_eq(answer.sequence, 1); /* a new one */
+    ck_assert_uint_ne(answer.session, second.session);
+    stop();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("gateway");
@@ -344,6 +503,10 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, nothing_that_an_account_says_overtakes_its_goodbye);
     tcase_add_test(tests, others_do_not_wait_for_a_goodbye);
+    tcase_add_test(tests, nothing_goes_before_the_welcome_of_a_session_that_goes_on);
+    tcase_add_test(tests, a_late_welcome_says_what_was_missed_by_then);
+    tcase_add_test(tests, what_is_sent_again_counts_as_messages_of_the_account);
+    tcase_add_test(tests, a_session_that_ended_gives_its_place_and_nothing_else_to_the_next);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -78,6 +78,32 @@ START_TEST(anonymous_keys_and_single_keys_have_their_caps)
 }
 END_TEST
 
+START_TEST(a_full_house_has_room_again_once_a_session_that_ended_is_forgotten)
+{
+    struct session *last = NULL;
+    for (uint32_t i = 0; i < SESSIONS_MAX; i++) {
+        last = open_session(i, (uint8_t)(i / SESSIONS_PER_KEY), i / SESSIONS_PER_KEY);
+        ck_assert_ptr_nonnull(last);
+    }
+    ck_assert_ptr_null(open_session(SESSIONS_MAX, 200, 200));
+    last->heard_sequence = 7;
+    last->allowance.told_ns = 7;
+    last->is_welcome_due = true;
+    struct kept_message message = {.type = MESSAGE_DISPATCH, .body = calloc(1, 8), .length = 8};
+    sessions_keep(sessions, last, &message);
+    uint64_t number = last->number;
+    sessions_close(last);
+    ck_assert_ptr_null(open_session(SESSIONS_MAX, 200, 200)); /* the core does not know yet */
+    sessions_forget(sessions, last);
+    struct session *next = open_session(SESSIONS_MAX, 200, 200);
+    ck_assert_ptr_eq(next, last);
+    ck_assert_uint_ne(next->number, number);
+    ck_assert_ptr_null(sessions_number(sessions, number));
+    ck_assert_uint_eq(next->heard_sequence + next->kept.last + next->kept.bytes, 0);
+    ck_assert(next->allowance.told_ns == 0 && !next->is_welcome_due && !next->is_closing);
+}
+END_TEST
+
 /* ---- resuming (P15) */
 
 static void send_one(struct session *session, bool is_taken)
@@ -394,6 +420,7 @@ int main(void)
     tcase_add_test(tests, a_session_is_found_by_number_on_its_own_route_and_key_only);
     tcase_add_test(tests, a_second_hello_on_a_route_ends_the_first_session);
     tcase_add_test(tests, anonymous_keys_and_single_keys_have_their_caps);
+    tcase_add_test(tests, a_full_house_has_room_again_once_a_session_that_ended_is_forgotten);
     tcase_add_test(tests, a_session_goes_on_over_another_connection);
     tcase_add_test(tests, only_its_own_client_goes_on_with_a_session);
     tcase_add_test(tests, what_is_not_kept_any_more_cannot_be_resumed);

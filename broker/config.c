@@ -130,6 +130,7 @@ static void read_limits(struct yaml_value value, struct broker_config *config)
                                        "asks",
                                        "leases",
                                        "subtasks",
+                                       "subtasks_per_account",
                                        "jobs_per_account",
                                        "blob_quota",
                                        "blob_size",
@@ -163,6 +164,9 @@ static void read_limits(struct yaml_value value, struct broker_config *config)
     }
     limits->subtasks = (uint64_t)yaml_integer(yaml_key(value, "subtasks"), 1, INT64_C(1) << 32,
                                               (int64_t)limits->subtasks);
+    limits->subtasks_per_account = (uint64_t)yaml_integer(
+        yaml_key(value, "subtasks_per_account"), 1, INT64_C(1) << 32,
+        (int64_t)(limits->subtasks / 2 + limits->subtasks % 2)); /* nobody has all by default */
     config->blob_quota_bytes =
         yaml_bytes(yaml_key(value, "blob_quota"), 1, INT64_MAX, config->blob_quota_bytes);
     config->blob_size_bytes =
@@ -184,6 +188,7 @@ void config_limits_text(const struct exchange_limits *old, const struct exchange
         {"leases", old->leases, now->leases},
         {"attempts", old->attempts, now->attempts},
         {"subtasks", old->subtasks, now->subtasks},
+        {"subtasks_per_account", old->subtasks_per_account, now->subtasks_per_account},
         {"ids_per_account", old->ids_per_account, now->ids_per_account},
         {"devices_per_provider", old->devices_per_provider, now->devices_per_provider},
         {"cells_per_account", old->cells_per_account, now->cells_per_account},

@@ -453,6 +453,7 @@ void translate_limits(const struct exchange_set_limits *set,
         writer_u32(&out, numbers[i]);
     }
     writer_u64(&out, limits->subtasks);
+    writer_u64(&out, limits->subtasks_per_account);
     assert(!out.failed && out.position == TRANSLATE_LIMITS_BYTES);
 }
 
@@ -478,8 +479,15 @@ static bool from_limits(const struct entry_command *entry, struct translation *r
         good = good && *numbers[i] > 0;
     }
     limits->subtasks = reader_u64(&in);
+    good = good && limits->subtasks > 0;
+    limits->subtasks_per_account =
+        0; /* entries of earlier programs end here: they had no such cap */
+    if (reader_left(&in) > 0) {
+        limits->subtasks_per_account = reader_u64(&in);
+        good = good && limits->subtasks_per_account > 0;
+    }
     ret->command.type = EXCHANGE_LIMITS;
-    return reader_finished(&in) && good && limits->subtasks > 0;
+    return reader_finished(&in) && good;
 }
 
 static bool from_message(const struct entry_command *entry, const struct id128 *cluster,

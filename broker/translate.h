@@ -44,8 +44,9 @@ bool translate_entry(const struct entry_command *entry, uint64_t index, const st
 /* Payload of SUSPECT, RETURNED and GOODBYE entries: the account number. */
 enum { TRANSLATE_PRESENCE_BYTES = 4 };
 void translate_presence(uint32_t account, uint8_t ret_payload[TRANSLATE_PRESENCE_BYTES]);
-/* Payload of LIMITS: u32 rules, the caps of exchange_limits in the order of docs/ledger.md section 1, u64 subtasks. */
-enum { TRANSLATE_LIMITS_BYTES = 56 };
+/* Payload of LIMITS: u32 rules, the caps of exchange_limits in the order of docs/ledger.md section 1, u64 subtasks,
+ * u64 subtasks_per_account. */
+enum { TRANSLATE_LIMITS_BYTES = 64 };
 void translate_limits(const struct exchange_set_limits *set,
                       uint8_t ret_payload[TRANSLATE_LIMITS_BYTES]);
 

@@ -18,6 +18,7 @@ struct exchange_limits exchange_limits_default(void)
         .leases = 262144,
         .attempts = 1 << 20,
         .subtasks = 20000000,
+        .subtasks_per_account = 10000000, /* the largest job, and half of all */
         .cells = 4096,
         .classes = 4096,
         .cells_per_account = 512,

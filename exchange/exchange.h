@@ -33,7 +33,8 @@ struct exchange_limits { /* every cap of the state; reject codes name them */
     uint32_t devices_per_provider, asks;
     uint32_t jobs, jobs_per_account;
     uint32_t leases, attempts;
-    uint64_t subtasks;                               /* over all jobs */
+    uint64_t subtasks;                               /* of all open jobs */
+    uint64_t subtasks_per_account;                   /* thereof; 0: as many as there is room for */
     uint32_t cells, classes;                         /* kinds of device and of requirement in use */
     uint32_t cells_per_account, classes_per_account; /* of those, made by one account */
     /* Not a cap: the key of the hash tables, drawn by whoever runs the exchange for strangers, so that nobody can

@@ -251,6 +251,12 @@ static bool submit_allowed(struct exchange *exchange, const struct exchange_subm
                exchange->limits.jobs_per_account);
         return false;
     }
+    const uint64_t most = exchange->limits.subtasks_per_account;
+    if (most != 0 && member->open_subtasks + submit->subtasks > most) {
+        reject(exchange, XREJECT_LIMIT, "subtasks_per_account",
+               (int64_t)(member->open_subtasks + submit->subtasks), (int64_t)most);
+        return false;
+    }
     if (exchange->subtask_count + submit->subtasks > exchange->limits.subtasks) {
         reject(exchange, XREJECT_LIMIT, "subtasks", (int64_t)exchange->subtask_count,
                (int64_t)exchange->limits.subtasks);
@@ -398,6 +404,7 @@ void apply_submit(struct exchange *exchange, const struct exchange_submit *submi
     job_link_owner(exchange, job);
     exchange->job_count++;
     exchange->subtask_count += job->subtasks;
+    member->open_subtasks += job->subtasks;
     member->open_jobs++;
     touch(exchange, &member->tracked);
     track(exchange, &job->tracked, RECORD_JOB);
@@ -537,6 +544,7 @@ void job_settle(struct exchange *exchange, struct job *job)
 
     drop_pages(exchange, job);
     exchange->subtask_count -= job->subtasks;
+    owner->open_subtasks -= job->subtasks;
     owner->open_jobs--;
     touch(exchange, &owner->tracked);
     touch(exchange, &job->tracked);

@@ -47,6 +47,7 @@ bool exchange_holds_limits(const struct exchange *exchange, const struct exchang
            held->asks == limits->asks && held->jobs == limits->jobs &&
            held->jobs_per_account == limits->jobs_per_account && held->leases == limits->leases &&
            held->attempts == limits->attempts && held->subtasks == limits->subtasks &&
+           held->subtasks_per_account == limits->subtasks_per_account &&
            held->cells_per_account == limits->cells_per_account &&
            held->classes_per_account == limits->classes_per_account;
 }

@@ -70,6 +70,7 @@ static void put_limits(struct writer *out, const struct exchange *exchange)
         writer_u32(out, numbers[i]);
     }
     writer_u64(out, limits->subtasks);
+    writer_u64(out, limits->subtasks_per_account);
 }
 
 static void put_member(struct writer *out, const struct exchange *exchange,

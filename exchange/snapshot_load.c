@@ -87,6 +87,7 @@ static bool get_limits(struct exchange *exchange, struct reader *in)
         *numbers[i] = reader_u32(in);
     }
     set.limits.subtasks = reader_u64(in);
+    set.limits.subtasks_per_account = reader_u64(in);
     if (!reader_finished(in) || set.rules == 0 || exchange->rules != 0) {
         return false;
     }
@@ -380,6 +381,7 @@ static bool get_job(struct exchange *exchange, struct reader *in)
         job->pages = allocate(exchange, pages * sizeof *job->pages);
         good = job->pages != NULL;
         exchange->subtask_count += job->subtasks;
+        member_by_number(exchange, job->owner)->open_subtasks += job->subtasks;
     }
     if (!good || !table_insert(&exchange->jobs, job)) {
         free(job->pages);

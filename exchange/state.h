@@ -141,6 +141,7 @@ struct
     struct provider *provider; /* or NULL */
     struct list_link jobs;     /* by age */
     uint32_t job_count;        /* ended ones too */
+    uint64_t open_subtasks;    /* of its open jobs */
 };
 
 /* A cell or class of the book as a record. It is its maker's for as long as anybody uses it, which bounds how many

@@ -32,6 +32,19 @@ START_TEST(an_empty_file_means_the_defaults)
     ck_assert_int_eq(config.blob_quota_bytes, INT64_C(64) << 30);
     ck_assert_str_eq(config.listen, "");
     ck_assert_uint_eq(config.genesis.account_count, 0);
+    ck_assert_uint_eq(config.limits.subtasks_per_account, 10000000);
+}
+END_TEST
+
+START_TEST(by_default_no_account_may_have_all_subtasks)
+{
+    ck_assert_msg(parse("limits: {subtasks: 1001}"), "%s", problem.text);
+    ck_assert_uint_eq(config.limits.subtasks_per_account, 501);
+    ck_assert_msg(parse("limits: {subtasks: 1}"), "%s", problem.text);
+    ck_assert_uint_eq(config.limits.subtasks_per_account, 1);
+    ck_assert_msg(parse("limits: {subtasks_per_account: 7}"), "%s", problem.text);
+    ck_assert_uint_eq(config.limits.subtasks_per_account, 7);
+    ck_refused("limits: {subtasks_per_account: 0}", "subtasks_per_account");
 }
 END_TEST
 
@@ -99,6 +112,7 @@ int main(void)
     Suite *suite = suite_create("broker config");
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, an_empty_file_means_the_defaults);
+    tcase_add_test(tests, by_default_no_account_may_have_all_subtasks);
     tcase_add_test(tests, every_key_is_read);
     tcase_add_test(tests, mistakes_are_named_with_their_line);
     suite_add_tcase(suite, tests);

@@ -846,6 +846,48 @@ START_TEST(a_snapshot_brings_its_limits_and_more_than_they_allow)
 }
 END_TEST
 
+START_TEST(one_account_cannot_have_all_subtasks)
+{
+    struct exchange_limits limits = exchange_limits_default();
+    ck_assert_uint_lt(limits.subtasks_per_account, limits.subtasks);
+    limits.subtasks = 100;
+    limits.subtasks_per_account = 60;
+    set_limits(&limits);
+    struct id128 first = submit(50, 10);
+    struct exchange_command more = submit_of(11, 10);
+    apply(&more);
+    check_rejected(REJECT_LIMIT);
+    ck_assert_str_eq(nth(EFFECT_REJECT, 0)->reject.field, "subtasks_per_account");
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.value, 61);
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.limit, 60);
+    (void)submit(10, 10);
+
+    size_t length; /* what it has is found again */
+    uint8_t *bytes = exchange_save(market.exchange, &length);
+    struct exchange_limits file = exchange_limits_default();
+    exchange_destroy(&market.exchange);
+    market.exchange = exchange_load(&file, bytes, length);
+    free(bytes);
+    ck_assert_ptr_nonnull(market.exchange);
+    more = submit_of(1, 10);
+    apply(&more);
+    check_rejected(REJECT_LIMIT);
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
+    cancel.cancel_job.job = first;
+    apply(&cancel);
+    (void)submit(50, 10);
+    more = submit_of(1, 10);
+    apply(&more);
+    check_rejected(REJECT_LIMIT);
+    limits.subtasks_per_account = 0; /* as a journal says it that is older than this cap */
+    set_limits(&limits);
+    (void)submit(40, 10);
+    more = submit_of(1, 10);
+    apply(&more);
+    ck_assert_str_eq(nth(EFFECT_REJECT, 0)->reject.field, "subtasks");
+}
+END_TEST
+
 START_TEST(a_quote_of_absurd_numbers_is_an_answer)
 {
     offer(PROVIDER, 4000, 10 * price);
@@ -910,6 +952,7 @@ int main(void)
     tcase_add_test(tests, a_device_with_every_attribute_and_an_instrument_survives_a_snapshot);
     tcase_add_test(tests, limits_are_a_command_and_what_stands_stays);
     tcase_add_test(tests, a_snapshot_brings_its_limits_and_more_than_they_allow);
+    tcase_add_test(tests, one_account_cannot_have_all_subtasks);
     tcase_add_test(tests, a_quote_of_absurd_numbers_is_an_answer);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -240,9 +240,19 @@ START_TEST(limits_in_a_journal_are_whole_and_above_zero)
         .kind = ENTRY_LIMITS, .payload = payload, .payload_length = sizeof payload};
     translate_limits(&set, payload);
     ck_assert(translate_entry(&entry, 1, &cluster, &translation));
+    ck_assert_uint_eq(translation.command.set_limits.limits.subtasks_per_account,
+                      set.limits.subtasks_per_account);
     entry.payload_length--;
     ck_assert(!translate_entry(&entry, 1, &cluster, &translation));
-    entry.payload_length++;
+    entry.payload_length -= 7; /* as programs wrote it that had no cap for one account */
+    ck_assert(translate_entry(&entry, 1, &cluster, &translation));
+    ck_assert_uint_eq(translation.command.set_limits.limits.subtasks, set.limits.subtasks);
+    ck_assert_uint_eq(translation.command.set_limits.limits.subtasks_per_account, 0);
+    entry.payload_length = sizeof payload;
+    set.limits.subtasks_per_account = 0;
+    translate_limits(&set, payload);
+    ck_assert(!translate_entry(&entry, 1, &cluster, &translation));
+    set.limits = exchange_limits_default();
     set.limits.leases = 0;
     translate_limits(&set, payload);
     ck_assert(!translate_entry(&entry, 1, &cluster, &translation));

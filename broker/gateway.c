@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "broker/fatal.h"
+#include "broker/gateway_state.h"
 #include "broker/sessions.h"
 #include "exchange/exchange.h"
 #include "protocol/codec.h"
@@ -18,234 +19,13 @@
 #include <string.h>
 #include <zmq.h>
 
-/* A second. Strangers have a rate of their own, and each account has: neither whoever reaches the port nor one
- * member may keep the other members from coming back. */
 enum {
     RECEIVE_BATCH = 256,
     SEND_BATCH = 1024,
-    HELLO_RATE = 2000, /* of all accounts */
-    HELLO_RATE_ACCOUNT =
-        32, /* so that a burst is SESSIONS_PER_KEY: all of them come back at once */
-    HELLO_RATE_STRANGERS = 200,
-    HELLO_SPREAD_RATE = 200, /* what Welcome asks of those who come back together */
+    HELLO_SPREAD_RATE = 200, /* a second: what Welcome asks of those who come back together */
     ACCOUNT_RATES = 4,       /* of one session, for all of an account's */
     STRANGERS_RATES = 32,    /* of one stranger's session, for all of them */
-    STRAY_RATE = 2000,       /* refusals outside of any session, which no session's rate bounds */
 };
-
-struct counts {
-    uint64_t refused, dropped, lost_sends, sessions, resumed;
-};
-
-struct gateway {
-    struct gateway_config config;
-    pthread_t thread;
-    struct sessions *sessions;
-    atomic_bool is_draining;
-    atomic_size_t pending_bytes; /* of requests that are somewhere inside */
-    /* What has no session yet, or none any more; all strangers together; and each account over all its sessions. */
-    struct allowance hellos, stranger_hellos, strays, strangers;
-    struct allowances accounts;
-    struct allowances greeters; /* by account: Hellos */
-    int64_t next_round_ns;
-    uint32_t spread_ms; /* over which clients are asked to come back after a loss */
-    uint8_t *buffer;    /* LIMIT_MESSAGE_BYTES, for what is sent */
-    struct counts counts;
-};
-
-struct incoming { /* one message with its sender */
-    struct router_message message;
-    struct envelope envelope;
-    const struct directory_account *account; /* NULL: anonymous */
-};
-
-/* ---------------------------------------------------------------- sending */
-
-static int64_t log_time_ms(struct gateway *gateway)
-{
-    return logtime_now(gateway->config.clock) / NS_PER_MS;
-}
-
-static enum router_sent send_bytes(struct gateway *gateway, const struct route *route,
-                                   const struct key32 *client, uint64_t session, uint64_t sequence,
-                                   const struct outgoing *outgoing)
-{
-    struct envelope envelope = {.version = ENVELOPE_VERSION,
-                                .type = (uint16_t)outgoing->type,
-                                .session = session,
-                                .sequence = sequence,
-                                .id = outgoing->id,
-                                .created_ms = log_time_ms(gateway),
-                                .body = outgoing->body,
-                                .body_length = (uint32_t)outgoing->length};
-    size_t size = envelope_size(&envelope);
-    assert(size <= LIMIT_MESSAGE_BYTES);
-    envelope_write(&envelope, gateway->buffer, LIMIT_MESSAGE_BYTES);
-    return router_send(gateway->config.router, route, client, gateway->buffer, size);
-}
-
-/* Puts one numbered message on the session's connection. False: it has not gone. */
-static bool put_on_wire(struct gateway *gateway, struct session *session, uint64_t sequence,
-                        const struct outgoing *outgoing)
-{
-    switch (send_bytes(gateway, &session->route, &session->transport, session->number, sequence,
-                       outgoing)) {
-    case ROUTER_SENT:
-        session->wire_sequence = sequence;
-        session->sent_ns = clock_monotonic_ns();
-        return true;
-    case ROUTER_FULL: /* it does not read just now: the rest waits, within its caps */
-        gateway->counts.lost_sends++;
-        return false;
-    case ROUTER_GONE:
-        gateway->counts.lost_sends++;
-        sessions_detach(session);
-        return false;
-    case ROUTER_BROKEN:
-        fatal("the control socket is broken");
-    }
-    return false;
-}
-
-/* `account` lends its bytes, unless it is a stranger's. */
-static void fill_welcome(struct gateway *gateway, const struct session *session,
-                         struct directory_account *account, Bourse__V1__Welcome *body)
-{
-    body->version = ENVELOPE_VERSION;
-    body->cluster = (ProtobufCBinaryData){.data = gateway->config.cluster.bytes, .len = 16};
-    body->session = session->number;
-    body->heartbeat_ms = (uint32_t)gateway->config.heartbeat_ms;
-    body->log_time_ms = log_time_ms(gateway);
-    body->log_index = gateway->config.index;
-    body->log_origin = gateway->config.origin;
-    body->log_key = (ProtobufCBinaryData){.data = gateway->config.log_key.bytes, .len = 32};
-    body->max_message_bytes = LIMIT_MESSAGE_BYTES;
-    body->has_as_of_ns = true;
-    body->as_of_ns = gateway->config.index_log_ns;
-    body->has_spread_ms = true;
-    body->spread_ms = gateway->spread_ms;
-    if (account->number != EXCHANGE_NO_ACCOUNT) {
-        body->has_account = true;
-        body->account = (ProtobufCBinaryData){.data = account->key.bytes, .len = 32};
-        body->account_name = account->name;
-        body->has_roles = true;
-        body->roles = account->roles;
-    }
-}
-
-/* The Welcome of a session that goes on. It carries the last number that its client has seen, and what was missed
- * by now follows it. False: it has not gone. */
-static bool welcome_back(struct gateway *gateway, struct session *session)
-{
-    Bourse__V1__Welcome body = BOURSE__V1__WELCOME__INIT;
-    struct directory_account account =
-        *directory_number(gateway->config.directory, session->account);
-    fill_welcome(gateway, session, &account, &body);
-    body.has_resumed = body.has_missed = body.resumed = true;
-    body.missed =
-        (uint32_t)(session->kept.last - session->wire_sequence); /* within KEPT_MESSAGES */
-    struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, MESSAGE_WELCOME, &body.base);
-    if (outgoing == NULL) {
-        fatal("out of memory");
-    }
-    outgoing->id = session->hello;
-    session->is_welcome_due = !put_on_wire(gateway, session, session->wire_sequence, outgoing);
-    outgoing_destroy(&outgoing);
-    return !session->is_welcome_due;
-}
-
-/* Sends what its connection has not taken yet, oldest first, as far as that goes. */
-static void catch_up(struct gateway *gateway, struct session *session)
-{
-    const struct kept_message *kept;
-    if (session->is_detached || session->is_closing ||
-        (session->is_welcome_due && !welcome_back(gateway, session))) {
-        return;
-    }
-    while (!session->is_detached && !session->is_closing &&
-           (kept = kept_find(&session->kept, session->wire_sequence + 1)) != NULL) {
-        const struct outgoing again = {.kind = OUTGOING_REPLY,
-                                       .type = kept->type,
-                                       .id = kept->id,
-                                       .body = kept->body,
-                                       .length = kept->length};
-        if (!put_on_wire(gateway, session, session->wire_sequence + 1, &again)) {
-            return;
-        }
-    }
-}
-
-/* Takes the body. */
-static void send_to(struct gateway *gateway, struct session *session, struct outgoing *outgoing)
-{
-    uint64_t sequence = session->kept.last + 1;
-    if (outgoing->length > LIMIT_LARGE_BODY_BYTES) {
-        log_error("an answer of type %s is too large to send: %zu bytes",
-                  message_name(outgoing->type), outgoing->length);
-        return; /* the asker times out; nothing else can be said about it */
-    }
-    if (!session->is_detached && !session->is_welcome_due &&
-        session->wire_sequence + 1 == sequence) {
-        (void)put_on_wire(gateway, session, sequence, outgoing);
-    }
-    const struct kept_message kept = {.type = outgoing->type,
-                                      .id = outgoing->id,
-                                      .body = outgoing->body,
-                                      .length = outgoing->length};
-    outgoing->body = NULL;
-    outgoing->length = 0;
-    sessions_keep(gateway->sessions, session, &kept);
-}
-
-static void send_body(struct gateway *gateway, struct session *session, enum message_type type,
-                      const struct id128 *id, const ProtobufCMessage *body)
-{
-    struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, type, body);
-    if (outgoing == NULL) {
-        fatal("out of memory");
-    }
-    outgoing->id = *id;
-    send_to(gateway, session, outgoing);
-    outgoing_destroy(&outgoing);
-}
-
-/* For the audit log; strangers have no account, and no place in it. */
-static void note_refused(struct gateway *gateway, const struct incoming *in, enum reject_code code)
-{
-    if (in->account != NULL) {
-        refusals_note(gateway->config.refusals, in->account->number, code,
-                      (enum message_type)in->envelope.type);
-    }
-}
-
-/* Says no, on the session if there is one. Unknown keys get no answer at all, only a counter, and
- * so does a flood of messages outside of any session. */
-static void refuse(struct gateway *gateway, const struct incoming *in, struct session *session,
-                   enum reject_code code, const char *field, int64_t value, int64_t limit)
-{
-    bool is_stray = session == NULL;
-    if (is_stray && (in->account == NULL ||
-                     !allowance_take(&gateway->strays, STRAY_RATE, clock_monotonic_ns()))) {
-        gateway->counts.dropped++;
-        note_refused(gateway, in, code);
-        return;
-    }
-    gateway->counts.refused++;
-    note_refused(gateway, in, code);
-    struct outgoing *outgoing =
-        outgoing_reject(in->envelope.session, &in->envelope.id, code, field, value, limit);
-    if (outgoing == NULL) {
-        fatal("out of memory");
-    }
-    if (session != NULL) {
-        send_to(gateway, session, outgoing);
-    } else {
-        /* No session: nothing to lose when it does not arrive. */
-        (void)send_bytes(gateway, &in->message.route, &in->message.client, in->envelope.session, 0,
-                         outgoing);
-    }
-    outgoing_destroy(&outgoing);
-}
 
 /* ---------------------------------------------------------------- to the workers */
 
@@ -289,7 +69,7 @@ static bool may_tell(const struct gateway *gateway)
     return !atomic_load(&gateway->is_draining) && room_state(gateway->config.room) < ROOM_NONE;
 }
 
-static void tell_presence(struct gateway *gateway)
+void gateway_tell_presence(struct gateway *gateway)
 {
     if (!may_tell(gateway)) {
         return; /* the next round says it */
@@ -319,7 +99,7 @@ static void let_go(struct gateway *gateway, struct session *session)
     }
 }
 
-static void let_all_go(struct gateway *gateway)
+void gateway_let_all_go(struct gateway *gateway)
 {
     size_t position = 0;
     for (struct session *session;
@@ -375,185 +155,12 @@ static bool pass_on(struct gateway *gateway, const struct incoming *in,
 
 /* ---------------------------------------------------------------- session messages */
 
-/* Opens a new session as its number 1. `was_asked` to go on with a former one: that cannot be. */
-static void welcome_anew(struct gateway *gateway, const struct incoming *in,
-                         struct session *session, bool was_asked)
-{
-    Bourse__V1__Welcome body = BOURSE__V1__WELCOME__INIT;
-    struct directory_account account = {.number = EXCHANGE_NO_ACCOUNT};
-    account = in->account != NULL ? *in->account : account;
-    fill_welcome(gateway, session, &account, &body);
-    body.has_gap = was_asked;
-    body.gap = REJECT_GAP_TOO_OLD;
-    send_body(gateway, session, MESSAGE_WELCOME, &in->envelope.id, &body.base);
-}
-
-static void refuse_session(struct gateway *gateway, const struct incoming *in,
-                           enum sessions_status status)
-{
-    int64_t most = status == SESSIONS_FULL_FOR_KEY     ? SESSIONS_PER_KEY
-                   : status == SESSIONS_FULL_ANONYMOUS ? SESSIONS_ANONYMOUS
-                                                       : SESSIONS_MAX;
-    refuse(gateway, in, NULL, REJECT_LIMIT, "sessions", most + 1, most);
-}
-
-struct hello { /* what a client said */
-    enum session_role role;
-    uint32_t version;
-    bool has_resume;
-    uint64_t session, sequence;
-};
-
-static enum sessions_status open_anew(struct gateway *gateway, const struct incoming *in,
-                                      enum session_role role, int64_t now_ns, struct session **ret)
-{
-    uint32_t number = in->account == NULL ? EXCHANGE_NO_ACCOUNT : in->account->number;
-    enum sessions_status status = sessions_open(gateway->sessions, &in->message.route,
-                                                &in->message.client, number, role, now_ns, ret);
-    if (status == SESSIONS_FULL) { /* of sessions that are over, it may be */
-        let_all_go(gateway);
-        status = sessions_open(gateway->sessions, &in->message.route, &in->message.client, number,
-                               role, now_ns, ret);
-    }
-    return status;
-}
-
-static void greet(struct gateway *gateway, const struct incoming *in, const struct hello *said)
-{
-    int64_t now_ns = clock_monotonic_ns();
-    uint32_t number = in->account == NULL ? EXCHANGE_NO_ACCOUNT : in->account->number;
-    struct session *session = NULL;
-    if (said->has_resume) {
-        session =
-            sessions_resume(gateway->sessions, said->session, said->sequence, &in->message.route,
-                            &in->message.client, number, said->role, now_ns);
-    }
-    bool is_resumed = session != NULL;
-    if (!is_resumed) {
-        enum sessions_status status = open_anew(gateway, in, said->role, now_ns, &session);
-        if (status != SESSIONS_OK) {
-            refuse_session(gateway, in, status);
-            return;
-        }
-    }
-    gateway->counts.sessions++;
-    gateway->counts.resumed += is_resumed;
-    bool may_provide = in->account != NULL && (in->account->roles & ROLE_PROVIDER) != 0;
-    if (said->role == SESSION_PROVIDER && may_provide) {
-        /* Leases go on: the agent states what it holds, and both sides settle the difference. */
-        (void)presence_hello(gateway->sessions, session->account, session->number, now_ns);
-        tell_presence(gateway);
-    }
-    if (is_resumed) {
-        session->is_welcome_due = true;
-        session->hello = in->envelope.id;
-        catch_up(gateway, session);
-    } else {
-        welcome_anew(gateway, in, session, said->has_resume);
-    }
-}
-
-static uint32_t account_rate(const struct gateway *gateway)
-{
-    return gateway->config.rate * ACCOUNT_RATES;
-}
-
-/* What an account is not welcomed for is said once a second, like any other rate; `greeter` is where that is known. */
-static void refuse_greeting(struct gateway *gateway, const struct incoming *in,
-                            struct allowance *greeter, const char *field, uint32_t rate,
-                            int64_t now_ns)
-{
-    if (allowance_tell(greeter, now_ns)) {
-        refuse(gateway, in, NULL, REJECT_RATE, field, (int64_t)rate + 1, rate);
-    } else {
-        gateway->counts.dropped++;
-        note_refused(gateway, in, REJECT_RATE);
-    }
-}
-
-/* The account's own rate comes first: what is above it takes nothing of the others'. */
-static bool may_greet(struct gateway *gateway, const struct incoming *in, int64_t now_ns)
-{
-    if (in->account == NULL) {
-        bool may = allowance_take(&gateway->stranger_hellos, HELLO_RATE_STRANGERS, now_ns);
-        gateway->counts.dropped += !may;
-        return may;
-    }
-    struct allowance *greeter = allowances_of(&gateway->greeters, in->account->number);
-    if (greeter == NULL) {
-        gateway->counts.dropped++;
-        return false;
-    }
-    if (!allowance_take(greeter, HELLO_RATE_ACCOUNT, now_ns)) {
-        refuse_greeting(gateway, in, greeter, "hellos_per_second", HELLO_RATE_ACCOUNT, now_ns);
-        return false;
-    }
-    if (!allowance_take(&gateway->hellos, HELLO_RATE, now_ns)) {
-        refuse_greeting(gateway, in, greeter, "all_hellos_per_second", HELLO_RATE, now_ns);
-        return false;
-    }
-    return true;
-}
-
-/* What is sent again at the word of a small Hello counts as messages of the account, a KiB each. */
-static bool may_resume(struct gateway *gateway, const struct incoming *in, uint64_t number,
-                       int64_t now_ns)
-{
-    const struct session *session = sessions_number(gateway->sessions, number);
-    if (in->account == NULL || session == NULL || session->account != in->account->number) {
-        return true; /* it will not go on */
-    }
-    uint32_t rate = account_rate(gateway);
-    uint32_t count = (uint32_t)(session->kept.bytes >> 10);
-    struct allowance *whole = allowances_of(&gateway->accounts, in->account->number);
-    if (whole != NULL && allowance_take_many(whole, rate, count < rate ? count : rate, now_ns)) {
-        return true;
-    }
-    struct allowance *greeter = allowances_of(&gateway->greeters, in->account->number);
-    if (greeter != NULL) { /* may_greet has made it */
-        refuse_greeting(gateway, in, greeter, "account_messages_per_second", rate, now_ns);
-    }
-    return false;
-}
-
-static void hello(struct gateway *gateway, const struct incoming *in)
-{
-    int64_t now_ns = clock_monotonic_ns();
-    if (!may_greet(gateway, in, now_ns)) {
-        return;
-    }
-    ProtobufCMessage *body = NULL;
-    struct codec_error error;
-    if (codec_decode(MESSAGE_HELLO, in->envelope.body, in->envelope.body_length, &body, &error) !=
-        CODEC_OK) {
-        refuse(gateway, in, NULL, REJECT_MALFORMED, error.field, error.value, error.limit);
-        return;
-    }
-    const Bourse__V1__Hello *wire = (const void *)body;
-    const struct hello said = {
-        .role =
-            wire->has_role && wire->role == SESSION_PROVIDER ? SESSION_PROVIDER : SESSION_CONSUMER,
-        .version = wire->version,
-        .has_resume = wire->has_resume_session && wire->has_resume_sequence,
-        .session = wire->resume_session,
-        .sequence = wire->resume_sequence,
-    };
-    codec_free(&body);
-    if (said.version < ENVELOPE_VERSION) {
-        refuse(gateway, in, NULL, REJECT_VERSION, "version", said.version, ENVELOPE_VERSION);
-        return;
-    }
-    if (!said.has_resume || may_resume(gateway, in, said.session, now_ns)) {
-        greet(gateway, in, &said);
-    }
-}
-
 static void goodbye(struct gateway *gateway, struct session *session)
 {
     if (session->role == SESSION_PROVIDER && session->account != EXCHANGE_NO_ACCOUNT &&
         presence_session(gateway->sessions, session->account) == session->number) {
         presence_goodbye(gateway->sessions, session->account);
-        tell_presence(gateway);
+        gateway_tell_presence(gateway);
     }
     sessions_close(session);
 }
@@ -566,7 +173,7 @@ static void heartbeat(struct gateway *gateway, struct session *session)
     body.sequence = session->heard_sequence;
     body.has_spread_ms = true;
     body.spread_ms = gateway->spread_ms;
-    send_body(gateway, session, MESSAGE_HEARTBEAT, &no_id, &body.base);
+    gateway_send_body(gateway, session, MESSAGE_HEARTBEAT, &no_id, &body.base);
 }
 
 /* ---------------------------------------------------------------- checks of a head */
@@ -610,7 +217,7 @@ static struct refusal check(struct gateway *gateway, const struct incoming *in)
     if (!translate_is_command(type)) {
         return (struct refusal){.code = REJECT_NONE};
     }
-    int64_t now_ms = log_time_ms(gateway);
+    int64_t now_ms = gateway_log_time_ms(gateway);
     if (envelope->created_ms < now_ms - LIMIT_ID_AGE_MS) {
         return (struct refusal){REJECT_ID_EXPIRED, "created_ms", envelope->created_ms,
                                 now_ms - LIMIT_ID_AGE_MS};
@@ -640,11 +247,16 @@ static void over_rate(struct gateway *gateway, const struct incoming *in, struct
                       const char *field, uint32_t rate)
 {
     if (allowance_tell(&session->allowance, session->heard_ns)) {
-        refuse(gateway, in, session, REJECT_RATE, field, (int64_t)rate + 1, rate);
+        gateway_refuse(gateway, in, session, REJECT_RATE, field, (int64_t)rate + 1, rate);
     } else {
         gateway->counts.dropped++;
-        note_refused(gateway, in, REJECT_RATE);
+        gateway_note_refused(gateway, in, REJECT_RATE);
     }
+}
+
+uint32_t gateway_account_rate(const struct gateway *gateway)
+{
+    return gateway->config.rate * ACCOUNT_RATES;
 }
 
 static bool within_rates(struct gateway *gateway, const struct incoming *in,
@@ -658,7 +270,7 @@ static bool within_rates(struct gateway *gateway, const struct incoming *in,
     }
     struct allowance *whole =
         is_known ? allowances_of(&gateway->accounts, in->account->number) : &gateway->strangers;
-    uint32_t whole_rate = is_known ? account_rate(gateway) : rate * STRANGERS_RATES;
+    uint32_t whole_rate = is_known ? gateway_account_rate(gateway) : rate * STRANGERS_RATES;
     if (whole != NULL && !allowance_take(whole, whole_rate, now_ns)) {
         over_rate(gateway, in, session, "account_messages_per_second", whole_rate);
         return false;
@@ -702,9 +314,11 @@ static void in_session(struct gateway *gateway, const struct incoming *in, struc
     }
     struct refusal refusal = check(gateway, in);
     if (refusal.code != REJECT_NONE) {
-        refuse(gateway, in, session, refusal.code, refusal.field, refusal.value, refusal.limit);
+        gateway_refuse(gateway, in, session, refusal.code, refusal.field, refusal.value,
+                       refusal.limit);
     } else if (!pass_on(gateway, in, session)) {
-        refuse(gateway, in, session, REJECT_BUSY, "", 0, 0); /* a queue inside, or its bytes */
+        gateway_refuse(gateway, in, session, REJECT_BUSY, "", 0,
+                       0); /* a queue inside, or its bytes */
     }
 }
 
@@ -717,26 +331,26 @@ static void receive(struct gateway *gateway, const struct router_message *messag
     case ENVELOPE_OK:
         break;
     case ENVELOPE_BAD_VERSION:
-        refuse(gateway, &in, NULL, REJECT_VERSION, "version", 0, ENVELOPE_VERSION);
+        gateway_refuse(gateway, &in, NULL, REJECT_VERSION, "version", 0, ENVELOPE_VERSION);
         return;
     case ENVELOPE_TOO_LARGE:
-        refuse(gateway, &in, NULL, REJECT_TOO_LARGE, "body", 0, LIMIT_MESSAGE_BYTES);
+        gateway_refuse(gateway, &in, NULL, REJECT_TOO_LARGE, "body", 0, LIMIT_MESSAGE_BYTES);
         return;
     case ENVELOPE_SHORT:
     case ENVELOPE_LONG:
     case ENVELOPE_BAD_MAGIC:
     case ENVELOPE_BAD_FLAGS:
-        refuse(gateway, &in, NULL, REJECT_MALFORMED, "envelope", 0, 0);
+        gateway_refuse(gateway, &in, NULL, REJECT_MALFORMED, "envelope", 0, 0);
         return;
     }
     if (in.envelope.type == MESSAGE_HELLO) {
-        hello(gateway, &in);
+        gateway_hello(gateway, &in);
         return;
     }
     struct session *session =
         sessions_of(gateway->sessions, in.envelope.session, &message->route, &message->client);
     if (session == NULL) {
-        refuse(gateway, &in, NULL, REJECT_SESSION, "session", 0, 0);
+        gateway_refuse(gateway, &in, NULL, REJECT_SESSION, "session", 0, 0);
     } else {
         in_session(gateway, &in, session);
     }
@@ -793,7 +407,7 @@ static void release(struct gateway *gateway, struct outgoing *outgoing)
         return;
     }
     if (session != NULL) { /* else it left meanwhile: it asks again, or states what it holds */
-        send_to(gateway, session, outgoing);
+        gateway_send(gateway, session, outgoing);
     }
 }
 
@@ -847,13 +461,13 @@ static void make_round(struct gateway *gateway, int64_t now_ns)
             let_go(gateway, session);
             continue;
         }
-        catch_up(gateway, session);
+        gateway_catch_up(gateway, session);
         if (!session->is_detached && now_ns - session->sent_ns >= beat_ns - beat_ns / 4) {
             heartbeat(gateway, session);
         }
     }
     if (!was_away) {
-        tell_presence(gateway);
+        gateway_tell_presence(gateway);
     }
     gateway->spread_ms = spread_ms(sessions_count(gateway->sessions));
     gateway->next_round_ns = now_ns + beat_ns / 4;

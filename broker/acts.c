@@ -55,21 +55,30 @@ static size_t write_act(const struct act *act, const struct end *end,
     return out.position;
 }
 
-static size_t write_signed(const struct acts *acts, const struct end *end, uint8_t ret_bytes[128])
+static size_t write_signed(const struct id128 *cluster, uint64_t number, const struct hash32 *chain,
+                           uint8_t ret_bytes[128])
 {
     struct writer out = writer_over(ret_bytes, 128);
     writer_bytes(&out, mark_domain, sizeof mark_domain);
-    writer_bytes(&out, acts->cluster.bytes, sizeof acts->cluster.bytes);
-    writer_u64(&out, end->number);
-    writer_bytes(&out, end->chain.bytes, sizeof end->chain.bytes);
+    writer_bytes(&out, cluster->bytes, sizeof cluster->bytes);
+    writer_u64(&out, number);
+    writer_bytes(&out, chain->bytes, sizeof chain->bytes);
     assert(!out.failed);
     return out.position;
+}
+
+static bool is_signed(const struct acts_mark *mark, const struct id128 *cluster,
+                      const struct key32 *key)
+{
+    uint8_t bytes[128];
+    size_t length = write_signed(cluster, mark->number, &mark->chain, bytes);
+    return identity_verify(key, bytes, length, &mark->signature);
 }
 
 static void sign(struct acts *acts)
 {
     uint8_t bytes[128];
-    size_t length = write_signed(acts, &acts->durable, bytes);
+    size_t length = write_signed(&acts->cluster, acts->durable.number, &acts->durable.chain, bytes);
     acts->mark = (struct acts_mark){.number = acts->durable.number,
                                     .chain = acts->durable.chain,
                                     .signature = identity_sign(acts->key, bytes, length)};
@@ -111,21 +120,52 @@ static bool read_end(sqlite3 *database, uint64_t number, struct end *ret_end)
     return found;
 }
 
+/* The key that the newest start or adoption up to record `number` names; zeros, which sign nothing, of a record that names
+ * none. False when the log has no such record yet. */
+static bool read_key(sqlite3 *database, uint64_t number, struct key32 *ret_key)
+{
+    static const char sql[] =
+        "SELECT substr(bytes, 53, 32) FROM acts"
+        " WHERE number <= ?1 AND hex(substr(bytes, 39, 2)) IN ('0100', '0300')"
+        " ORDER BY number DESC LIMIT 1";
+    sqlite3_stmt *select;
+    if (sqlite3_prepare_v2(database, sql, -1, &select, NULL) != SQLITE_OK) {
+        return false;
+    }
+    (void)sqlite3_bind_int64(select, 1, (sqlite3_int64)number); /* a failure selects nothing */
+    bool found = sqlite3_step(select) == SQLITE_ROW;
+    if (found) {
+        *ret_key = (struct key32){{0}};
+        if (sqlite3_column_bytes(select, 0) == 32) {
+            memcpy(ret_key->bytes, sqlite3_column_blob(select, 0), 32);
+        }
+    }
+    (void)sqlite3_finalize(select); /* repeats the step's code */
+    return found;
+}
+
+/* Whether the read before found nothing because it could not be done. A log that is not there yet is empty. */
+static bool could_not_read(sqlite3 *database)
+{
+    switch (sqlite3_errcode(database) & 0xff) {
+    case SQLITE_OK:
+    case SQLITE_ROW:
+    case SQLITE_DONE:
+    case SQLITE_ERROR: /* no such table */
+        return false;
+    default:
+        return true;
+    }
+}
+
 /* The newest start or adoption names the key; a log that begins has none yet. */
 static bool check_key(const struct acts *acts, sqlite3 *database, struct problem *ret_problem)
 {
-    static const char sql[] = "SELECT substr(bytes, 53, 32) FROM acts"
-                              " WHERE hex(substr(bytes, 39, 2)) IN ('0100', '0300')"
-                              " ORDER BY number DESC LIMIT 1";
-    sqlite3_stmt *select;
-    if (sqlite3_prepare_v2(database, sql, -1, &select, NULL) != SQLITE_OK) {
-        return unreadable(database, ret_problem);
+    struct key32 named;
+    if (!read_key(database, INT64_MAX, &named)) {
+        return !could_not_read(database) || unreadable(database, ret_problem);
     }
-    bool is_other =
-        sqlite3_step(select) == SQLITE_ROW &&
-        (sqlite3_column_bytes(select, 0) != 32 ||
-         memcmp(sqlite3_column_blob(select, 0), identity_key(acts->key)->bytes, 32) != 0);
-    (void)sqlite3_finalize(select); /* read only */
+    bool is_other = !key32_equal(&named, identity_key(acts->key));
     if (is_other) {
         problem_set(ret_problem,
                     "audit.key is not the key of this market's audit log: restore the right one");
@@ -136,11 +176,8 @@ static bool check_key(const struct acts *acts, sqlite3 *database, struct problem
 static bool check_mark(struct acts *acts, sqlite3 *database, const struct acts_mark *mark,
                        struct problem *ret_problem)
 {
-    uint8_t bytes[128];
-    struct end marked = {.number = mark->number, .chain = mark->chain};
     struct end stored = {.number = 0};
-    size_t length = write_signed(acts, &marked, bytes);
-    if (!identity_verify(identity_key(acts->key), bytes, length, &mark->signature)) {
+    if (!is_signed(mark, &acts->cluster, identity_key(acts->key))) {
         problem_set(ret_problem, "HEAD's mark of the audit log is not signed by audit.key");
         return false;
     }
@@ -189,6 +226,46 @@ bool acts_open(sqlite3 *database, const struct acts_mark *mark, const struct ide
     sign(acts);
     *ret_acts = acts;
     return true;
+}
+
+enum acts_reach acts_hold_against(sqlite3 *database, const struct acts_mark *mark,
+                                  const struct id128 *cluster, struct acts_mark *ret_mark,
+                                  uint64_t *ret_lost, struct problem *ret_problem)
+{
+    struct end last = {.number = 0};
+    struct end stored = {.number = 0};
+    struct key32 then = {{0}};
+    struct key32 now;
+    *ret_mark = (struct acts_mark){.number = 0};
+    *ret_lost = 0;
+    if (mark->number == 0) {
+        return ACTS_REACHED;
+    }
+    bool is_there = read_end(database, 0, &last) && read_end(database, mark->number, &stored);
+    if (!is_there && could_not_read(database)) {
+        (void)unreadable(database, ret_problem);
+        return ACTS_UNREADABLE;
+    }
+    if (is_there ? !hash32_equal(&stored.chain, &mark->chain) : last.number > mark->number) {
+        problem_set(ret_problem,
+                    "record %" PRIu64 " of the audit log is not the one that HEAD has seen: this "
+                    "is another history, or the log was changed",
+                    mark->number);
+        return ACTS_OTHER;
+    }
+    if (read_key(database, mark->number, &then) && !is_signed(mark, cluster, &then)) {
+        problem_set(ret_problem, "HEAD's mark of the audit log is not signed by the key that this "
+                                 "log names: HEAD was changed, or is another market's");
+        return ACTS_OTHER;
+    }
+    if (!is_there) {
+        *ret_lost = mark->number - last.number;
+        return ACTS_SHORT;
+    }
+    if (read_key(database, INT64_MAX, &now) && key32_equal(&now, &then)) {
+        *ret_mark = *mark;
+    }
+    return ACTS_REACHED;
 }
 
 bool acts_is_empty(sqlite3 *database)

@@ -31,7 +31,9 @@ enum act_kind {                /* never renumbered: they are in records */
                 ACT_STOP = 2,
                 ACT_ADOPT =
                     3, /* a journal without HEAD was believed; target: the audit key, maybe a new one */
-                ACT_RESTORE = 5, /* the first start on a restored market */
+                ACT_RESTORE =
+                    5, /* the first start on a restored market; count: records of this log that
+                                    were lost, which HEAD had seen and the backup had not */
                 /* Accepted commands of members, by type of message. */
                 ACT_JOIN = 16,   /* target: who joined */
                 ACT_MINT = 17,   /* target: to whom; amount; text: note */
@@ -70,6 +72,14 @@ struct acts;
  * open. */
 bool acts_open(sqlite3 *database, const struct acts_mark *mark, const struct identity *key,
                const struct id128 *cluster, struct acts **ret_acts, struct problem *ret_problem);
+enum acts_reach { ACTS_REACHED, ACTS_SHORT, ACTS_OTHER, ACTS_UNREADABLE };
+/* Holds the log in `database`, of market `cluster`, against a mark of HEAD that was kept elsewhere, by the key that the log
+ * itself names: audit.key need not be at hand. REACHED: the marked record is there. SHORT: the log ends *ret_lost records
+ * before it. *ret_mark is then what a HEAD beside this log may say: the mark, or none (number 0) where the log is short
+ * or an adoption brought another key since. OTHER (another record there, or a mark by another key) and UNREADABLE come with a problem. */
+enum acts_reach acts_hold_against(sqlite3 *database, const struct acts_mark *mark,
+                                  const struct id128 *cluster, struct acts_mark *ret_mark,
+                                  uint64_t *ret_lost, struct problem *ret_problem);
 /* Whether there is no record: no table, or nothing in it. */
 bool acts_is_empty(sqlite3 *database);
 void acts_close(struct acts **self);

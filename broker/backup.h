@@ -21,6 +21,8 @@ struct backup_report { /* what is in it */
     int64_t log_time_ns; /* of the last command: how old it is */
     uint64_t blobs, blob_bytes;
     bool has_blobs, has_keys;
+    uint64_t
+        acts_lost; /* of a restore with a HEAD: records of the audit log that it had seen, and the backup had not */
 };
 
 struct backup_options {
@@ -40,7 +42,8 @@ struct restore_options {
     const char *audit;      /* path of bourse-audit */
 };
 /* With `head`, whose entry the journal must reach, a HEAD is written and the market may be served; without, its start
- * needs --adopt-journal. False with a problem; nothing is left at `folder` then, and *ret_is_wrong says
+ * needs --adopt-journal. The audit log must have the record that `head` has seen, or end before it: then what it lacks is
+ * counted, there and in the new HEAD. False with a problem; nothing is left at `folder` then, and *ret_is_wrong says
  * whether the backup itself, or what was shown, is why. */
 bool backup_restore(const struct restore_options *options, struct backup_report *ret_report,
                     bool *ret_is_wrong, struct problem *ret_problem);

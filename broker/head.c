@@ -13,7 +13,7 @@
 #include "base/cursor.h"
 #include "base/sha256.h"
 
-enum { SLOTS = 2, HASHED_BYTES = HEAD_SLOT_BYTES - 32, FIELD_BYTES = 169 };
+enum { SLOTS = 2, HASHED_BYTES = HEAD_SLOT_BYTES - 32, FIELD_BYTES = 177 };
 
 static const char magic[8] = "BJHEAD1"; /* with its NUL */
 
@@ -35,6 +35,7 @@ static void write_slot(const struct head *head, uint64_t counter, uint8_t ret_sl
     writer_bytes(&out, head->acts.chain.bytes, sizeof head->acts.chain.bytes);
     writer_bytes(&out, head->acts.signature.bytes, sizeof head->acts.signature.bytes);
     writer_u8(&out, head->restored);
+    writer_u64(&out, head->acts_lost);
     assert(!out.failed && out.position == FIELD_BYTES);
     struct hash32 hash = sha256_of(ret_slot, HASHED_BYTES);
     memcpy(ret_slot + HASHED_BYTES, hash.bytes, sizeof hash.bytes);
@@ -57,6 +58,7 @@ static bool read_slot(const uint8_t slot[HEAD_SLOT_BYTES], struct head *ret_head
     reader_bytes(&in, ret_head->acts.chain.bytes, sizeof ret_head->acts.chain.bytes);
     reader_bytes(&in, ret_head->acts.signature.bytes, sizeof ret_head->acts.signature.bytes);
     ret_head->restored = reader_u8(&in) != 0;
+    ret_head->acts_lost = reader_u64(&in);
     assert(reader_finished(&in));
     return true;
 }

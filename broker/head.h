@@ -11,7 +11,8 @@
  *    16  8 index                 24 32 chain hash of that entry (zeros at index 0)
  *    56  8 signed tree size      64  8 number of the newest record of the audit log (0: none)
  *    72 32 its chain hash       104 64 signature of both (broker/acts.h)
- *   168  1 1: by a restore       169 zeros up to 480
+ *   168  1 1: by a restore       169  8 records of the audit log that it lost
+ *   177 zeros up to 480
  *   480 32 SHA-256 of bytes 0 .. 479 */
 #ifndef BOURSE_BROKER_HEAD_H
 #define BOURSE_BROKER_HEAD_H
@@ -36,6 +37,8 @@ struct head {
     uint64_t tree_size;  /* of the newest signed checkpoint */
     struct acts_mark acts;
     bool restored; /* written by a restore; the next start says so in the audit log */
+    uint64_t
+        acts_lost; /* by that restore: the audit log that came back ended so many records short */
 };
 
 enum head_status {

@@ -305,10 +305,14 @@ static void print_report(const struct arguments *arguments, const char *done,
     if (arguments->json) {
         (void)printf("{\"version\":1,\"%s\":\"ok\",\"entry\":%" PRIu64 ",\"index\":%" PRIu64
                      ",\"log_time_ms\":%" PRId64 ",\"age_s\":%" PRId64 ",\"tree_size\":%" PRIu64
-                     ",\"blobs\":%s,\"keys\":%s}\n",
+                     ",\"blobs\":%s,\"keys\":%s",
                      arguments->command, report->entry, report->command,
                      report->log_time_ns / NS_PER_MS, age_s, report->tree_size,
                      report->has_blobs ? "true" : "false", report->has_keys ? "true" : "false");
+        if (arguments->head != NULL) {
+            (void)printf(",\"acts_lost\":%" PRIu64, report->acts_lost);
+        }
+        (void)printf("}\n");
         return;
     }
     (void)printf("%s %s: entry %" PRIu64 ", command %" PRIu64 " of %s, %" PRId64
@@ -343,6 +347,13 @@ static void say_what_is_next(const struct arguments *arguments, const struct bac
     }
     if (!report->has_blobs) {
         log_info("there are no blobs: jobs that wait cannot be run, outputs cannot be fetched");
+    }
+    if (report->acts_lost > 0) {
+        log_warning("the audit log of this backup ends %" PRIu64
+                    " records before HEAD: these starts, "
+                    "stops and counted refusals after the last command are lost, and the next "
+                    "start says so in the log",
+                    report->acts_lost);
     }
     if (arguments->head == NULL) {
         log_warning(

@@ -1,5 +1,6 @@
 #include "base/sha256.h"
 #include "base/text.h"
+#include "broker/acts.h"
 #include "broker/backup.h"
 #include "broker/journal_sqlite.h"
 #include "broker/replay.h"
@@ -25,14 +26,15 @@ struct restore {
     char folder[PATH_MAX];
     struct backup_report report;
     struct replay_summary summary;
+    struct head head; /* that was shown */
+    struct journal_last last;
 };
 
 /* ---------------------------------------------------------------- the journal, and a HEAD that was shown */
 
-static bool read_head(const struct restore *restore, struct head *ret_head,
-                      struct problem *ret_problem)
+static bool read_head(struct restore *restore, struct problem *ret_problem)
 {
-    enum head_status status = head_read(restore->options->head, ret_head, ret_problem);
+    enum head_status status = head_read(restore->options->head, &restore->head, ret_problem);
     if (status == HEAD_MISSING) {
         problem_set(ret_problem, "%s is not there, or empty", restore->options->head);
     }
@@ -40,34 +42,19 @@ static bool read_head(const struct restore *restore, struct head *ret_head,
 }
 
 static bool check_journal(struct restore *restore, struct ledger_store *ledger,
-                          struct journal_last *ret_last, struct problem *ret_problem)
+                          struct problem *ret_problem)
 {
-    struct head head;
     struct journal *journal = NULL;
     const bool is_shown = restore->options->head != NULL;
-    if (is_shown && !read_head(restore, &head, ret_problem)) {
+    if (is_shown && !read_head(restore, ret_problem)) {
         return false;
     }
-    const struct journal_sqlite_start start = {.head = is_shown ? &head : NULL,
+    const struct journal_sqlite_start start = {.head = is_shown ? &restore->head : NULL,
                                                .tree_size = ledger_store_tree(ledger)->size,
                                                .adopt = !is_shown};
-    bool good = journal_sqlite_open(ledger_store_database(ledger), &start, &journal, ret_last,
+    bool good = journal_sqlite_open(ledger_store_database(ledger), &start, &journal, &restore->last,
                                     ret_problem) == JOURNAL_OK;
     journal_destroy(&journal);
-    return good;
-}
-
-/* HEAD was shown and the journal reaches it: from here on the two belong together again. */
-static bool write_head(const struct restore *restore, const struct journal_last *last,
-                       uint64_t tree_size, struct problem *ret_problem)
-{
-    char path[PATH_MAX];
-    struct head_file *file = NULL;
-    const struct head head = {
-        .index = last->index, .chain = last->chain, .tree_size = tree_size, .restored = true};
-    bool good = store_path(restore->folder, MARKET_HEAD, path, sizeof path, ret_problem) &&
-                head_create(path, &head, &file, ret_problem) == HEAD_OK;
-    head_close(&file);
     return good;
 }
 
@@ -75,7 +62,6 @@ static bool check_chain(struct restore *restore, struct problem *ret_problem)
 {
     char path[PATH_MAX];
     struct ledger_store *ledger = NULL;
-    struct journal_last last;
     if (!store_path(restore->folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
         return false;
     }
@@ -84,14 +70,54 @@ static bool check_chain(struct restore *restore, struct problem *ret_problem)
         problem_set(ret_problem, "the ledger of the backup cannot be opened: %s",
                     ledger == NULL ? "out of memory" : ledger_store_error(ledger));
     }
-    good = good && check_journal(restore, ledger, &last, ret_problem);
-    if (good && restore->options->head != NULL) {
-        good = write_head(restore, &last, ledger_store_tree(ledger)->size, ret_problem);
-    }
+    good = good && check_journal(restore, ledger, ret_problem);
     if (good) {
         ledger_store_trust(ledger);
     }
     ledger_store_close(&ledger);
+    return good;
+}
+
+/* The end of the audit log, as far as HEAD has seen it. *ret_mark: what the new HEAD says of it. */
+static bool check_acts(struct restore *restore, struct acts_mark *ret_mark,
+                       struct problem *ret_problem)
+{
+    char path[PATH_MAX];
+    sqlite3 *database = NULL;
+    if (!store_path(restore->folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    if (sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
+        problem_set(ret_problem, "%s cannot be read", path);
+        (void)sqlite3_close(database); /* was not opened */
+        return false;
+    }
+    enum acts_reach reach =
+        acts_hold_against(database, &restore->head.acts, &restore->summary.genesis.cluster,
+                          ret_mark, &restore->report.acts_lost, ret_problem);
+    (void)sqlite3_close(database); /* only read */
+    return reach == ACTS_REACHED || reach == ACTS_SHORT;
+}
+
+/* HEAD was shown, and journal and audit log go with it: from here on they belong together again. */
+static bool settle_head(struct restore *restore, struct problem *ret_problem)
+{
+    char path[PATH_MAX];
+    struct head_file *file = NULL;
+    struct head head = {.index = restore->last.index,
+                        .chain = restore->last.chain,
+                        .tree_size = restore->report.tree_size,
+                        .restored = true};
+    if (restore->options->head == NULL) {
+        return true;
+    }
+    if (!check_acts(restore, &head.acts, ret_problem)) {
+        return false;
+    }
+    head.acts_lost = restore->report.acts_lost;
+    bool good = store_path(restore->folder, MARKET_HEAD, path, sizeof path, ret_problem) &&
+                head_create(path, &head, &file, ret_problem) == HEAD_OK;
+    head_close(&file);
     return good;
 }
 
@@ -269,8 +295,8 @@ static bool check_all(struct restore *restore, struct problem *ret_problem)
 {
     return check_chain(restore, ret_problem) &&
            replay_check(restore->folder, &restore->summary, ret_problem) &&
-           check_audit(restore, ret_problem) && check_checkpoint(restore, ret_problem) &&
-           check_blobs(restore, ret_problem);
+           settle_head(restore, ret_problem) && check_audit(restore, ret_problem) &&
+           check_checkpoint(restore, ret_problem) && check_blobs(restore, ret_problem);
 }
 
 bool backup_restore(const struct restore_options *options, struct backup_report *ret_report,

@@ -311,15 +311,20 @@ static bool record_adoption(struct storage *store, int64_t log_ns, struct proble
 }
 
 /* That the broker runs, and which key signs the audit log. */
-static void note_start(struct storage *store, bool restored)
+static void note_start(struct storage *store, const struct head *head)
 {
     struct act begun = {.kind = ACT_START,
                         .account = EXCHANGE_NO_ACCOUNT,
                         .target = *identity_key(store->audit_key),
                         .text = "bourse-broker " BOURSE_VERSION};
-    struct act brought_back = {.kind = ACT_RESTORE, .account = EXCHANGE_NO_ACCOUNT};
+    struct act brought_back = {
+        .kind = ACT_RESTORE, .account = EXCHANGE_NO_ACCOUNT, .count = head->acts_lost};
+    if (head->acts_lost > 0) {
+        (void)snprintf(brought_back.text, sizeof brought_back.text,
+                       "%" PRIu64 " records before this are lost", head->acts_lost);
+    }
     store_note(store, &begun);
-    if (restored) {
+    if (head->restored) {
         store_note(store, &brought_back);
     }
 }
@@ -377,7 +382,7 @@ bool storage_open(const char *folder, const struct broker_config *config, bool a
     if (!is_whole || !open_audit_log(store, &head, adopted, ret_problem)) {
         return false;
     }
-    note_start(store, head.restored);
+    note_start(store, &head);
     return true;
 }
 

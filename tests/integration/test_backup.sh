@@ -4,6 +4,7 @@ set -u
 bin=$(realpath "${1:?usage: test_backup.sh BIN}")
 make=$bin/../bench/restart
 [ -x "$make" ] || { echo "skipped: no $make"; exit 77; }
+command -v sqlite3 >/dev/null || { echo "skipped: no sqlite3"; exit 77; }
 work=$(mktemp -d)
 pid='' load=''
 cleanup() {
@@ -170,6 +171,32 @@ broker restore "$work/newest" "$work/again" --head "$market/HEAD" --checkpoint "
     fail "the newest backup was refused"
 sed -i '3s/./A/' "$work/checkpoint.after"
 refused 7 "not a checkpoint signed by" "$work/past" restore "$work/newest" "$work/past" --checkpoint "$work/checkpoint.after"
+
+# ---- the audit log goes with HEAD as far as HEAD has seen it; what only HEAD has seen is counted, and said in the log
+cp -a "$market" "$work/twin"
+for dir in "$market" "$work/twin"; do # two records each, of different times
+    start "$dir"
+    stop
+done
+broker backup "$work/twin" "$work/of-twin" >/dev/null || fail "backup of the twin"
+refused 7 "of the audit log is not the one that HEAD has seen" "$work/past" restore "$work/of-twin" "$work/past" --head "$market/HEAD"
+out=$("$bin/bourse-broker" restore "$work/newest" "$work/short" --head "$market/HEAD" --json 2>"$work/said") ||
+    fail "a backup whose audit log ends before HEAD was refused: $(cat "$work/said")"
+has "$out" '"acts_lost":2}'
+has "$(cat "$work/said")" "the audit log of this backup ends 2 records before HEAD"
+out=$(broker acts "$work/short") || fail "the audit log that was kept: $out"
+cp "$market"/*.key "$work/short/"
+start "$work/short"
+stop
+out=$(broker acts "$work/short") || fail "the audit log after the restore: $out"
+has "$out" "restore        2 records before this are lost"
+broker audit "$work/short" >/dev/null || fail "audit of a market with a shorter audit log"
+out=$(broker restore "$work/of-twin" "$work/whole" --head "$work/twin/HEAD" --json 2>/dev/null) || fail "restore with its own HEAD: $out"
+has "$out" '"acts_lost":0}'
+sqlite3 "$work/whole/ledger.db" 'DELETE FROM acts WHERE number = (SELECT max(number) FROM acts)' || fail "sqlite3"
+cp "$market"/*.key "$work/whole/"
+out=$(broker --dir "$work/whole") && fail "a restored market without the end of its audit log was served"
+has "$out" "ends short of HEAD"
 
 # ---- nothing is overwritten, nothing damaged is restored
 mkdir "$work/full"

@@ -245,6 +245,80 @@ START_TEST(only_an_adoption_may_bring_another_key)
 }
 END_TEST
 
+static enum acts_reach hold_against(const struct acts_mark *mark, struct acts_mark *ret_mark,
+                                    uint64_t *ret_lost)
+{
+    problem.text[0] = '\0';
+    return acts_hold_against(database, mark, &market.cluster, ret_mark, ret_lost, &problem);
+}
+
+/* What a restore asks of a log that came back beside a mark that did not; audit.key may be elsewhere. */
+START_TEST(a_log_is_held_against_a_mark_that_was_kept_elsewhere)
+{
+    const struct acts_mark before = *acts_mark(acts);
+    struct acts_mark left;
+    uint64_t lost = 99;
+    sql("BEGIN");
+    append(ACT_STOP, EXCHANGE_NO_ACCOUNT, "");
+    append(ACT_START, EXCHANGE_NO_ACCOUNT, "");
+    sql("COMMIT");
+    acts_committed(acts);
+    const struct acts_mark after = *acts_mark(acts);
+    ck_assert_int_eq(hold_against(&before, &left, &lost), ACTS_REACHED);
+    ck_assert_mem_eq(&left, &before, sizeof left);
+    ck_assert_uint_eq(lost, 0);
+    ck_assert_int_eq(hold_against(&after, &left, &lost), ACTS_REACHED);
+    ck_assert_mem_eq(&left, &after, sizeof left);
+
+    struct acts_mark forged = before;
+    forged.chain.bytes[3] ^= 1;
+    ck_assert_int_eq(hold_against(&forged, &left, &lost), ACTS_OTHER);
+    ck_assert_ptr_nonnull(strstr(problem.text, "record 6 of the audit log is not the one"));
+    forged = before;
+    forged.signature.bytes[3] ^= 1;
+    ck_assert_int_eq(hold_against(&forged, &left, &lost), ACTS_OTHER);
+    ck_assert_ptr_nonnull(strstr(problem.text, "not signed"));
+
+    sql("DELETE FROM acts WHERE number > 5");
+    ck_assert_int_eq(hold_against(&after, &left, &lost), ACTS_SHORT);
+    ck_assert_uint_eq(lost, RECORDS + 2 - 5);
+    ck_assert_uint_eq(left.number, 0);
+    forged = after;
+    forged.number += 1000; /* a loss that is not signed is none */
+    ck_assert_int_eq(hold_against(&forged, &left, &lost), ACTS_OTHER);
+    sql("DELETE FROM acts WHERE number = 3");
+    forged = before;
+    forged.number = 3;
+    ck_assert_int_eq(hold_against(&forged, &left, &lost), ACTS_OTHER);
+    acts_close(&acts);
+    sql("DROP TABLE acts"); /* of a time before there was one */
+    ck_assert_int_eq(hold_against(&after, &left, &lost), ACTS_SHORT);
+    ck_assert_uint_eq(lost, RECORDS + 2);
+    const struct acts_mark none = {.number = 0};
+    ck_assert_int_eq(hold_against(&none, &left, &lost), ACTS_REACHED);
+}
+END_TEST
+
+START_TEST(a_mark_of_before_an_adoption_is_right_and_is_not_kept)
+{
+    const uint8_t seed[32] = {8};
+    const struct acts_mark before = *acts_mark(acts);
+    struct acts_mark left;
+    uint64_t lost;
+    acts_close(&acts);
+    identity_destroy(&key);
+    key = identity_create(seed);
+    ck_assert(acts_open(database, NULL, key, &market.cluster, &acts, &problem));
+    sql("BEGIN");
+    append(ACT_ADOPT, EXCHANGE_NO_ACCOUNT, "");
+    sql("COMMIT");
+    acts_committed(acts);
+    ck_assert_int_eq(hold_against(&before, &left, &lost), ACTS_REACHED);
+    ck_assert_uint_eq(left.number,
+                      0); /* the key of today did not sign it: a start would refuse it */
+}
+END_TEST
+
 START_TEST(a_mint_or_a_freeze_without_a_record_is_found)
 {
     /* The log begins before the market's first mint, and has no record of it. */
@@ -330,6 +404,8 @@ int main(void)
     tcase_add_test(tests, an_end_written_anew_is_found_by_the_mark_outside);
     tcase_add_test(tests, a_mark_by_another_key_is_found);
     tcase_add_test(tests, only_an_adoption_may_bring_another_key);
+    tcase_add_test(tests, a_log_is_held_against_a_mark_that_was_kept_elsewhere);
+    tcase_add_test(tests, a_mark_of_before_an_adoption_is_right_and_is_not_kept);
     tcase_add_test(tests, a_mint_or_a_freeze_without_a_record_is_found);
     tcase_add_test(tests, what_was_rolled_back_never_was);
     tcase_add_test(tests, a_full_disk_is_told_from_one_that_fails);

@@ -2,6 +2,7 @@
 
 #include "base/cursor.h"
 #include "base/sha256.h"
+#include "ledger/sqlite_code.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -144,26 +145,12 @@ static bool read_key(sqlite3 *database, uint64_t number, struct key32 *ret_key)
     return found;
 }
 
-/* Whether the read before found nothing because it could not be done. A log that is not there yet is empty. */
-static bool could_not_read(sqlite3 *database)
-{
-    switch (sqlite3_errcode(database) & 0xff) {
-    case SQLITE_OK:
-    case SQLITE_ROW:
-    case SQLITE_DONE:
-    case SQLITE_ERROR: /* no such table */
-        return false;
-    default:
-        return true;
-    }
-}
-
 /* The newest start or adoption names the key; a log that begins has none yet. */
 static bool check_key(const struct acts *acts, sqlite3 *database, struct problem *ret_problem)
 {
     struct key32 named;
     if (!read_key(database, INT64_MAX, &named)) {
-        return !could_not_read(database) || unreadable(database, ret_problem);
+        return !sqlite_could_not(database) || unreadable(database, ret_problem);
     }
     bool is_other = !key32_equal(&named, identity_key(acts->key));
     if (is_other) {
@@ -242,7 +229,7 @@ enum acts_reach acts_hold_against(sqlite3 *database, const struct acts_mark *mar
         return ACTS_REACHED;
     }
     bool is_there = read_end(database, 0, &last) && read_end(database, mark->number, &stored);
-    if (!is_there && could_not_read(database)) {
+    if (!is_there && sqlite_could_not(database)) {
         (void)unreadable(database, ret_problem);
         return ACTS_UNREADABLE;
     }

@@ -3,6 +3,7 @@
 #include "broker/entry.h"
 #include "broker/journal_sqlite.h"
 #include "broker/storage.h"
+#include "ledger/sqlite_code.h"
 #include "runtime/files.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
@@ -105,10 +106,12 @@ bool backup_publish(const char *beside, const char *folder, struct problem *ret_
 
 /* ---------------------------------------------------------------- one database */
 
-static bool failed(const char *path, sqlite3 *database, struct problem *ret_problem)
+static bool failed(const char *path, sqlite3 *database, bool *ret_is_wrong,
+                   struct problem *ret_problem)
 {
     problem_set(ret_problem, "%s: %s", path,
                 database == NULL ? "out of memory" : sqlite3_errmsg(database));
+    *ret_is_wrong = !sqlite_could_not(database);
     return false;
 }
 
@@ -135,14 +138,19 @@ static int keep_first(void *context, int columns, char **values, char **names)
 }
 
 /* What is damaged is not a backup. */
-static bool check_pages(sqlite3 *database, const char *path, struct problem *ret_problem)
+static bool check_pages(sqlite3 *database, const char *path, bool *ret_is_wrong,
+                        struct problem *ret_problem)
 {
-    char line[200] = "";
-    if (sqlite3_exec(database, "PRAGMA quick_check(1)", keep_first, line, NULL) != SQLITE_OK) {
-        return failed(path, database, ret_problem);
-    }
-    if (strcmp(line, "ok") != 0) {
-        problem_set(ret_problem, "%s is damaged (%s)", path, line);
+    char why[PAGES_TEXT];
+    switch (sqlite_check_pages(database, NULL, why)) {
+    case PAGES_WHOLE:
+        break;
+    case PAGES_DAMAGED:
+        problem_set(ret_problem, "%s is damaged (%s)", path, why);
+        *ret_is_wrong = true;
+        return false;
+    case PAGES_UNREAD:
+        problem_set(ret_problem, "%s: the disk does not give every page of it (%s)", path, why);
         return false;
     }
     return true;
@@ -150,12 +158,13 @@ static bool check_pages(sqlite3 *database, const char *path, struct problem *ret
 
 /* The copy says that it has a WAL, as its source does; to read such a file SQLite writes beside it, which a read-only medium
  * refuses. */
-static bool leave_wal(sqlite3 *database, const char *path, struct problem *ret_problem)
+static bool leave_wal(sqlite3 *database, const char *path, bool *ret_is_wrong,
+                      struct problem *ret_problem)
 {
     char mode[200] = "";
     if (sqlite3_exec(database, "PRAGMA journal_mode = DELETE", keep_first, mode, NULL) !=
         SQLITE_OK) {
-        return failed(path, database, ret_problem);
+        return failed(path, database, ret_is_wrong, ret_problem);
     }
     if (strcmp(mode, "delete") != 0) {
         problem_set(ret_problem, "%s cannot leave the mode %s", path, mode);
@@ -172,19 +181,21 @@ static bool open_source(const char *path, sqlite3 **ret_database)
                SQLITE_OK;
 }
 
-static bool copy_database(const char *from, const char *to, struct problem *ret_problem)
+static bool copy_database(const char *from, const char *to, bool *ret_is_wrong,
+                          struct problem *ret_problem)
 {
     sqlite3 *source = NULL;
     sqlite3 *target = NULL;
     bool good = open_source(from, &source);
     if (!good) {
-        (void)failed(from, source, ret_problem);
+        (void)failed(from, source, ret_is_wrong, ret_problem);
     } else {
         good = sqlite3_open_v2(to, &target, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) ==
                    SQLITE_OK &&
                copy_pages(source, target);
-        good = good ? check_pages(target, to, ret_problem) && leave_wal(target, to, ret_problem)
-                    : failed(to, target, ret_problem);
+        good = good ? check_pages(target, to, ret_is_wrong, ret_problem) &&
+                          leave_wal(target, to, ret_is_wrong, ret_problem)
+                    : failed(to, target, ret_is_wrong, ret_problem);
     }
     (void)sqlite3_close(source); /* only read */
     (void)sqlite3_close(target); /* nothing is open in it */
@@ -217,7 +228,8 @@ static bool copy_files(const char *from, const char *to, struct problem *ret_pro
     return good && folder_sync(to, ret_problem);
 }
 
-static bool copy_blobs(const char *from, const char *to, struct problem *ret_problem)
+static bool copy_blobs(const char *from, const char *to, bool *ret_is_wrong,
+                       struct problem *ret_problem)
 {
     char source[PATH_MAX];
     char target[PATH_MAX];
@@ -225,7 +237,7 @@ static bool copy_blobs(const char *from, const char *to, struct problem *ret_pro
     bool good = private_folder(to, true, ret_problem) &&
                 store_path(from, "blobs.db", source, sizeof source, ret_problem) &&
                 store_path(to, "blobs.db", target, sizeof target, ret_problem) &&
-                copy_database(source, target, ret_problem);
+                copy_database(source, target, ret_is_wrong, ret_problem);
     for (unsigned byte = 0; good && byte < 256; byte++) {
         char name[3];
         (void)snprintf(name, sizeof name, "%02x", byte);
@@ -238,9 +250,19 @@ static bool copy_blobs(const char *from, const char *to, struct problem *ret_pro
 
 /* ---------------------------------------------------------------- the whole */
 
-static bool copy_part(const char *from, const char *to, const char *name,
-                      bool (*copy)(const char *, const char *, struct problem *), bool *ret_found,
-                      struct problem *ret_problem)
+/* False with *ret_is_wrong: what is in `from` is damaged; without, it could not be copied. */
+typedef bool copy_function(const char *from, const char *to, bool *ret_is_wrong,
+                           struct problem *ret_problem);
+
+static bool copy_key(const char *from, const char *to, bool *ret_is_wrong,
+                     struct problem *ret_problem)
+{
+    (void)ret_is_wrong; /* only who uses it sees whether it is the right one */
+    return file_copy(from, to, ret_problem);
+}
+
+static bool copy_part(const char *from, const char *to, const char *name, copy_function *copy,
+                      bool *ret_found, bool *ret_is_wrong, struct problem *ret_problem)
 {
     char source[PATH_MAX];
     char target[PATH_MAX];
@@ -249,13 +271,15 @@ static bool copy_part(const char *from, const char *to, const char *name,
         return false;
     }
     *ret_found = access(source, F_OK) == 0;
-    return !*ret_found || copy(source, target, ret_problem);
+    return !*ret_found || copy(source, target, ret_is_wrong, ret_problem);
 }
 
 /* A link to a config that is kept elsewhere is followed: what the broker reads is what is backed up. */
-static bool copy_config(const char *from, const char *to, struct problem *ret_problem)
+static bool copy_config(const char *from, const char *to, bool *ret_is_wrong,
+                        struct problem *ret_problem)
 {
     char named[PATH_MAX];
+    (void)ret_is_wrong; /* who reads it says so */
     if (realpath(from, named) == NULL) {
         problem_set(ret_problem, "%s: %s", from, strerror(errno));
         return false;
@@ -341,7 +365,7 @@ static bool read_end(sqlite3 *database, const char *from, struct backup_report *
 
 /* The copy in `folder`, of the market in `from`, whose HEAD said `head`. */
 static bool check_end(const char *from, const char *folder, const struct head *head,
-                      struct backup_report *report, struct problem *ret_problem)
+                      struct backup_report *report, bool *ret_is_wrong, struct problem *ret_problem)
 {
     char path[PATH_MAX];
     sqlite3 *database = NULL;
@@ -349,23 +373,27 @@ static bool check_end(const char *from, const char *folder, const struct head *h
         return false;
     }
     bool good = sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK ||
-                failed(path, database, ret_problem);
-    good = good && read_end(database, from, report, ret_problem) &&
-           check_mark(from, head, report, database, ret_problem);
+                failed(path, database, ret_is_wrong, ret_problem);
+    if (good) {
+        good = read_end(database, from, report, ret_problem) &&
+               check_mark(from, head, report, database, ret_problem);
+        *ret_is_wrong = !good && !sqlite_could_not(database);
+    }
     (void)sqlite3_close(database); /* only read */
     return good;
 }
 
 bool backup_copy(const char *from, const char *to, const struct backup_parts *wanted,
-                 struct backup_report *ret_report, struct problem *ret_problem)
+                 struct backup_report *ret_report, bool *ret_is_wrong, struct problem *ret_problem)
 {
     static const char *const keys[] = {MARKET_BROKER_KEY, MARKET_LOG_KEY, MARKET_AUDIT_KEY,
                                        MARKET_OWNER_KEY};
     struct backup_report report = {0};
     struct head head;
     bool found = false;
+    *ret_is_wrong = false;
     if (!read_mark(from, &head, ret_problem) ||
-        !copy_part(from, to, MARKET_DATABASE, copy_database, &found, ret_problem)) {
+        !copy_part(from, to, MARKET_DATABASE, copy_database, &found, ret_is_wrong, ret_problem)) {
         return false;
     }
     if (!found) {
@@ -373,14 +401,15 @@ bool backup_copy(const char *from, const char *to, const struct backup_parts *wa
                     from, MARKET_DATABASE);
         return false;
     }
-    if (!check_end(from, to, &head, &report, ret_problem) ||
-        (wanted->blobs &&
-         !copy_part(from, to, MARKET_BLOBS, copy_blobs, &report.has_blobs, ret_problem)) ||
-        !copy_part(from, to, MARKET_BROKER_CONFIG, copy_config, &found, ret_problem)) {
+    if (!check_end(from, to, &head, &report, ret_is_wrong, ret_problem) ||
+        (wanted->blobs && !copy_part(from, to, MARKET_BLOBS, copy_blobs, &report.has_blobs,
+                                     ret_is_wrong, ret_problem)) ||
+        !copy_part(from, to, MARKET_BROKER_CONFIG, copy_config, &found, ret_is_wrong,
+                   ret_problem)) {
         return false;
     }
     for (size_t i = 0; wanted->keys && i < sizeof keys / sizeof keys[0]; i++) {
-        if (!copy_part(from, to, keys[i], file_copy, &found, ret_problem)) {
+        if (!copy_part(from, to, keys[i], copy_key, &found, ret_is_wrong, ret_problem)) {
             return false;
         }
         report.has_keys = report.has_keys || found;
@@ -398,7 +427,8 @@ bool backup_make(const struct backup_options *options, struct backup_report *ret
     if (!backup_beside(options->target, beside, sizeof beside, ret_problem)) {
         return false;
     }
-    bool good = backup_copy(options->folder, beside, &parts, ret_report, ret_problem) &&
+    bool is_wrong = false; /* a copy of what is damaged could not be made either */
+    bool good = backup_copy(options->folder, beside, &parts, ret_report, &is_wrong, ret_problem) &&
                 backup_publish(beside, options->target, ret_problem);
     if (!good) {
         backup_discard(beside);

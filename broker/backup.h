@@ -60,8 +60,9 @@ struct backup_parts {
     bool blobs, keys;
 };
 /* Copies a market's files from one folder to another, all that `wanted` names and that are there. False when the copy ends
- * short of the HEAD in `from`, or is of another history: a damaged WAL looks like one that ends early. */
+ * short of the HEAD in `from`, or is of another history: a damaged WAL looks like one that ends early. *ret_is_wrong says then
+ * whether what is in `from` is why, or something that could not be done. */
 bool backup_copy(const char *from, const char *to, const struct backup_parts *wanted,
-                 struct backup_report *ret_report, struct problem *ret_problem);
+                 struct backup_report *ret_report, bool *ret_is_wrong, struct problem *ret_problem);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/sha256.h"
 #include "broker/entry.h"
+#include "ledger/sqlite_code.h"
 
 /* bytes stands last, so that reading the other columns never touches its overflow pages. */
 static const char schema[] =
@@ -428,16 +429,6 @@ static enum journal_status prepare(struct engine *engine, struct problem *ret_pr
     return JOURNAL_OK;
 }
 
-static int keep_first_line(void *context, int columns, char **values, char **names)
-{
-    char *line = context;
-    (void)names;
-    if (columns > 0 && values[0] != NULL && line[0] == '\0') {
-        (void)strncpy(line, values[0], 199); /* the caller's 200 are zeros */
-    }
-    return 0;
-}
-
 /* "tables results, transfers": those that do not pass alone. */
 static void name_damaged_tables(sqlite3 *database, char ret_names[100])
 {
@@ -449,12 +440,9 @@ static void name_damaged_tables(sqlite3 *database, char ret_names[100])
         return;
     }
     while (sqlite3_step(tables) == SQLITE_ROW && length < 80) {
-        char sql[128];
-        char line[200] = {0};
+        char why[PAGES_TEXT];
         const char *name = (const char *)sqlite3_column_text(tables, 0);
-        (void)snprintf(sql, sizeof sql, "PRAGMA quick_check('%.60s')", name == NULL ? "" : name);
-        int code = sqlite3_exec(database, sql, keep_first_line, line, NULL);
-        if (code != SQLITE_OK || strcmp(line, "ok") != 0) {
+        if (sqlite_check_pages(database, name == NULL ? "" : name, why) != PAGES_WHOLE) {
             length += (size_t)snprintf(ret_names + length, 100 - length, "%s%.30s",
                                        length == 0 ? "table " : ", ", name == NULL ? "" : name);
         }
@@ -464,16 +452,18 @@ static void name_damaged_tables(sqlite3 *database, char ret_names[100])
 
 static enum journal_status check_pages(struct engine *engine, struct problem *ret_problem)
 {
-    char line[200] = {0};
-    int code = sqlite3_exec(engine->database, "PRAGMA quick_check(1)", keep_first_line, line, NULL);
-    if (code != SQLITE_OK) {
-        return unreadable(engine, ret_problem);
-    }
-    if (strcmp(line, "ok") != 0) {
-        char tables[100];
+    char why[PAGES_TEXT];
+    char tables[100];
+    switch (sqlite_check_pages(engine->database, NULL, why)) {
+    case PAGES_WHOLE:
+        break;
+    case PAGES_DAMAGED:
         name_damaged_tables(engine->database, tables);
-        problem_set(ret_problem, "the database is damaged in %s (%s)", tables, line);
+        problem_set(ret_problem, "the database is damaged in %s (%s)", tables, why);
         return JOURNAL_CORRUPT;
+    case PAGES_UNREAD:
+        problem_set(ret_problem, "the disk does not give every page of the database (%s)", why);
+        return JOURNAL_UNAVAILABLE;
     }
     return JOURNAL_OK;
 }

@@ -280,8 +280,16 @@ static int replay(const struct arguments *arguments)
     if (!arguments->verify) {
         return fail_usage("replay needs --verify");
     }
-    return replay_verify(arguments->folder, arguments->json, &problem) ? EXIT_OK
-                                                                       : fail(&problem, EXIT_WRONG);
+    switch (replay_verify(arguments->folder, arguments->json, &problem)) {
+    case REPLAY_OK:
+        return EXIT_OK;
+    case REPLAY_WRONG:
+        return fail(&problem, EXIT_WRONG);
+    case REPLAY_OTHER_RULES:
+    case REPLAY_FAILED:
+        break;
+    }
+    return fail(&problem, EXIT_FAILED);
 }
 
 /* ---------------------------------------------------------------- backups */

@@ -25,22 +25,23 @@ static bool is_replayable(const struct exchange *exchange, const struct entry_co
     return false;
 }
 
-static bool replay_command(struct exchange *exchange, const struct entry_command *entry,
-                           uint64_t index, struct exchange_effects *effects,
-                           struct problem *ret_problem)
+static enum replay_status replay_command(struct exchange *exchange,
+                                         const struct entry_command *entry, uint64_t index,
+                                         struct exchange_effects *effects,
+                                         struct problem *ret_problem)
 {
     struct id128 cluster = exchange_cluster(exchange);
     struct translation translation = {0};
-    bool applied = false;
+    enum replay_status status = REPLAY_WRONG;
     if (!is_replayable(exchange, entry, index, ret_problem)) {
-        return false;
+        return REPLAY_OTHER_RULES;
     }
     if (!translate_entry(entry, index, &cluster, &translation)) {
         problem_set(ret_problem, "command %" PRIu64 " of the journal cannot be read back", index);
     } else {
         switch (exchange_step(exchange, &translation.command, effects)) {
         case EXCHANGE_OK:
-            applied = true;
+            status = REPLAY_OK;
             break;
         case EXCHANGE_OUT_OF_ORDER:
             problem_set(ret_problem,
@@ -48,40 +49,42 @@ static bool replay_command(struct exchange *exchange, const struct entry_command
             break;
         case EXCHANGE_OUT_OF_MEMORY:
             problem_set(ret_problem, "out of memory at command %" PRIu64 " of the journal", index);
+            status = REPLAY_FAILED;
             break;
         }
     }
     translation_fini(&translation);
-    return applied;
+    return status;
 }
 
-bool replay_entry(struct exchange *exchange, const void *bytes, size_t length,
-                  replay_on_effects *on_effects, void *context, struct problem *ret_problem)
+enum replay_status replay_entry(struct exchange *exchange, const void *bytes, size_t length,
+                                replay_on_effects *on_effects, void *context,
+                                struct problem *ret_problem)
 {
     struct entry_head head;
     if (!entry_read_head(bytes, length, &head)) {
         problem_set(ret_problem, "an entry of the journal is not well formed");
-        return false;
+        return REPLAY_WRONG;
     }
     struct exchange_effects effects = {0};
     struct entry_command command;
     size_t position = 0;
     uint64_t index = head.first_command;
-    bool good = true;
-    while (good && entry_next(bytes, length, &position, &command)) {
-        good = replay_command(exchange, &command, index, &effects, ret_problem);
-        if (good && on_effects != NULL) {
-            good = on_effects(context, &effects);
+    enum replay_status status = REPLAY_OK;
+    while (status == REPLAY_OK && entry_next(bytes, length, &position, &command)) {
+        status = replay_command(exchange, &command, index, &effects, ret_problem);
+        if (status == REPLAY_OK && on_effects != NULL && !on_effects(context, &effects)) {
+            status = REPLAY_FAILED;
         }
         exchange_effects_clear(&effects);
         index++;
     }
     exchange_effects_fini(&effects);
-    if (good && index != head.first_command + head.count) {
+    if (status == REPLAY_OK && index != head.first_command + head.count) {
         problem_set(ret_problem,
                     "entry %" PRIu64 " of the journal says %" PRIu32 " commands and has others",
                     head.index, head.count);
-        good = false;
+        status = REPLAY_WRONG;
     }
-    return good;
+    return status;
 }

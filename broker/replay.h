@@ -13,13 +13,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum replay_status {
+    REPLAY_OK,
+    REPLAY_WRONG,       /* what is there does not follow from the commands, or is damaged */
+    REPLAY_OTHER_RULES, /* a command was written under rules that this program does not have */
+    REPLAY_FAILED,      /* it could not be done: no memory, or a file that cannot be read */
+};
+
 /* Told of the effects of each command after it was applied; false ends the replay. */
 typedef bool replay_on_effects(void *context, const struct exchange_effects *effects);
 
-/* Applies all commands of one entry. `on_effects` may be NULL. False with a problem that names entry and
- * command; the exchange is then of no use. */
-bool replay_entry(struct exchange *exchange, const void *bytes, size_t length,
-                  replay_on_effects *on_effects, void *context, struct problem *ret_problem);
+/* Applies all commands of one entry. `on_effects` may be NULL; when it ends the replay that is FAILED. Anything but OK comes with
+ * a problem that names entry and command; the exchange is then of no use. */
+enum replay_status replay_entry(struct exchange *exchange, const void *bytes, size_t length,
+                                replay_on_effects *on_effects, void *context,
+                                struct problem *ret_problem);
 
 /* Whether this program replays commands that were written under `rules` (0: before rules had numbers). */
 bool replay_knows_rules(uint32_t rules);
@@ -37,10 +45,10 @@ struct replay_summary { /* where a market stands */
 
 /* Rebuilds everything of the market in `folder` from entry 1 with a fresh exchange and compares: hashes of
  * entries, state hash of each snapshot met on the way, balances, ledger records, tree head. Read only;
- * a broker may be running. False with the first difference. */
-bool replay_check(const char *folder, struct replay_summary *ret_summary,
-                  struct problem *ret_problem);
+ * a broker may be running. Anything but OK comes with a problem: the first difference, or what could not be done. */
+enum replay_status replay_check(const char *folder, struct replay_summary *ret_summary,
+                                struct problem *ret_problem);
 /* The same, and prints one line. */
-bool replay_verify(const char *folder, bool json, struct problem *ret_problem);
+enum replay_status replay_verify(const char *folder, bool json, struct problem *ret_problem);
 
 #endif

@@ -10,6 +10,7 @@
 #include "ledger/checkpoint.h"
 #include "ledger/merkle.h"
 #include "ledger/record.h"
+#include "ledger/sqlite_code.h"
 #include "runtime/market.h"
 
 #include <inttypes.h>
@@ -27,11 +28,18 @@ struct verification {
     struct hash32 chain;
     struct genesis genesis;
     struct snapshot_mark snapshot; /* to compare with on the way; entry 0: none */
+    enum replay_status fault; /* what it is when something fails; a difference, until it is said */
 };
 
 static bool differs(struct problem *ret_problem, const char *what, uint64_t where)
 {
     problem_set(ret_problem, "%s differs from its replay (%" PRIu64 ")", what, where);
+    return false;
+}
+
+static bool failed(struct verification *verification)
+{
+    verification->fault = REPLAY_FAILED;
     return false;
 }
 
@@ -90,8 +98,10 @@ static bool verify_entry(struct verification *verification, sqlite3_stmt *row,
         problem_set(ret_problem, "the journal does not begin with a genesis");
         return false;
     }
-    if (!replay_entry(verification->exchange, bytes, length, count_records, verification,
-                      ret_problem)) {
+    enum replay_status status = replay_entry(verification->exchange, bytes, length, count_records,
+                                             verification, ret_problem);
+    if (status != REPLAY_OK) {
+        verification->fault = status;
         return false;
     }
     verification->entry = head.index;
@@ -165,7 +175,7 @@ static bool verify_all(struct verification *verification, const char *folder,
     struct exchange *snapshot = NULL;
     if (!store_path(folder, MARKET_SNAPSHOTS, path, sizeof path, ret_problem) ||
         !config_load(folder, &config, ret_problem)) {
-        return false;
+        return failed(verification);
     }
     if (snapshot_newest(path, &config.limits, verification->database, UINT64_MAX, &snapshot,
                         &verification->snapshot)) {
@@ -174,7 +184,7 @@ static bool verify_all(struct verification *verification, const char *folder,
     verification->exchange = exchange_create(&config.limits);
     if (verification->exchange == NULL) {
         problem_set(ret_problem, "out of memory");
-        return false;
+        return failed(verification);
     }
     /* One read transaction: journal and ledger of the same moment, whatever a running broker does. */
     if (sqlite3_exec(verification->database, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
@@ -198,13 +208,13 @@ static struct replay_summary summarise(struct verification *verification)
                                    .genesis = verification->genesis};
 }
 
-bool replay_check(const char *folder, struct replay_summary *ret_summary,
-                  struct problem *ret_problem)
+enum replay_status replay_check(const char *folder, struct replay_summary *ret_summary,
+                                struct problem *ret_problem)
 {
-    struct verification verification = {0};
+    struct verification verification = {.fault = REPLAY_WRONG};
     char path[PATH_MAX];
     if (!store_path(folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
-        return false;
+        return REPLAY_FAILED;
     }
     bool good = false;
     if (sqlite3_open_v2(path, &verification.database, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
@@ -214,10 +224,12 @@ bool replay_check(const char *folder, struct replay_summary *ret_summary,
     }
     if (good) {
         *ret_summary = summarise(&verification);
+    } else if (sqlite_could_not(verification.database)) {
+        (void)failed(&verification);
     }
     (void)sqlite3_close(verification.database); /* read only */
     exchange_destroy(&verification.exchange);
-    return good;
+    return good ? REPLAY_OK : verification.fault;
 }
 
 static void print(const struct replay_summary *summary, bool json)
@@ -238,12 +250,12 @@ static void print(const struct replay_summary *summary, bool json)
     }
 }
 
-bool replay_verify(const char *folder, bool json, struct problem *ret_problem)
+enum replay_status replay_verify(const char *folder, bool json, struct problem *ret_problem)
 {
     struct replay_summary summary;
-    bool good = replay_check(folder, &summary, ret_problem);
-    if (good) {
+    enum replay_status status = replay_check(folder, &summary, ret_problem);
+    if (status == REPLAY_OK) {
         print(&summary, json);
     }
-    return good;
+    return status;
 }

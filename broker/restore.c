@@ -7,6 +7,7 @@
 #include "broker/storage.h"
 #include "ledger/checkpoint.h"
 #include "ledger/sqlite.h"
+#include "ledger/sqlite_code.h"
 #include "runtime/files.h"
 #include "runtime/market.h"
 
@@ -28,17 +29,31 @@ struct restore {
     struct replay_summary summary;
     struct head head; /* that was shown */
     struct journal_last last;
+    bool is_wrong; /* why it ended: what was looked at, not what could not be done */
 };
+
+static bool wrong(struct restore *restore)
+{
+    restore->is_wrong = true;
+    return false;
+}
 
 /* ---------------------------------------------------------------- the journal, and a HEAD that was shown */
 
 static bool read_head(struct restore *restore, struct problem *ret_problem)
 {
-    enum head_status status = head_read(restore->options->head, &restore->head, ret_problem);
-    if (status == HEAD_MISSING) {
+    switch (head_read(restore->options->head, &restore->head, ret_problem)) {
+    case HEAD_OK:
+        return true;
+    case HEAD_MISSING:
         problem_set(ret_problem, "%s is not there, or empty", restore->options->head);
+        return false;
+    case HEAD_CORRUPT:
+        return wrong(restore);
+    case HEAD_FAILED:
+        break;
     }
-    return status == HEAD_OK;
+    return false;
 }
 
 static bool check_journal(struct restore *restore, struct ledger_store *ledger,
@@ -52,10 +67,11 @@ static bool check_journal(struct restore *restore, struct ledger_store *ledger,
     const struct journal_sqlite_start start = {.head = is_shown ? &restore->head : NULL,
                                                .tree_size = ledger_store_tree(ledger)->size,
                                                .adopt = !is_shown};
-    bool good = journal_sqlite_open(ledger_store_database(ledger), &start, &journal, &restore->last,
-                                    ret_problem) == JOURNAL_OK;
+    enum journal_status status = journal_sqlite_open(ledger_store_database(ledger), &start,
+                                                     &journal, &restore->last, ret_problem);
     journal_destroy(&journal);
-    return good;
+    restore->is_wrong = status == JOURNAL_CORRUPT;
+    return status == JOURNAL_OK;
 }
 
 static bool check_chain(struct restore *restore, struct problem *ret_problem)
@@ -65,8 +81,10 @@ static bool check_chain(struct restore *restore, struct problem *ret_problem)
     if (!store_path(restore->folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
         return false;
     }
-    bool good = ledger_store_open(path, &ledger) == LEDGER_STORE_OK;
+    enum ledger_store_status status = ledger_store_open(path, &ledger);
+    bool good = status == LEDGER_STORE_OK;
     if (!good) {
+        restore->is_wrong = status == LEDGER_STORE_CORRUPT;
         problem_set(ret_problem, "the ledger of the backup cannot be opened: %s",
                     ledger == NULL ? "out of memory" : ledger_store_error(ledger));
     }
@@ -96,7 +114,16 @@ static bool check_acts(struct restore *restore, struct acts_mark *ret_mark,
         acts_hold_against(database, &restore->head.acts, &restore->summary.genesis.cluster,
                           ret_mark, &restore->report.acts_lost, ret_problem);
     (void)sqlite3_close(database); /* only read */
-    return reach == ACTS_REACHED || reach == ACTS_SHORT;
+    switch (reach) {
+    case ACTS_REACHED:
+    case ACTS_SHORT:
+        return true;
+    case ACTS_OTHER:
+        return wrong(restore);
+    case ACTS_UNREADABLE:
+        break;
+    }
+    return false;
 }
 
 /* HEAD was shown, and journal and audit log go with it: from here on they belong together again. */
@@ -121,11 +148,19 @@ static bool settle_head(struct restore *restore, struct problem *ret_problem)
     return good;
 }
 
+static bool check_replay(struct restore *restore, struct problem *ret_problem)
+{
+    enum replay_status status = replay_check(restore->folder, &restore->summary, ret_problem);
+    restore->is_wrong = status == REPLAY_WRONG;
+    return status == REPLAY_OK;
+}
+
 /* ---------------------------------------------------------------- a checkpoint that was shown */
 
-static bool check_against(struct ledger_reader *reader, const struct checkpoint *shown,
-                          uint64_t tree_size, struct problem *ret_problem)
+static bool check_against(struct restore *restore, struct ledger_reader *reader,
+                          const struct checkpoint *shown, struct problem *ret_problem)
 {
+    const uint64_t tree_size = restore->report.tree_size;
     struct hash32 root;
     switch (ledger_reader_root(reader, shown->size, &root)) {
     case LEDGER_STORE_OK:
@@ -135,10 +170,12 @@ static bool check_against(struct ledger_reader *reader, const struct checkpoint 
                     "the backup's tree has %" PRIu64 " leaves, the checkpoint signs %" PRIu64
                     ": the backup is older than what people hold; find a newer one",
                     tree_size, shown->size);
-        return false;
+        return wrong(restore);
+    case LEDGER_STORE_CORRUPT:
+        problem_set(ret_problem, "the backup's tree of %" PRIu64 " leaves is damaged", shown->size);
+        return wrong(restore);
     case LEDGER_STORE_LOCKED:
     case LEDGER_STORE_NEWER:
-    case LEDGER_STORE_CORRUPT:
     case LEDGER_STORE_FULL:
     case LEDGER_STORE_FAILED:
     case LEDGER_STORE_OUT_OF_MEMORY:
@@ -151,7 +188,7 @@ static bool check_against(struct ledger_reader *reader, const struct checkpoint 
                     "the checkpoint of %" PRIu64
                     " leaves signs another tree than the backup's: this is another history",
                     shown->size);
-        return false;
+        return wrong(restore);
     }
     return true;
 }
@@ -175,43 +212,52 @@ static bool check_checkpoint(struct restore *restore, struct problem *ret_proble
     free(text);
     if (!good) {
         problem_set(ret_problem, "%s is not a checkpoint signed by this market's log", name);
-        return false;
+        return wrong(restore);
     }
     good = store_path(restore->folder, MARKET_DATABASE, path, sizeof path, ret_problem);
     if (good && ledger_reader_open(path, &reader) != LEDGER_STORE_OK) {
         problem_set(ret_problem, "%s cannot be read", path);
         good = false;
     }
-    good = good && check_against(reader, &shown, restore->report.tree_size, ret_problem);
+    good = good && check_against(restore, reader, &shown, ret_problem);
     ledger_reader_close(&reader);
     return good;
 }
 
 /* ---------------------------------------------------------------- audit */
 
-static bool check_audit(const struct restore *restore, struct problem *ret_problem)
+/* bourse-audit ends with 1 when it found something, with others when it could not look. */
+static bool check_audit(struct restore *restore, struct problem *ret_problem)
 {
+    enum { AUDIT_FOUND = 1, AUDIT_NOT_THERE = 127 };
     int status = 0;
     pid_t pid = fork();
     if (pid == 0) {
         (void)dup2(STDERR_FILENO, STDOUT_FILENO); /* our own standard output is one report */
         (void)execl(restore->options->audit, "bourse-audit", restore->folder, (char *)NULL);
-        _exit(127);
+        _exit(AUDIT_NOT_THERE);
     }
     if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ||
-        WEXITSTATUS(status) == 127) {
-        problem_set(ret_problem, "%s could not be run", restore->options->audit);
+        WEXITSTATUS(status) == AUDIT_NOT_THERE) {
+        problem_set(ret_problem, "%s could not be run: install it there, and restore again",
+                    restore->options->audit);
         return false;
     }
-    if (WEXITSTATUS(status) != 0) {
+    switch (WEXITSTATUS(status)) {
+    case EXIT_SUCCESS:
+        return true;
+    case AUDIT_FOUND:
         problem_set(ret_problem, "the audit of the backup failed, as said above");
+        return wrong(restore);
+    default:
+        problem_set(ret_problem, "the audit of the backup came to no verdict, as said above");
         return false;
     }
-    return true;
 }
 
 /* ---------------------------------------------------------------- blobs */
 
+/* False with errno. */
 static bool hash_file(const char *path, struct hash32 *ret_hash, int64_t *ret_size)
 {
     uint8_t bytes[1 << 16];
@@ -228,13 +274,15 @@ static bool hash_file(const char *path, struct hash32 *ret_hash, int64_t *ret_si
         *ret_size += (int64_t)count;
     }
     bool good = ferror(file) == 0;
+    int error = errno;
     (void)fclose(file); /* only read */
+    errno = error;
     *ret_hash = sha256_end(&hasher);
     return good;
 }
 
-static bool check_blob(const struct restore *restore, sqlite3_stmt *row,
-                       struct problem *ret_problem)
+/* A file that is not there is the backup's fault, one that cannot be read is not. */
+static bool check_blob(struct restore *restore, sqlite3_stmt *row, struct problem *ret_problem)
 {
     char hex[65];
     char name[PATH_MAX];
@@ -250,12 +298,18 @@ static bool check_blob(const struct restore *restore, sqlite3_stmt *row,
         found = sha256_of(sqlite3_column_blob(row, 2), (size_t)found_size);
     } else if (good) {
         (void)snprintf(name, sizeof name, "%s/%.2s/%s", MARKET_BLOBS, hex, hex);
-        good = store_path(restore->folder, name, path, sizeof path, ret_problem) &&
-               hash_file(path, &found, &found_size);
+        if (!store_path(restore->folder, name, path, sizeof path, ret_problem)) {
+            return false;
+        }
+        good = hash_file(path, &found, &found_size);
+        if (!good && errno != ENOENT) {
+            problem_set(ret_problem, "%s cannot be read: %s", path, strerror(errno));
+            return false;
+        }
     }
     if (!good || found_size != size || memcmp(found.bytes, hash, sizeof found.bytes) != 0) {
         problem_set(ret_problem, "blob %.16s... of the backup is missing or damaged", hex);
-        return false;
+        return wrong(restore);
     }
     return true;
 }
@@ -282,7 +336,7 @@ static bool check_blobs(struct restore *restore, struct problem *ret_problem)
     }
     if (good && step != SQLITE_DONE) {
         problem_set(ret_problem, "%s cannot be read: %s", path, sqlite3_errmsg(database));
-        good = false;
+        good = sqlite_could_not(database) ? false : wrong(restore);
     }
     (void)sqlite3_finalize(rows);  /* repeats the step's code */
     (void)sqlite3_close(database); /* only read */
@@ -293,8 +347,7 @@ static bool check_blobs(struct restore *restore, struct problem *ret_problem)
 
 static bool check_all(struct restore *restore, struct problem *ret_problem)
 {
-    return check_chain(restore, ret_problem) &&
-           replay_check(restore->folder, &restore->summary, ret_problem) &&
+    return check_chain(restore, ret_problem) && check_replay(restore, ret_problem) &&
            settle_head(restore, ret_problem) && check_audit(restore, ret_problem) &&
            check_checkpoint(restore, ret_problem) && check_blobs(restore, ret_problem);
 }
@@ -308,12 +361,11 @@ bool backup_restore(const struct restore_options *options, struct backup_report 
     if (!backup_beside(options->folder, restore.folder, sizeof restore.folder, ret_problem)) {
         return false;
     }
-    bool good = backup_copy(options->backup, restore.folder, &all, &restore.report, ret_problem);
-    if (good) {
-        good = check_all(&restore, ret_problem);
-        *ret_is_wrong = !good;
-    }
-    good = good && backup_publish(restore.folder, options->folder, ret_problem);
+    bool good = backup_copy(options->backup, restore.folder, &all, &restore.report,
+                            &restore.is_wrong, ret_problem) &&
+                check_all(&restore, ret_problem) &&
+                backup_publish(restore.folder, options->folder, ret_problem);
+    *ret_is_wrong = restore.is_wrong;
     if (good) {
         *ret_report = restore.report;
     } else {

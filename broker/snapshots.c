@@ -43,7 +43,8 @@ bool snapshots_apply(sqlite3 *database, struct exchange *exchange, uint64_t firs
             break;
         }
         good = replay_entry(exchange, sqlite3_column_blob(select, 1),
-                            (size_t)sqlite3_column_bytes(select, 1), NULL, NULL, ret_problem);
+                            (size_t)sqlite3_column_bytes(select, 1), NULL, NULL,
+                            ret_problem) == REPLAY_OK;
         expected++;
     }
     if (good && (step != SQLITE_DONE || expected != last + 1)) {

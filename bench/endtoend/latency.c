@@ -126,7 +126,8 @@ static bool walk(struct tracing *tracing, const char *folder, uint64_t *ret_entr
     *ret_entries = 0;
     while (good && sqlite3_step(rows) == SQLITE_ROW) {
         good = replay_entry(tracing->exchange, sqlite3_column_blob(rows, 0),
-                            (size_t)sqlite3_column_bytes(rows, 0), note_effects, tracing, problem);
+                            (size_t)sqlite3_column_bytes(rows, 0), note_effects, tracing,
+                            problem) == REPLAY_OK;
         *ret_entries += 1;
     }
     (void)sqlite3_finalize(rows);

@@ -747,7 +747,7 @@ static void check_market(struct day *day, uint64_t least)
 static void check_proofs(const struct day *day)
 {
     struct problem problem = {.text = ""};
-    MUST(replay_verify(day->market, true, &problem), "replay: %s", problem.text);
+    MUST(replay_verify(day->market, true, &problem) == REPLAY_OK, "replay: %s", problem.text);
     struct audit_report report;
     audit_run(day->market, &report);
     MUST(report.verdict == AUDIT_OK, "audit: %s %" PRIu64 ": %s, expected %s, found %s",

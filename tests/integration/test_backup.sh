@@ -43,7 +43,8 @@ stop() {
     wait "$pid" || fail "a clean stop"
     pid=
 }
-broker() { "$bin/bourse-broker" "$@" 2>&1; }
+under=() # what the program runs under
+broker() { "${under[@]}" "$bin/bourse-broker" "$@" 2>&1; }
 # Ends with status `$1` and says `$2`; the folder `$3` is not made.
 refused() {
     local status=$1 text=$2 target=$3 out
@@ -216,4 +217,39 @@ cp -r "$work/newest" "$work/damaged"
 at=$(grep -abo BJE1 "$work/damaged/ledger.db" | sed -n '3s/:.*//p') # an entry of the journal
 flip "$work/damaged/ledger.db" $((at + 100))
 refused 7 "journal" "$work/past" restore "$work/damaged" "$work/past"
+head -c 40960 /dev/zero | tr '\0' x | dd of="$work/damaged/ledger.db" bs=4096 seek=3 conv=notrunc status=none
+refused 7 "damaged" "$work/past" restore "$work/damaged" "$work/past"
+head -c 8192 /dev/zero | tr '\0' x >"$work/damaged/ledger.db"
+refused 7 "not a database" "$work/past" restore "$work/damaged" "$work/past"
+cp -r "$work/newest" "$work/lacking"
+rm "$(ls "$work/lacking/blobs/"??/* | head -n 1)"
+refused 7 "missing or damaged" "$work/past" restore "$work/lacking" "$work/past"
+flip "$work/HEAD.before" 30
+flip "$work/HEAD.before" 542
+refused 7 "neither of its two marks is whole" "$work/past" restore "$work/newest" "$work/past" --head "$work/HEAD.before"
+
+# ---- what could not be done is no finding: the backup may be as good as ever
+refused 1 "is not there, or empty" "$work/past" restore "$work/newest" "$work/past" --head "$work/no-such-file"
+refused 1 "cannot be read" "$work/past" restore "$work/newest" "$work/past" --head "$work"
+refused 1 "no-such-file" "$work/past" restore "$work/newest" "$work/past" --checkpoint "$work/no-such-file"
+mkdir "$work/alone"
+cp "$bin/bourse-broker" "$work/alone/"
+whole=$bin bin=$work/alone
+refused 1 "bourse-audit could not be run" "$work/past" restore "$work/newest" "$work/past"
+bin=$whole
+if command -v strace >/dev/null && strace -f -o /dev/null true 2>/dev/null; then
+    cannot() { # PATH INJECTION TEXT: of a file of the folder that is being made
+        under=(env LSAN_OPTIONS=detect_leaks=0 strace -f -qq -o /dev/null -P "$work/past.partial/$1" -e "inject=$2")
+        refused 1 "$3" "$work/past" restore "$work/newest" "$work/past" --head "$market/HEAD"
+        under=()
+    }
+    cannot ledger.db pwrite64:error=ENOSPC "full"
+    cannot ledger.db pwrite64:error=EIO "disk I/O error"
+    cannot HEAD pwrite64:error=ENOSPC "No space left"
+    cannot ledger.db pread64:error=EIO:when=40+ "disk"
+    cannot "${blob#"$work/empty/"}" openat:error=EIO:when=2+ "cannot be read"
+    broker restore "$work/newest" "$work/past" --head "$market/HEAD" >/dev/null || fail "the backup was as good as ever"
+else
+    echo "no failing disk: strace cannot trace here"
+fi
 echo ok

@@ -301,7 +301,8 @@ static void follow(struct inner *inner)
         if (!entry_read_head(entry.bytes, entry.length, &head)) {
             sim_fail("entry %" PRIu64 " cannot be read back", entry.index);
         }
-        if (!replay_entry(inner->exchange, entry.bytes, entry.length, NULL, NULL, &problem)) {
+        if (replay_entry(inner->exchange, entry.bytes, entry.length, NULL, NULL, &problem) !=
+            REPLAY_OK) {
             fatal("%s", problem.text);
         }
         last->index = entry.index;
@@ -359,7 +360,7 @@ static void make_snapshot(struct broker *broker, const struct snapshot_mark *mar
             continue;
         }
         good = status == JOURNAL_OK &&
-               replay_entry(exchange, entry.bytes, entry.length, NULL, NULL, &problem);
+               replay_entry(exchange, entry.bytes, entry.length, NULL, NULL, &problem) == REPLAY_OK;
         index++;
     }
     size_t length = 0;

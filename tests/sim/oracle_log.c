@@ -117,8 +117,8 @@ static void replay_from(struct exchange *exchange, uint64_t first, const char *w
 {
     struct problem problem = {.text = ""};
     for (uint64_t i = first; i <= oracle.entry; i++) {
-        if (!replay_entry(exchange, oracle.entries[i].bytes, oracle.entries[i].length, NULL, NULL,
-                          &problem)) {
+        if (replay_entry(exchange, oracle.entries[i].bytes, oracle.entries[i].length, NULL, NULL,
+                         &problem) != REPLAY_OK) {
             sim_fail("%s: %s", what, problem.text);
         }
     }

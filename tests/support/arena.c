@@ -164,6 +164,7 @@ struct hash32 arena_hash(const struct arena *arena)
 {
     struct replay_summary summary;
     struct problem problem;
-    ck_assert_msg(replay_check(arena->broker.folder, &summary, &problem), "%s", problem.text);
+    ck_assert_msg(replay_check(arena->broker.folder, &summary, &problem) == REPLAY_OK, "%s",
+                  problem.text);
     return summary.state;
 }

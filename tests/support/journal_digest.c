@@ -217,8 +217,8 @@ static bool replay_all(struct replay *replay, const uint8_t *journal, size_t len
             problem_set(ret_problem, "the recorded journal ends within an entry");
             return false;
         }
-        if (!replay_entry(replay->exchange, entry, entry_length, take_effects, replay,
-                          ret_problem)) {
+        if (replay_entry(replay->exchange, entry, entry_length, take_effects, replay,
+                         ret_problem) != REPLAY_OK) {
             return false;
         }
         replay->digest.entries++;

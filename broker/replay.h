@@ -29,7 +29,7 @@ enum replay_status replay_entry(struct exchange *exchange, const void *bytes, si
                                 replay_on_effects *on_effects, void *context,
                                 struct problem *ret_problem);
 
-/* Whether this program replays commands that were written under `rules` (0: before rules had numbers). */
+/* Whether this program replays commands that were written under `rules` (0: no entry has said any yet). */
 bool replay_knows_rules(uint32_t rules);
 /* For an exchange that holds no limits of the journal: those of the first entry that sets any, from entry `first` of
  * `database` on, are presumed for what came before it too. Without one the exchange stays as it is. */

@@ -36,7 +36,7 @@ struct exchange_limits { /* every cap of the state; reject codes name them */
     uint64_t subtasks;                               /* of all open jobs */
     uint64_t subtasks_per_account;                   /* thereof; 0: as many as there is room for */
     uint32_t cells, classes;                         /* kinds of device and of requirement in use */
-    uint32_t cells_per_account, classes_per_account; /* of those, made by one account */
+    uint32_t cells_per_account, classes_per_account; /* of those, used by one account */
     /* Not a cap: the key of the hash tables, drawn by whoever runs the exchange for strangers, so that nobody can
      * choose ids that collide. No effect, hash or snapshot depends on it. */
     uint64_t table_key[2];
@@ -46,7 +46,7 @@ struct exchange_limits exchange_limits_default(void);
 
 /* Number of the rules by which commands become effects. Whoever changes them so that the same commands would lead to
  * another state raises it: commands written under other rules are then refused, not replayed to something else. */
-enum { EXCHANGE_RULES_FIRST = 1, EXCHANGE_RULES = 1 };
+enum { EXCHANGE_RULES = 2 };
 
 /* An empty exchange before its genesis command; NULL when out of memory. The caps are `limits` until a command
  * EXCHANGE_LIMITS sets others; key, `cells` and `classes` are for the life of the object. */

@@ -1,14 +1,7 @@
-/* Cells and classes as records: who made them, and when they go. */
+/* Cells and classes as records: when they come and go, and how many of them one account uses. */
 #include "exchange/state.h"
 
-static uint32_t made_by(const struct kind *kinds, uint32_t bound, uint32_t account)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < bound; i++) {
-        count += kinds[i].tracked.type != 0 && kinds[i].maker == account ? 1 : 0;
-    }
-    return count;
-}
+#include <stdlib.h>
 
 static void refuse(struct exchange *exchange, enum book_status status)
 {
@@ -33,11 +26,13 @@ static void refuse(struct exchange *exchange, enum book_status status)
     assert(false && "not a status of a cell or class");
 }
 
-static void enter(struct exchange *exchange, struct kind *kind, uint32_t number, uint32_t maker,
+static void enter(struct exchange *exchange, struct kind *kind, uint32_t number,
                   enum record_type type)
 {
-    *kind = (struct kind){.number = number, .maker = maker};
-    track(exchange, &kind->tracked, type);
+    if (kind->tracked.type == 0) {
+        *kind = (struct kind){.number = number};
+        track(exchange, &kind->tracked, type);
+    }
 }
 
 static void leave(struct exchange *exchange, struct kind *kind)
@@ -46,33 +41,109 @@ static void leave(struct exchange *exchange, struct kind *kind)
     *kind = (struct kind){0};
 }
 
-bool cell_take(struct exchange *exchange, const struct attribute *attributes, size_t count,
-               uint32_t *ret_cell)
+/* Which of `bound` kinds were met, and how many. */
+struct census {
+    bool *is_met;
+    uint32_t count;
+};
+
+static void meet(struct census *census, uint32_t number)
 {
-    const uint32_t account = exchange->command->account;
-    const uint32_t most = exchange->limits.cells_per_account;
-    uint32_t cell;
-    enum book_status status = book_cell(exchange->book, attributes, count, &cell);
-    if (status != BOOK_OK) {
-        refuse(exchange, status);
-        return false;
+    census->count += !census->is_met[number];
+    census->is_met[number] = true;
+}
+
+/* ---------------------------------------------------------------- cells */
+
+static void cells_give(struct exchange *exchange, const uint32_t *cells, size_t count)
+{
+    while (count-- > 0) {
+        cell_give(exchange, cells[count]);
     }
-    if (exchange->cells[cell].tracked.type == 0) {
-        uint32_t made = made_by(exchange->cells, book_cell_bound(exchange->book), account);
-        if (made >= most) {
-            book_cell_release(exchange->book, cell);
-            reject(exchange, XREJECT_LIMIT, "cells_per_account", made, most);
+}
+
+static bool is_among(const struct device *device, const struct exchange_advertise *advertise)
+{
+    for (size_t i = 0; i < advertise->count; i++) {
+        if (id128_equal(&advertise->devices[i].device, &device->key.device)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Those that the provider (NULL: this is its first word) will use: what it advertises now, and what a lease still holds. */
+static uint32_t cells_after(struct exchange *exchange, const struct provider *provider,
+                            const struct exchange_advertise *advertise, const uint32_t *cells)
+{
+    struct census census = {.is_met = allocate(exchange, (book_cell_bound(exchange->book) + 1) *
+                                                             sizeof *census.is_met)};
+    if (census.is_met == NULL) {
+        return 0;
+    }
+    for (size_t i = 0; i < advertise->count; i++) {
+        meet(&census, cells[i]);
+    }
+    for (const struct list_link *at = provider == NULL ? NULL : provider->devices.next;
+         at != NULL && at != &provider->devices; at = at->next) {
+        const struct device *device = LIST_ELEMENT(at, struct device, of_provider);
+        if (device->leased > 0 && !is_among(device, advertise)) {
+            meet(&census, device->cell);
+        }
+    }
+    free(census.is_met);
+    return census.count;
+}
+
+bool cells_take(struct exchange *exchange, const struct exchange_advertise *advertise,
+                uint32_t *ret_cells)
+{
+    for (size_t i = 0; i < advertise->count; i++) {
+        const struct exchange_device *device = &advertise->devices[i];
+        enum book_status status =
+            book_cell(exchange->book, device->attributes, device->attribute_count, &ret_cells[i]);
+        if (status != BOOK_OK) {
+            refuse(exchange, status);
+            cells_give(exchange, ret_cells, i);
             return false;
         }
-        enter(exchange, &exchange->cells[cell], cell, account, RECORD_CELL);
+        enter(exchange, &exchange->cells[ret_cells[i]], ret_cells[i], RECORD_CELL);
     }
-    *ret_cell = cell;
+    const uint32_t most = exchange->limits.cells_per_account;
+    uint32_t used = cells_after(exchange, sender(exchange)->provider, advertise, ret_cells);
+    if (used > most) {
+        cells_give(exchange, ret_cells, advertise->count);
+        reject(exchange, XREJECT_LIMIT, "cells_per_account", used, most);
+        return false;
+    }
     return true;
+}
+
+/* ---------------------------------------------------------------- classes */
+
+/* Those that the open jobs of an account use, `class_id` among them. */
+static uint32_t classes_with(struct exchange *exchange, const struct member *member,
+                             uint32_t class_id)
+{
+    struct census census = {
+        .is_met = allocate(exchange, book_class_bound(exchange->book) * sizeof *census.is_met)};
+    if (census.is_met == NULL) {
+        return 0;
+    }
+    meet(&census, class_id);
+    for (const struct list_link *at = member->jobs.next; at != &member->jobs; at = at->next) {
+        const struct job *job = LIST_ELEMENT(at, struct job, of_owner);
+        if (job->class_id != NO_CLASS) {
+            meet(&census, job->class_id);
+        }
+    }
+    free(census.is_met);
+    return census.count;
 }
 
 bool class_take(struct exchange *exchange, const struct requirement *needs, uint32_t *ret_class)
 {
-    const uint32_t account = exchange->command->account;
+    const struct member *member = sender(exchange);
     const uint32_t most = exchange->limits.classes_per_account;
     uint32_t class_id;
     enum book_status status = book_class(exchange->book, needs, &class_id);
@@ -80,14 +151,13 @@ bool class_take(struct exchange *exchange, const struct requirement *needs, uint
         refuse(exchange, status);
         return false;
     }
-    if (exchange->classes[class_id].tracked.type == 0) {
-        uint32_t made = made_by(exchange->classes, book_class_bound(exchange->book), account);
-        if (made >= most) {
-            book_class_release(exchange->book, class_id);
-            reject(exchange, XREJECT_LIMIT, "classes_per_account", made, most);
-            return false;
-        }
-        enter(exchange, &exchange->classes[class_id], class_id, account, RECORD_CLASS);
+    enter(exchange, &exchange->classes[class_id], class_id, RECORD_CLASS);
+    /* With fewer jobs than it may use classes there is nothing to count. */
+    uint32_t used = member->open_jobs < most ? 0 : classes_with(exchange, member, class_id);
+    if (used > most) {
+        class_give(exchange, class_id);
+        reject(exchange, XREJECT_LIMIT, "classes_per_account", used, most);
+        return false;
     }
     *ret_class = class_id;
     return true;
@@ -111,23 +181,22 @@ void class_give(struct exchange *exchange, uint32_t class_id)
 
 /* ---------------------------------------------------------------- from a snapshot */
 
-bool cell_restore(struct exchange *exchange, const struct kind *kind,
-                  const struct attribute *attributes, size_t count)
+bool cell_restore(struct exchange *exchange, uint32_t cell, const struct attribute *attributes,
+                  size_t count)
 {
-    if (book_cell_at(exchange->book, kind->number, attributes, count) != BOOK_OK) {
+    if (book_cell_at(exchange->book, cell, attributes, count) != BOOK_OK) {
         return false;
     }
-    enter(exchange, &exchange->cells[kind->number], kind->number, kind->maker, RECORD_CELL);
+    enter(exchange, &exchange->cells[cell], cell, RECORD_CELL);
     return true;
 }
 
-bool class_restore(struct exchange *exchange, const struct kind *kind,
-                   const struct requirement *needs)
+bool class_restore(struct exchange *exchange, uint32_t class_id, const struct requirement *needs)
 {
-    if (book_class_at(exchange->book, kind->number, needs) != BOOK_OK) {
+    if (book_class_at(exchange->book, class_id, needs) != BOOK_OK) {
         return false;
     }
-    enter(exchange, &exchange->classes[kind->number], kind->number, kind->maker, RECORD_CLASS);
+    enter(exchange, &exchange->classes[class_id], class_id, RECORD_CLASS);
     return true;
 }
 

@@ -234,23 +234,6 @@ static void device_set(struct exchange *exchange, struct provider *provider,
     touch(exchange, &device->tracked);
 }
 
-/* The cells of the devices, all or none: NULL with the refusal. The caller frees the list. */
-static uint32_t *take_cells(struct exchange *exchange, const struct exchange_advertise *advertise)
-{
-    uint32_t *cells = allocate(exchange, (advertise->count + 1) * sizeof *cells);
-    for (size_t i = 0; cells != NULL && i < advertise->count; i++) {
-        const struct exchange_device *device = &advertise->devices[i];
-        if (!cell_take(exchange, device->attributes, device->attribute_count, &cells[i])) {
-            while (i-- > 0) {
-                cell_give(exchange, cells[i]);
-            }
-            free(cells);
-            return NULL;
-        }
-    }
-    return cells;
-}
-
 static void replace_devices(struct exchange *exchange, struct member *member,
                             const struct exchange_advertise *advertise, const uint32_t *cells)
 {
@@ -299,11 +282,10 @@ void apply_advertise(struct exchange *exchange, const struct exchange_advertise 
             return;
         }
     }
-    uint32_t *cells = take_cells(exchange, advertise);
-    if (cells == NULL) {
-        return;
+    uint32_t *cells = allocate(exchange, (advertise->count + 1) * sizeof *cells);
+    if (cells != NULL && cells_take(exchange, advertise, cells)) {
+        replace_devices(exchange, member, advertise, cells);
     }
-    replace_devices(exchange, member, advertise, cells);
     free(cells);
 }
 

@@ -10,12 +10,12 @@
  * all records in a fixed order; the state hash is the sum of the records' SHA-256 (four lanes of 64 bits,
  * modulo 2^64), which does not depend on order and so can be kept up to date record by record.
  *
- *   snapshot: "BSS2", u32 record count, then records: u8 type, u32 length, fields
+ *   snapshot: "BSS3", u32 record count, then records: u8 type, u32 length, fields
  *
  * What can be rebuilt (handles, lists, lanes, timers) is left out. */
 
 enum { SNAPSHOT_HEAD_BYTES = 8, RECORD_HEAD_BYTES = 5 };
-static const uint8_t snapshot_magic[4] = {'B', 'S', 'S', '2'};
+static const uint8_t snapshot_magic[4] = {'B', 'S', 'S', '3'};
 
 /* ---------------------------------------------------------------- writing fields */
 
@@ -238,7 +238,6 @@ static void put_cell(struct writer *out, const struct exchange *exchange, const 
     size_t count;
     const struct attribute *attributes = book_cell_attributes(exchange->book, cell->number, &count);
     writer_u32(out, cell->number);
-    writer_u32(out, cell->maker);
     for (size_t i = 0; i < count; i++) {
         put_attribute(out, &attributes[i]);
     }
@@ -248,7 +247,6 @@ static void put_class(struct writer *out, const struct exchange *exchange, const
 {
     const struct requirement *requirement = book_class_requirement(exchange->book, kind->number);
     writer_u32(out, kind->number);
-    writer_u32(out, kind->maker);
     for (uint32_t i = 0; i < requirement->count; i++) {
         const struct requirement_node *node = &requirement->nodes[i];
         writer_u8(out, (uint8_t)node->op);

@@ -97,20 +97,18 @@ static bool get_limits(struct exchange *exchange, struct reader *in)
 
 static bool get_cell(struct exchange *exchange, struct reader *in)
 {
-    struct kind kind = {.number = reader_u32(in)};
-    kind.maker = reader_u32(in);
+    uint32_t cell = reader_u32(in);
     struct attribute attributes[CELL_ATTRIBUTES_MAX];
     size_t count = 0;
     while (reader_left(in) > 0 && count < CELL_ATTRIBUTES_MAX) {
         get_attribute(in, &attributes[count++]);
     }
-    return reader_finished(in) && cell_restore(exchange, &kind, attributes, count);
+    return reader_finished(in) && cell_restore(exchange, cell, attributes, count);
 }
 
 static bool get_class(struct exchange *exchange, struct reader *in)
 {
-    struct kind kind = {.number = reader_u32(in)};
-    kind.maker = reader_u32(in);
+    uint32_t class_id = reader_u32(in);
     struct requirement *requirement = allocate(exchange, sizeof *requirement);
     if (requirement == NULL) {
         return false;
@@ -124,7 +122,7 @@ static bool get_class(struct exchange *exchange, struct reader *in)
             get_attribute(in, &node->attribute);
         }
     }
-    bool good = reader_finished(in) && class_restore(exchange, &kind, requirement);
+    bool good = reader_finished(in) && class_restore(exchange, class_id, requirement);
     free(requirement);
     return good;
 }
@@ -574,7 +572,7 @@ static bool get_record(struct exchange *exchange, uint8_t type, struct reader *i
 static bool load_records(struct exchange *exchange, struct reader *in)
 {
     const uint8_t *magic = reader_view(in, 4);
-    if (magic == NULL || memcmp(magic, "BSS2", 4) != 0) {
+    if (magic == NULL || memcmp(magic, "BSS3", 4) != 0) {
         return false;
     }
     uint32_t count = reader_u32(in);

@@ -144,12 +144,10 @@ struct
     uint64_t open_subtasks;    /* of its open jobs */
 };
 
-/* A cell or class of the book as a record. It is its maker's for as long as anybody uses it, which bounds how many
- * one account can hold. */
+/* A cell or class of the book as a record. */
 struct kind {
     struct tracked tracked; /* type 0: the number is free */
     uint32_t number;
-    uint32_t maker; /* account */
 };
 
 struct invitation {
@@ -408,18 +406,19 @@ void invitations_expire(struct exchange *exchange);
 void invitation_link(struct exchange *exchange, struct invitation *invitation);
 
 /* ---- kinds.c */
-/* A reference to the cell or class for the sender of the present command. False with the refusal, and no trace. */
-bool cell_take(struct exchange *exchange, const struct attribute *attributes, size_t count,
-               uint32_t *ret_cell);
+/* References to the cells of the devices, or to the class, for the sender of the present command: one more of each
+ * than its devices and open jobs use. False with the refusal, and no trace. What others use does not count, nor what
+ * the advertisement replaces. */
+bool cells_take(struct exchange *exchange, const struct exchange_advertise *advertise,
+                uint32_t *ret_cells);
 bool class_take(struct exchange *exchange, const struct requirement *needs, uint32_t *ret_class);
 void cell_give(struct exchange *exchange, uint32_t cell);
 void class_give(struct exchange *exchange, uint32_t class_id);
-/* As a snapshot says it: that number, made by that account, and as yet nobody's. False when that cannot be. Whoever
- * refers to it holds it (book_cell_hold); kinds_settle gives back what restoring held, false when one is nobody's. */
-bool cell_restore(struct exchange *exchange, const struct kind *kind,
-                  const struct attribute *attributes, size_t count);
-bool class_restore(struct exchange *exchange, const struct kind *kind,
-                   const struct requirement *needs);
+/* As a snapshot says it: that number, and as yet nobody's. False when that cannot be. Whoever refers to it holds it
+ * (book_cell_hold); kinds_settle gives back what restoring held, false when one is nobody's. */
+bool cell_restore(struct exchange *exchange, uint32_t cell, const struct attribute *attributes,
+                  size_t count);
+bool class_restore(struct exchange *exchange, uint32_t class_id, const struct requirement *needs);
 bool kinds_settle(struct exchange *exchange);
 
 /* ---- providers.c */

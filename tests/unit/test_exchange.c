@@ -734,7 +734,7 @@ static void advertise_kinds(uint32_t provider, int64_t from, size_t count)
     apply(&advertise);
 }
 
-START_TEST(a_provider_makes_only_so_many_kinds_of_device)
+START_TEST(a_provider_uses_only_so_many_kinds_of_device)
 {
     advertise_kinds(PROVIDER, 1, 3);
     check_rejected(REJECT_LIMIT);
@@ -742,11 +742,12 @@ START_TEST(a_provider_makes_only_so_many_kinds_of_device)
     ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.limit, 2);
     advertise_kinds(PROVIDER, 1, 2); /* nothing is left of the refused ones */
     ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
-    advertise_kinds(PROVIDER + 1, 1, 2); /* the same kinds are nobody's twice */
-    advertise_kinds(PROVIDER + 1, 1, 4);
+    advertise_kinds(OTHER_PROVIDER, 1, 2);
     ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    advertise_kinds(OTHER_PROVIDER, 1, 3); /* to have them with another does not make them free */
+    check_rejected(REJECT_LIMIT);
     advertise_kinds(PROVIDER, 1, 0);
-    advertise_kinds(PROVIDER + 1, 1, 0);
+    advertise_kinds(OTHER_PROVIDER, 1, 0);
     for (int64_t i = 0; i < 200; i += 2) { /* more than there is room for, one after another */
         advertise_kinds(PROVIDER, i, 2);
         ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
@@ -755,6 +756,66 @@ START_TEST(a_provider_makes_only_so_many_kinds_of_device)
     struct hash32 hash = exchange_state_hash(market.exchange);
     struct hash32 walked = exchange_state_hash_walk(market.exchange);
     ck_assert(hash32_equal(&hash, &walked));
+}
+END_TEST
+
+START_TEST(devices_advertised_anew_make_room_for_themselves)
+{
+    advertise_kinds(PROVIDER, 1, 2);
+    for (int64_t i = 0; i < 5;
+         i++) { /* the same devices, measured again: all it may have, each time */
+        advertise_kinds(PROVIDER, 10 * i, 2);
+        ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    }
+    advertise_kinds(PROVIDER, 10, 3);
+    check_rejected(REJECT_LIMIT);
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.value, 3);
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.limit, 2);
+}
+END_TEST
+
+START_TEST(a_device_that_a_lease_still_holds_counts)
+{
+    advertise_kinds(PROVIDER, 1, 2);
+    struct exchange_command ask = command(EXCHANGE_ASK, PROVIDER);
+    ask.ask = (struct exchange_ask){.device = {{1}}, .slots = 1, .price_micro = price};
+    apply(&ask);
+    (void)submit(2, 100);
+    ck_assert_ptr_nonnull(nth(EFFECT_LEASE_GRANT, 0));
+    advertise_kinds(PROVIDER, 10,
+                    2); /* the same device: the lease goes on, its old kind does not */
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    const struct exchange_device other[2] = {{.device = {{100}}, .slots = 1},
+                                             {.device = {{101}}, .slots = 1}};
+    struct exchange_device devices[2] = {other[0], other[1]};
+    struct attribute memory[2] = {{.name = "memory", .number = 50},
+                                  {.name = "memory", .number = 51}};
+    for (size_t i = 0; i < 2; i++) {
+        devices[i].attributes = &memory[i];
+        devices[i].attribute_count = 1;
+    }
+    struct exchange_command advertise = command(EXCHANGE_ADVERTISE, PROVIDER);
+    advertise.advertise = (struct exchange_advertise){devices, 2};
+    apply(&advertise); /* with the one that is leased, and no longer said, these are three */
+    check_rejected(REJECT_LIMIT);
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.value, 3);
+    advertise = command(EXCHANGE_ADVERTISE, PROVIDER);
+    advertise.advertise = (struct exchange_advertise){devices, 1};
+    apply(&advertise);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+}
+END_TEST
+
+START_TEST(what_another_account_keeps_in_use_is_not_charged_to_the_first)
+{
+    for (int64_t i = 0; i < 3; i++) { /* whoever was first with a kind no longer has it */
+        advertise_kinds(PROVIDER, 10 * i, 2);
+        ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+        advertise_kinds(OTHER_PROVIDER, 10 * i, 2);
+        ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    }
+    advertise_kinds(PROVIDER, 100, 2);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
 }
 END_TEST
 
@@ -948,7 +1009,10 @@ int main(void)
     tcase_add_test(tests, of_asks_freed_together_the_better_is_filled_first);
     tcase_add_test(tests, a_refused_submit_forgets_no_ended_job);
     tcase_add_test(tests, what_a_job_asked_for_goes_with_its_bid);
-    tcase_add_test(tests, a_provider_makes_only_so_many_kinds_of_device);
+    tcase_add_test(tests, a_provider_uses_only_so_many_kinds_of_device);
+    tcase_add_test(tests, devices_advertised_anew_make_room_for_themselves);
+    tcase_add_test(tests, a_device_that_a_lease_still_holds_counts);
+    tcase_add_test(tests, what_another_account_keeps_in_use_is_not_charged_to_the_first);
     tcase_add_test(tests, a_device_with_every_attribute_and_an_instrument_survives_a_snapshot);
     tcase_add_test(tests, limits_are_a_command_and_what_stands_stays);
     tcase_add_test(tests, a_snapshot_brings_its_limits_and_more_than_they_allow);

@@ -180,11 +180,13 @@ START_TEST(commands_written_under_other_rules_are_not_replayed)
 {
     struct problem problem = {.text = ""};
     ck_assert(replay_knows_rules(EXCHANGE_RULES));
+    ck_assert(replay_knows_rules(0)); /* the genesis comes before the first limits */
+    ck_assert(!replay_knows_rules(EXCHANGE_RULES - 1));
     ck_assert(!replay_knows_rules(EXCHANGE_RULES + 1));
     ck_assert(replays_under(EXCHANGE_RULES, true, &problem));
     ck_assert(replays_under(EXCHANGE_RULES + 1, false, &problem)); /* nothing came after it */
     ck_assert(!replays_under(EXCHANGE_RULES + 1, true, &problem));
-    ck_assert_ptr_nonnull(strstr(problem.text, "from 2 on were written under rules 2"));
+    ck_assert_ptr_nonnull(strstr(problem.text, "from 2 on were written under rules 3"));
     ck_assert_ptr_nonnull(strstr(problem.text, "cleanly stop"));
 }
 END_TEST

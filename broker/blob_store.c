@@ -277,8 +277,8 @@ static enum blob_status look_up(struct blob_store *store, sqlite3_stmt *statemen
     }
 }
 
-static enum blob_status find_owner(struct blob_store *store, uint32_t account,
-                                   const struct hash32 *hash)
+enum blob_status blob_store_owns(struct blob_store *store, uint32_t account,
+                                 const struct hash32 *hash)
 {
     sqlite3_stmt *statement = fresh(store, OWNS);
     (void)sqlite3_bind_int64(statement, 1, account);
@@ -288,18 +288,14 @@ static enum blob_status find_owner(struct blob_store *store, uint32_t account,
     return status;
 }
 
-bool blob_store_owns(struct blob_store *store, uint32_t account, const struct hash32 *hash)
-{
-    return find_owner(store, account, hash) == BLOB_OK;
-}
-
-int64_t blob_store_usage(struct blob_store *store, uint32_t account)
+enum blob_status blob_store_usage(struct blob_store *store, uint32_t account, int64_t *ret_bytes)
 {
     sqlite3_stmt *statement = fresh(store, USAGE);
     (void)sqlite3_bind_int64(statement, 1, account);
-    int64_t bytes = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
-    (void)sqlite3_reset(statement);
-    return bytes;
+    enum blob_status status = look_up(store, statement);
+    *ret_bytes = status == BLOB_OK ? sqlite3_column_int64(statement, 0) : 0;
+    (void)sqlite3_reset(statement);                     /* repeats the step's code */
+    return status == BLOB_NOT_FOUND ? BLOB_OK : status; /* it has none */
 }
 
 static enum blob_status find_blob(struct blob_store *store, const struct hash32 *hash)
@@ -368,10 +364,15 @@ static uint64_t reserved(const struct blob_store *store, uint32_t account, unsig
 static enum blob_status may_store(struct blob_store *store, uint32_t account, uint64_t size)
 {
     unsigned count = 0;
+    int64_t usage = 0;
     if (size > (uint64_t)store->size_bytes) {
         return BLOB_TOO_LARGE;
     }
-    uint64_t taken = (uint64_t)blob_store_usage(store, account) + reserved(store, account, &count);
+    enum blob_status status = blob_store_usage(store, account, &usage);
+    if (status != BLOB_OK) {
+        return status;
+    }
+    uint64_t taken = (uint64_t)usage + reserved(store, account, &count);
     if (taken > (uint64_t)store->quota_bytes || size > (uint64_t)store->quota_bytes - taken) {
         return BLOB_OVER_QUOTA;
     }
@@ -547,7 +548,7 @@ enum blob_status blob_store_put(struct blob_store *store, const struct blob_chun
         chunk->length > chunk->size - chunk->offset) {
         return BLOB_MALFORMED;
     }
-    enum blob_status owned = find_owner(store, chunk->account, &chunk->hash);
+    enum blob_status owned = blob_store_owns(store, chunk->account, &chunk->hash);
     if (owned == BLOB_FAILED) {
         return owned;
     }

@@ -67,13 +67,15 @@ struct blob_chunk {
 enum blob_status blob_store_put(struct blob_store *store, const struct blob_chunk *chunk,
                                 int64_t now_ns, uint64_t *ret_stored, bool *ret_complete);
 
-/* False also when blobs.db cannot be read. */
-bool blob_store_owns(struct blob_store *store, uint32_t account, const struct hash32 *hash);
+/* OK, NOT_FOUND, or FAILED where blobs.db cannot be read: nobody knows then. */
+enum blob_status blob_store_owns(struct blob_store *store, uint32_t account,
+                                 const struct hash32 *hash);
 /* At most `length` bytes from `offset`; fewer at the end. */
 enum blob_status blob_store_get(struct blob_store *store, const struct hash32 *hash,
                                 uint64_t offset, size_t length, uint8_t *ret_data,
                                 size_t *ret_length, uint64_t *ret_size);
-int64_t blob_store_usage(struct blob_store *store, uint32_t account);
+/* OK with the bytes that the account's blobs have, or FAILED. */
+enum blob_status blob_store_usage(struct blob_store *store, uint32_t account, int64_t *ret_bytes);
 /* Drops uploads that have been idle for BLOB_PARTIAL_IDLE_S. */
 void blob_store_expire(struct blob_store *store, int64_t now_ns);
 const char *blob_store_error(const struct blob_store *store);

@@ -175,44 +175,82 @@ static size_t count_hashes(const Bourse__V1__Manifest *manifest)
     return count;
 }
 
-/* Reads the job's manifest once. One that does not parse names nothing. */
-static void read_manifest(struct blobs *blobs, struct served_job *job)
+/* The bytes of a blob of at most LIMIT_MANIFEST_BYTES; a larger one has none. The caller frees. */
+static enum blob_status read_whole(struct blobs *blobs, const struct hash32 *hash,
+                                   uint8_t **ret_bytes, size_t *ret_length)
+{
+    struct blob_store *store = blobs->config.store;
+    uint64_t size = 0;
+    *ret_length = 0;
+    enum blob_status status = blob_store_get(store, hash, 0, 0, blobs->chunk, ret_length, &size);
+    if (status != BLOB_OK || size > LIMIT_MANIFEST_BYTES) {
+        return status;
+    }
+    *ret_bytes = malloc((size_t)size + 1);
+    if (*ret_bytes == NULL) {
+        fatal("out of memory");
+    }
+    return blob_store_get(store, hash, 0, (size_t)size, *ret_bytes, ret_length, &size);
+}
+
+/* Reads the job's manifest once. One that does not parse names nothing; one that is not there yet, or cannot
+ * be read now, is asked for again next time. */
+static enum blob_status read_manifest(struct blobs *blobs, struct served_job *job)
 {
     size_t length = 0;
-    uint64_t size = 0;
     struct hash32 *hashes = NULL;
     size_t count = 0;
     uint8_t *bytes = NULL;
     Bourse__V1__Manifest *manifest = NULL;
-    if (!blob_store_owns(blobs->config.store, job->owner, &job->manifest) ||
-        blob_store_get(blobs->config.store, &job->manifest, 0, 0, blobs->chunk, &length, &size) !=
-            BLOB_OK) {
-        return; /* not there yet: asked for again next time */
+    enum blob_status status = blob_store_owns(blobs->config.store, job->owner, &job->manifest);
+    if (status == BLOB_OK) {
+        status = read_whole(blobs, &job->manifest, &bytes, &length);
     }
-    if (size <= LIMIT_MANIFEST_BYTES) {
-        bytes = malloc((size_t)size + 1);
-    }
-    if (bytes != NULL &&
-        blob_store_get(blobs->config.store, &job->manifest, 0, (size_t)size, bytes, &length,
-                       &size) == BLOB_OK &&
-        codec_decode_manifest(bytes, length, &manifest, NULL) == CODEC_OK) {
-        hashes = calloc(count_hashes(manifest) + 1, sizeof *hashes);
-        count = hashes == NULL ? 0 : collect(manifest, hashes);
-        codec_manifest_free(&manifest);
+    if (status == BLOB_OK && bytes != NULL) {
+        switch (codec_decode_manifest(bytes, length, &manifest, NULL)) {
+        case CODEC_OK:
+            hashes = calloc(count_hashes(manifest) + 1, sizeof *hashes);
+            if (hashes == NULL) {
+                fatal("out of memory");
+            }
+            count = collect(manifest, hashes);
+            codec_manifest_free(&manifest);
+            break;
+        case CODEC_OUT_OF_MEMORY:
+            fatal("out of memory");
+        case CODEC_TOO_LARGE:
+        case CODEC_UNKNOWN_TYPE:
+        case CODEC_MALFORMED:
+            break;
+        }
     }
     free(bytes);
-    served_job_set_hashes(job, hashes, count);
+    if (status == BLOB_OK) {
+        served_job_set_hashes(job, hashes, count);
+    }
+    return status;
 }
 
-static bool may_read(struct blobs *blobs, uint32_t owner, struct served_job *served,
-                     const struct hash32 *hash)
+/* OK, NOT_FOUND, or that nobody knows now. */
+static enum blob_status may_read(struct blobs *blobs, uint32_t owner, struct served_job *served,
+                                 const struct hash32 *hash)
 {
+    enum blob_status status = BLOB_OK;
     if (served != NULL && !served->is_read) {
-        read_manifest(blobs, served);
+        status = read_manifest(blobs, served);
     }
-    bool named = served == NULL || served_job_names(served, hash);
+    if (status == BLOB_OK && served != NULL && !served_job_names(served, hash)) {
+        status = BLOB_NOT_FOUND;
+    }
     /* A manifest may name anything; only what its author owns comes out. */
-    return named && blob_store_owns(blobs->config.store, owner, hash);
+    return status == BLOB_OK ? blob_store_owns(blobs->config.store, owner, hash) : status;
+}
+
+/* Nothing is said of what could not be looked at. */
+static void refuse_unread(struct blobs *blobs, const struct asked *asked)
+{
+    log_error("a blob could not be read: %s", blob_store_error(blobs->config.store));
+    refuse(blobs, asked, REJECT_UNAVAILABLE, "", 0, 0);
 }
 
 /* ---------------------------------------------------------------- messages */
@@ -233,8 +271,13 @@ static void have(struct blobs *blobs, const struct asked *asked, const Bourse__V
     }
     for (size_t i = 0; i < body->n_hashes; i++) {
         struct hash32 hash = codec_hash(body->hashes[i]);
-        if (!blob_store_owns(blobs->config.store, owner, &hash)) {
+        enum blob_status status = blob_store_owns(blobs->config.store, owner, &hash);
+        if (status == BLOB_NOT_FOUND) {
             missing[answer.n_hashes++] = body->hashes[i];
+        } else if (status != BLOB_OK) {
+            free(missing);
+            refuse_unread(blobs, asked);
+            return;
         }
     }
     answer.hashes = missing;
@@ -330,9 +373,16 @@ static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1
                BLOBS_SEND_KEY_BYTES - LIMIT_BLOB_CHUNK_BYTES);
         return;
     }
-    if (!owner_of(blobs, asked, body->has_job, body->job, &owner, &served) ||
-        !may_read(blobs, owner, served, &hash)) {
+    enum blob_status readable = BLOB_NOT_FOUND;
+    if (owner_of(blobs, asked, body->has_job, body->job, &owner, &served)) {
+        readable = may_read(blobs, owner, served, &hash);
+    }
+    if (readable == BLOB_NOT_FOUND) {
         refuse(blobs, asked, REJECT_NOT_FOUND, "hash", 0, 0);
+        return;
+    }
+    if (readable != BLOB_OK) {
+        refuse_unread(blobs, asked);
         return;
     }
     struct allowance *reads = allowances_of(&blobs->reads, asked->account->number);
@@ -351,8 +401,7 @@ static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1
         return;
     }
     if (status != BLOB_OK) {
-        log_error("a blob could not be read: %s", blob_store_error(blobs->config.store));
-        refuse(blobs, asked, REJECT_UNAVAILABLE, "", 0, 0);
+        refuse_unread(blobs, asked);
         return;
     }
     Bourse__V1__BlobData answer = BOURSE__V1__BLOB_DATA__INIT;

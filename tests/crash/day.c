@@ -652,8 +652,11 @@ static void check_blob(struct day *day, const struct diary_blob *blob)
     MUST(status == BLOB_OK, "blob %u is not there: %d", blob->number, (int)status);
     MUST(size == blob->size && length == size && memcmp(found, expected, length) == 0,
          "blob %u is not what was stored", blob->number);
-    MUST(disk_has_failed() || blob_store_owns(day->blobs, blob->account, &hash),
-         "account %u lost its blob %u", blob->account, blob->number);
+    status = blob_store_owns(day->blobs, blob->account, &hash);
+    if (status == BLOB_FAILED) {
+        blobs_failed(day, "the owners of blobs could not be read");
+    }
+    MUST(status == BLOB_OK, "account %u lost its blob %u", blob->account, blob->number);
 }
 
 /* ---- the day */
@@ -764,12 +767,14 @@ static void check_usage(struct day *day, uint32_t account)
         for (size_t i = 0; i < 2; i++) {
             blob_bytes(number, sizes[i], bytes);
             struct hash32 hash = sha256_of(bytes, sizes[i]);
-            owned += blob_store_owns(day->blobs, account, &hash) ? (int64_t)sizes[i] : 0;
+            enum blob_status status = blob_store_owns(day->blobs, account, &hash);
+            MUST(status != BLOB_FAILED, "the owners of blobs could not be read");
+            owned += status == BLOB_OK ? (int64_t)sizes[i] : 0;
         }
     }
-    MUST(blob_store_usage(day->blobs, account) == owned,
-         "account %u owns %" PRId64 " bytes and is charged for %" PRId64, account, owned,
-         blob_store_usage(day->blobs, account));
+    int64_t usage = 0;
+    MUST(blob_store_usage(day->blobs, account, &usage) == BLOB_OK && usage == owned,
+         "account %u owns %" PRId64 " bytes and is charged for %" PRId64, account, owned, usage);
 }
 
 void day_recover(const char *market, struct diary *diary, size_t changes)

@@ -5,6 +5,7 @@
 #include "broker/serves.h"
 
 #include <check.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,13 @@ enum { ALICE = 3, BOB = 4, LARGE = 200000 };
 
 static char folder[64];
 static struct blob_store *store;
+
+static int64_t usage(uint32_t account)
+{
+    int64_t bytes = -1;
+    ck_assert_int_eq(blob_store_usage(store, account, &bytes), BLOB_OK);
+    return bytes;
+}
 
 static void reopen(int64_t quota)
 {
@@ -83,8 +91,9 @@ START_TEST(a_small_blob_is_stored_at_once_and_read_back_by_its_owner)
     ck_assert(complete);
     ck_assert_uint_eq(stored, 5);
     reopen(1 << 20);
-    ck_assert(blob_store_owns(store, ALICE, &hash));
-    ck_assert(!blob_store_owns(store, BOB, &hash)); /* knowing the hash is not having the bytes */
+    ck_assert_int_eq(blob_store_owns(store, ALICE, &hash), BLOB_OK);
+    ck_assert_int_eq(blob_store_owns(store, BOB, &hash),
+                     BLOB_NOT_FOUND); /* knowing the hash is not having the bytes */
     ck_assert_int_eq(blob_store_get(store, &hash, 1, sizeof back, back, &length, &size), BLOB_OK);
     ck_assert_uint_eq(length, 4);
     ck_assert_uint_eq(size, 5);
@@ -122,9 +131,9 @@ START_TEST(bytes_of_another_hash_are_refused_and_leave_nothing)
     bytes[LARGE - 1] ^= 1;
     ck_assert_int_eq(put(ALICE, large_hash, bytes, LARGE, 0, LARGE, &stored, &complete),
                      BLOB_WRONG_HASH);
-    ck_assert(!blob_store_owns(store, ALICE, &hash));
-    ck_assert(!blob_store_owns(store, ALICE, &large_hash));
-    ck_assert_int_eq(blob_store_usage(store, ALICE), 0);
+    ck_assert_int_eq(blob_store_owns(store, ALICE, &hash), BLOB_NOT_FOUND);
+    ck_assert_int_eq(blob_store_owns(store, ALICE, &large_hash), BLOB_NOT_FOUND);
+    ck_assert_int_eq(usage(ALICE), 0);
     bytes[LARGE - 1] ^= 1; /* and the right bytes are welcome afterwards, from the start */
     ck_assert_int_eq(put(ALICE, large_hash, bytes, LARGE, 0, LARGE, &stored, &complete), BLOB_OK);
     ck_assert(complete);
@@ -147,7 +156,7 @@ START_TEST(a_large_blob_comes_in_chunks_and_says_where_to_go_on)
     ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, 150000, &stored, &complete), BLOB_OK);
     ck_assert(!complete);
     ck_assert_uint_eq(stored, 150000);
-    ck_assert(!blob_store_owns(store, ALICE, &hash));
+    ck_assert_int_eq(blob_store_owns(store, ALICE, &hash), BLOB_NOT_FOUND);
     ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, 1000, &stored, &complete),
                      BLOB_WRONG_OFFSET);
     ck_assert_uint_eq(stored, 150000); /* sent again after a lost answer: go on from here */
@@ -186,7 +195,7 @@ START_TEST(quota_counts_what_is_stored_and_what_is_on_its_way)
                      BLOB_OVER_QUOTA);
     ck_assert_int_eq(put(BOB, other, bytes, 90000, 0, 90000, &stored, &complete), BLOB_OK);
     ck_assert_int_eq(put(BOB, other, bytes, 90000, 0, 90000, &stored, &complete), BLOB_OK);
-    ck_assert_int_eq(blob_store_usage(store, BOB), 90000); /* the same blob twice counts once */
+    ck_assert_int_eq(usage(BOB), 90000); /* the same blob twice counts once */
     ck_assert_int_eq(put(ALICE, hash, bytes, 2 << 20, 0, 1000, &stored, &complete),
                      BLOB_WRONG_OFFSET);
 }
@@ -207,8 +216,8 @@ START_TEST(two_owners_of_one_blob_pay_each_and_idle_uploads_end)
                      BLOB_WRONG_OFFSET);
     ck_assert_int_eq(put(BOB, hash, bytes, LARGE, 0, LARGE, &stored, &complete), BLOB_OK);
     ck_assert(complete);
-    ck_assert_int_eq(blob_store_usage(store, ALICE), LARGE);
-    ck_assert_int_eq(blob_store_usage(store, BOB), LARGE);
+    ck_assert_int_eq(usage(ALICE), LARGE);
+    ck_assert_int_eq(usage(BOB), LARGE);
 }
 END_TEST
 
@@ -242,7 +251,7 @@ START_TEST(without_descriptors_an_upload_is_put_off_and_nothing_stops)
         enum blob_status status = put(ALICE, hash, bytes, LARGE, 0, LARGE, &stored, &complete);
         leave_descriptors(RLIM_INFINITY);
         ck_assert_int_eq(status, BLOB_TOO_MANY);
-        ck_assert(!blob_store_owns(store, ALICE, &hash));
+        ck_assert_int_eq(blob_store_owns(store, ALICE, &hash), BLOB_NOT_FOUND);
     }
     ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, LARGE, &stored, &complete), BLOB_OK);
     ck_assert(complete);
@@ -252,6 +261,27 @@ START_TEST(without_descriptors_an_upload_is_put_off_and_nothing_stops)
     leave_descriptors(RLIM_INFINITY);
     ck_assert_int_eq(status, BLOB_TOO_MANY);
     ck_assert_int_eq(blob_store_get(store, &hash, 0, sizeof back, back, &length, &size), BLOB_OK);
+}
+END_TEST
+
+/* What cannot be read is not what is not there: nobody is told that a blob is missing. */
+START_TEST(a_damaged_table_of_owners_is_a_failure)
+{
+    char path[128];
+    sqlite3 *database = NULL;
+    struct hash32 hash = sha256_of("abc", 3);
+    uint64_t stored = 0;
+    bool complete = false;
+    int64_t bytes = 0;
+    ck_assert_int_eq(put(ALICE, hash, "abc", 3, 0, 3, &stored, &complete), BLOB_OK);
+    (void)snprintf(path, sizeof path, "%s/blobs.db", folder);
+    ck_assert_int_eq(sqlite3_open(path, &database), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(database, "DROP TABLE owner; DROP TABLE usage", NULL, NULL, NULL),
+                     SQLITE_OK);
+    ck_assert_int_eq(sqlite3_close(database), SQLITE_OK);
+    ck_assert_int_eq(blob_store_owns(store, ALICE, &hash), BLOB_FAILED);
+    ck_assert_int_eq(blob_store_usage(store, ALICE, &bytes), BLOB_FAILED);
+    ck_assert_int_eq(put(ALICE, hash, "abc", 3, 0, 3, &stored, &complete), BLOB_FAILED);
 }
 END_TEST
 
@@ -316,6 +346,7 @@ int main(void)
     tcase_add_test(tests, quota_counts_what_is_stored_and_what_is_on_its_way);
     tcase_add_test(tests, two_owners_of_one_blob_pay_each_and_idle_uploads_end);
     tcase_add_test(tests, without_descriptors_an_upload_is_put_off_and_nothing_stops);
+    tcase_add_test(tests, a_damaged_table_of_owners_is_a_failure);
     tcase_add_test(tests, leftovers_of_a_crash_are_removed_at_the_next_start);
     tcase_add_test(tests, a_provider_serves_while_its_lease_stands_and_a_minute_more);
     suite_add_tcase(suite, tests);

@@ -13,10 +13,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t length;
     uint8_t *bytes = codec_encode(&manifest->base, &length);
     Bourse__V1__Manifest *again = NULL;
-    if (codec_decode_manifest(bytes, length, &again, NULL) == CODEC_OK) {
+    enum codec_status status = codec_decode_manifest(bytes, length, &again, NULL);
+    /* The cap on memory goes with the length, and numbers in long form may change theirs. */
+    assert(status == CODEC_OK || status == CODEC_TOO_LARGE);
+    if (status == CODEC_OK) {
         same_bytes(bytes, length, &again->base);
-    } else {
-        assert(length > size); /* only a longer form can have passed a cap */
     }
     codec_manifest_free(&again);
     codec_manifest_free(&manifest);

@@ -362,11 +362,23 @@ static bool keeps_id(enum exchange_command_type type)
     return type != EXCHANGE_RESULTS && type != EXCHANGE_STATEMENT;
 }
 
+/* Whose ids the command's is looked for among. That of a JOIN is kept under the account that it opened; the session it
+ * came by began without one, and may send it again. */
+static uint32_t id_owner(const struct exchange *exchange)
+{
+    const struct exchange_command *command = exchange->command;
+    const struct member *joined =
+        command->type == EXCHANGE_JOIN
+            ? table_find(&exchange->members_by_key, &command->join.account)
+            : NULL;
+    return joined == NULL ? command->account : joined->number;
+}
+
 /* True when the command may go on. */
 static bool pass_id(struct exchange *exchange)
 {
     const struct exchange_command *command = exchange->command;
-    struct id_key key = {.id = command->id, .account = command->account};
+    struct id_key key = {.id = command->id, .account = id_owner(exchange)};
     const struct id_entry *known = table_find(&exchange->ids, &key);
     if (known != NULL) {
         if (hash32_equal(&known->body, &command->body)) {

@@ -349,6 +349,17 @@ START_TEST(an_invitation_is_good_once)
     ck_assert(exchange_account_by_key(market.exchange, &join.join.account, &number));
     ck_assert_int_eq(balance(number).available_micro, 7);
 
+    /* Sent again, before the sender's session knows of the account, it is the same acceptance. */
+    uint64_t first = join.index;
+    struct exchange_command again = command(EXCHANGE_JOIN, EXCHANGE_NO_ACCOUNT);
+    again.id = join.id;
+    again.join = join.join;
+    apply(&again);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    ck_assert(nth(EFFECT_ACCEPT, 0)->repeated);
+    ck_assert_uint_eq(nth(EFFECT_ACCEPT, 0)->index, first);
+    ck_assert_int_eq(balance(number).available_micro, 7);
+
     struct exchange_command second = command(EXCHANGE_JOIN, EXCHANGE_NO_ACCOUNT);
     second.join = (struct exchange_join){.account = {{51}}, .token_hash = {{5}}};
     apply(&second);

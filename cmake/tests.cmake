@@ -84,5 +84,6 @@ file(GLOB script_tests CONFIGURE_DEPENDS tests/integration/test_*.sh)
 foreach(script ${script_tests})
   get_filename_component(name ${script} NAME_WE)
   add_test(NAME integration_${name} COMMAND bash ${script} ${CMAKE_BINARY_DIR}/bin)
-  set_tests_properties(integration_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900 RUN_SERIAL ON)
+  set_tests_properties(integration_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900 RUN_SERIAL ON
+    ENVIRONMENT TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp)
 endforeach()

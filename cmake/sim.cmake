@@ -23,9 +23,10 @@ fast_room(protocol SOURCES ${protocol_sources} LINKS fast_base fast_schema PkgCo
 fast_room(formats SOURCES ${formats_sources} LINKS fast_base PkgConfig::YAML)
 fast_room(matching SOURCES ${matching_sources} LINKS fast_base)
 fast_room(ledger SOURCES ${ledger_sources} LINKS fast_base PkgConfig::SODIUM)
+fast_room(ledger_sqlite SOURCES ${ledger_sqlite_sources} LINKS fast_ledger PkgConfig::SQLITE)
 fast_room(planner SOURCES ${planner_sources} LINKS fast_base)
 fast_room(exchange SOURCES ${exchange_sources} LINKS fast_matching fast_ledger fast_planner fast_base)
-fast_room(broker SOURCES ${broker_sources} LINKS fast_exchange fast_ledger fast_protocol fast_formats PkgConfig::ZMQ PkgConfig::SQLITE)
+fast_room(broker SOURCES ${broker_sources} LINKS fast_exchange fast_ledger_sqlite fast_protocol fast_formats PkgConfig::ZMQ PkgConfig::SQLITE)
 fast_room(provider_session SOURCES ${provider_session_sources} LINKS fast_protocol fast_base)
 fast_room(consumer_session SOURCES ${consumer_session_sources} LINKS fast_protocol fast_base)
 

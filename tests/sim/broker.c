@@ -3,6 +3,7 @@
 #include "base/sha256.h"
 #include "broker/committer.h"
 #include "broker/core.h"
+#include "broker/deeds.h"
 #include "broker/fatal.h"
 #include "broker/gateway.h"
 #include "broker/replay.h"
@@ -42,7 +43,7 @@ struct router { /* the port */
 
 struct inner {
     struct broker *broker;
-    struct storage store; /* of which only journal, epoch, last and buffer are used */
+    struct storage store; /* of which only journal, epoch, last, buffer and refusals are used */
     struct exchange *exchange;
     struct router port;
     struct room room; /* without a reserve: a full disk is waited out */
@@ -204,6 +205,21 @@ static size_t write_entry(struct inner *inner, const struct group *group)
     return length;
 }
 
+/* As broker/storage.c has it: in the transaction of the entry. */
+static void offer_acts(const struct group *group, const struct hash32 *chain)
+{
+    struct act *acts = calloc(group->effects.count + 1, sizeof *acts);
+    size_t count = 0;
+    if (acts == NULL) {
+        fatal("out of memory for the audit log");
+    }
+    for (size_t i = 0; i < group->effects.count; i++) {
+        count += deed_of(group, &group->effects.items[i], &acts[count]);
+    }
+    oracle_offers_acts(chain, acts, count);
+    free(acts);
+}
+
 static enum journal_status append(struct inner *inner, const struct journal_entry *entry)
 {
     struct process *before = process_enter(NULL); /* the log outlives the broker */
@@ -243,6 +259,8 @@ enum store_status store_commit(struct storage *store, const struct group *group)
     size_t length = write_entry(inner, group);
     const struct journal_entry entry = {
         .index = store->last.index + 1, .bytes = store->buffer, .length = length};
+    const struct hash32 chain = sha256_of(store->buffer, length);
+    offer_acts(group, &chain);
     switch (append_resolved(broker, &entry)) {
     case JOURNAL_OK:
         break;
@@ -259,7 +277,7 @@ enum store_status store_commit(struct storage *store, const struct group *group)
         sim_fail("entry %" PRIu64 " was refused in an impossible way", entry.index);
     }
     store->last.index++;
-    store->last.chain = sha256_of(store->buffer, length);
+    store->last.chain = chain;
     store->last.next_command += group->command_count;
     trace("entry %" PRIu64 " is in: commands %" PRIu64 " to %" PRIu64, store->last.index,
           group->first_command, store->last.next_command - 1);
@@ -270,11 +288,10 @@ enum store_status store_commit(struct storage *store, const struct group *group)
     return STORE_OK;
 }
 
-/* Refusals are counted and taken as ever; this world keeps no audit log. */
 enum store_status store_write_acts(struct storage *store, int64_t log_ns, bool all)
 {
-    (void)log_ns;
-    (void)refusals_take(store->refusals, clock_monotonic_ns(), all, store->refused);
+    size_t count = refusals_take(store->refusals, clock_monotonic_ns(), all, store->refused);
+    oracle_refuses(store->refused, count, log_ns);
     return STORE_OK;
 }
 
@@ -592,6 +609,7 @@ static void *run(void *argument)
         struct hash32 state = exchange_state_hash(inner->exchange);
         oracle_compare(exchange_index(inner->exchange), &state, "replayed");
     }
+    oracle_serves();
     start_threads(broker);
     (void)fibre_create(run_look, broker);
     broker->serves = true;

@@ -1,5 +1,6 @@
 #include "tests/sim/client.h"
 
+#include "base/sha256.h"
 #include "protocol/codec.h"
 #include "runtime/clock.h"
 #include "tests/sim/oracle.h"
@@ -81,12 +82,41 @@ static enum consumer_status ask_submit(struct client *client, const struct clien
     return status;
 }
 
+static enum consumer_status ask_invite(struct client *client, const struct client_request *request)
+{
+    struct random dice = random_seeded(request->seed);
+    struct hash32 token_hash = sha256_of(&request->token, sizeof request->token);
+    Bourse__V1__InviteCreate body = BOURSE__V1__INVITE_CREATE__INIT;
+    body.token_hash = view(&token_hash, sizeof token_hash);
+    body.roles = ROLE_CONSUMER;
+    body.credits_micro = (int64_t)random_below(&dice, 2) * 40000000;
+    body.expires_ms = request->expires_ms;
+    return consumer_session_request(client->session, clock_monotonic_ns(), request->type,
+                                    &request->id, &body.base);
+}
+
+static enum consumer_status ask_join(struct client *client, const struct client_request *request)
+{
+    Bourse__V1__Join body = BOURSE__V1__JOIN__INIT;
+    body.account = view(identity_key(client->identity), sizeof(struct key32));
+    body.token = view(&request->token, sizeof request->token);
+    body.name = client->process.name;
+    return consumer_session_request(client->session, clock_monotonic_ns(), request->type,
+                                    &request->id, &body.base);
+}
+
 static enum consumer_status send_body(struct client *client, const struct client_request *request)
 {
     int64_t now_ns = clock_monotonic_ns();
     struct random dice = random_seeded(request->seed);
     if (request->type == MESSAGE_SUBMIT_JOB) {
         return ask_submit(client, request);
+    }
+    if (request->type == MESSAGE_INVITE_CREATE) {
+        return ask_invite(client, request);
+    }
+    if (request->type == MESSAGE_JOIN) {
+        return ask_join(client, request);
     }
     if (request->type == MESSAGE_JOB_CANCEL) {
         Bourse__V1__JobCancel body = BOURSE__V1__JOB_CANCEL__INIT;
@@ -231,6 +261,26 @@ void client_halts(struct client *client, bool halted)
     }
 }
 
+void client_invites(struct client *client, const struct id128 *token, int64_t expires_ms)
+{
+    struct client_request *request =
+        new_request(client, MESSAGE_INVITE_CREATE, random_u64(&world.dice[DICE_WORK]));
+    if (request != NULL) {
+        request->token = *token;
+        request->expires_ms = expires_ms;
+        send_request(client, request);
+    }
+}
+
+void client_joins(struct client *client, const struct id128 *token)
+{
+    struct client_request *request = new_request(client, MESSAGE_JOIN, 0);
+    if (request != NULL) {
+        request->token = *token;
+        send_request(client, request);
+    }
+}
+
 static void read_something(struct client *client, enum message_type type,
                            const ProtobufCMessage *body)
 {
@@ -282,6 +332,10 @@ static void on_accepted(struct client *client, const struct consumer_event *even
 {
     struct client_request *request = find_request(client, &event->id);
     uint64_t index;
+    if (request != NULL && request->type == MESSAGE_JOIN) {
+        client->wants_new_session = !client->wants_new_session &&
+                                    oracle_joined(identity_key(client->identity), &client->account);
+    }
     if (!oracle_accepted(client->account, &event->id, &index)) {
         sim_fail("an acceptance reached its client and is not in the log");
     }
@@ -311,6 +365,12 @@ static void on_rejected(struct client *client, const struct consumer_event *even
         return;
     }
     request->is_pending = false;
+    uint64_t index;
+    if (request->type == MESSAGE_JOIN && request->fate == FATE_OPEN &&
+        oracle_joined(identity_key(client->identity), &client->account) &&
+        oracle_accepted(client->account, &event->id, &index)) {
+        sim_fail("%s joined, and is told that it did not: %s", client->process.name, event->text);
+    }
     if (request->fate == FATE_OPEN && !may_try_again(event->reject)) {
         request->fate = FATE_REJECTED;
         request->reject = event->reject;
@@ -398,9 +458,26 @@ static void send_all(struct client *client)
     }
 }
 
+/* As consumer/join.c: a session that began without an account stays without one. */
+static bool renew_session(struct client *client)
+{
+    consumer_session_destroy(&client->session);
+    client->session = consumer_session_create(client->identity, "simulated client");
+    client->wants_new_session = false;
+    client->reconnect_ns = 0;
+    for (size_t i = 0; i < client->request_count; i++) {
+        client->requests[i].is_pending = false;
+    }
+    return client->session != NULL;
+}
+
 static void turn(struct client *client)
 {
     int64_t now_ns = clock_monotonic_ns();
+    if (client->wants_new_session && !renew_session(client)) {
+        client_crash(client);
+        return;
+    }
     if (now_ns >= client->reconnect_ns) {
         client->reconnect_ns = INT64_MAX;
         net_connect(&client->peer);
@@ -464,6 +541,7 @@ void client_start(struct client *client)
     client->due_ns = INT64_MAX;
     client->reconnect_ns = 0;
     client->reads_unanswered = 0;
+    client->wants_new_session = false;
     client->session = consumer_session_create(client->identity, "simulated client");
     trace("starts");
     if (client->session == NULL) {

@@ -19,6 +19,8 @@ struct client_request { /* on its disk */
     uint64_t seed;        /* the body is drawn from it, so it is the same in every life */
     struct id128 about;   /* a job to cancel */
     struct key32 account; /* minted to, frozen */
+    struct id128 token;   /* of an invitation, given or redeemed */
+    int64_t expires_ms;
     enum request_fate fate;
     uint64_t index;
     enum reject_code reject;
@@ -32,6 +34,7 @@ struct client {
     struct identity *identity;
     uint32_t account;
     bool is_operator;
+    bool is_newcomer; /* without an account until it redeemed an invitation */
     uint32_t largest; /* subtasks of a job */
     struct client_request requests[CLIENT_REQUESTS];
     size_t request_count;
@@ -40,6 +43,7 @@ struct client {
     struct consumer_session *session;
     int64_t reconnect_ns, due_ns;
     uint64_t reads_unanswered;
+    bool wants_new_session; /* now with an account behind it */
 };
 
 void client_start(struct client *client);
@@ -56,6 +60,9 @@ void client_repeats(struct client *client);
 void client_mints(struct client *client, const struct key32 *account);
 void client_freezes(struct client *client, const struct key32 *account, bool frozen);
 void client_halts(struct client *client, bool halted);
+void client_invites(struct client *client, const struct id128 *token, int64_t expires_ms);
+/* A newcomer, who was given `token`. */
+void client_joins(struct client *client, const struct id128 *token);
 
 /* Asks for every job that was accepted; client_saw_all once all rows came. */
 void client_asks_for_all(struct client *client);

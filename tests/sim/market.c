@@ -1,6 +1,7 @@
 #include "tests/sim/market.h"
 
 #include "protocol/identity.h"
+#include "runtime/clock.h"
 #include "tests/sim/agent.h"
 #include "tests/sim/broker.h"
 #include "tests/sim/client.h"
@@ -15,7 +16,8 @@
 enum {
     BROKERS_MAX = 2,
     AGENTS_MAX = 5,
-    CLIENTS_MAX = 4, /* the first is the operator */
+    CLIENTS_MAX = 6, /* the first is the operator, the last two join later */
+    NEWCOMERS = 2,
     HOSTILES = 2,
     ENTRIES_MAX = 1 << 20,
 };
@@ -44,6 +46,7 @@ static struct {
     unsigned client_count;
     struct hostile hostiles[HOSTILES];
     bool is_halted;
+    struct id128 tokens[NEWCOMERS]; /* what the newcomers were given */
 } market;
 
 /* ---------------------------------------------------------------- the seed's character */
@@ -184,15 +187,22 @@ static void make_agents(void)
 
 static void make_clients(void)
 {
-    market.client_count = 2 + (unsigned)draw(DICE_WORK, CLIENTS_MAX - 1);
+    unsigned members = 2 + (unsigned)draw(DICE_WORK, CLIENTS_MAX - NEWCOMERS - 1);
+    market.client_count = members + NEWCOMERS;
     for (unsigned i = 0; i < market.client_count; i++) {
         struct client *client = &market.clients[i];
         client->is_operator = i == 0;
         (void)snprintf(client->process.name, sizeof client->process.name, "%s%u",
                        i == 0 ? "operator" : "client", i);
         client->identity = new_identity();
-        client->account = found_account(client->identity, i == 0 ? ROLE_OPERATOR : ROLE_CONSUMER,
-                                        i == 0 ? 0 : INT64_C(60000000), client->process.name);
+        client->is_newcomer = i >= members;
+        if (client->is_newcomer) {
+            oracle_expects(identity_key(client->identity), identity_transport(client->identity));
+        } else {
+            client->account =
+                found_account(client->identity, i == 0 ? ROLE_OPERATOR : ROLE_CONSUMER,
+                              i == 0 ? 0 : INT64_C(60000000), client->process.name);
+        }
         client->largest = draw(DICE_WORK, 4) == 0 ? 120 : 30;
     }
 }
@@ -329,6 +339,27 @@ static void operate(void)
     }
 }
 
+/* The operator invites a newcomer, or a newcomer tries what it was given: sometimes before the invitation stands,
+ * sometimes when it is over, sometimes one that the other newcomer was given too. */
+static void newcomers(void)
+{
+    uint32_t which = (uint32_t)draw(DICE_WORK, NEWCOMERS);
+    struct client *newcomer = &market.clients[market.client_count - NEWCOMERS + which];
+    struct id128 *token = &market.tokens[which];
+    uint32_t account;
+    if (oracle_joined(identity_key(newcomer->identity), &account)) {
+        return;
+    }
+    if (draw(DICE_WORK, 3) == 0) {
+        int64_t lasts_ns = draw(DICE_WORK, 3) == 0 ? 3 * SIM_S : 3600 * SIM_S;
+        *token = entropy_id();
+        client_invites(&market.clients[0], token,
+                       (exchange_log_time_ns(oracle_exchange()) + lasts_ns) / SIM_MS);
+    } else {
+        client_joins(newcomer, draw(DICE_WORK, 5) == 0 ? &market.tokens[1 - which] : token);
+    }
+}
+
 static void happen(uint32_t per_10000, void (*run)(void))
 {
     if (chance(DICE_FAULTS, per_10000)) {
@@ -381,6 +412,8 @@ static void work(void)
         client_asks(client);
     } else if (which == 10) {
         client_cancels(client);
+    } else if (which == 11) {
+        newcomers();
     } else if (chance(DICE_WORK, market.profile.replay)) {
         client_repeats(client);
     }
@@ -564,6 +597,7 @@ struct market_result run_market(uint64_t seed, bool traces)
     struct market_result run = {.commands = oracle_commands(),
                                 .entries = oracle_entries(),
                                 .faults = faults_total(),
+                                .seen = oracle_counts(),
                                 .virtual_s = (double)world.now_ns / (double)SIM_S - 1000};
     return run;
 }

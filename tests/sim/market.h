@@ -2,6 +2,8 @@
 #ifndef BOURSE_TESTS_SIM_MARKET_H
 #define BOURSE_TESTS_SIM_MARKET_H
 
+#include "tests/sim/oracle.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -9,6 +11,7 @@ enum { MARKET_COMMANDS_LEAST = 2000, MARKET_FAULTS_LEAST = 50 };
 
 struct market_result {
     uint64_t commands, entries, faults;
+    struct oracle_counts seen;
     double virtual_s;
 };
 

@@ -62,6 +62,8 @@ static void on_record(const struct exchange_command *command, const struct ledge
         oracle_on_settled(record);
         break;
     case LEDGER_ACCOUNT:
+        oracle_on_account(command, record);
+        break;
     case LEDGER_TRANSFER:
     case LEDGER_HOLD:
     case LEDGER_CAPTURE:
@@ -71,6 +73,16 @@ static void on_record(const struct exchange_command *command, const struct ledge
     case LEDGER_FLAG:
         break;
     }
+}
+
+static void on_first_accept(const struct exchange_command *command)
+{
+    if (command->type == EXCHANGE_ADVERTISE) {
+        oracle_on_advertise(command);
+    } else if (command->type == EXCHANGE_INVITE) {
+        oracle_on_invite(command);
+    }
+    oracle_on_privilege(command);
 }
 
 static void on_effects(const struct exchange_command *command)
@@ -83,12 +95,15 @@ static void on_effects(const struct exchange_command *command)
         switch (effect->type) {
         case EFFECT_ACCEPT:
             oracle_on_accept(effect, command);
-            if (command->type == EXCHANGE_ADVERTISE && !effect->repeated) {
-                oracle_on_advertise(command);
+            if (!effect->repeated) {
+                on_first_accept(command);
             }
             break;
         case EFFECT_REJECT:
             oracle.counts.rejected++;
+            if (command->type == EXCHANGE_JOIN) {
+                oracle_on_refused_join(command, effect);
+            }
             break;
         case EFFECT_LEDGER:
             on_record(command, &effect->ledger);
@@ -124,11 +139,11 @@ static const char *command_name(const struct entry_command *entry)
 static void apply(const struct entry_command *entry)
 {
     struct translation translation = {0};
-    if (entry->kind == ENTRY_MESSAGE) {
-        oracle_check_genuine(entry);
-    }
     if (!translate_entry(entry, oracle.command + 1, &oracle.cluster, &translation)) {
         sim_fail("command %" PRIu64 " cannot be read back", oracle.command + 1);
+    }
+    if (entry->kind == ENTRY_MESSAGE) {
+        oracle_check_genuine(entry, &translation.command);
     }
     oracle_check_log_time(entry);
     trace("command %" PRIu64 " of account %d: %s", oracle.command + 1, (int)entry->account,
@@ -166,6 +181,7 @@ static void take_entry(const struct journal_entry *entry)
     }
     oracle.entry++;
     oracle.chain = sha256_of(entry->bytes, entry->length);
+    oracle_check_acts(&oracle.chain);
     oracle_keep_entry(entry);
     if (oracle.entry % SNAPSHOT_EVERY == SNAPSHOT_EVERY / 2) {
         free(oracle.snapshot);
@@ -224,6 +240,9 @@ void oracle_end(void)
     for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) {
         map_fini(maps[i]);
     }
+    oracle_acts_fini();
+    sim_free(oracle.invitations.items);
+    sim_free(oracle.newcomers.items);
     sim_free(oracle.jobs.items);
     sim_free(oracle.leases.items);
     sim_free(oracle.attempts.items);

@@ -6,7 +6,9 @@
 #ifndef BOURSE_TESTS_SIM_ORACLE_H
 #define BOURSE_TESTS_SIM_ORACLE_H
 
+#include "broker/acts.h"
 #include "broker/journal_memory.h"
+#include "broker/refusals.h"
 #include "exchange/exchange.h"
 #include "tests/sim/net.h"
 
@@ -16,6 +18,9 @@ void oracle_start(struct journal_log *log, const struct exchange_limits *limits)
 void oracle_end(void);
 /* Who connects as `account`. */
 void oracle_knows(uint32_t account, const struct key32 *transport);
+/* Somebody who has no account yet and may be invited. */
+void oracle_expects(const struct key32 *key, const struct key32 *transport);
+bool oracle_joined(const struct key32 *key, uint32_t *ret_account);
 /* Applies and checks what came into the log. Cheap when nothing did. */
 void oracle_follow(void);
 
@@ -23,6 +28,12 @@ void oracle_follow(void);
 void oracle_sends(const struct peer *peer, const uint8_t *bytes, size_t length);
 /* A broker lets these bytes go: what they say must be in the log by now. */
 void oracle_answers(const struct broker *broker, const uint8_t *bytes, size_t length);
+/* A broker starts to serve: it opens the audit log. */
+void oracle_serves(void);
+/* What a broker writes into the audit log in the transaction of the entry with this chain hash. */
+void oracle_offers_acts(const struct hash32 *chain, const struct act *acts, size_t count);
+/* What a broker writes there of refusals. */
+void oracle_refuses(const struct refusal_count *refused, size_t count, int64_t log_ns);
 /* A broker's state after `command`; must be the reference's when it was there. */
 void oracle_compare(uint64_t command, const struct hash32 *state, const char *what);
 
@@ -40,7 +51,8 @@ bool oracle_some_attempt(struct id128 *ret_job, uint64_t *ret_lease, uint32_t *r
                          uint32_t *ret_attempt);
 
 struct oracle_counts {
-    uint64_t accepted, rejected, fills, results, late, paid, settled, repeated;
+    uint64_t accepted, rejected, fills, results, late, paid, settled, repeated, joined, acts,
+        refusals;
 };
 struct oracle_counts oracle_counts(void);
 

@@ -32,20 +32,21 @@ void oracle_sends(const struct peer *peer, const uint8_t *bytes, size_t length)
 }
 
 /* P23: nothing is in the log that its account did not send. */
-void oracle_check_genuine(const struct entry_command *command)
+void oracle_check_genuine(const struct entry_command *entry, const struct exchange_command *command)
 {
     struct envelope envelope;
-    if (envelope_read(command->payload, command->payload_length, LIMIT_MESSAGE_BYTES, &envelope) !=
+    if (envelope_read(entry->payload, entry->payload_length, LIMIT_MESSAGE_BYTES, &envelope) !=
         ENVELOPE_OK) {
         sim_fail("command %" PRIu64 " holds no message", oracle.command + 1);
     }
-    if (command->account >= ACCOUNTS_HERE) {
-        sim_fail("command %" PRIu64 ": who is account %u?", oracle.command + 1, command->account);
+    const struct key32 *sender = oracle_sender(command);
+    if (sender == NULL) {
+        sim_fail("command %" PRIu64 ": who is account %u?", oracle.command + 1, entry->account);
     }
-    struct map_key key = digest_of(&oracle.transports[command->account], &envelope);
+    struct map_key key = digest_of(sender, &envelope);
     if (!map_get(&oracle.genuine, &key, NULL)) {
         sim_fail("command %" PRIu64 " (%s) was never sent by account %u", oracle.command + 1,
-                 message_name((enum message_type)envelope.type), command->account);
+                 message_name((enum message_type)envelope.type), entry->account);
     }
 }
 
@@ -70,7 +71,12 @@ void oracle_check_log_time(const struct entry_command *entry)
 
 void oracle_on_accept(const struct exchange_effect *effect, const struct exchange_command *command)
 {
-    struct map_key key = map_key_of(&effect->id, sizeof effect->id, command->account);
+    uint32_t account = command->account;
+    if (command->type == EXCHANGE_JOIN) {
+        (void)oracle_joined(&command->join.account,
+                            &account); /* its id is kept under the new one */
+    }
+    struct map_key key = map_key_of(&effect->id, sizeof effect->id, account);
     uint32_t first;
     bool known = map_get(&oracle.accepted, &key, &first);
     if (command->type == EXCHANGE_STATEMENT || command->type == EXCHANGE_RESULTS) {

@@ -7,12 +7,15 @@
  *     oracle_fills.c     price-time priority, leases
  *     oracle_attempts.c  dispatches, results, settlements
  *     oracle_money.c     balances and charges
+ *     oracle_members.c   invitations and who joins
+ *     oracle_acts.c      the audit log
  *     oracle_brokers.c   what brokers say, and their states
  *
  * All is plain data: tables that only grow, until oracle_end. */
 #ifndef BOURSE_TESTS_SIM_ORACLE_MODELS_H
 #define BOURSE_TESTS_SIM_ORACLE_MODELS_H
 
+#include "broker/acts.h"
 #include "broker/entry.h"
 #include "ledger/accounts.h"
 #include "tests/sim/map.h"
@@ -65,6 +68,28 @@ struct seen_ask {
     bool stands;
 };
 
+struct seen_invitation {
+    struct hash32 token_hash;
+    struct exchange_invite invite;
+    bool is_spent;
+};
+
+struct seen_newcomer {
+    struct key32 key, transport;
+    uint32_t account; /* 0: none yet */
+};
+
+struct seen_offer { /* what a broker would record with an entry */
+    struct act *acts;
+    size_t count;
+};
+
+struct seen_privilege {
+    enum act_kind kind;
+    uint32_t account;
+    uint64_t index;
+};
+
 #define TABLE(type)                                                                                \
     struct {                                                                                       \
         type *items;                                                                               \
@@ -101,9 +126,13 @@ struct oracle {
     TABLE(struct seen_attempt) attempts;
     TABLE(struct seen_device) devices;
     TABLE(struct seen_ask) asks;
-    struct map accepted;          /* (id, account) -> command */
-    struct map genuine;           /* digests of what honest peers sent */
-    struct map accepted_subtasks; /* (job, index) */
+    TABLE(struct seen_invitation) invitations;
+    TABLE(struct seen_newcomer) newcomers;
+    TABLE(struct seen_offer) offers;         /* by the chain hash of the entry */
+    TABLE(struct seen_privilege) privileged; /* of the present entry, not checked yet */
+    struct map accepted;                     /* (id, account) -> command */
+    struct map genuine;                      /* digests of what honest peers sent */
+    struct map accepted_subtasks;            /* (job, index) */
     struct oracle_counts counts;
 };
 extern struct oracle oracle;
@@ -115,7 +144,8 @@ uint32_t oracle_put_item(void **items, uint32_t *count, uint32_t *capacity, size
                     sizeof *(table).items)
 
 /* oracle_log.c */
-void oracle_check_genuine(const struct entry_command *command);
+void oracle_check_genuine(const struct entry_command *entry,
+                          const struct exchange_command *command);
 void oracle_check_log_time(const struct entry_command *entry);
 void oracle_on_accept(const struct exchange_effect *effect, const struct exchange_command *command);
 void oracle_keep_entry(const struct journal_entry *entry);
@@ -149,6 +179,19 @@ void oracle_on_settled(const struct ledger_record *record);
 void oracle_move_money(const struct ledger_record *record);
 void oracle_check_money(void);
 void oracle_check_charge(struct seen_lease *lease, const struct ledger_record *record);
+
+/* oracle_members.c */
+/* Whose connection a command came by; NULL: nobody's that we know. */
+const struct key32 *oracle_sender(const struct exchange_command *command);
+void oracle_on_invite(const struct exchange_command *command);
+void oracle_on_account(const struct exchange_command *command, const struct ledger_record *record);
+void oracle_on_refused_join(const struct exchange_command *command,
+                            const struct exchange_effect *effect);
+
+/* oracle_acts.c */
+void oracle_on_privilege(const struct exchange_command *command); /* accepted for the first time */
+void oracle_check_acts(const struct hash32 *chain); /* after the entry of that chain hash */
+void oracle_acts_fini(void);
 
 /* oracle_brokers.c */
 void oracle_check_state(void); /* and keeps the reference's, by command */

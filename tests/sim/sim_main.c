@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <sodium.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,22 @@ enum {
     SEED_SECONDS_MOST = 120
 }; /* a seed takes one second; one that hangs is a bug */
 
+/* Over so many seeds each of these must have happened, or a check watches nothing. */
+enum { SEEDS_THAT_SHOW_ALL = 20 };
+static const struct {
+    const char *name;
+    size_t offset;
+} seen[] = {
+#define SEEN(name)                                                                                 \
+    {                                                                                              \
+#name, offsetof(struct oracle_counts, name)                                                \
+    }
+    SEEN(accepted), SEEN(rejected), SEEN(fills),  SEEN(results), SEEN(late),     SEEN(paid),
+    SEEN(settled),  SEEN(repeated), SEEN(joined), SEEN(acts),    SEEN(refusals),
+#undef SEEN
+};
+enum { SEEN_COUNT = sizeof seen / sizeof *seen };
+
 struct options {
     uint64_t first, last;
     unsigned jobs;
@@ -56,7 +73,7 @@ struct options {
 };
 
 struct tally { /* shared with the children */
-    uint64_t commands, entries, faults[FAULT_COUNT];
+    uint64_t commands, entries, faults[FAULT_COUNT], seen[SEEN_COUNT];
 };
 
 static int usage(void)
@@ -106,6 +123,11 @@ static void run_seed(uint64_t seed, const struct options *options, struct tally 
     __atomic_fetch_add(&tally->entries, run.entries, __ATOMIC_SEQ_CST);
     for (size_t i = 0; i < FAULT_COUNT; i++) {
         __atomic_fetch_add(&tally->faults[i], world.faults[i], __ATOMIC_SEQ_CST);
+    }
+    for (size_t i = 0; i < SEEN_COUNT; i++) {
+        uint64_t count;
+        memcpy(&count, (const char *)&run.seen + seen[i].offset, sizeof count);
+        __atomic_fetch_add(&tally->seen[i], count, __ATOMIC_SEQ_CST);
     }
     if (!options->quiet && !options->traces) {
         printf("seed %" PRIu64 ": %" PRIu64 " commands in %" PRIu64 " entries, %" PRIu64
@@ -164,6 +186,20 @@ static uint64_t run_all(const struct options *options, struct tally *tally)
     return failed;
 }
 
+/* What was seen; false when many seeds did not show some of it. */
+static bool tell_seen(const struct tally *tally, uint64_t seeds)
+{
+    bool good = true;
+    for (size_t i = 0; i < SEEN_COUNT; i++) {
+        printf(" %s %" PRIu64 "%s", seen[i].name, tally->seen[i], i + 1 < SEEN_COUNT ? "," : "\n");
+        if (tally->seen[i] == 0 && seeds >= SEEDS_THAT_SHOW_ALL) {
+            (void)fprintf(stderr, "%s: none in %" PRIu64 " seeds\n", seen[i].name, seeds);
+            good = false;
+        }
+    }
+    return good;
+}
+
 static double now_s(void)
 {
     struct timespec now;
@@ -195,8 +231,9 @@ int main(int count, char **words)
                seeds, failed, tally->commands, tally->entries, took_s, (double)seeds / took_s);
         for (size_t i = 0; i < FAULT_COUNT; i++) {
             printf(" %s %" PRIu64 "%s", fault_names[i], tally->faults[i],
-                   i + 1 < FAULT_COUNT ? "," : "\n");
+                   i + 1 < FAULT_COUNT ? "," : "; seen:");
         }
+        failed += tell_seen(tally, seeds) ? 0 : 1;
     }
     return failed == 0 ? 0 : 1;
 }

@@ -1,9 +1,60 @@
 #include "ledger/sqlite_code.h"
 
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* ---------------------------------------------------------------- quotas */
+
+static_assert(sizeof(off_t) == 8, "SQLite hands 64 bits to pwrite64");
+
+static ssize_t as_full(ssize_t count)
+{
+    if (count < 0 && errno == EDQUOT) {
+        errno = ENOSPC;
+    }
+    return count;
+}
+
+static ssize_t write_next(int fd, const void *bytes, size_t length)
+{
+    return as_full(write(fd, bytes, length));
+}
+
+static ssize_t write_at(int fd, const void *bytes, size_t length, off_t offset)
+{
+    return as_full(pwrite(fd, bytes, length, offset));
+}
+
+static void replace_writes(void)
+{
+    static const struct {
+        const char *name; /* SQLite's own; it uses one of them, as it was built */
+        sqlite3_syscall_ptr call;
+    } writes[] = {{"write", (sqlite3_syscall_ptr)write_next},
+                  {"pwrite", (sqlite3_syscall_ptr)write_at},
+                  {"pwrite64", (sqlite3_syscall_ptr)write_at}};
+    sqlite3_vfs *vfs = sqlite3_vfs_find("unix");
+    for (size_t i = 0; vfs != NULL && i < sizeof writes / sizeof writes[0]; i++) {
+        if (vfs->xGetSystemCall(vfs, writes[i].name) != NULL) {
+            (void)vfs->xSetSystemCall(vfs, writes[i].name, writes[i].call); /* it is there */
+        }
+    }
+}
+
+void sqlite_know_quotas(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, replace_writes); /* cannot fail */
+}
+
+/* ---------------------------------------------------------------- codes */
 
 static bool is_of_the_machine(int code)
 {

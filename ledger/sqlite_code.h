@@ -5,6 +5,10 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
+/* From the first call on, a write that a quota refuses (EDQUOT) is a full disk to SQLite, SQLITE_FULL: by itself it knows ENOSPC
+ * only. For the process; before it opens a database that it writes. */
+void sqlite_know_quotas(void);
+
 /* Whether the last failure on `database` (NULL: it could not even be opened) says something of the machine (disk, memory,
  * rights, locks) and nothing of the data. False also when nothing failed. */
 bool sqlite_could_not(sqlite3 *database);

@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "ledger/sqlite_code.h"
 #include "ledger/sqlite_tables.h"
 #include "ledger/sqlite_wal.h"
 
@@ -268,10 +269,12 @@ static enum ledger_store_status open_store(struct ledger_store *store, const cha
         return status;
     }
     if (!wal_renew(path)) {
-        bool is_full = errno == ENOSPC; /* a file system that never writes in place */
+        bool is_full =
+            errno == ENOSPC || errno == EDQUOT; /* a file system that never writes in place */
         explain(store, "%s-wal cannot be written again: %s", path, strerror(errno));
         return is_full ? LEDGER_STORE_FULL : LEDGER_STORE_FAILED;
     }
+    sqlite_know_quotas();
     /* One thread at a time uses the handle, so SQLite need not lock it at every call. */
     int code =
         sqlite3_open_v2(path, &store->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);

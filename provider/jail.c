@@ -166,7 +166,8 @@ static bool fill(int place, int source, const void *bytes, uint64_t size)
 static void fill_failed(struct jail_reply *reply, const char *name)
 {
     char text[128];
-    (void)conclude(reply, errno == ENOSPC ? OUTCOME_DISK_LIMIT : OUTCOME_INPUT_MISSING,
+    (void)conclude(reply,
+                   errno == ENOSPC || errno == EDQUOT ? OUTCOME_DISK_LIMIT : OUTCOME_INPUT_MISSING,
                    "input %s: %s", shown(name, text),
                    errno == ENODATA ? "is shorter than it was said to be" : strerror(errno));
 }

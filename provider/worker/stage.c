@@ -44,7 +44,8 @@ static int open_place(int work, const char *name)
 
 static bool refuse(struct outcome *outcome, const char *name)
 {
-    outcome->outcome = errno == ENOSPC ? OUTCOME_DISK_LIMIT : OUTCOME_INPUT_MISSING;
+    outcome->outcome =
+        errno == ENOSPC || errno == EDQUOT ? OUTCOME_DISK_LIMIT : OUTCOME_INPUT_MISSING;
     (void)snprintf(outcome->detail, sizeof outcome->detail, "cannot place the input %.128s: %s",
                    name, strerror(errno));
     return false;

@@ -307,6 +307,26 @@ if command -v strace >/dev/null && strace -f -o /dev/null true 2>/dev/null; then
     }
     broken "could not be committed: the disk failed" "fsync,fdatasync:error=EIO"
     broken "could not be committed: the disk failed" "pwrite64:error=EIO"
+    # A quota that is used up is a full disk: nothing ends, and room is all it takes.
+    copy "$whole"
+    start
+    strace -f -o /dev/null -p "$pid" -e trace=pwrite64 -e inject=pwrite64:error=EDQUOT 2>"$work/strace" &
+    tracer=$!
+    for _ in $(seq 400); do
+        grep -q attached "$work/strace" && break
+        sleep 0.05 # between two looks at what strace says
+    done
+    out=$(mint 2s) && fail "a mint was acknowledged beyond the quota"
+    has "$(cat "$work/log")" "the disk is full"
+    kill "$tracer"
+    wait "$tracer" 2>/dev/null
+    for _ in $(seq 100); do
+        out=$(mint) && break
+        has "$out" "free disk space"
+        sleep 0.1 # the broker looks at the disk once a second
+    done
+    has "$(cat "$work/log")" "there is room on the disk again"
+    stop || fail "a clean stop after a quota was met"
     copy "$whole"
     out=$(LSAN_OPTIONS=detect_leaks=0 strace -f -o /dev/null -e inject=pread64:error=EIO:when=20+ \
         "$bin/bourse-broker" --dir "$dir" 2>&1) && fail "a start on a disk that cannot be read"

@@ -1,11 +1,13 @@
 #include "ledger/sqlite.h"
 
 #include <check.h>
+#include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -233,6 +235,46 @@ START_TEST(a_full_disk_changes_nothing)
     ck_assert_int_eq(sqlite3_exec(ledger_store_database(store), "PRAGMA max_page_count = 100000",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
+    mint(store, 3, 1);
+    ck_assert_int_eq(query(store, "SELECT available FROM balances WHERE account = 3"), 101);
+    ledger_store_close(&store);
+}
+END_TEST
+
+/* The linker prefers these to the C library's, for SQLite too, whichever it calls. */
+static int write_error;
+ssize_t pwrite(int fd, const void *bytes, size_t length, off_t offset);
+ssize_t pwrite64(int fd, const void *bytes, size_t length, off_t offset);
+ssize_t pwrite(int fd, const void *bytes, size_t length, off_t offset)
+{
+    if (write_error != 0) {
+        errno = write_error;
+        return -1;
+    }
+    return syscall(SYS_pwrite64, fd, bytes, length, offset);
+}
+ssize_t pwrite64(int fd, const void *bytes, size_t length, off_t offset)
+{
+    return pwrite(fd, bytes, length, offset);
+}
+
+START_TEST(a_quota_that_is_used_up_is_a_full_disk)
+{
+    static const struct {
+        int error;
+        enum ledger_store_status status;
+    } writes[] = {
+        {ENOSPC, LEDGER_STORE_FULL}, {EDQUOT, LEDGER_STORE_FULL}, {EIO, LEDGER_STORE_FAILED}};
+    struct ledger_store *store = open_store();
+    mint(store, 3, 100);
+    for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++) {
+        struct ledger_record record = mint_record(3, 1);
+        ck_assert_int_eq(ledger_store_begin(store), LEDGER_STORE_OK);
+        append(store, record);
+        write_error = writes[i].error;
+        ck_assert_int_eq(ledger_store_commit(store), writes[i].status);
+        write_error = 0;
+    }
     mint(store, 3, 1);
     ck_assert_int_eq(query(store, "SELECT available FROM balances WHERE account = 3"), 101);
     ledger_store_close(&store);
@@ -521,6 +563,7 @@ int main(void)
     tcase_add_test(tests, balances_follow_the_postings);
     tcase_add_test(tests, a_balance_below_zero_stops_the_group);
     tcase_add_test(tests, a_full_disk_changes_nothing);
+    tcase_add_test(tests, a_quota_that_is_used_up_is_a_full_disk);
     tcase_add_test(tests, a_full_disk_after_the_commit_does_not_undo_it);
     tcase_add_test(tests, a_crash_between_begin_and_commit_leaves_the_state_before);
     tcase_add_test(tests, a_damaged_tree_is_noticed_at_start);

@@ -69,7 +69,7 @@ static bool filling_of(struct bourse *client, const struct bourse_output *output
 struct fetch {
     struct bourse *client;
     const Bourse__V1__Manifest *manifest;
-    int root;
+    struct places *places;
     void *taken; /* a tree of the paths written, by their hash: two subtasks must not share one */
     bourse_fetch_progress *progress;
     void *context;
@@ -147,7 +147,7 @@ static bool fetch_output(struct fetch *fetch, uint32_t index, const struct bours
         return false;
     }
     struct problem problem = {.text = ""};
-    enum place_status status = place_file(fetch->root, path, &filling.hash, filling.size,
+    enum place_status status = place_file(fetch->places, path, &filling.hash, filling.size,
                                           fill_from_broker, &filling, &problem);
     fetch->done->files++;
     return placed(fetch, status, filling.size, &problem);
@@ -220,17 +220,22 @@ bool bourse_fetch(struct bourse *bourse, const char *id, const char *folder,
     struct problem problem = {.text = ""};
     struct fetch fetch = {.client = bourse,
                           .manifest = manifest,
-                          .root = place_open(folder, &problem),
+                          .places = places_open(folder, &problem),
                           .progress = progress,
                           .context = context,
                           .done = ret_fetched,
                           .error = ret_error};
-    if (fetch.root < 0) {
+    if (fetch.places == NULL) {
         return client_fail(ret_error, BOURSE_LOCAL, "%s", problem.text);
     }
     bool listed = bourse_outcomes(bourse, id, 0, fetch_outcome, &fetch, ret_error);
     tdestroy(fetch.taken, free);
-    (void)close(fetch.root); /* a folder: nothing to lose */
+    /* What came whole is kept, whatever ended the rest. */
+    const bool settled = places_settle(fetch.places, &problem) == PLACE_WRITTEN;
+    places_close(&fetch.places);
+    if (listed && !fetch.failed && !settled) {
+        return client_fail(ret_error, BOURSE_LOCAL, "%s", problem.text);
+    }
     return listed && !fetch.failed;
 }
 

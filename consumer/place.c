@@ -14,6 +14,22 @@
 #include <unistd.h>
 
 enum { READ_BYTES = 1 << 16, COMPONENT_MAX = 255, SHOWN_BYTES = 256 };
+/* Two descriptors each; from SYNC_EACH files on, syncing the whole file system costs less than each of them. */
+enum { WAITING_MAX = 64, SYNC_EACH = 4, TEMPORARY_SIZE = 64 };
+
+struct waiting { /* a file that is right and has no name yet */
+    int fd, folder;
+    char temporary[TEMPORARY_SIZE];
+    char name[COMPONENT_MAX + 1];
+    char path[PLACE_PATH_SIZE]; /* for words */
+};
+
+struct places {
+    int root;
+    bool has_new_folder; /* whose own name is not durable yet */
+    size_t count;
+    struct waiting waiting[WAITING_MAX];
+};
 
 struct shown {
     char text[SHOWN_BYTES];
@@ -68,40 +84,53 @@ bool place_path(const char *input, bool single, uint32_t index, const char *outp
 
 /* ---------------------------------------------------------------- folders */
 
-int place_open(const char *folder, struct problem *ret_problem)
+/* Whether it was made; if it is not there afterwards, open says so. */
+static bool make_folder(const char *path)
 {
+    return mkdir(path, 0777) == 0;
+}
+
+struct places *places_open(const char *folder, struct problem *ret_problem)
+{
+    struct places *places = calloc(1, sizeof *places);
     char *path = strdup(folder);
-    if (path == NULL) {
+    if (places == NULL || path == NULL) {
         problem_set(ret_problem, "out of memory");
-        return -1;
+        free(places);
+        free(path);
+        return NULL;
     }
     for (char *slash = strchr(path + 1, '/'); path[0] != '\0' && slash != NULL;
          slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        (void)mkdir(path, 0777); /* if it is not there afterwards, open says so */
+        places->has_new_folder = make_folder(path) || places->has_new_folder;
         *slash = '/';
     }
-    (void)mkdir(path, 0777);
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) {
+    places->has_new_folder = make_folder(path) || places->has_new_folder;
+    places->root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (places->root < 0) {
         problem_set(ret_problem, "the output folder %s: %s", shown(folder).text, strerror(errno));
+        free(places);
+        places = NULL;
     }
     free(path);
-    return fd;
+    return places;
 }
 
 /* The folder that is to hold the last component of `path`; *ret_name is that component. -1 with the
  * status and the problem. */
-static int open_parent(int root, const char *path, const char **ret_name,
+static int open_parent(struct places *places, const char *path, const char **ret_name,
                        enum place_status *ret_status, struct problem *ret_problem)
 {
-    int folder = fcntl(root, F_DUPFD_CLOEXEC, 0);
+    int folder = fcntl(places->root, F_DUPFD_CLOEXEC, 0);
     const char *slash;
     while (folder >= 0 && (slash = strchr(path, '/')) != NULL) {
         char part[COMPONENT_MAX + 1];
         (void)snprintf(part, sizeof part, "%.*s", (int)(slash - path),
                        path); /* is_plain_path bounds it */
-        int made = mkdirat(folder, part, 0777) == 0 || errno == EEXIST ? 0 : errno;
+        bool is_new = mkdirat(folder, part, 0777) == 0;
+        int made = is_new || errno == EEXIST ? 0 : errno;
+        places->has_new_folder = places->has_new_folder || is_new;
         int next = openat(folder, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         int why = made != 0 ? made : errno;
         (void)close(folder);
@@ -225,49 +254,169 @@ static enum place_status check_filled(int fd, const char *path, const struct has
     return PLACE_WRONG;
 }
 
-static enum place_status fill_and_settle(int folder, const char *name, const char *path,
-                                         const struct hash32 *hash, uint64_t size, place_fill *fill,
-                                         void *context, struct problem *ret_problem)
+/* ---------------------------------------------------------------- names */
+
+static void forget(struct waiting *waiting)
+{
+    (void)close(waiting->fd); /* durable, or not wanted */
+    (void)close(waiting->folder);
+}
+
+static bool sync_file_systems(const struct places *places)
+{
+    dev_t last = 0;
+    for (size_t i = 0; i < places->count; i++) {
+        struct stat status;
+        if (fstat(places->waiting[i].folder, &status) != 0) {
+            return false;
+        }
+        if ((i == 0 || status.st_dev != last) && syncfs(places->waiting[i].folder) != 0) {
+            return false;
+        }
+        last = status.st_dev;
+    }
+    return true;
+}
+
+static bool sync_bytes(const struct places *places)
+{
+    if (places->count >= SYNC_EACH) {
+        return sync_file_systems(places);
+    }
+    for (size_t i = 0; i < places->count; i++) {
+        if (fsync(places->waiting[i].fd) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool sync_names(struct places *places)
+{
+    bool good = true;
+    if (places->count >= SYNC_EACH || places->has_new_folder) {
+        good = sync_file_systems(places);
+    } else {
+        for (size_t i = 0; good && i < places->count; i++) {
+            good = fsync(places->waiting[i].folder) == 0;
+        }
+    }
+    places->has_new_folder = places->has_new_folder && !good;
+    return good;
+}
+
+static enum place_status give_name(const struct waiting *waiting, struct problem *ret_problem)
+{
+    if (settle(waiting->folder, waiting->temporary, waiting->name)) {
+        return PLACE_WRITTEN;
+    }
+    enum place_status status = errno == EEXIST ? PLACE_OCCUPIED : PLACE_FAILED;
+    problem_set(ret_problem, "%s: %s", shown(waiting->path).text, strerror(errno));
+    (void)unlinkat(waiting->folder, waiting->temporary, 0); /* nothing more to do about it */
+    return status;
+}
+
+static enum place_status not_durable(struct problem *ret_problem)
+{
+    problem_set(ret_problem, "the outputs cannot be made durable: %s", strerror(errno));
+    return PLACE_FAILED;
+}
+
+enum place_status places_settle(struct places *places, struct problem *ret_problem)
+{
+    enum place_status status = PLACE_WRITTEN;
+    if (!sync_bytes(places)) {
+        status = not_durable(ret_problem);
+    }
+    const bool has_bytes = status == PLACE_WRITTEN;
+    for (size_t i = 0; i < places->count; i++) {
+        struct problem problem;
+        const struct waiting *waiting = &places->waiting[i];
+        if (!has_bytes) {
+            (void)unlinkat(waiting->folder, waiting->temporary, 0); /* what is in it is not known */
+            continue;
+        }
+        enum place_status named = give_name(waiting, &problem);
+        if (named != PLACE_WRITTEN && status == PLACE_WRITTEN) {
+            status = named;
+            problem_set(ret_problem, "%s", problem.text);
+        }
+    }
+    if (has_bytes && !sync_names(places) && status == PLACE_WRITTEN) {
+        status = not_durable(ret_problem);
+    }
+    for (size_t i = 0; i < places->count; i++) {
+        forget(&places->waiting[i]);
+    }
+    places->count = 0;
+    return status;
+}
+
+void places_close(struct places **self)
+{
+    struct places *places = *self;
+    if (places == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < places->count; i++) {
+        (void)unlinkat(places->waiting[i].folder, places->waiting[i].temporary, 0);
+        forget(&places->waiting[i]);
+    }
+    (void)close(places->root); /* a folder: nothing to lose */
+    free(places);
+    *self = NULL;
+}
+
+/* ---------------------------------------------------------------- one file */
+
+/* WRITTEN: *waiting is complete, and its descriptors are its own. */
+static enum place_status fill_file(struct waiting *waiting, const struct hash32 *hash,
+                                   uint64_t size, place_fill *fill, void *context,
+                                   struct problem *ret_problem)
 {
     static unsigned serial;
-    char temporary[64];
-    (void)snprintf(temporary, sizeof temporary, ".bourse-%ld-%u.part", (long)getpid(), serial++);
-    (void)unlinkat(folder, temporary, 0); /* of a dead process with our number */
-    int fd = openat(folder, temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        return disk_failed(path, ret_problem);
+    (void)snprintf(waiting->temporary, sizeof waiting->temporary, ".bourse-%ld-%u.part",
+                   (long)getpid(), serial++);
+    (void)unlinkat(waiting->folder, waiting->temporary, 0); /* of a dead process with our number */
+    waiting->fd = openat(waiting->folder, waiting->temporary,
+                         O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (waiting->fd < 0) {
+        return disk_failed(waiting->path, ret_problem);
     }
-    enum place_status status =
-        fill(context, fd) ? check_filled(fd, path, hash, size, ret_problem) : PLACE_UNFILLED;
-    if (close(fd) != 0 && status == PLACE_WRITTEN) {
-        status = disk_failed(path, ret_problem);
-    }
-    if (status == PLACE_WRITTEN && !settle(folder, temporary, name)) {
-        status = errno == EEXIST ? PLACE_OCCUPIED : PLACE_FAILED;
-        problem_set(ret_problem, "%s: %s", shown(path).text, strerror(errno));
-    }
+    enum place_status status = fill(context, waiting->fd) ? check_filled(waiting->fd, waiting->path,
+                                                                         hash, size, ret_problem)
+                                                          : PLACE_UNFILLED;
     if (status != PLACE_WRITTEN) {
-        (void)unlinkat(folder, temporary, 0); /* nothing more to do about it */
+        (void)close(waiting->fd); /* it goes */
+        (void)unlinkat(waiting->folder, waiting->temporary, 0);
     }
     return status;
 }
 
-enum place_status place_file(int root, const char *path, const struct hash32 *hash, uint64_t size,
-                             place_fill *fill, void *context, struct problem *ret_problem)
+enum place_status place_file(struct places *places, const char *path, const struct hash32 *hash,
+                             uint64_t size, place_fill *fill, void *context,
+                             struct problem *ret_problem)
 {
-    if (!is_plain_path(path)) {
+    if (!is_plain_path(path) || strlen(path) >= PLACE_PATH_SIZE) {
         problem_set(ret_problem, "'%s' is not a plain relative path", shown(path).text);
         return PLACE_FAILED;
     }
     const char *name = NULL;
     enum place_status status;
-    int folder = open_parent(root, path, &name, &status, ret_problem);
-    if (folder < 0) {
+    struct waiting *waiting = &places->waiting[places->count];
+    waiting->folder = open_parent(places, path, &name, &status, ret_problem);
+    if (waiting->folder < 0) {
         return status;
     }
-    if (!look(folder, name, path, hash, size, &status, ret_problem)) {
-        status = fill_and_settle(folder, name, path, hash, size, fill, context, ret_problem);
+    (void)snprintf(waiting->name, sizeof waiting->name, "%s", name); /* is_plain_path bounds it */
+    (void)snprintf(waiting->path, sizeof waiting->path, "%s", path);
+    if (!look(waiting->folder, name, path, hash, size, &status, ret_problem)) {
+        status = fill_file(waiting, hash, size, fill, context, ret_problem);
     }
-    (void)close(folder); /* a folder: nothing to lose */
-    return status;
+    if (status != PLACE_WRITTEN) {
+        (void)close(waiting->folder); /* a folder: nothing to lose */
+        return status;
+    }
+    places->count++;
+    return places->count == WAITING_MAX ? places_settle(places, ret_problem) : PLACE_WRITTEN;
 }

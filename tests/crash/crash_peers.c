@@ -26,7 +26,7 @@ static const struct {
     int error;
 } faults[] = {
     {DISK_CALL_OPEN, EMFILE},  {DISK_CALL_READ, EIO},    {DISK_CALL_WRITE, EIO},
-    {DISK_CALL_WRITE, ENOSPC}, {DISK_CALL_NAME, ENOSPC},
+    {DISK_CALL_WRITE, ENOSPC}, {DISK_CALL_NAME, ENOSPC}, {DISK_CALL_SYNC, EIO},
 };
 
 static uint8_t content[SIZE];
@@ -78,13 +78,16 @@ static bool fill(void *context, int fd)
 static enum place_status place(struct problem *problem)
 {
     problem->text[0] = '\0';
-    int folder = place_open(root, problem);
-    if (folder < 0) {
+    struct places *places = places_open(root, problem);
+    if (places == NULL) {
         return PLACE_FAILED;
     }
     enum place_status status =
-        place_file(folder, "a/result", &content_hash, SIZE, fill, NULL, problem);
-    (void)close(folder);
+        place_file(places, "a/result", &content_hash, SIZE, fill, NULL, problem);
+    if (status == PLACE_WRITTEN) {
+        status = places_settle(places, problem);
+    }
+    places_close(&places);
     return status;
 }
 

@@ -412,6 +412,21 @@ int fdatasync(int fd)
     return sync_file(fd, SYS_fdatasync);
 }
 
+/* Everything that is watched. */
+int syncfs(int fd)
+{
+    if (!is_watched_descriptor(fd)) {
+        return (int)syscall(SYS_syncfs, fd);
+    }
+    pthread_mutex_lock(&mutex);
+    bool failed = fails(DISK_CALL_SYNC);
+    for (uint32_t node = 1; node <= record->node_count; node++) {
+        add(failed ? DISK_SYNC_FAILED : DISK_SYNC, node);
+    }
+    pthread_mutex_unlock(&mutex);
+    return failed ? -1 : 0;
+}
+
 /* ---- names */
 
 int mkdirat(int at, const char *path, mode_t mode)

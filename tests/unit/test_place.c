@@ -5,16 +5,58 @@
 
 #include <check.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+enum { MANY = 70, BATCH = 64 };
+
 static char here[64];
-static int root;
+static struct places *places;
+
+/* What was asked of the disk, in order: b bytes of a file synced, f a folder, S the file system, r a name given. */
+static char asked[4 * MANY];
+static int sync_error;
+
+static void ask(char what)
+{
+    size_t length = strlen(asked);
+    ck_assert_uint_lt(length + 1, sizeof asked);
+    asked[length] = what;
+    asked[length + 1] = '\0';
+}
+
+static int answer(void)
+{
+    errno = sync_error;
+    return sync_error == 0 ? 0 : -1;
+}
+
+/* The linker prefers these to the C library's. */
+int fsync(int fd)
+{
+    struct stat status;
+    ck_assert_int_eq(fstat(fd, &status), 0);
+    ask(S_ISDIR(status.st_mode) ? 'f' : 'b');
+    return answer();
+}
+int syncfs(int fd)
+{
+    ck_assert_int_ge(fd, 0);
+    ask('S');
+    return answer();
+}
+int renameat2(int from, const char *old, int to, const char *new, unsigned flags)
+{
+    ask('r');
+    return (int)syscall(SYS_renameat2, from, old, to, new, flags);
+}
 
 static void setup(void)
 {
@@ -22,8 +64,9 @@ static void setup(void)
     ck_assert_ptr_nonnull(mkdtemp(here));
     ck_assert_int_eq(chdir(here), 0);
     struct problem problem;
-    root = place_open("out", &problem);
-    ck_assert_int_ge(root, 0);
+    places = places_open("out", &problem);
+    ck_assert_ptr_nonnull(places);
+    sync_error = 0;
 }
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
@@ -36,7 +79,7 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 
 static void teardown(void)
 {
-    ck_assert_int_eq(close(root), 0);
+    places_close(&places);
     ck_assert_int_eq(chdir("/"), 0);
     ck_assert_int_eq(nftw(here, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
@@ -57,8 +100,9 @@ static bool fill_nothing(void *context, int fd)
 static enum place_status place(const char *path, const char *text, struct problem *ret_problem)
 {
     struct hash32 hash = sha256_of(text, strlen(text));
-    return place_file(root, path, &hash, strlen(text), fill_text, (char *)(uintptr_t)text,
-                      ret_problem);
+    enum place_status status = place_file(places, path, &hash, strlen(text), fill_text,
+                                          (char *)(uintptr_t)text, ret_problem);
+    return status == PLACE_WRITTEN ? places_settle(places, ret_problem) : status;
 }
 
 static void ck_content(const char *path, const char *expected)
@@ -138,7 +182,8 @@ START_TEST(what_is_there_with_the_right_content_is_left_alone)
     struct problem problem;
     ck_assert_int_eq(place("a", "hello", &problem), PLACE_WRITTEN);
     struct hash32 hash = sha256_of("hello", 5);
-    ck_assert_int_eq(place_file(root, "a", &hash, 5, fill_nothing, NULL, &problem), PLACE_PRESENT);
+    ck_assert_int_eq(place_file(places, "a", &hash, 5, fill_nothing, NULL, &problem),
+                     PLACE_PRESENT);
 }
 END_TEST
 
@@ -187,12 +232,13 @@ START_TEST(bytes_with_another_hash_leave_nothing)
     struct problem problem;
     struct hash32 hash = sha256_of("honest", 6);
     ck_assert_int_eq(
-        place_file(root, "a", &hash, 6, fill_text, (char *)(uintptr_t) "forged", &problem),
+        place_file(places, "a", &hash, 6, fill_text, (char *)(uintptr_t) "forged", &problem),
         PLACE_WRONG);
     ck_assert_int_eq(
-        place_file(root, "a", &hash, 6, fill_text, (char *)(uintptr_t) "honest+", &problem),
+        place_file(places, "a", &hash, 6, fill_text, (char *)(uintptr_t) "honest+", &problem),
         PLACE_WRONG);
-    ck_assert_int_eq(place_file(root, "a", &hash, 6, fill_nothing, NULL, &problem), PLACE_UNFILLED);
+    ck_assert_int_eq(place_file(places, "a", &hash, 6, fill_nothing, NULL, &problem),
+                     PLACE_UNFILLED);
     ck_assert_uint_eq(entries("out"), 0);
 }
 END_TEST
@@ -203,6 +249,92 @@ START_TEST(an_empty_file_is_a_file)
     ck_assert_int_eq(place("empty", "", &problem), PLACE_WRITTEN);
     ck_content("out/empty", "");
     ck_assert_int_eq(place("empty", "", &problem), PLACE_PRESENT);
+}
+END_TEST
+
+START_TEST(a_name_is_given_to_durable_bytes_and_is_durable_itself)
+{
+    struct problem problem;
+    ck_assert_int_eq(place("a", "first", &problem), PLACE_WRITTEN);
+    ck_assert_str_eq(asked, "brS"); /* `out` is new, and its name is in another folder */
+    asked[0] = '\0';
+    ck_assert_int_eq(place("b", "second", &problem), PLACE_WRITTEN);
+    ck_assert_str_eq(asked, "brf");
+    asked[0] = '\0';
+    ck_assert_int_eq(place("b", "second", &problem), PLACE_PRESENT);
+    ck_assert_int_eq(places_settle(places, &problem), PLACE_WRITTEN);
+    ck_assert_str_eq(asked, ""); /* there was nothing to do */
+}
+END_TEST
+
+START_TEST(many_small_files_cost_two_syncs_a_batch)
+{
+    struct problem problem;
+    struct hash32 hash = sha256_of("x", 1);
+    char expected[4 * MANY] = "S";
+    memset(expected + 1, 'r', BATCH);
+    strcat(expected, "SS");
+    memset(expected + strlen(expected), 'r', MANY - BATCH);
+    strcat(expected, "S");
+    for (int i = 0; i < MANY; i++) {
+        char path[32];
+        (void)snprintf(path, sizeof path, "%d/x%d", i % 3, i);
+        ck_assert_int_eq(
+            place_file(places, path, &hash, 1, fill_text, (char *)(uintptr_t) "x", &problem),
+            PLACE_WRITTEN);
+    }
+    ck_assert_int_eq(places_settle(places, &problem), PLACE_WRITTEN);
+    ck_assert_str_eq(asked, expected);
+    ck_assert_uint_eq(entries("out/0") + entries("out/1") + entries("out/2"), MANY);
+}
+END_TEST
+
+START_TEST(what_is_not_durable_gets_no_name)
+{
+    struct problem problem;
+    sync_error = EIO;
+    ck_assert_int_eq(place("a", "lost", &problem), PLACE_FAILED);
+    ck_assert_ptr_nonnull(strstr(problem.text, "cannot be made durable"));
+    ck_assert_str_eq(asked, "b");
+    ck_assert_uint_eq(entries("out"), 0);
+    sync_error = 0;
+    ck_assert_int_eq(place("a", "lost", &problem), PLACE_WRITTEN);
+}
+END_TEST
+
+START_TEST(what_was_not_settled_is_gone_after_the_end)
+{
+    struct problem problem;
+    struct hash32 hash = sha256_of("x", 1);
+    ck_assert_int_eq(
+        place_file(places, "a", &hash, 1, fill_text, (char *)(uintptr_t) "x", &problem),
+        PLACE_WRITTEN);
+    places_close(&places);
+    ck_assert_uint_eq(entries("out"), 0);
+}
+END_TEST
+
+/* Somebody else's file of that name appeared meanwhile: it stays, and the others of the batch get theirs. */
+START_TEST(a_name_that_was_taken_meanwhile_is_not_replaced)
+{
+    struct problem problem;
+    static const char *const names[] = {"a", "b", "c"};
+    struct hash32 hash = sha256_of("x", 1);
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(
+            place_file(places, names[i], &hash, 1, fill_text, (char *)(uintptr_t) "x", &problem),
+            PLACE_WRITTEN);
+    }
+    FILE *mine = fopen("out/b", "w");
+    ck_assert_ptr_nonnull(mine);
+    ck_assert_int_ge(fputs("mine", mine), 0);
+    ck_assert_int_eq(fclose(mine), 0);
+    ck_assert_int_eq(places_settle(places, &problem), PLACE_OCCUPIED);
+    ck_assert_ptr_nonnull(strstr(problem.text, "b: "));
+    ck_content("out/a", "x");
+    ck_content("out/b", "mine");
+    ck_content("out/c", "x");
+    ck_assert_uint_eq(entries("out"), 3);
 }
 END_TEST
 
@@ -221,6 +353,11 @@ int main(void)
     tcase_add_test(all, a_fifo_in_the_way_does_not_block);
     tcase_add_test(all, bytes_with_another_hash_leave_nothing);
     tcase_add_test(all, an_empty_file_is_a_file);
+    tcase_add_test(all, a_name_is_given_to_durable_bytes_and_is_durable_itself);
+    tcase_add_test(all, many_small_files_cost_two_syncs_a_batch);
+    tcase_add_test(all, what_is_not_durable_gets_no_name);
+    tcase_add_test(all, what_was_not_settled_is_gone_after_the_end);
+    tcase_add_test(all, a_name_that_was_taken_meanwhile_is_not_replaced);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -22,7 +22,8 @@
 #include <unistd.h>
 
 /* Of open files: what the broker itself has open, a few sessions, and room to refuse the rest; as the unit has. */
-enum { OPEN_FILES_LEAST = 128, OPEN_FILES_MOST = 65536 };
+/* The most: two connections of each of SESSIONS_MAX clients, twice over, for those that connect anew meanwhile. */
+enum { OPEN_FILES_LEAST = 128, OPEN_FILES_MOST = 16384 };
 enum exit_status { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_WRONG = 7 };
 
 static const char usage[] =

@@ -62,10 +62,8 @@ bool process_open_files(unsigned least, unsigned most, struct problem *ret_probl
                     (unsigned long long)limit.rlim_max, least);
         return false;
     }
-    if (limit.rlim_cur < most) {
-        limit.rlim_cur = limit.rlim_max < most ? limit.rlim_max : most;
-        (void)setrlimit(RLIMIT_NOFILE, &limit); /* up to the hard limit anyone may */
-    }
+    limit.rlim_cur = limit.rlim_max < most ? limit.rlim_max : most;
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* up to the hard limit anyone may */
     return true;
 }
 

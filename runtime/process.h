@@ -10,8 +10,8 @@
 
 /* sodium_init, core dumps off, umask 077, SIGPIPE ignored. False: say the problem and exit. */
 bool process_start(struct problem *ret_problem);
-/* Raises the limit of open files to `most`, or as far as this process may. False when that is below
- * `least`, with both numbers and what to do. */
+/* Sets the limit of open files to `most`, or as far as this process may go: never above, because connections count
+ * here, and memory with them. False when that is below `least`, with both numbers and what to do. */
 bool process_open_files(unsigned least, unsigned most, struct problem *ret_problem);
 /* Blocks SIGINT, SIGTERM and SIGHUP in this and later threads and returns a descriptor (signalfd)
  * that reads them, or -1. Call before any thread exists. */

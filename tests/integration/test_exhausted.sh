@@ -31,6 +31,13 @@ broker_start prlimit --nofile=32:4096
 broker_await || fail "a broker with a soft limit of 32 descriptors ends"
 broker_kill
 
+# A larger one is lowered: connections count here, and the memory that they may take.
+open_files() { awk '/^Max open files/ { print $4 }' "/proc/$1/limits"; }
+broker_start prlimit --nofile="$(ulimit -Hn)"
+broker_await || fail "a broker with as many descriptors as there are ends"
+[ "$(open_files "$broker")" -le 16384 ] || fail "the broker takes up to $(open_files "$broker") connections"
+broker_kill
+
 broker_start prlimit --nofile=128:128
 broker_await || fail "a broker with 128 descriptors ends: $(tail -n 3 broker.log)"
 agent_join "$work/one" <<<'slots: 1

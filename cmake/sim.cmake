@@ -40,9 +40,11 @@ target_link_libraries(sim PRIVATE fast_broker fast_provider_session fast_consume
 target_compile_definitions(sim PRIVATE _GNU_SOURCE)
 target_compile_options(sim PRIVATE -O2 -g1 -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes
   $<$<BOOL:${BOURSE_WERROR}>:-Werror>)
-target_link_options(sim PRIVATE ${sim_wraps})
+target_link_options(sim PRIVATE ${sim_wraps} -Wl,--wrap=crypto_sign_detached -Wl,--wrap=crypto_sign_verify_detached)
 
-add_executable(sim-sanitized ${sim_sources})
+set(sanitized_sources ${sim_sources})
+list(FILTER sanitized_sources EXCLUDE REGEX "/signatures\\.c$")
+add_executable(sim-sanitized ${sanitized_sources})
 target_link_libraries(sim-sanitized PRIVATE bourse_flags broker provider_session consumer_session exchange ledger protocol base)
 target_link_options(sim-sanitized PRIVATE ${sim_wraps})
 

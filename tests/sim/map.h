@@ -79,11 +79,4 @@ static inline void map_put(struct map *map, const struct map_key *key, uint32_t 
     map->values[at] = value + 1;
 }
 
-static inline void map_fini(struct map *map)
-{
-    sim_free(map->keys);
-    sim_free(map->values);
-    memset(map, 0, sizeof *map);
-}
-
 #endif

@@ -47,14 +47,6 @@ void net_start(const struct net_faults *faults)
     net.count = 1;
 }
 
-void net_end(void)
-{
-    for (size_t i = 0; i < CAPTURED_MAX; i++) {
-        sim_free(net.captured[i]);
-    }
-    sim_free(net.connections);
-}
-
 void net_set_faults(const struct net_faults *faults)
 {
     net.faults = *faults;

@@ -38,7 +38,6 @@ struct peer {
 struct broker;
 
 void net_start(const struct net_faults *faults);
-void net_end(void);
 void net_set_faults(const struct net_faults *faults);
 /* The broker that takes connections; NULL: none does. */
 void net_set_leader(struct broker *broker);

@@ -223,33 +223,6 @@ void oracle_knows(uint32_t account, const struct key32 *transport)
     oracle.transports[account] = *transport;
 }
 
-void oracle_end(void)
-{
-    journal_destroy(&oracle.journal);
-    exchange_destroy(&oracle.exchange);
-    exchange_effects_fini(&oracle.effects);
-    free(oracle.snapshot);
-    for (uint64_t i = 1; i <= oracle.entry; i++) {
-        sim_free(oracle.entries[i].bytes);
-    }
-    sim_free(oracle.entries);
-    sim_free(oracle.states);
-    struct map *maps[] = {&oracle.jobs.map,    &oracle.leases.map,       &oracle.attempts.map,
-                          &oracle.devices.map, &oracle.asks.map,         &oracle.accepted,
-                          &oracle.genuine,     &oracle.accepted_subtasks};
-    for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) {
-        map_fini(maps[i]);
-    }
-    oracle_acts_fini();
-    sim_free(oracle.invitations.items);
-    sim_free(oracle.newcomers.items);
-    sim_free(oracle.jobs.items);
-    sim_free(oracle.leases.items);
-    sim_free(oracle.attempts.items);
-    sim_free(oracle.devices.items);
-    sim_free(oracle.asks.items);
-}
-
 uint64_t oracle_commands(void)
 {
     return oracle.command;

@@ -15,7 +15,6 @@
 struct broker;
 
 void oracle_start(struct journal_log *log, const struct exchange_limits *limits);
-void oracle_end(void);
 /* Who connects as `account`. */
 void oracle_knows(uint32_t account, const struct key32 *transport);
 /* Somebody who has no account yet and may be invited. */

@@ -42,20 +42,6 @@ static void write_act(const struct act *act)
     }
 }
 
-void oracle_acts_fini(void)
-{
-    acts_close(&audit_log.acts);
-    identity_destroy(&audit_log.key);
-    (void)sqlite3_close(audit_log.database); /* in memory: nothing to lose */
-    memset(&audit_log, 0, sizeof audit_log);
-    for (uint32_t i = 0; i < oracle.offers.count; i++) {
-        sim_free(oracle.offers.items[i].acts);
-    }
-    sim_free(oracle.offers.items);
-    sim_free(oracle.privileged.items);
-    map_fini(&oracle.offers.map);
-}
-
 void oracle_serves(void)
 {
     struct process *before = process_enter(NULL);

@@ -11,7 +11,7 @@
  *     oracle_acts.c      the audit log
  *     oracle_brokers.c   what brokers say, and their states
  *
- * All is plain data: tables that only grow, until oracle_end. */
+ * All is plain data: tables that only grow; each seed has a process of its own, which takes them with it. */
 #ifndef BOURSE_TESTS_SIM_ORACLE_MODELS_H
 #define BOURSE_TESTS_SIM_ORACLE_MODELS_H
 
@@ -191,7 +191,6 @@ void oracle_on_refused_join(const struct exchange_command *command,
 /* oracle_acts.c */
 void oracle_on_privilege(const struct exchange_command *command); /* accepted for the first time */
 void oracle_check_acts(const struct hash32 *chain); /* after the entry of that chain hash */
-void oracle_acts_fini(void);
 
 /* oracle_brokers.c */
 void oracle_check_state(void); /* and keeps the reference's, by command */

@@ -37,12 +37,6 @@ void world_start(uint64_t seed, bool traces)
     }
 }
 
-void world_end(void)
-{
-    sim_free(events.heap);
-    memset(&events, 0, sizeof events);
-}
-
 uint64_t draw(enum dice dice, uint64_t bound)
 {
     return random_below(&world.dice[dice], bound);

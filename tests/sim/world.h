@@ -69,7 +69,6 @@ struct world {
 extern struct world world;
 
 void world_start(uint64_t seed, bool traces);
-void world_end(void);
 
 uint64_t draw(enum dice dice, uint64_t bound);   /* 0 .. bound - 1 */
 bool chance(enum dice dice, uint32_t per_10000); /* true so many times in 10,000 */

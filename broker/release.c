@@ -54,8 +54,8 @@ static struct outgoing *rejected(const struct exchange_effect *effect)
 {
     const struct exchange_reject *reject = &effect->reject;
     struct outgoing *outgoing =
-        outgoing_reject(effect->origin, &effect->id, (enum reject_code)reject->code,
-                        reject->field == NULL ? "" : reject->field, reject->value, reject->limit);
+        outgoing_reject(effect->origin, &effect->id, (enum reject_code)reject->code, reject->field,
+                        reject->value, reject->limit);
     if (outgoing != NULL) {
         outgoing->account = effect->account;
     }

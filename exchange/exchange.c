@@ -207,15 +207,18 @@ struct ledger_record *emit_ledger(struct exchange *exchange, enum ledger_kind ki
     return &effect->ledger;
 }
 
-void reject(struct exchange *exchange, uint32_t code, const char *field, int64_t value,
-            int64_t limit)
+struct exchange_effect *reject(struct exchange *exchange, uint32_t code, const char *field,
+                               int64_t value, int64_t limit)
 {
     struct exchange_effect *effect = emit(exchange, EFFECT_REJECT, exchange->command->account);
     effect->origin = exchange->command->origin;
     effect->id = exchange->command->id;
-    effect->reject =
-        (struct exchange_reject){.code = code, .field = field, .value = value, .limit = limit};
+    effect->reject = (struct exchange_reject){.code = code, .value = value, .limit = limit};
+    assert(strlen(field) < sizeof effect->reject.field);
+    memcpy(effect->reject.field, field, strlen(field));
     exchange->is_rejected = true;
+    exchange->rejection = effect->reject;
+    return effect;
 }
 
 void report_job(struct exchange *exchange, struct job *job)
@@ -307,6 +310,23 @@ struct member *sender(const struct exchange *exchange)
 
 /* ---------------------------------------------------------------- ids (D7) */
 
+static void id_forget(struct exchange *exchange, struct id_entry *entry)
+{
+    struct member *member = member_by_number(exchange, entry->key.account);
+    if (entry->is_refused) {
+        struct refused_id *refused = (struct refused_id *)entry;
+        list_remove(&refused->of_member);
+        member->refusal_count--;
+    } else {
+        member->ids--;
+        touch(exchange, &member->tracked);
+    }
+    table_remove(&exchange->ids, &entry->key);
+    list_remove(&entry->age);
+    untrack(exchange, &entry->tracked);
+    free(entry);
+}
+
 static void ids_expire(struct exchange *exchange)
 {
     while (!list_empty(&exchange->id_ages)) {
@@ -314,24 +334,14 @@ static void ids_expire(struct exchange *exchange)
         if (entry->log_time_ns > exchange->now_ns - ID_AGE_NS - ID_AHEAD_NS) {
             return;
         }
-        struct member *member = member_by_number(exchange, entry->key.account);
-        member->ids--;
-        touch(exchange, &member->tracked);
-        table_remove(&exchange->ids, &entry->key);
-        list_remove(&entry->age);
-        untrack(exchange, &entry->tracked);
-        free(entry);
+        id_forget(exchange, entry);
     }
 }
 
-static void remember_id(struct exchange *exchange, uint32_t account)
+/* The present command's id under `account`, in `entry`. False: memory is short, and the entry is freed. */
+static bool id_enter(struct exchange *exchange, uint32_t account, struct id_entry *entry)
 {
     const struct exchange_command *command = exchange->command;
-    struct member *member = member_by_number(exchange, account);
-    struct id_entry *entry = allocate(exchange, sizeof *entry);
-    if (entry == NULL) {
-        return;
-    }
     entry->key = (struct id_key){.id = command->id, .account = account};
     entry->body = command->body;
     entry->index = exchange->index;
@@ -339,12 +349,53 @@ static void remember_id(struct exchange *exchange, uint32_t account)
     if (!table_insert(&exchange->ids, entry)) {
         exchange->is_out_of_memory = true;
         free(entry);
-        return;
+        return false;
     }
     list_append(&exchange->id_ages, &entry->age);
     track(exchange, &entry->tracked, RECORD_ID);
-    member->ids++;
-    touch(exchange, &member->tracked);
+    return true;
+}
+
+static void remember_id(struct exchange *exchange, uint32_t account)
+{
+    struct member *member = member_by_number(exchange, account);
+    struct id_entry *entry = allocate(exchange, sizeof *entry);
+    if (entry != NULL && id_enter(exchange, account, entry)) {
+        member->ids++;
+        touch(exchange, &member->tracked);
+    }
+}
+
+void refusal_link(struct exchange *exchange, struct refused_id *refused)
+{
+    struct member *member = member_by_number(exchange, refused->entry.key.account);
+    list_append(&member->refusals, &refused->of_member);
+    member->refusal_count++;
+}
+
+/* So that a copy of the command, which its client may have sent over another connection too, is not carried out after
+ * the client has heard that it was not. A stamp that has expired says nothing of the command itself: it may come again
+ * under another. */
+static void remember_refusal(struct exchange *exchange)
+{
+    const struct member *member = sender(exchange);
+    if (exchange->rejection.code == XREJECT_ID_EXPIRED) {
+        return;
+    }
+    if (member->refusal_count >= REFUSALS_KEPT) {
+        struct refused_id *oldest =
+            LIST_ELEMENT(member->refusals.next, struct refused_id, of_member);
+        id_forget(exchange, &oldest->entry);
+    }
+    struct refused_id *refused = allocate(exchange, sizeof *refused);
+    if (refused == NULL) {
+        return;
+    }
+    refused->entry.is_refused = true;
+    refused->why = exchange->rejection;
+    if (id_enter(exchange, member->number, &refused->entry)) {
+        refusal_link(exchange, refused);
+    }
 }
 
 static void accept(struct exchange *exchange, uint64_t index, bool repeated)
@@ -374,20 +425,23 @@ static uint32_t id_owner(const struct exchange *exchange)
     return joined == NULL ? command->account : joined->number;
 }
 
-/* True when the command may go on. */
+/* The answer that the id had before, or that it had another body then. */
+static void answer_again(struct exchange *exchange, const struct id_entry *known)
+{
+    if (!hash32_equal(&known->body, &exchange->command->body)) {
+        reject(exchange, XREJECT_ID_REUSED, "id", 0, 0);
+    } else if (known->is_refused) {
+        const struct exchange_reject *why = &((const struct refused_id *)known)->why;
+        reject(exchange, why->code, why->field, why->value, why->limit)->repeated = true;
+    } else {
+        accept(exchange, known->index, true);
+    }
+}
+
+/* Whether the id may enter the table. */
 static bool pass_id(struct exchange *exchange)
 {
     const struct exchange_command *command = exchange->command;
-    struct id_key key = {.id = command->id, .account = id_owner(exchange)};
-    const struct id_entry *known = table_find(&exchange->ids, &key);
-    if (known != NULL) {
-        if (hash32_equal(&known->body, &command->body)) {
-            accept(exchange, known->index, true);
-        } else {
-            reject(exchange, XREJECT_ID_REUSED, "id", 0, 0);
-        }
-        return false;
-    }
     int64_t created_ns;
     if (!checked_mul(command->created_ms, NS_PER_MS, &created_ns) ||
         created_ns < exchange->now_ns - ID_AGE_NS || created_ns > exchange->now_ns + ID_AHEAD_NS) {
@@ -521,20 +575,26 @@ static void step_message(struct exchange *exchange, const struct exchange_comman
         reject(exchange, XREJECT_ROLE, "account", 0, 0);
         return;
     }
-    if (member != NULL && member->is_frozen && !frozen_may(command->type)) {
-        reject(exchange, XREJECT_FROZEN, "account", 0, 0);
-        return;
-    }
-    if (keeps_id(command->type) && !pass_id(exchange)) {
+    const bool has_id = keeps_id(command->type);
+    const struct id_key key = {.id = command->id, .account = id_owner(exchange)};
+    const struct id_entry *known = has_id ? table_find(&exchange->ids, &key) : NULL;
+    if (known != NULL) {
+        answer_again(exchange, known);
         return;
     }
     exchange->accept_as = command->account;
-    apply_message(exchange, command);
+    if (member != NULL && member->is_frozen && !frozen_may(command->type)) {
+        reject(exchange, XREJECT_FROZEN, "account", 0, 0);
+    } else if (!has_id || pass_id(exchange)) {
+        apply_message(exchange, command);
+    }
     if (!exchange->is_rejected) {
-        if (keeps_id(command->type)) {
+        if (has_id) {
             remember_id(exchange, exchange->accept_as);
         }
         accept(exchange, exchange->index, false);
+    } else if (has_id && member != NULL) {
+        remember_refusal(exchange);
     }
 }
 

@@ -25,7 +25,7 @@
 struct exchange;
 
 #define EXCHANGE_NO_ACCOUNT UINT32_MAX /* wider than an int, so not in the enum */
-enum { EXCHANGE_NAME_SIZE = 64 };
+enum { EXCHANGE_NAME_SIZE = 64, EXCHANGE_FIELD_SIZE = 32 };
 
 struct exchange_limits { /* every cap of the state; reject codes name them */
     uint32_t accounts, invitations;
@@ -217,7 +217,7 @@ struct exchange_command {
 
 enum exchange_effect_type {
     EFFECT_ACCEPT = 1,  /* answer `id` to origin */
-    EFFECT_REJECT,      /* answer `id` to origin; changes nothing */
+    EFFECT_REJECT,      /* answer `id` to origin; changes nothing but what is remembered of it */
     EFFECT_LEDGER,      /* append this record */
     EFFECT_ACCOUNT,     /* an account was opened or changed: key, number, roles, frozen */
     EFFECT_LEASE_GRANT, /* to the provider; it may now read the job's blobs */
@@ -229,10 +229,10 @@ enum exchange_effect_type {
 };
 
 struct exchange_reject {
-    uint32_t code;
-    const char *field;
+    uint32_t code; /* protocol/reject.h */
+    char field[EXCHANGE_FIELD_SIZE];
     int64_t value, limit;
-}; /* code: protocol/reject.h; field: static or "" */
+};
 struct exchange_account_effect {
     struct key32 key;
     uint32_t roles;
@@ -264,7 +264,7 @@ struct exchange_effect {
     uint32_t account; /* addressee (or subject, for ACCOUNT) */
     uint64_t origin;  /* ACCEPT, REJECT */
     struct id128 id;  /* ACCEPT, REJECT: the command's. JOB: the job's */
-    bool repeated;    /* ACCEPT: the same id and body had been accepted before */
+    bool repeated;    /* ACCEPT, REJECT: the same id and body had that answer before */
     uint64_t index;   /* ACCEPT: log index of the first acceptance */
     union {
         struct exchange_reject reject;
@@ -285,7 +285,7 @@ void exchange_effects_clear(struct exchange_effects *effects);
 void exchange_effects_fini(struct exchange_effects *effects);
 
 enum exchange_status {
-    EXCHANGE_OK, /* applied; a refusal is OK too, with an EFFECT_REJECT and nothing changed */
+    EXCHANGE_OK, /* applied; a refusal is OK too, with an EFFECT_REJECT, and remembered by its id */
     EXCHANGE_OUT_OF_ORDER,  /* index or log time does not follow: nothing was done */
     EXCHANGE_OUT_OF_MEMORY, /* nothing was promised: the caller stops */
 };

@@ -25,6 +25,7 @@ static struct member *member_add(struct exchange *exchange, const struct key32 *
         return NULL;
     }
     list_init(&member->jobs);
+    list_init(&member->refusals);
     member->key = *key;
     member->number = exchange->member_count;
     member->roles = roles;

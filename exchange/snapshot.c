@@ -105,6 +105,14 @@ static void put_id_entry(struct writer *out, const struct id_entry *entry)
     PUT_ID(out, entry->body);
     writer_u64(out, entry->index);
     writer_i64(out, entry->log_time_ns);
+    put_bool(out, entry->is_refused);
+    if (entry->is_refused) {
+        const struct exchange_reject *why = &((const struct refused_id *)entry)->why;
+        writer_u32(out, why->code);
+        writer_bytes(out, why->field, sizeof why->field);
+        writer_i64(out, why->value);
+        writer_i64(out, why->limit);
+    }
 }
 
 static void put_provider(struct writer *out, const struct provider *provider)

@@ -134,6 +134,7 @@ static bool get_member(struct exchange *exchange, struct reader *in)
         return false;
     }
     list_init(&member->jobs);
+    list_init(&member->refusals);
     GET_ID(in, member->key);
     member->number = reader_u32(in);
     member->roles = reader_u32(in);
@@ -197,24 +198,50 @@ static bool get_invitation(struct exchange *exchange, struct reader *in)
     return true;
 }
 
+static void get_rejection(struct reader *in, struct exchange_reject *why)
+{
+    why->code = reader_u32(in);
+    get_name(in, why->field, sizeof why->field);
+    why->value = reader_i64(in);
+    why->limit = reader_i64(in);
+}
+
 static bool get_id_entry(struct exchange *exchange, struct reader *in)
 {
-    struct id_entry *entry = allocate(exchange, sizeof *entry);
+    struct id_entry fields = {0};
+    struct exchange_reject why = {0};
+    GET_ID(in, fields.key.id);
+    fields.key.account = reader_u32(in);
+    GET_ID(in, fields.body);
+    fields.index = reader_u64(in);
+    fields.log_time_ns = reader_i64(in);
+    fields.is_refused = get_bool(in);
+    if (fields.is_refused) {
+        get_rejection(in, &why);
+    }
+    const struct member *member = member_by_number(exchange, fields.key.account);
+    if (!reader_finished(in) || member == NULL ||
+        (fields.is_refused && member->refusal_count >= REFUSALS_KEPT) ||
+        table_find(&exchange->ids, &fields.key) != NULL) {
+        return false;
+    }
+    struct refused_id *refused = /* or only its beginning */
+        allocate(exchange, fields.is_refused ? sizeof *refused : sizeof fields);
+    struct id_entry *entry = (struct id_entry *)refused;
     if (entry == NULL) {
         return false;
     }
-    GET_ID(in, entry->key.id);
-    entry->key.account = reader_u32(in);
-    GET_ID(in, entry->body);
-    entry->index = reader_u64(in);
-    entry->log_time_ns = reader_i64(in);
-    if (!reader_finished(in) || entry->key.account >= exchange->member_count ||
-        table_find(&exchange->ids, &entry->key) != NULL || !table_insert(&exchange->ids, entry)) {
+    *entry = fields;
+    if (!table_insert(&exchange->ids, entry)) {
         free(entry);
         return false;
     }
     list_append(&exchange->id_ages, &entry->age);
     track(exchange, &entry->tracked, RECORD_ID);
+    if (entry->is_refused) {
+        refused->why = why;
+        refusal_link(exchange, refused);
+    }
     return true;
 }
 

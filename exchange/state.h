@@ -96,6 +96,7 @@ enum {
     ATTEMPTS_MOST = 1000,    /* of one subtask, whatever ended them: with one more it has failed */
     LEASE_FAILURES_MOST = 2, /* in a row, by the provider's fault */
     AVOIDED_PROVIDERS = 8,   /* per job */
+    REFUSALS_KEPT = 256,     /* of one account: its oldest make room for its next */
     ENDED_JOBS_KEPT = 10000, /* of one account: its oldest make room for its next */
     ENDED_LEASES_FORGOTTEN = 1024, /* at a time, when leases or attempts reach their limit */
     PAGE_SUBTASKS = 256,
@@ -142,6 +143,8 @@ struct
     struct list_link jobs;     /* by age */
     uint32_t job_count;        /* ended ones too */
     uint64_t open_subtasks;    /* of its open jobs */
+    struct list_link refusals; /* struct refused_id, oldest first */
+    uint32_t refusal_count;
 };
 
 /* A cell or class of the book as a record. */
@@ -171,6 +174,12 @@ struct id_entry {
     struct hash32 body;
     uint64_t index;
     int64_t log_time_ns;
+    bool is_refused; /* it is the beginning of a refused_id */
+};
+struct refused_id {
+    struct id_entry entry;
+    struct list_link of_member;
+    struct exchange_reject why;
 };
 
 struct provider {
@@ -358,8 +367,9 @@ struct exchange {
     struct list_link wanting_asks, wanting_jobs, refills, spreads, fronts, reports;
     struct exchange_effects *effects;
     const struct exchange_command *command;
-    bool is_rejected;   /* the present command */
-    uint32_t accept_as; /* account that its id is kept under */
+    bool is_rejected;                 /* the present command */
+    struct exchange_reject rejection; /* then: why */
+    uint32_t accept_as;               /* account that its id is kept under */
     bool is_out_of_memory;
     struct exchange_effect spare; /* where effects go when memory is short */
     /* timers: a heap by (at, kind, key); entries may be early or stale */
@@ -375,8 +385,8 @@ struct exchange {
 struct exchange_effect *emit(struct exchange *exchange, enum exchange_effect_type type,
                              uint32_t account);
 struct ledger_record *emit_ledger(struct exchange *exchange, enum ledger_kind kind);
-void reject(struct exchange *exchange, uint32_t code, const char *field, int64_t value,
-            int64_t limit);
+struct exchange_effect *reject(struct exchange *exchange, uint32_t code, const char *field,
+                               int64_t value, int64_t limit); /* `field` fits EXCHANGE_FIELD_SIZE */
 void report_job(struct exchange *exchange, struct job *job);
 struct member *member_by_number(const struct exchange *exchange, uint32_t number);
 struct member *sender(const struct exchange *exchange); /* of the present command, or NULL */
@@ -384,6 +394,9 @@ void *allocate(struct exchange *exchange, size_t size); /* zeroed; NULL sets is_
 uint32_t handle_take(struct exchange *exchange, void *order); /* BOOK_NONE: none left */
 void handle_give(struct exchange *exchange, uint32_t handle);
 void copy_name(char ret_name[EXCHANGE_NAME_SIZE], const char *name);
+
+/* Of an id that stands in the table and in the list of all by age: its account's too. */
+void refusal_link(struct exchange *exchange, struct refused_id *refused);
 
 /* Makes these the caps and rules, and a record of the state. */
 void limits_restore(struct exchange *exchange, const struct exchange_set_limits *set);

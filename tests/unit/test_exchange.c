@@ -317,6 +317,120 @@ START_TEST(the_same_id_is_answered_again_and_another_body_is_refused)
 }
 END_TEST
 
+static void apply_again(struct exchange_command *given)
+{
+    given->index = market.index + 1;
+    given->log_time_ns = market.now_ns;
+    apply(given);
+}
+
+/* What its client was told stays true when a copy, sent over the connection before, comes late. */
+START_TEST(what_was_refused_stays_refused_when_it_comes_again)
+{
+    struct exchange_command bid = submit_of(1, 10000000);
+    apply(&bid);
+    check_rejected(REJECT_FUNDS);
+    const struct exchange_reject first = nth(EFFECT_REJECT, 0)->reject;
+    ck_assert(!nth(EFFECT_REJECT, 0)->repeated);
+    struct exchange_command mint = command(EXCHANGE_MINT, OPERATOR);
+    struct exchange_account_row row;
+    ck_assert(exchange_account(market.exchange, CONSUMER, &row));
+    mint.mint =
+        (struct exchange_mint){.account = row.key, .amount_micro = 20000000 * MICRO_PER_CREDIT};
+    apply(&mint);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+
+    apply_again(&bid);
+    check_rejected(REJECT_FUNDS);
+    ck_assert(nth(EFFECT_REJECT, 0)->repeated);
+    ck_assert_str_eq(nth(EFFECT_REJECT, 0)->reject.field, first.field);
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.value, first.value);
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.limit, first.limit);
+    bid.body.bytes[0] ^= 1;
+    apply_again(&bid);
+    check_rejected(REJECT_ID_REUSED);
+    bid.body.bytes[0] ^= 1;
+
+    size_t length; /* also after a restart */
+    uint8_t *bytes = exchange_save(market.exchange, &length);
+    struct exchange_limits limits = exchange_limits_now(market.exchange);
+    struct hash32 hash = exchange_state_hash(market.exchange);
+    exchange_destroy(&market.exchange);
+    market.exchange = exchange_load(&limits, bytes, length);
+    free(bytes);
+    ck_assert_ptr_nonnull(market.exchange);
+    struct hash32 loaded = exchange_state_hash(market.exchange);
+    ck_assert(hash32_equal(&hash, &loaded));
+    apply_again(&bid);
+    check_rejected(REJECT_FUNDS);
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.limit, first.limit);
+
+    (void)submit(1, 10000000); /* under an id of its own it is another try */
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    market.now_ns += 25 * NS_PER_HOUR;
+    apply_again(&bid);
+    check_rejected(REJECT_ID_EXPIRED);
+}
+END_TEST
+
+START_TEST(an_accounts_last_refusals_are_remembered_and_no_more)
+{
+    enum { KEPT = 256 };
+    struct exchange_command first = submit_of(1, 10000000);
+    apply(&first);
+    struct exchange_command second = submit_of(1, 10000000);
+    for (int i = 0; i < KEPT - 1; i++) {
+        second = submit_of(1, 10000000);
+        apply(&second);
+        check_rejected(REJECT_FUNDS);
+    }
+    apply_again(&first);
+    ck_assert(nth(EFFECT_REJECT, 0)->repeated);
+    struct exchange_command one_more = submit_of(1, 10000000);
+    apply(&one_more);
+    apply_again(&second);
+    ck_assert(nth(EFFECT_REJECT, 0)->repeated);
+    apply_again(&first); /* the oldest made room */
+    ck_assert(!nth(EFFECT_REJECT, 0)->repeated);
+    struct exchange_command cheap = submit_of(1, 1); /* and the id table has room as ever */
+    apply(&cheap);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    struct hash32 hash = exchange_state_hash(market.exchange);
+    struct hash32 walked = exchange_state_hash_walk(market.exchange);
+    ck_assert(hash32_equal(&hash, &walked));
+    market.now_ns += 25 * NS_PER_HOUR; /* all of them expire */
+    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    apply(&tick);
+    hash = exchange_state_hash(market.exchange);
+    walked = exchange_state_hash_walk(market.exchange);
+    ck_assert(hash32_equal(&hash, &walked));
+}
+END_TEST
+
+START_TEST(a_frozen_account_hears_the_first_answer_again)
+{
+    struct exchange_command bid = submit_of(1, 1);
+    apply(&bid);
+    uint64_t index = nth(EFFECT_ACCEPT, 0)->index;
+    struct exchange_account_row row;
+    ck_assert(exchange_account(market.exchange, CONSUMER, &row));
+    struct exchange_command freeze = command(EXCHANGE_FREEZE, OPERATOR);
+    freeze.freeze = (struct exchange_freeze){.account = row.key, .frozen = true};
+    apply(&freeze);
+    struct exchange_command late = submit_of(1, 1);
+    apply(&late);
+    check_rejected(REJECT_FROZEN);
+    apply_again(&bid);
+    ck_assert(nth(EFFECT_ACCEPT, 0)->repeated);
+    ck_assert_uint_eq(nth(EFFECT_ACCEPT, 0)->index, index);
+    freeze = command(EXCHANGE_FREEZE, OPERATOR);
+    freeze.freeze = (struct exchange_freeze){.account = row.key, .frozen = false};
+    apply(&freeze);
+    apply_again(&late);
+    check_rejected(REJECT_FROZEN);
+}
+END_TEST
+
 START_TEST(an_id_from_yesterday_or_from_tomorrow_has_expired)
 {
     struct exchange_command old = submit_of(1, 1);
@@ -327,6 +441,9 @@ START_TEST(an_id_from_yesterday_or_from_tomorrow_has_expired)
     early.created_ms += 10 * 60 * 1000 + 1;
     apply(&early);
     check_rejected(REJECT_ID_EXPIRED);
+    early.created_ms -= 10 * 60 * 1000 + 1; /* stamped anew it is as good as any */
+    apply_again(&early);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
     struct exchange_command overflowing = submit_of(1, 1);
     overflowing.created_ms = INT64_MAX;
     apply(&overflowing);
@@ -1001,6 +1118,9 @@ int main(void)
     tcase_add_test(tests, who_may_not_is_told_so);
     tcase_add_test(tests, someone_elses_job_is_not_found);
     tcase_add_test(tests, the_same_id_is_answered_again_and_another_body_is_refused);
+    tcase_add_test(tests, what_was_refused_stays_refused_when_it_comes_again);
+    tcase_add_test(tests, an_accounts_last_refusals_are_remembered_and_no_more);
+    tcase_add_test(tests, a_frozen_account_hears_the_first_answer_again);
     tcase_add_test(tests, an_id_from_yesterday_or_from_tomorrow_has_expired);
     tcase_add_test(tests, an_invitation_is_good_once);
     tcase_add_test(tests, halted_means_no_new_fills_and_resuming_makes_them);

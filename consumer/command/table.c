@@ -241,7 +241,12 @@ static const struct command table[] = {
      OPTIONS(admin_options),
      .words_min = 1,
      .words_max = 3,
-     .run = command_admin},
+     .run = command_admin,
+     .details = "A halt takes no new jobs and asks and fills nothing; leases that stand run on to "
+                "the end of\n"
+                "their term and are paid, none is renewed. A freeze ends an account's leases and "
+                "asks, and\n"
+                "cancels its jobs."},
     {.name = "config",
      .arguments = "show",
      .summary = "show the settings in force",

@@ -501,6 +501,64 @@ START_TEST(halted_means_no_new_fills_and_resuming_makes_them)
 }
 END_TEST
 
+static void halt(bool halted)
+{
+    struct exchange_command made = command(EXCHANGE_HALT, OPERATOR);
+    made.halt.halted = halted;
+    apply(&made);
+}
+
+START_TEST(a_halt_ends_no_lease_but_none_outlives_its_term)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(9, 100);
+    struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
+    struct exchange_work second = nth(EFFECT_DISPATCH, 1)->work;
+    halt(true);
+    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 0);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_END), 0);
+    market.now_ns += 2 * NS_PER_S;
+    result(PROVIDER, job, first, OUTCOME_OK, 2 * NS_PER_S); /* what runs ends and is paid */
+    ck_assert_int_eq(balance(PROVIDER).available_micro, 2 * MICRO_PER_CREDIT);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 1); /* and the lease's term is bought: it goes on */
+    struct exchange_work third = nth(EFFECT_DISPATCH, 0)->work;
+
+    market.now_ns += 10 * NS_PER_S; /* less is left of the term than a subtask may take */
+    result(PROVIDER, job, second, OUTCOME_OK, 10 * NS_PER_S);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_RENEW), 0);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 0);
+    result(PROVIDER, job, third, OUTCOME_OK, 0);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_END), 1);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
+    ck_assert_uint_eq(job_row(job).state, JOB_OPEN); /* it keeps its budget and its place */
+    ck_assert_uint_eq(job_row(job).accepted, 3);
+
+    struct exchange_command ask = command(EXCHANGE_ASK, PROVIDER);
+    ask.ask = (struct exchange_ask){.device = {{PROVIDER}}, .slots = 1, .price_micro = price};
+    apply(&ask);
+    check_rejected(REJECT_HALTED);
+    halt(false);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 1); /* the ask still stands */
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 2);
+}
+END_TEST
+
+START_TEST(a_halted_market_takes_cancels)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(1, 100);
+    struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    halt(true);
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
+    cancel.cancel_job.job = job;
+    apply(&cancel);
+    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 1);
+    result(PROVIDER, job, work, OUTCOME_CANCELLED, 0);
+    ck_assert_uint_eq(job_row(job).state, JOB_CANCELLED);
+    ck_assert_int_eq(balance(CONSUMER).held_micro, 0);
+}
+END_TEST
+
 START_TEST(a_statement_is_answered_with_what_differs)
 {
     offer(PROVIDER, 1, price);
@@ -1124,6 +1182,8 @@ int main(void)
     tcase_add_test(tests, an_id_from_yesterday_or_from_tomorrow_has_expired);
     tcase_add_test(tests, an_invitation_is_good_once);
     tcase_add_test(tests, halted_means_no_new_fills_and_resuming_makes_them);
+    tcase_add_test(tests, a_halt_ends_no_lease_but_none_outlives_its_term);
+    tcase_add_test(tests, a_halted_market_takes_cancels);
     tcase_add_test(tests, a_statement_is_answered_with_what_differs);
     tcase_add_test(tests, a_quote_tells_price_time_and_what_must_be_held);
     tcase_add_test(tests, explain_counts_who_fails_at_what);

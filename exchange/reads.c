@@ -316,17 +316,19 @@ static void quote_cost(const struct exchange_need *need, struct quoting *quoting
     }
     int64_t half = quote->expected_micro / 2 + (quote->expected_micro & 1);
     int128 suggested = (int128)quote->expected_micro + half;
-    /* Every lane in use draws a term's escrow beside what has been charged: less would use fewer lanes. */
+    /* Every lane in use draws a term's escrow beside what has been charged: less would use fewer lanes. And one more,
+     * at the dearest price in use: a lease whose provider is lost holds its own until the term is over. */
     int128 lanes_micro = 0;
+    int64_t dearest_micro = quote->minimum_micro;
     for (uint32_t i = 0, left = quoting->lanes_taken; i < quote->level_count && left > 0; i++) {
         uint32_t lanes = quote->levels[i].slots / need->slots;
         uint32_t used = lanes < left ? lanes : left;
-        lanes_micro +=
-            (int128)used * escrow_micro(quote->levels[i].price_micro, need->slots, need->term_ns);
+        dearest_micro = escrow_micro(quote->levels[i].price_micro, need->slots, need->term_ns);
+        lanes_micro += (int128)used * dearest_micro;
         left -= used;
     }
     lanes_micro = lanes_micro > quote->minimum_micro ? lanes_micro : quote->minimum_micro;
-    quote->suggested_micro = clamp_micro(suggested + lanes_micro);
+    quote->suggested_micro = clamp_micro(suggested + lanes_micro + dearest_micro);
     quote->suggested_micro = quote->suggested_micro > 0 ? quote->suggested_micro : 1;
 }
 

@@ -128,7 +128,7 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
     (void)fprintf(to, "  budget        %s credits held, what is not used comes back%s\n",
                   money_text(budget_micro),
                   budget_micro == quote->suggested_micro && job->budget_micro < 0
-                      ? " (1.5 times the expected cost, and a lease of each slot)"
+                      ? " (1.5 times the expected cost, a lease of each slot, and one more)"
                       : "");
     if (quote->limit_micro >= 0) {
         (void)fprintf(to, "  price         at most %s credits per slot-hour%s\n",

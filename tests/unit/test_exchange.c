@@ -520,7 +520,8 @@ START_TEST(a_halt_ends_no_lease_but_none_outlives_its_term)
     market.now_ns += 2 * NS_PER_S;
     result(PROVIDER, job, first, OUTCOME_OK, 2 * NS_PER_S); /* what runs ends and is paid */
     ck_assert_int_eq(balance(PROVIDER).available_micro, 2 * MICRO_PER_CREDIT);
-    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 1); /* and the lease's term is bought: it goes on */
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH),
+                      1); /* and the lease's term is bought: it goes on */
     struct exchange_work third = nth(EFFECT_DISPATCH, 0)->work;
 
     market.now_ns += 10 * NS_PER_S; /* less is left of the term than a subtask may take */
@@ -604,7 +605,7 @@ START_TEST(a_quote_tells_price_time_and_what_must_be_held)
     ck_assert_int_eq(quote.makespan_ns, 10 * NS_PER_S);
     ck_assert_int_eq(quote.minimum_micro, 20 * MICRO_PER_CREDIT);
     ck_assert_int_eq(quote.suggested_micro,
-                     140 * MICRO_PER_CREDIT); /* 60, and three lanes' terms: 20 + 20 + 40 */
+                     180 * MICRO_PER_CREDIT); /* 60, three lanes' terms: 20 + 20 + 40, and 40 */
     ck_assert_uint_eq(quote.level_count, 2);
 }
 END_TEST

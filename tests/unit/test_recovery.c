@@ -72,6 +72,40 @@ START_TEST(a_lost_subtask_goes_before_what_is_queued)
 }
 END_TEST
 
+/* While a suspect lease holds its term's escrow, the budget that is held unless its owner says another buys one more. */
+START_TEST(a_default_budget_starts_lost_work_elsewhere_at_once)
+{
+    offer(PROVIDER, 1, price);
+    offer(OTHER_PROVIDER, 2, price);
+    struct exchange_command made = submit_of(2, 1);
+    made.submit.at_most = 2;
+    made.submit.expect_ns = NS_PER_S;
+    const struct exchange_need need = {
+        .needs = made.submit.needs,
+        .account = CONSUMER,
+        .subtasks = made.submit.subtasks,
+        .slots = made.submit.slots,
+        .at_most = made.submit.at_most,
+        .cap_micro = made.submit.cap_micro,
+        .limit_ns = made.submit.limit_ns,
+        .term_ns = made.submit.term_ns,
+        .expect_ns = made.submit.expect_ns,
+    };
+    struct exchange_quote quote;
+    exchange_quote(market.exchange, &need, &quote);
+    made.submit.budget_micro = quote.suggested_micro;
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 2);
+    ck_assert_uint_eq(nth(EFFECT_LEASE_GRANT, 0)->account, PROVIDER);
+    market.now_ns += 3 * NS_PER_S;
+    suspect(PROVIDER);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 1);
+    ck_assert_uint_eq(nth(EFFECT_LEASE_GRANT, 0)->account, OTHER_PROVIDER);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 1); /* not behind what the other one runs */
+    ck_assert_uint_eq(nth(EFFECT_DISPATCH, 0)->work.lease, nth(EFFECT_LEASE_GRANT, 0)->grant.lease);
+}
+END_TEST
+
 START_TEST(each_lane_takes_one_lost_subtask_at_a_time_in_front)
 {
     offer(PROVIDER, 4, price / 2);
@@ -595,6 +629,7 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, a_lost_subtask_goes_before_what_is_queued);
+    tcase_add_test(tests, a_default_budget_starts_lost_work_elsewhere_at_once);
     tcase_add_test(tests, each_lane_takes_one_lost_subtask_at_a_time_in_front);
     tcase_add_test(tests, the_lane_that_has_run_longest_takes_the_lost_subtask);
     tcase_add_test(tests, fresh_subtasks_are_never_urgent);

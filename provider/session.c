@@ -289,6 +289,9 @@ void agent_session_tick(struct agent_session *session, int64_t now_ns)
     work_tick(session, now_ns);
     if (now_ns >= session->offer_again_ns && session_ready(session)) {
         offers_place(session, now_ns);
+        if (session->state_again) {
+            offers_state(session, now_ns);
+        }
     }
     results_flush(session, now_ns);
 }

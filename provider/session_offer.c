@@ -230,6 +230,7 @@ void offers_state(struct agent_session *session, int64_t now_ns)
 {
     size_t count = stated_leases(session);
     size_t works = session->work_total;
+    session->state_again = false;
     struct wire_statement wire = {
         .leases = calloc(count + 1, sizeof(Bourse__V1__HeldLease)),
         .lease_pointers = calloc(count + 1, sizeof(Bourse__V1__HeldLease *)),
@@ -396,6 +397,8 @@ void offers_rejected(struct agent_session *session, int64_t now_ns, enum message
         offer_later(session, now_ns);
     } else if (type == MESSAGE_STATEMENT_HELD) {
         session_note(session, "the broker refused the statement of held work: %s", text);
+        session->state_again = true; /* what got lost would wait for the next Hello */
+        offer_later(session, now_ns);
     }
     /* A cancel that found nothing is what it wanted. */
 }
@@ -408,5 +411,6 @@ void offers_forget(struct agent_session *session)
         dialogue_forget(session->dialogue, &session->asks[i].order);
     }
     session->advertised = false;
+    session->state_again = false;
     session->offer_again_ns = INT64_MAX;
 }

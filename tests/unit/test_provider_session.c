@@ -421,6 +421,31 @@ START_TEST(a_refused_ask_is_tried_again_later)
 }
 END_TEST
 
+START_TEST(a_refused_statement_is_made_anew_later)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
+    struct id128 first = find_seen(&play, MESSAGE_STATEMENT_HELD)->id;
+    reject(&play, find_seen(&play, MESSAGE_STATEMENT_HELD), REJECT_BUSY);
+    forget_seen(&play);
+
+    pass_ms(&play, 500);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_STATEMENT_HELD), 0);
+    pass_ms(&play, 1500);
+    const struct seen *again = find_seen(&play, MESSAGE_STATEMENT_HELD);
+    ck_assert_ptr_nonnull(again);
+    ck_assert(!id128_equal(&again->id, &first));
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0); /* the one that stands goes on */
+    accept(&play, again);
+    forget_seen(&play);
+    pass_ms(&play, 120000);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_STATEMENT_HELD), 0);
+}
+END_TEST
+
 START_TEST(pause_cancels_the_ask_and_resume_places_it_again)
 {
     CLEANUP(play_end) struct play play;
@@ -926,6 +951,7 @@ int main(void)
     tcase_add_test(tcase, another_market_is_offered_nothing);
     tcase_add_test(tcase, a_reconnect_asks_anew_and_cancels_what_may_stand);
     tcase_add_test(tcase, a_refused_ask_is_tried_again_later);
+    tcase_add_test(tcase, a_refused_statement_is_made_anew_later);
     tcase_add_test(tcase, pause_cancels_the_ask_and_resume_places_it_again);
     tcase_add_test(tcase, a_lane_runs_one_at_a_time_and_hears_of_the_next);
     tcase_add_test(tcase, urgent_work_goes_before_what_is_queued_in_its_lane);

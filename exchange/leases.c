@@ -3,10 +3,9 @@
 #include "base/checked.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-/* A fill is a lease. This file grants them, hands out subtasks to their lanes, takes results, charges,
- * renews, and ends them. */
+/* A fill is a lease: fills.c grants it. This file hands out subtasks to its lanes, renews it, gives up attempts, and ends
+ * it; results.c takes what comes back. */
 
 int64_t escrow_micro(int64_t price_micro, uint32_t slots, int64_t term_ns)
 {
@@ -105,7 +104,7 @@ void attempt_drop(struct exchange *exchange, struct attempt *attempt)
     free(attempt);
 }
 
-/* ---------------------------------------------------------------- granting */
+/* ---------------------------------------------------------------- its deadline, its provider, its turn */
 
 static int64_t lease_deadline(const struct lease *lease)
 {
@@ -134,253 +133,6 @@ void lease_refill_later(struct exchange *exchange, struct lease *lease)
 {
     if (list_empty(&lease->refill)) {
         list_append(&exchange->refills, &lease->refill);
-    }
-}
-
-/* False: memory is short, and nothing was granted. */
-static bool grant(struct exchange *exchange, struct job *job, struct ask *ask, uint32_t slots,
-                  int64_t price_micro)
-{
-    struct device *device = ask->device;
-    struct lease *lease = allocate(exchange, sizeof *lease);
-    struct lane *lanes =
-        lease == NULL ? NULL : allocate(exchange, slots / job->width * sizeof *lanes);
-    if (lanes == NULL) {
-        free(lease);
-        return false;
-    }
-    lease->id = exchange->next_lease++;
-    lease->job = job;
-    lease->device = device;
-    lease->device_id = device->key.device;
-    lease->ask = ask->order;
-    lease->provider = device->key.provider;
-    copy_name(lease->label, device->label);
-    lease->slots = slots;
-    lease->lane_count = slots / job->width;
-    lease->price_micro = price_micro;
-    lease->granted_ns = exchange->now_ns;
-    lease->term_end_ns = exchange->now_ns + job->term_ns;
-    lease->idle_since_ns = INT64_MAX;
-    lease->reserved_micro = escrow_micro(price_micro, slots, job->term_ns);
-    lease->lanes = lanes;
-    list_init(&lease->attempts);
-    list_init(&lease->refill);
-    if (!table_insert(&exchange->leases, lease)) {
-        exchange->is_out_of_memory = true;
-    }
-    list_append(&job->leases, &lease->of_job);
-    lease_link_provider(exchange, lease);
-    exchange->lease_count++;
-    track(exchange, &lease->tracked, RECORD_LEASE);
-
-    job->reserved_micro += lease->reserved_micro;
-    assert(job->reserved_micro <= hold_left(&job->hold)); /* P5 */
-    job->lanes += lease->lane_count;
-    touch(exchange, &job->tracked);
-    device->leased += slots;
-    device_slots_changed(exchange, device);
-    lease_arm(exchange, lease);
-
-    struct ledger_record *record = emit_ledger(exchange, LEDGER_FILL);
-    record->lease = lease->id;
-    record->order = ask->order;
-    record->bid = job->id;
-    record->job = job->id;
-    record->provider = member_by_number(exchange, lease->provider)->key;
-    record->owner = member_by_number(exchange, job->owner)->key;
-    record->device = lease->device_id;
-    record->slots = slots;
-    record->width = job->width;
-    record->price_micro = price_micro;
-    record->term_ns = job->term_ns;
-    lease_effect(exchange, lease, EFFECT_LEASE_GRANT);
-    job_wants(exchange, job);
-    lease_refill_later(exchange, lease);
-    report_job(exchange, job);
-    return true;
-}
-
-/* Lanes of `job` that what is left of its budget can cover for a term at this price. */
-static uint32_t affordable_lanes(const struct job *job, int64_t price_micro)
-{
-    int64_t one = escrow_micro(price_micro, job->width, job->term_ns);
-    if (one == 0) {
-        return UINT32_MAX;
-    }
-    int64_t lanes = job_free_micro(job) / one;
-    return lanes > UINT32_MAX ? UINT32_MAX : (uint32_t)lanes;
-}
-
-static bool grant_between(struct exchange *exchange, struct job *job, struct ask *ask)
-{
-    int64_t price = book_price(exchange->book, ask->handle, job->handle);
-    uint32_t lanes = affordable_lanes(job, price);
-    uint32_t fillable = book_fillable(exchange->book, ask->handle, job->handle) / job->width;
-    lanes = lanes < fillable ? lanes : fillable;
-    if (exchange->lease_count >= exchange->limits.leases) {
-        leases_make_room(exchange);
-    }
-    if (lanes == 0 || exchange->lease_count >= exchange->limits.leases) {
-        return false;
-    }
-    return grant(exchange, job, ask, lanes * job->width, price);
-}
-
-/* Before anything was charged a job may wait for a better price; after, with nothing running and no lease
- * that might still come back, it would wait for ever for what its budget no longer covers. */
-static bool is_used_up(const struct job *job)
-{
-    if (job->lanes > 0 || job->running > 0 || job->hold.captured_micro == 0) {
-        return false;
-    }
-    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
-        if (LIST_ELEMENT(at, struct lease, of_job)->state != LEASE_ENDED) {
-            return false;
-        }
-    }
-    return true;
-}
-
-struct pair_context {
-    struct exchange *exchange;
-    struct job *job;
-    struct ask *ask;
-    bool
-        is_short; /* an ask was passed over because a term of it costs more than the budget has left */
-};
-
-static bool skip_ask(void *context, uint32_t handle)
-{
-    struct pair_context *pair = context;
-    const struct exchange *exchange = pair->exchange;
-    const struct ask *ask = exchange->orders_by_handle[handle];
-    if (job_avoids(exchange, pair->job, ask->device->key.provider)) {
-        return true;
-    }
-    int64_t price = book_price(exchange->book, handle, pair->job->handle);
-    bool is_short = affordable_lanes(pair->job, price) == 0;
-    pair->is_short = pair->is_short || is_short;
-    return is_short;
-}
-
-static bool skip_bid(void *context, uint32_t handle)
-{
-    const struct pair_context *pair = context;
-    struct exchange *exchange = pair->exchange;
-    struct job *job = exchange->orders_by_handle[handle];
-    if (job_avoids(exchange, job, pair->ask->device->key.provider)) {
-        return true;
-    }
-    int64_t price = book_price(exchange->book, pair->ask->handle, handle);
-    bool is_short = affordable_lanes(job, price) == 0;
-    if (is_short && list_empty(&job->wanting) && is_used_up(job)) {
-        list_append(&exchange->wanting_jobs, &job->wanting); /* match_job ends it */
-    }
-    return is_short;
-}
-
-static struct job *best_job(struct exchange *exchange, struct ask *ask)
-{
-    struct pair_context pair = {.exchange = exchange, .ask = ask};
-    uint32_t handle = book_best_bid(exchange->book, ask->handle, skip_bid, &pair);
-    return handle == BOOK_NONE ? NULL : exchange->orders_by_handle[handle];
-}
-
-static struct ask *best_ask(struct exchange *exchange, struct job *job, bool *ret_is_short)
-{
-    struct pair_context pair = {.exchange = exchange, .job = job};
-    uint32_t handle = book_best_ask(exchange->book, job->handle, skip_ask, &pair);
-    *ret_is_short = pair.is_short;
-    return handle == BOOK_NONE ? NULL : exchange->orders_by_handle[handle];
-}
-
-/* A step may free several asks and make several jobs want more; whoever is looked at first may be nobody's
- * best. So from this ask to the job it would take, from that to the ask it would take, and so on, better each
- * time, until two are best for each other: they trade. False when they cannot. */
-static bool trade_from(struct exchange *exchange, struct ask *ask)
-{
-    for (;;) {
-        bool is_short;
-        struct job *job = best_job(exchange, ask);
-        struct ask *better = job == NULL ? NULL : best_ask(exchange, job, &is_short);
-        if (better == NULL) {
-            return false;
-        }
-        if (better == ask) {
-            return grant_between(exchange, job, ask);
-        }
-        ask = better;
-    }
-}
-
-static void match_job(struct exchange *exchange, struct job *job)
-{
-    bool is_short = false;
-    struct ask *ask = NULL;
-    do {
-        bool wants = book_bid(exchange->book, job->handle)->slots > 0;
-        ask = wants ? best_ask(exchange, job, &is_short) : NULL;
-    } while (ask != NULL && trade_from(exchange, ask));
-    if (is_short && is_used_up(job)) {
-        job_close(exchange, job, JOB_PHASE_FAILED, XREASON_BUDGET);
-    }
-}
-
-static void match_ask(struct exchange *exchange, struct ask *ask)
-{
-    while (book_ask(exchange->book, ask->handle)->slots > 0 && trade_from(exchange, ask)) {
-    }
-}
-
-/* Subtasks came back to the queue: whichever of the job's leases has a free lane takes them at once, not
- * only when it next has a result. Those for whom no lane is free go before what is queued. */
-static void spread(struct exchange *exchange, struct job *job)
-{
-    list_remove(&job->front);
-    list_append(&exchange->fronts, &job->front);
-    for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
-        struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        if (lease->state == LEASE_ACTIVE && lease->live < lease->lane_count) {
-            lease_refill_later(exchange, lease);
-        }
-    }
-}
-
-static void retries_to_front(struct exchange *exchange, struct job *job);
-
-/* Until nobody wants anything, or memory is short: then this exchange is at its end, and no turn more
- * would change what it answers. */
-void market_run(struct exchange *exchange)
-{
-    while (!exchange->is_out_of_memory) {
-        if (!list_empty(&exchange->spreads)) {
-            struct job *job = LIST_ELEMENT(exchange->spreads.next, struct job, spread);
-            list_remove(&job->spread);
-            spread(exchange, job);
-        } else if (!list_empty(&exchange->wanting_asks)) {
-            struct ask *ask = LIST_ELEMENT(exchange->wanting_asks.next, struct ask, wanting);
-            list_remove(&ask->wanting);
-            if (!exchange->is_halted) {
-                match_ask(exchange, ask);
-            }
-        } else if (!list_empty(&exchange->wanting_jobs)) {
-            struct job *job = LIST_ELEMENT(exchange->wanting_jobs.next, struct job, wanting);
-            list_remove(&job->wanting);
-            if (!exchange->is_halted) {
-                match_job(exchange, job);
-            }
-        } else if (!list_empty(&exchange->refills)) {
-            struct lease *lease = LIST_ELEMENT(exchange->refills.next, struct lease, refill);
-            list_remove(&lease->refill);
-            lease_refill(exchange, lease);
-        } else if (!list_empty(&exchange->fronts)) {
-            struct job *job = LIST_ELEMENT(exchange->fronts.next, struct job, front);
-            list_remove(&job->front);
-            retries_to_front(exchange, job);
-        } else {
-            return;
-        }
     }
 }
 
@@ -591,7 +343,7 @@ static size_t lanes_with_room_in_front(const struct exchange *exchange, const st
 
 /* What came back to the queue and found no free lane goes to the lanes that have run longest at what they
  * run, before what they have queued: a subtask lost with its provider has waited long enough. */
-static void retries_to_front(struct exchange *exchange, struct job *job)
+void job_retries_to_front(struct exchange *exchange, struct job *job)
 {
     if (job->phase != JOB_PHASE_OPEN || job->is_closing || job->retry_head == NO_SUBTASK ||
         job->lanes == 0) {

@@ -479,9 +479,13 @@ void job_wants(struct exchange *exchange,
 int64_t job_free_micro(const struct job *job);
 void job_forget(struct exchange *exchange, struct job *job);
 
-/* ---- leases.c */
+/* ---- fills.c */
 void market_run(struct exchange *exchange); /* matches all that wants, refills all that can take */
+
+/* ---- results.c */
 void apply_results(struct exchange *exchange, const struct exchange_results *results);
+
+/* ---- leases.c */
 void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, bool tell);
 /* A lease whose provider failed it too often in a row ends, and the job avoids that provider for a while;
  * one that is ending ends when nothing is in flight. */
@@ -495,6 +499,8 @@ void lease_wind_down(struct exchange *exchange, struct lease *lease);
 void lease_withdraw_all(struct exchange *exchange, struct lease *lease);
 void lease_refill(struct exchange *exchange, struct lease *lease);
 void lease_refill_later(struct exchange *exchange, struct lease *lease); /* in this step */
+/* What came back to the job's queue and found no free lane, before what its lanes have queued (P18). */
+void job_retries_to_front(struct exchange *exchange, struct job *job);
 struct lease *lease_by_id(const struct exchange *exchange, uint64_t id);
 void lease_effect(struct exchange *exchange, const struct lease *lease,
                   enum exchange_effect_type type);

@@ -68,6 +68,29 @@ void check_rejected(enum reject_code code)
     ck_assert_uint_eq(count_of(EFFECT_LEDGER), 0);
 }
 
+void check_hash(void)
+{
+    struct hash32 hash = exchange_state_hash(market.exchange);
+    struct hash32 walked = exchange_state_hash_walk(market.exchange);
+    ck_assert(hash32_equal(&hash, &walked));
+}
+
+void reload(void)
+{
+    const struct exchange_limits limits = exchange_limits_now(market.exchange);
+    const struct hash32 before = exchange_state_hash(market.exchange);
+    size_t length;
+    uint8_t *bytes = exchange_save(market.exchange, &length);
+    ck_assert_ptr_nonnull(bytes);
+    exchange_destroy(&market.exchange);
+    market.exchange = exchange_load(&limits, bytes, length);
+    ck_assert_ptr_nonnull(market.exchange);
+    free(bytes);
+    const struct hash32 after = exchange_state_hash(market.exchange);
+    ck_assert(hash32_equal(&before, &after));
+    check_hash();
+}
+
 struct account_balance balance(uint32_t account)
 {
     struct exchange_account_row row;

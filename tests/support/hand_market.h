@@ -39,6 +39,11 @@ const struct ledger_record *record_of(enum ledger_kind kind);                /* 
 /* The last command was refused with `code`, and changed nothing. */
 void check_rejected(enum reject_code code);
 
+/* The state hash kept up to date is what a full walk finds. */
+void check_hash(void);
+/* The market goes on from its own snapshot, which must have the same hash. */
+void reload(void);
+
 struct account_balance balance(uint32_t account);
 struct exchange_job_row job_row(struct id128 job);
 

@@ -351,16 +351,7 @@ START_TEST(what_was_refused_stays_refused_when_it_comes_again)
     check_rejected(REJECT_ID_REUSED);
     bid.body.bytes[0] ^= 1;
 
-    size_t length; /* also after a restart */
-    uint8_t *bytes = exchange_save(market.exchange, &length);
-    struct exchange_limits limits = exchange_limits_now(market.exchange);
-    struct hash32 hash = exchange_state_hash(market.exchange);
-    exchange_destroy(&market.exchange);
-    market.exchange = exchange_load(&limits, bytes, length);
-    free(bytes);
-    ck_assert_ptr_nonnull(market.exchange);
-    struct hash32 loaded = exchange_state_hash(market.exchange);
-    ck_assert(hash32_equal(&hash, &loaded));
+    reload(); /* also after a restart */
     apply_again(&bid);
     check_rejected(REJECT_FUNDS);
     ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.limit, first.limit);
@@ -395,15 +386,11 @@ START_TEST(an_accounts_last_refusals_are_remembered_and_no_more)
     struct exchange_command cheap = submit_of(1, 1); /* and the id table has room as ever */
     apply(&cheap);
     ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
-    struct hash32 hash = exchange_state_hash(market.exchange);
-    struct hash32 walked = exchange_state_hash_walk(market.exchange);
-    ck_assert(hash32_equal(&hash, &walked));
+    check_hash();
     market.now_ns += 25 * NS_PER_HOUR; /* all of them expire */
     struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
     apply(&tick);
-    hash = exchange_state_hash(market.exchange);
-    walked = exchange_state_hash_walk(market.exchange);
-    ck_assert(hash32_equal(&hash, &walked));
+    check_hash();
 }
 END_TEST
 
@@ -940,9 +927,7 @@ START_TEST(a_provider_uses_only_so_many_kinds_of_device)
         ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
         advertise_kinds(PROVIDER, i, 0);
     }
-    struct hash32 hash = exchange_state_hash(market.exchange);
-    struct hash32 walked = exchange_state_hash_walk(market.exchange);
-    ck_assert(hash32_equal(&hash, &walked));
+    check_hash();
 }
 END_TEST
 
@@ -1019,13 +1004,7 @@ START_TEST(a_device_with_every_attribute_and_an_instrument_survives_a_snapshot)
     struct exchange_command advertise = command(EXCHANGE_ADVERTISE, PROVIDER);
     advertise.advertise = (struct exchange_advertise){&device, 1};
     apply(&advertise);
-    size_t length;
-    uint8_t *bytes = exchange_save(market.exchange, &length);
-    struct exchange_limits limits = exchange_limits_default();
-    struct exchange *loaded = exchange_load(&limits, bytes, length);
-    ck_assert_ptr_nonnull(loaded);
-    exchange_destroy(&loaded);
-    free(bytes);
+    reload();
 }
 END_TEST
 
@@ -1110,13 +1089,7 @@ START_TEST(one_account_cannot_have_all_subtasks)
     ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.limit, 60);
     (void)submit(10, 10);
 
-    size_t length; /* what it has is found again */
-    uint8_t *bytes = exchange_save(market.exchange, &length);
-    struct exchange_limits file = exchange_limits_default();
-    exchange_destroy(&market.exchange);
-    market.exchange = exchange_load(&file, bytes, length);
-    free(bytes);
-    ck_assert_ptr_nonnull(market.exchange);
+    reload(); /* what it has is found again */
     more = submit_of(1, 10);
     apply(&more);
     check_rejected(REJECT_LIMIT);

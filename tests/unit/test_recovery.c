@@ -28,27 +28,6 @@ static struct exchange_held held_of(struct exchange_work work)
     return (struct exchange_held){work.lease, work.index, work.attempt};
 }
 
-static void check_copy_agrees(void)
-{
-    struct exchange_limits limits = exchange_limits_default();
-    limits.asks = limits.jobs = limits.leases = 64;
-    limits.attempts = 4096;
-    limits.classes = limits.classes_per_account = 1;
-    limits.cells_per_account = 2;
-    limits.cells = 64;
-    size_t length;
-    uint8_t *bytes = exchange_save(market.exchange, &length);
-    struct exchange *copy = exchange_load(&limits, bytes, length);
-    ck_assert_ptr_nonnull(copy);
-    struct hash32 ours = exchange_state_hash(market.exchange);
-    struct hash32 theirs = exchange_state_hash(copy);
-    struct hash32 walked = exchange_state_hash_walk(market.exchange);
-    ck_assert(hash32_equal(&ours, &theirs));
-    ck_assert(hash32_equal(&ours, &walked));
-    exchange_destroy(&copy);
-    free(bytes);
-}
-
 /* ---------------------------------------------------------------- P18: a lost subtask goes first */
 
 START_TEST(a_lost_subtask_goes_before_what_is_queued)
@@ -68,7 +47,7 @@ START_TEST(a_lost_subtask_goes_before_what_is_queued)
     ck_assert(again.is_urgent);
     ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 0); /* nobody's work is taken back for it */
     (void)job;
-    check_copy_agrees();
+    reload();
 }
 END_TEST
 
@@ -123,7 +102,7 @@ START_TEST(each_lane_takes_one_lost_subtask_at_a_time_in_front)
     ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 1); /* its lane has begun the first: the next */
     ck_assert_uint_eq(nth(EFFECT_DISPATCH, 0)->work.lane, first.lane);
     ck_assert(nth(EFFECT_DISPATCH, 0)->work.is_urgent);
-    check_copy_agrees();
+    reload();
 }
 END_TEST
 
@@ -187,14 +166,14 @@ START_TEST(who_comes_back_is_not_sent_again_what_it_had)
     presence(EXCHANGE_RETURNED, PROVIDER);
     ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 0); /* nobody else has begun it: it still counts */
     ck_assert_uint_eq(job_row(job).waiting, 0);
-    check_copy_agrees();
+    reload();
 
     /* Its statement says otherwise: then the subtask is begun again. */
     market.now_ns += NS_PER_S;
     struct exchange_held nothing_of_it = {.lease = first.lease};
     state(PROVIDER, &nothing_of_it, 1, market.now_ns);
     ck_assert_uint_ge(count_of(EFFECT_DISPATCH), 1);
-    check_copy_agrees();
+    reload();
 }
 END_TEST
 
@@ -235,7 +214,7 @@ START_TEST(an_attempt_that_the_agent_has_lost_goes_back_to_the_queue_at_once)
     market.now_ns += NS_PER_S;
     result(PROVIDER, job, again, OUTCOME_OK, NS_PER_S);
     ck_assert_uint_eq(job_row(job).state, JOB_DONE);
-    check_copy_agrees();
+    reload();
 }
 END_TEST
 
@@ -262,7 +241,7 @@ START_TEST(an_agent_that_restarted_gets_its_lease_and_new_attempts)
     ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 2);
     ck_assert_uint_eq(nth(EFFECT_DISPATCH, 0)->work.attempt, 2);
     ck_assert_uint_eq(job_row(job).running, 2);
-    check_copy_agrees();
+    reload();
 }
 END_TEST
 
@@ -363,7 +342,7 @@ START_TEST(another_providers_lease_is_unknown_and_left_alone)
     ck_assert_uint_eq(count_of(EFFECT_DISPATCH) + count_of(EFFECT_WITHDRAW), 0);
     struct hash32 after = exchange_state_hash(market.exchange);
     ck_assert(!hash32_equal(&before, &after)); /* the market's own record counts commands */
-    check_copy_agrees();
+    reload();
 }
 END_TEST
 
@@ -410,7 +389,7 @@ START_TEST(a_frozen_providers_leases_and_asks_end_with_the_command)
     market.now_ns += NS_PER_S;
     result(PROVIDER, job, work, OUTCOME_OK, NS_PER_S);
     ck_assert_uint_eq(record_of(LEDGER_RESULT)->status, ATTEMPT_LATE);
-    check_copy_agrees();
+    reload();
 }
 END_TEST
 
@@ -512,7 +491,7 @@ START_TEST(no_claim_of_time_makes_a_state_that_does_not_load)
     result(PROVIDER, job, first, OUTCOME_OK, INT64_MAX);
     market.now_ns += NS_PER_S;
     result(PROVIDER, job, second, OUTCOME_OK, 1);
-    check_copy_agrees();
+    reload();
 }
 END_TEST
 
@@ -555,7 +534,7 @@ START_TEST(a_long_wide_lease_makes_a_state_that_loads)
     market.now_ns += week_ns - NS_PER_S;
     result(PROVIDER, made.id, second, OUTCOME_OK, INT64_MAX);
     ck_assert_int_gt(record_of(LEDGER_RESULT)->paid_ns, 4096 * (week_ns - 2 * NS_PER_S));
-    check_copy_agrees();
+    reload();
 }
 END_TEST
 
@@ -587,7 +566,7 @@ START_TEST(who_loses_work_again_and_again_is_avoided_and_another_gets_it)
     ck_assert_uint_eq(nth(EFFECT_DISPATCH, 0)->account, OTHER_PROVIDER);
     result(OTHER_PROVIDER, job, nth(EFFECT_DISPATCH, 0)->work, OUTCOME_OK, NS_PER_S);
     ck_assert_int_eq(job_row(job).state, JOB_DONE);
-    check_copy_agrees();
+    reload();
 }
 END_TEST
 
@@ -602,7 +581,7 @@ START_TEST(who_leaves_in_the_middle_of_a_job_gets_no_more_of_it_for_a_while)
         ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 0);
     }
     ck_assert_int_eq(job_row(job).state, JOB_OPEN);
-    check_copy_agrees();
+    reload();
     offer(OTHER_PROVIDER, 1, price); /* whom the job has not lost anything to */
     struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
     ck_assert_uint_eq(work.attempt, 2);

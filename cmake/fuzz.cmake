@@ -6,8 +6,8 @@ foreach(source ${fuzz_sources})
   get_filename_component(name ${source} NAME_WE)
   string(REPLACE "fuzz_" "" subject ${name})
   add_executable(${name} ${source})
-  target_link_libraries(${name} PRIVATE bourse_flags broker provider consumer exchange runtime formats protocol
-    ledger base)
+  target_link_libraries(${name} PRIVATE bourse_flags broker audit provider consumer exchange runtime formats protocol
+    ledger_sqlite ledger base)
   target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)

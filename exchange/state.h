@@ -101,9 +101,9 @@ enum {
     ENDED_LEASES_FORGOTTEN = 1024, /* at a time, when leases or attempts reach their limit */
     PAGE_SUBTASKS = 256,
     CELL_ATTRIBUTES_MAX = ATTRIBUTE_COUNT_MAX + 1, /* the instrument, where it is not among them */
-    NO_SUBTASK = UINT32_MAX,
-    NO_CLASS = UINT32_MAX, /* of a job without a bid */
 };
+#define NO_SUBTASK UINT32_MAX
+#define NO_CLASS UINT32_MAX /* of a job without a bid */
 
 enum record_type { /* in snapshots; numbers never change */
                    RECORD_MARKET = 1,

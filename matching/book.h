@@ -40,7 +40,7 @@ enum book_status {
     BOOK_OUT_OF_MEMORY
 };
 
-enum { BOOK_NONE = UINT32_MAX };
+#define BOOK_NONE UINT32_MAX
 
 struct book *book_create(struct book_limits limits); /* NULL when out of memory */
 void book_destroy(struct book **self);

@@ -18,9 +18,8 @@ static bool is_replayable(const struct exchange *exchange, const struct entry_co
         return true;
     }
     problem_set(ret_problem,
-                "the commands of the journal from %" PRIu64 " on were written under rules %" PRIu32
-                ", this bourse-broker has rules %d: start and cleanly stop the bourse-broker that "
-                "wrote them once, so that it leaves a snapshot, then this one",
+                "RULES: the commands of the journal from %" PRIu64
+                " on were written under rules %" PRIu32 ", this bourse-broker has rules %d",
                 index, rules, (int)EXCHANGE_RULES);
     return false;
 }

@@ -78,6 +78,16 @@ static bool take_genesis(struct verification *verification, const void *bytes, s
            genesis_read(command.payload, command.payload_length, &verification->genesis);
 }
 
+/* No program has the rules of a journal that spans a change of them. */
+static void advise_the_audit(struct problem *problem)
+{
+    struct problem found = *problem;
+    problem_set(problem,
+                "%.250s: this is no damage, and cannot be checked by replaying it; `bourse-broker "
+                "audit` checks it, and docs/operator.md, Upgrading, says how it is restored",
+                found.text);
+}
+
 static bool verify_entry(struct verification *verification, sqlite3_stmt *row,
                          struct problem *ret_problem)
 {
@@ -102,6 +112,9 @@ static bool verify_entry(struct verification *verification, sqlite3_stmt *row,
                                              verification, ret_problem);
     if (status != REPLAY_OK) {
         verification->fault = status;
+        if (status == REPLAY_OTHER_RULES) {
+            advise_the_audit(ret_problem);
+        }
         return false;
     }
     verification->entry = head.index;

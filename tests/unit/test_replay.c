@@ -1,0 +1,136 @@
+/* What a verification says of a journal that it cannot replay. */
+#include "broker/replay.h"
+
+#include "broker/entry.h"
+#include "broker/journal_sqlite.h"
+#include "broker/snapshots.h"
+#include "broker/translate.h"
+#include "tests/support/small_market.h"
+
+#include <check.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct small_market market;
+static struct problem problem;
+
+static void begin(void)
+{
+    small_market_create(&market, NULL, NULL);
+    problem.text[0] = '\0';
+}
+
+static void end(void)
+{
+    small_market_destroy(&market);
+}
+
+/* As a broker of another release would go on: limits under its rules, then a command of its own. */
+static void go_on_under(uint32_t rules)
+{
+    uint8_t payload[TRANSLATE_LIMITS_BYTES];
+    uint8_t bytes[512];
+    sqlite3 *database;
+    struct journal *journal;
+    struct journal_last last;
+    uint64_t epoch;
+    const struct exchange_set_limits set = {.rules = rules, .limits = exchange_limits_default()};
+    const struct journal_sqlite_start start = {.tree_size = UINT64_MAX, .adopt = true};
+    const struct journal_leader me = {.epoch = 0};
+    translate_limits(&set, payload);
+    ck_assert_int_eq(sqlite3_open(market.database, &database), SQLITE_OK);
+    ck_assert_int_eq(journal_sqlite_open(database, &start, &journal, &last, &problem), JOURNAL_OK);
+    ck_assert_int_eq(journal_lead(journal, last.index, &me, &epoch), JOURNAL_OK);
+    const int64_t late = INT64_MAX / 2;
+    const struct entry_command commands[] = {
+        {.log_time_ns = late,
+         .account = UINT32_MAX,
+         .kind = ENTRY_LIMITS,
+         .payload = payload,
+         .payload_length = sizeof payload},
+        {.log_time_ns = late, .account = UINT32_MAX, .kind = ENTRY_TICK},
+    };
+    const struct entry_head head = {.count = 2,
+                                    .index = last.index + 1,
+                                    .epoch = epoch,
+                                    .previous = last.chain,
+                                    .first_command = last.next_command};
+    const struct journal_entry entry = {.index = head.index,
+                                        .bytes = bytes,
+                                        .length =
+                                            entry_write(&head, commands, bytes, sizeof bytes)};
+    ck_assert_int_eq(journal_append(journal, epoch, &entry, 1), JOURNAL_OK);
+    journal_destroy(&journal);
+    ck_assert_int_eq(sqlite3_close(database), SQLITE_OK);
+}
+
+/* Neither a difference nor a failure of the machine: the line says both numbers, and what to do. */
+START_TEST(a_journal_that_spans_other_rules_is_told_as_that)
+{
+    struct replay_summary summary;
+    char expected[64];
+    go_on_under(EXCHANGE_RULES + 1);
+    ck_assert_int_eq(replay_check(market.folder, &summary, &problem), REPLAY_OTHER_RULES);
+    (void)snprintf(expected, sizeof expected, "under rules %d, this bourse-broker has rules %d",
+                   EXCHANGE_RULES + 1, EXCHANGE_RULES);
+    ck_assert_msg(strstr(problem.text, expected) != NULL, "%s", problem.text);
+    ck_assert_ptr_nonnull(strstr(problem.text, "RULES: "));
+    ck_assert_ptr_nonnull(strstr(problem.text, "bourse-broker audit"));
+}
+END_TEST
+
+START_TEST(a_start_is_told_to_leave_a_snapshot)
+{
+    sqlite3 *database;
+    const struct exchange_limits limits = exchange_limits_default();
+    struct exchange *exchange = exchange_create(&limits);
+    go_on_under(EXCHANGE_RULES + 1);
+    ck_assert_int_eq(sqlite3_open(market.database, &database), SQLITE_OK);
+    ck_assert(!snapshots_apply(database, exchange, 1, SMALL_MARKET_ENTRIES + 1, &problem));
+    ck_assert_msg(strstr(problem.text, "cleanly stop the bourse-broker that wrote them") != NULL,
+                  "%s", problem.text);
+    ck_assert_int_eq(sqlite3_close(database), SQLITE_OK);
+    exchange_destroy(&exchange);
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_is_no_difference)
+{
+    struct replay_summary summary;
+    ck_assert_int_eq(unlink(market.database), 0);
+    ck_assert_int_eq(replay_check(market.folder, &summary, &problem), REPLAY_FAILED);
+    ck_assert_str_ne(problem.text, "");
+}
+END_TEST
+
+START_TEST(a_journal_without_an_entry_is_a_difference)
+{
+    struct replay_summary summary;
+    small_market_sql(&market, "DELETE FROM journal WHERE idx = 2");
+    ck_assert_int_eq(replay_check(market.folder, &summary, &problem), REPLAY_WRONG);
+    ck_assert_ptr_nonnull(strstr(problem.text, "the chain of the journal at entry differs"));
+}
+END_TEST
+
+int main(void)
+{
+    if (sodium_init() < 0) {
+        return EXIT_FAILURE;
+    }
+    Suite *suite = suite_create("replay");
+    TCase *tests = tcase_create("all");
+    tcase_add_checked_fixture(tests, begin, end);
+    tcase_add_test(tests, a_journal_that_spans_other_rules_is_told_as_that);
+    tcase_add_test(tests, a_start_is_told_to_leave_a_snapshot);
+    tcase_add_test(tests, what_cannot_be_read_is_no_difference);
+    tcase_add_test(tests, a_journal_without_an_entry_is_a_difference);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

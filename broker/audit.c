@@ -135,6 +135,7 @@ static void end(struct audit *audit)
     audit_tree_close(audit);
     (void)sqlite3_close(audit->database); /* read only */
     free(audit->accounts);
+    free(audit->owed);
     audit_map_fini(&audit->numbers, NULL);
     audit_map_fini(&audit->invitations, NULL);
     audit_map_fini(&audit->devices, NULL);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KIND_START = 1, KIND_ADOPT = 3, RECORD_MAX = 512 };
+enum { KIND_ADOPT = 3, RECORD_MAX = 512, OWED_FIRST = 64 };
 
 static const char record_domain[] = "bourse/act/v1"; /* with its NUL, like the next */
 static const char mark_domain[] = "bourse/acts/v1";
@@ -32,12 +32,13 @@ struct walk { /* where the chain stands */
     uint64_t first_index; /* the log begins after this command */
     struct hash32 chain_at_mark;
     int64_t log_time_ns;
+    size_t paid; /* of what is owed */
 };
 
 const char *audit_act_name(uint16_t kind)
 {
     switch (kind) {
-    case KIND_START:
+    case AUDIT_ACT_START:
         return "start";
     case 2:
         return "stop";
@@ -55,7 +56,7 @@ const char *audit_act_name(uint16_t kind)
         return "freeze";
     case 20:
         return "halt";
-    case 21:
+    case AUDIT_ACT_LIMITS:
         return "limits";
     case 64:
         return "refusal";
@@ -110,15 +111,28 @@ static bool check_key(struct audit *audit, const struct audit_act *act, struct w
     if (act->number == 1) {
         walk->first_index = act->log_index;
     }
-    if (act->kind == KIND_ADOPT || (act->number == 1 && act->kind == KIND_START)) {
+    if (act->kind == KIND_ADOPT || (act->number == 1 && act->kind == AUDIT_ACT_START)) {
         walk->key = act->target;
         return true;
     }
     if (act->number == 1) {
         return audit_finding(audit, "acts", 1, "the log does not begin with a start");
     }
-    return act->kind != KIND_START || memcmp(act->target.bytes, walk->key.bytes, 32) == 0 ||
+    return act->kind != AUDIT_ACT_START || memcmp(act->target.bytes, walk->key.bytes, 32) == 0 ||
            audit_finding(audit, "acts", act->number, "the broker started with another audit key");
+}
+
+/* What is owed and what was written come in one order. What the journal did before the log began is not owed. */
+static void pay(const struct audit *audit, const struct audit_act *act, struct walk *walk)
+{
+    while (walk->paid < audit->owed_count &&
+           audit->owed[walk->paid].log_index < walk->first_index) {
+        walk->paid++;
+    }
+    if (walk->paid < audit->owed_count && audit->owed[walk->paid].kind == act->kind &&
+        audit->owed[walk->paid].log_index == act->log_index) {
+        walk->paid++;
+    }
 }
 
 static bool check_row(struct audit *audit, sqlite3_stmt *select, struct walk *walk,
@@ -167,6 +181,7 @@ static bool walk_rows(struct audit *audit, sqlite3_stmt *select, struct walk *wa
         if (!check_row(audit, select, walk, &act)) {
             return false;
         }
+        pay(audit, &act, walk);
         if (on_act != NULL && act.number >= since) {
             read_name(audit, &act);
             if (!on_act(context, &act)) {
@@ -206,8 +221,33 @@ static bool check_mark(struct audit *audit, const struct walk *walk)
                          "the end of the audit log is not signed by the key that its starts name");
 }
 
+bool audit_owe(struct audit *audit, uint16_t kind, uint64_t log_index)
+{
+    if (audit->owed_count == audit->owed_capacity) {
+        size_t capacity = audit->owed_capacity == 0 ? OWED_FIRST : audit->owed_capacity * 2;
+        struct audit_owed *owed = realloc(audit->owed, capacity * sizeof *owed);
+        if (owed == NULL) {
+            return audit_out_of_memory(audit);
+        }
+        audit->owed = owed;
+        audit->owed_capacity = capacity;
+    }
+    audit->owed[audit->owed_count++] = (struct audit_owed){.kind = kind, .log_index = log_index};
+    return true;
+}
+
 static bool check_complete(struct audit *audit, const struct walk *walk)
 {
+    if (walk->paid < audit->owed_count) {
+        const struct audit_owed *owed = &audit->owed[walk->paid];
+        return audit_finding(audit, "acts", 0,
+                             owed->kind == AUDIT_ACT_START
+                                 ? "after command %" PRIu64 " another broker began to write, and "
+                                   "no record says that it started"
+                                 : "after command %" PRIu64 " the limits changed, and no record "
+                                   "says so",
+                             owed->log_index);
+    }
     sqlite3_stmt *select;
     if (sqlite3_prepare_v2(audit->database, unrecorded, -1, &select, NULL) != SQLITE_OK) {
         return audit_unreadable(audit, "the ledger cannot be read: %s",

@@ -290,6 +290,13 @@ static bool check_rows(struct audit *audit, struct audit_command *command)
     return audit_nothing_due(audit);
 }
 
+static bool note_limits(struct audit *audit, const struct audit_command *command)
+{
+    const bool is_change = audit->has_limits;
+    audit->has_limits = true;
+    return !is_change || audit_owe(audit, AUDIT_ACT_LIMITS, command->index - 1);
+}
+
 bool audit_command_check(struct audit *audit, struct audit_command *command)
 {
     switch (command->kind) {
@@ -310,6 +317,9 @@ bool audit_command_check(struct audit *audit, struct audit_command *command)
         }
         if (command->kind >= KIND_SUSPECT && command->kind <= KIND_GOODBYE &&
             !note_presence(audit, command)) {
+            return false;
+        }
+        if (command->kind == KIND_LIMITS && !note_limits(audit, command)) {
             return false;
         }
         break;

@@ -14,6 +14,7 @@ enum { HEAD_BYTES = 1024, HEAD_SLOT = 512 };
 
 struct link { /* where the chain stands */
     uint64_t entry, next_command;
+    uint64_t epoch; /* 0: of none yet */
     struct hash32 chain;
 };
 
@@ -62,14 +63,14 @@ bool audit_read_head(struct audit *audit, const char *path)
 
 /* Entry: "BJE1", u32 count, u64 index, u64 epoch, 16 batch, 32 previous, u64 first command, then
  * the commands. */
-static bool check_entry_head(struct audit *audit, struct reader *in, const struct link *link,
+static bool check_entry_head(struct audit *audit, struct reader *in, struct link *link,
                              uint32_t *ret_count)
 {
     const uint8_t *magic = reader_view(in, 4);
     uint32_t count = reader_u32(in);
     uint64_t index = reader_u64(in);
     struct hash32 previous;
-    (void)reader_u64(in);      /* epoch: any */
+    uint64_t epoch = reader_u64(in);
     (void)reader_view(in, 16); /* batch id: any */
     reader_bytes(in, previous.bytes, 32);
     uint64_t first_command = reader_u64(in);
@@ -84,8 +85,14 @@ static bool check_entry_head(struct audit *audit, struct reader *in, const struc
         return audit_finding(audit, "journal", link->entry + 1,
                              "it does not name the chain hash of the entry before");
     }
+    if (epoch == 0 || epoch < link->epoch) {
+        return audit_finding(audit, "journal", link->entry + 1,
+                             "its epoch is before that of the entry before");
+    }
     *ret_count = count;
-    return true;
+    bool is_first = epoch != link->epoch; /* of a broker that began to lead */
+    link->epoch = epoch;
+    return !is_first || audit_owe(audit, AUDIT_ACT_START, first_command - 1);
 }
 
 static bool read_command(struct reader *in, struct audit_command *command)

@@ -204,6 +204,14 @@ struct audit_tree {
     bool has_note;
 };
 
+/* A record that the audit log owes the journal: a start for each epoch that wrote entries, limits for each entry that changes them.
+ * Both stand beside the command before. */
+struct audit_owed {
+    uint16_t kind;
+    uint64_t log_index;
+};
+enum { AUDIT_ACT_START = 1, AUDIT_ACT_LIMITS = 21 };
+
 struct audit {
     struct audit_report *report;
     sqlite3 *database;
@@ -224,6 +232,9 @@ struct audit {
     struct audit_ask *first_ask, *last_ask;
     struct audit_due due;
     uint64_t last_lease;
+    struct audit_owed *owed; /* in the order of the journal */
+    size_t owed_count, owed_capacity;
+    bool has_limits; /* the first limits of a journal change none, and are no act */
 };
 
 /* ---- reporting (audit.c) */
@@ -257,7 +268,9 @@ bool audit_read_head(struct audit *audit, const char *path);
 bool audit_journal(struct audit *audit);
 
 /* ---- audit_acts.c */
-/* The audit log against HEAD, and whether every mint and every freeze is in it. `on_act` may be NULL. */
+/* Takes note of a record that must be in the audit log. */
+bool audit_owe(struct audit *audit, uint16_t kind, uint64_t log_index);
+/* The audit log against HEAD, and whether every mint and every freeze is in it, and whatever was owed. `on_act` may be NULL. */
 bool audit_acts(struct audit *audit, uint64_t since, audit_on_act *on_act, void *context);
 
 /* ---- audit_commands.c */

@@ -584,3 +584,31 @@ void small_market_sql(const struct small_market *self, const char *sql)
     ck_assert_msg(code == SQLITE_OK, "%s", text);
     sqlite3_close(database);
 }
+
+uint64_t small_market_go_on(const struct small_market *self, const struct entry_command *commands,
+                            uint32_t count)
+{
+    uint8_t bytes[1024];
+    struct problem problem = {.text = ""};
+    sqlite3 *database;
+    struct journal *journal;
+    struct journal_last last;
+    struct entry_head head = {.count = count};
+    const struct journal_sqlite_start start = {.tree_size = UINT64_MAX, .adopt = true};
+    const struct journal_leader me = {.epoch = 0};
+    ck_assert_int_eq(sqlite3_open(self->database, &database), SQLITE_OK);
+    ck_assert_msg(journal_sqlite_open(database, &start, &journal, &last, &problem) == JOURNAL_OK,
+                  "%s", problem.text);
+    ck_assert_int_eq(journal_lead(journal, last.index, &me, &head.epoch), JOURNAL_OK);
+    head.index = last.index + 1;
+    head.previous = last.chain;
+    head.first_command = last.next_command;
+    const struct journal_entry entry = {.index = head.index,
+                                        .bytes = bytes,
+                                        .length =
+                                            entry_write(&head, commands, bytes, sizeof bytes)};
+    ck_assert_int_eq(journal_append(journal, head.epoch, &entry, 1), JOURNAL_OK);
+    journal_destroy(&journal);
+    ck_assert_int_eq(sqlite3_close(database), SQLITE_OK);
+    return head.first_command + count - 1;
+}

@@ -10,6 +10,7 @@
 #define BOURSE_TESTS_SMALL_MARKET_H
 
 #include "base/id.h"
+#include "broker/entry.h"
 #include "broker/head.h"
 #include "broker/journal.h"
 #include "ledger/sqlite.h"
@@ -36,6 +37,9 @@ struct small_market {
 void small_market_create(struct small_market *self, small_market_bend *bend, void *context);
 /* Removes the folder. */
 void small_market_destroy(struct small_market *self);
+/* As a broker that started anew: one entry more, of the next epoch, with `count` commands. The number of the last command. */
+uint64_t small_market_go_on(const struct small_market *self, const struct entry_command *commands,
+                            uint32_t count);
 /* Runs SQL on the finished database. */
 void small_market_sql(const struct small_market *self, const char *sql);
 

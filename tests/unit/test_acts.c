@@ -3,6 +3,7 @@
 #include "broker/acts.h"
 
 #include "broker/audit.h"
+#include "broker/translate.h"
 #include "exchange/exchange.h"
 #include "tests/support/scarce_vfs.h"
 #include "tests/support/small_market.h"
@@ -335,6 +336,73 @@ START_TEST(a_mint_or_a_freeze_without_a_record_is_found)
 }
 END_TEST
 
+static void record(enum act_kind kind, uint64_t log_index)
+{
+    struct act act = {.kind = kind,
+                      .account = EXCHANGE_NO_ACCOUNT,
+                      .log_time_ns = ++log_time_ns,
+                      .log_index = log_index,
+                      .target = *identity_key(key)};
+    sql("BEGIN");
+    ck_assert_int_eq(acts_append(acts, &act), ACTS_OK);
+    sql("COMMIT");
+    acts_committed(acts);
+    write_mark();
+}
+
+/* The verdict of the whole audit: "" when it found nothing. */
+static const char *whole_audit(void)
+{
+    static struct audit_report report;
+    audit_run(market.folder, &report);
+    ck_assert_int_ne(report.verdict, AUDIT_UNREADABLE);
+    return report.verdict == AUDIT_OK ? "" : report.what;
+}
+
+/* Whoever wrote entries has said that it started, and what limits it brought: the journal shows both. */
+START_TEST(a_start_or_limits_that_the_journal_shows_and_the_log_does_not_are_found)
+{
+    uint8_t payload[TRANSLATE_LIMITS_BYTES];
+    struct exchange_set_limits set = {.rules = EXCHANGE_RULES, .limits = exchange_limits_default()};
+    const int64_t now = INT64_C(1800000000000000000);
+    const struct entry_command tick = {
+        .log_time_ns = now, .account = UINT32_MAX, .kind = ENTRY_TICK};
+    const struct entry_command limits = {.log_time_ns = now,
+                                         .account = UINT32_MAX,
+                                         .kind = ENTRY_LIMITS,
+                                         .payload = payload,
+                                         .payload_length = sizeof payload};
+    translate_limits(&set, payload);
+    acts_close(&acts);
+    sql("DROP TABLE acts"); /* a log that begins in the middle of the journal */
+    ck_assert(acts_open(database, NULL, key, &market.cluster, &acts, &problem));
+    uint64_t last = small_market_go_on(&market, &tick, 1);
+    record(ACT_START, last);
+    ck_assert_str_eq(whole_audit(), "");
+    last = small_market_go_on(&market, &tick, 1);
+    ck_assert_str_eq(whole_audit(), ""); /* that start */
+    uint64_t next = small_market_go_on(&market, &tick, 1);
+    ck_assert_msg(strstr(whole_audit(), "another broker began to write") != NULL, "%s",
+                  whole_audit());
+    record(ACT_STOP, last);
+    ck_assert_str_ne(whole_audit(), "");
+    record(ACT_START, last);
+    ck_assert_str_eq(whole_audit(), "");
+
+    last = small_market_go_on(&market, &limits, 1); /* the first change nothing */
+    record(ACT_START, next);
+    ck_assert_str_eq(whole_audit(), "");
+    next = small_market_go_on(&market, &limits, 1);
+    record(ACT_START, last);
+    ck_assert_msg(strstr(whole_audit(), "the limits changed") != NULL, "%s", whole_audit());
+    record(ACT_LIMITS, last);
+    ck_assert_str_eq(whole_audit(), "");
+    struct seen seen;
+    ck_assert_int_eq(audit(1, &seen).verdict,
+                     AUDIT_OK); /* the log alone is not held against the journal */
+}
+END_TEST
+
 START_TEST(what_was_rolled_back_never_was)
 {
     struct acts_mark before = *acts_mark(acts);
@@ -407,6 +475,7 @@ int main(void)
     tcase_add_test(tests, a_log_is_held_against_a_mark_that_was_kept_elsewhere);
     tcase_add_test(tests, a_mark_of_before_an_adoption_is_right_and_is_not_kept);
     tcase_add_test(tests, a_mint_or_a_freeze_without_a_record_is_found);
+    tcase_add_test(tests, a_start_or_limits_that_the_journal_shows_and_the_log_does_not_are_found);
     tcase_add_test(tests, what_was_rolled_back_never_was);
     tcase_add_test(tests, a_full_disk_is_told_from_one_that_fails);
     suite_add_tcase(suite, tests);

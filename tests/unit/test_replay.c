@@ -2,7 +2,6 @@
 #include "broker/replay.h"
 
 #include "broker/entry.h"
-#include "broker/journal_sqlite.h"
 #include "broker/snapshots.h"
 #include "broker/translate.h"
 #include "tests/support/small_market.h"
@@ -32,19 +31,9 @@ static void end(void)
 static void go_on_under(uint32_t rules)
 {
     uint8_t payload[TRANSLATE_LIMITS_BYTES];
-    uint8_t bytes[512];
-    sqlite3 *database;
-    struct journal *journal;
-    struct journal_last last;
-    uint64_t epoch;
     const struct exchange_set_limits set = {.rules = rules, .limits = exchange_limits_default()};
-    const struct journal_sqlite_start start = {.tree_size = UINT64_MAX, .adopt = true};
-    const struct journal_leader me = {.epoch = 0};
-    translate_limits(&set, payload);
-    ck_assert_int_eq(sqlite3_open(market.database, &database), SQLITE_OK);
-    ck_assert_int_eq(journal_sqlite_open(database, &start, &journal, &last, &problem), JOURNAL_OK);
-    ck_assert_int_eq(journal_lead(journal, last.index, &me, &epoch), JOURNAL_OK);
     const int64_t late = INT64_MAX / 2;
+    translate_limits(&set, payload);
     const struct entry_command commands[] = {
         {.log_time_ns = late,
          .account = UINT32_MAX,
@@ -53,18 +42,7 @@ static void go_on_under(uint32_t rules)
          .payload_length = sizeof payload},
         {.log_time_ns = late, .account = UINT32_MAX, .kind = ENTRY_TICK},
     };
-    const struct entry_head head = {.count = 2,
-                                    .index = last.index + 1,
-                                    .epoch = epoch,
-                                    .previous = last.chain,
-                                    .first_command = last.next_command};
-    const struct journal_entry entry = {.index = head.index,
-                                        .bytes = bytes,
-                                        .length =
-                                            entry_write(&head, commands, bytes, sizeof bytes)};
-    ck_assert_int_eq(journal_append(journal, epoch, &entry, 1), JOURNAL_OK);
-    journal_destroy(&journal);
-    ck_assert_int_eq(sqlite3_close(database), SQLITE_OK);
+    (void)small_market_go_on(&market, commands, 2);
 }
 
 /* Neither a difference nor a failure of the machine: the line says both numbers, and what to do. */

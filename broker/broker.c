@@ -51,6 +51,7 @@ struct broker {
     bool is_group; /* the folder lets a group pass: the agent of a market that root runs */
     gid_t group;
     char folder[PATH_MAX], snapshots_folder[PATH_MAX], market_path[PATH_MAX], database[PATH_MAX];
+    char room_path[PATH_MAX]; /* the market.yaml of a broker that was killed: room for ours */
     struct market market;
     void *context;
     struct zap *zap;
@@ -410,6 +411,7 @@ static bool announce(struct broker *broker, struct problem *ret_problem)
     market->log_key = broker->store.genesis.log_key;
     market->pid = getpid();
     memcpy(market->origin, broker->store.genesis.origin, sizeof market->origin);
+    (void)unlink(broker->room_path);
     if (!market_write(broker->market_path, market, ret_problem)) {
         return false;
     }
@@ -612,6 +614,8 @@ static bool find_folder(struct broker *broker, const char *folder, struct proble
     broker->group = status.st_gid;
     return store_path(broker->folder, MARKET_FILE, broker->market_path, sizeof broker->market_path,
                       ret_problem) &&
+           store_path(broker->folder, MARKET_FILE ".old", broker->room_path,
+                      sizeof broker->room_path, ret_problem) &&
            store_path(broker->folder, MARKET_DATABASE, broker->database, sizeof broker->database,
                       ret_problem) &&
            store_path(broker->folder, MARKET_SNAPSHOTS, broker->snapshots_folder,
@@ -639,8 +643,8 @@ static bool start(struct broker *broker, const struct broker_options *options,
         !open_storage(broker, options->adopt, &is_new, ret_problem)) {
         return false;
     }
-    (void)unlink(
-        broker->market_path); /* of a broker that was killed: until we are ready there is none */
+    /* Of a broker that was killed: until we are ready there is none, but its room is kept. */
+    (void)rename(broker->market_path, broker->room_path);
     if (!start_exchange(broker, is_new, ret_problem) || !prepare_tables(broker, ret_problem) ||
         !make_queues(broker, ret_problem) || !open_ports(broker, ret_problem)) {
         return false;
@@ -662,18 +666,47 @@ static bool start(struct broker *broker, const struct broker_options *options,
     return true;
 }
 
-static void wait_for_end(int signals)
+/* True on a signal that ends us, false when `timeout_ms` passed. */
+static bool wait_for_end(int signals, int timeout_ms)
 {
     struct pollfd item = {.fd = signals, .events = POLLIN};
     for (;;) {
-        if (poll(&item, 1, -1) < 0 && errno != EINTR) {
+        const int ready = poll(&item, 1, timeout_ms);
+        if (ready < 0 && errno != EINTR) {
             fatal("signals cannot be received: %s", strerror(errno));
         }
         struct signalfd_siginfo info;
-        if (read(signals, &info, sizeof info) == (ssize_t)sizeof info && info.ssi_signo != SIGHUP) {
-            return;
+        if (ready > 0 && read(signals, &info, sizeof info) == (ssize_t)sizeof info &&
+            info.ssi_signo != SIGHUP) {
+            return true;
+        }
+        if (ready == 0) {
+            return false;
         }
     }
+}
+
+/* Without room for market.yaml those are served who know already where we are. False: it is not the room that it lacks. */
+static bool serve(struct broker *broker, int signals, struct problem *ret_problem)
+{
+    enum { ANNOUNCE_MS = 1000 };
+    bool announced = announce(broker, ret_problem);
+    if (!announced && room_state(&broker->room) == ROOM_FREE) {
+        return false;
+    }
+    notify_supervisor("READY=1");
+    if (!announced) {
+        log_error("%s; it is written as soon as there is room", ret_problem->text);
+    }
+    bool ended = false;
+    while (!announced && !ended) {
+        ended = wait_for_end(signals, ANNOUNCE_MS);
+        announced = !ended && announce(broker, ret_problem);
+    }
+    if (!ended) {
+        (void)wait_for_end(signals, -1); /* no time passes before the signal */
+    }
+    return true;
 }
 
 bool broker_run(const struct broker_options *options, struct problem *ret_problem)
@@ -686,12 +719,9 @@ bool broker_run(const struct broker_options *options, struct problem *ret_proble
     broker->store.lock = -1;
     bool started = start(broker, options, ret_problem);
     if (started) {
-        if (announce(broker, ret_problem)) {
-            notify_supervisor("READY=1");
-            wait_for_end(options->signals);
+        started = serve(broker, options->signals, ret_problem);
+        if (started) {
             log_info("stopping");
-        } else {
-            started = false;
         }
         notify_supervisor("STOPPING=1");
         (void)unlink(broker->market_path); /* nobody shall come any more */

@@ -150,6 +150,46 @@ kill -TERM "$pid"
 wait "$pid" || fail "a clean stop"
 pid=
 
+# ---- killed, and not one file more can be made: the start says where it is in the room of the market.yaml that was there
+inodes() { mount -o "remount,size=6m,mode=700,nr_inodes=$1" "$work" || fail "remount"; }
+used() { df --output=iused "$work" | tail -n 1 | tr -d ' '; }
+announced() {
+    for _ in $(seq 400); do
+        grep -q "^pid: $pid$" "$dir/market.yaml" 2>/dev/null && return
+        kill -0 "$pid" 2>/dev/null || fail "the broker ended where no file can be made"
+        sleep 0.05 # between two looks at a file; the file is the event
+    done
+    fail "market.yaml was not written"
+}
+start
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+inodes "$(used)"
+"$bin/bourse-broker" --dir "$dir" 2>>"$work/log" &
+pid=$!
+announced
+bourse balance --timeout 20s >/dev/null || fail "no balance after a start in the room of market.yaml"
+
+# ---- nor is that there: it serves whoever knows where it is, and says so once there is room
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+mv "$dir/market.yaml" "$work/known.yaml"
+rm "$dir/reserve"
+inodes "$(used)"
+"$bin/bourse-broker" --dir "$dir" 2>>"$work/log" &
+pid=$!
+logged "as soon as there is room"
+BOURSE_MARKET=$work/known.yaml bourse balance --timeout 20s >/dev/null || fail "no balance without market.yaml"
+[ -e "$dir/market.yaml" ] && fail "market.yaml is there"
+inodes 10000
+announced
+kept
+mint 20s >/dev/null || fail "a mint after a start without market.yaml"
+kill -TERM "$pid"
+wait "$pid" || fail "a clean stop"
+[ -e "$dir/market.yaml" ] || [ -e "$dir/market.yaml.old" ] && fail "a market.yaml after a clean stop"
+pid=
+
 # ---- without a reserve: the group that met the full disk waits, and nobody is shown what is not durable
 sed -i 's/^reserve:.*/reserve: 0/' "$dir/broker.yaml"
 start

@@ -1,47 +1,24 @@
 #!/bin/bash
 # Backup of a busy market and the way back: whole, of one moment, checked; never over something, never from the past unseen.
-set -u
-bin=$(realpath "${1:?usage: test_backup.sh BIN}")
+# shellcheck source=tests/support/market.sh
+. "$(dirname "$(realpath "$0")")/../support/market.sh"
+store_begin backup "$1" bourse-audit
 make=$bin/../bench/restart
-[ -x "$make" ] || { echo "skipped: no $make"; exit 77; }
-command -v sqlite3 >/dev/null || { echo "skipped: no sqlite3"; exit 77; }
-work=$(mktemp -d)
-pid='' load=''
-cleanup() {
-    touch "$work/enough"
-    [ -n "$load" ] && wait "$load"
-    [ -n "$pid" ] && kill -9 "$pid" 2>/dev/null
-    wait 2>/dev/null
-    rm -rf "$work"
-}
-trap cleanup EXIT
-fail() {
-    echo "FAILED: $*; log: $(tail -n 5 "$work/log" 2>/dev/null)" >&2
-    exit 1
-}
-# Says what went wrong when `$1` does not hold the text `$2`.
-has() {
-    case $1 in
-    *"$2"*) ;;
-    *) fail "expected \"$2\" in: $1" ;;
-    esac
-}
+[ -x "$make" ] || skip "no $make"
+command -v sqlite3 >/dev/null || skip "no sqlite3"
+set +e # every status is looked at
 start() { # DIR [OPTION ...]
-    local dir=$1
+    local market=$1
     shift
-    "$bin/bourse-broker" --dir "$dir" "$@" 2>"$work/log" &
-    pid=$!
-    for _ in $(seq 400); do
-        [ -e "$dir/market.yaml" ] && return
-        kill -0 "$pid" 2>/dev/null || fail "the broker ended"
-        sleep 0.05 # between two looks at a file; the file is the event
-    done
-    fail "the broker was not ready"
+    broker_options=("$@")
+    broker_start
+    broker_options=()
+    broker_await || fail "the broker ended"
 }
 stop() {
-    kill -TERM "$pid"
-    wait "$pid" || fail "a clean stop"
-    pid=
+    kill -TERM "$broker"
+    wait "$broker" || fail "a clean stop"
+    broker=
 }
 under=() # what the program runs under
 broker() { "${under[@]}" "$bin/bourse-broker" "$@" 2>&1; }
@@ -54,19 +31,12 @@ refused() {
     has "$out" "$text"
     [ ! -e "$target" ] && [ ! -e "$target.partial" ] || fail "$target is there after: $*"
 }
-# Turns one byte of file `$1` at `$2` over.
-flip() {
-    local byte
-    byte=$(od -An -tu1 -j "$2" -N 1 "$1")
-    printf "\\x$(printf %02x $((byte ^ 255)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
-}
 
-market=$work/market
 mkdir -m 700 "$market"
 "$make" --make "$market" --subtasks 600 --results 8 || fail "the market could not be made"
 printf '01%062d\n' 0 >"$work/owner" # the seed of the market's owner
 (umask 077 && cp "$work/owner" "$market/owner.key")
-export BOURSE_MARKET=$market BOURSE_KEY=$market/owner.key HOME=$work
+export BOURSE_KEY=$market/owner.key
 bourse() { "$bin/bourse" "$@" 2>&1; }
 start "$market"
 key=$(bourse key) || fail "the owner's key: $key"
@@ -84,6 +54,7 @@ issue() {
 }
 issue &
 load=$!
+started+=("$load")
 until [ "$(wc -l <"$work/minted")" -ge 3 ]; do sleep 0.02; done # the count is the event
 cp "$market/HEAD" "$work/HEAD.before"
 acknowledged=$(wc -l <"$work/minted")
@@ -96,7 +67,6 @@ entry=$(wc -l <"$work/minted") # two more from here on, so that everything above
 until [ "$(wc -l <"$work/minted")" -ge $((entry + 2)) ]; do sleep 0.02; done
 touch "$work/enough"
 wait "$load"
-load=
 bourse receipt "$job" 0 >"$work/receipt" || fail "a receipt: $(cat "$work/receipt")"
 sed '1,/^$/d' "$work/receipt" >"$work/checkpoint.after"
 
@@ -152,9 +122,8 @@ rm -f "$work/killed/broker.yaml"
 ln -s "$work/killed.yaml" "$work/killed/broker.yaml"
 start "$work/killed"
 for _ in 1 2 3; do BOURSE_MARKET=$work/killed bourse admin mint "$key" 0.01 >/dev/null || fail "a mint"; done
-kill -9 "$pid"
-wait "$pid" 2>/dev/null
-pid=
+broker_kill
+broker=
 cp -r "$work/killed" "$work/torn"
 out=$(broker backup "$work/killed" "$work/of-killed") || fail "backup of a killed market: $out"
 [ ! -L "$work/of-killed/broker.yaml" ] && cmp -s "$work/of-killed/broker.yaml" "$work/killed.yaml" || fail "the config is not in the backup"

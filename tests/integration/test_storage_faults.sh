@@ -1,57 +1,25 @@
 #!/bin/bash
 # Damage to a market's files, one kind at a time: the start names file, table and row, changes nothing, and says what to do next;
 # a disk that fails while it runs ends the broker at once, and nothing acknowledged is lost.
-set -u
-bin=$(realpath "${1:?usage: test_storage_faults.sh BIN}")
+# shellcheck source=tests/support/market.sh
+. "$(dirname "$(realpath "$0")")/../support/market.sh"
+store_begin storage-faults "$1"
 make=$bin/../bench/restart
-[ -x "$make" ] || { echo "skipped: no $make"; exit 77; }
-command -v sqlite3 >/dev/null || { echo "skipped: no sqlite3"; exit 77; }
-work=$(mktemp -d)
-pid=
-cleanup() {
-    [ -n "$pid" ] && kill -9 "$pid" 2>/dev/null
-    wait 2>/dev/null
-    rm -rf "$work"
-}
-trap cleanup EXIT
-fail() {
-    echo "FAILED: $*; log: $(tail -n 5 "$work/log" 2>/dev/null)" >&2
-    exit 1
-}
-# Says what went wrong when `$1` does not hold the text `$2`.
-has() {
-    case $1 in
-    *"$2"*) ;;
-    *) fail "expected \"$2\" in: $1" ;;
-    esac
-}
-wait_ready() {
-    for _ in $(seq 1200); do
-        [ -e "$dir/market.yaml" ] && return
-        kill -0 "$pid" 2>/dev/null || fail "the broker ended"
-        sleep 0.05 # between two looks at a file; the file is the event
-    done
-    fail "the broker was not ready"
-}
-options=()
-start() { # with `options`
-    rm -f "$dir/market.yaml"
-    "$bin/bourse-broker" --dir "$dir" "${options[@]}" 2>"$work/log" &
-    pid=$!
-    wait_ready
+[ -x "$make" ] || skip "no $make"
+command -v sqlite3 >/dev/null || skip "no sqlite3"
+set +e # every status is looked at
+start() { # on $dir; its log is of this start alone
+    local market=$dir
+    : >"$work/broker.log"
+    broker_start
+    broker_await || fail "the broker ended"
 }
 stop() {
-    kill "-${1:-TERM}" "$pid"
-    wait "$pid" 2>/dev/null
+    kill "-${1:-TERM}" "$broker"
+    wait "$broker" 2>/dev/null
     local status=$?
-    pid=
+    broker=
     return $status
-}
-# Turns one byte of file `$1` at `$2` over.
-flip() {
-    local byte
-    byte=$(od -An -tu1 -j "$2" -N 1 "$1")
-    printf "\\x$(printf %02x $((byte ^ 255)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 state() { # an empty WAL, which SQLite makes to read, is none
     (cd "$dir" && find ledger.db ledger.db-wal HEAD broker.key log.key -size +0 -exec sha256sum {} + 2>/dev/null | sort -k 2)
@@ -84,7 +52,7 @@ echo 'snapshot_every: 40' >"$whole/broker.yaml"
 "$make" --make "$whole" --subtasks 800 --results 8 || fail "the market could not be made"
 printf '01%062d\n' 0 >"$work/owner" # the seed of the market's owner
 (umask 077 && cp "$work/owner" "$whole/owner.key")
-export HOME=$work BOURSE_KEY=$whole/owner.key
+export BOURSE_KEY=$whole/owner.key
 dir=$whole
 start
 key=$(BOURSE_MARKET=$whole "$bin/bourse" key) || fail "the owner's key"
@@ -246,13 +214,13 @@ oldest=$(ls "$dir"/snapshots/* | head -n 1)
 [ "$newest" != "$oldest" ] || fail "two snapshots are needed"
 flip "$newest" 2000
 start
-has "$(cat "$work/log")" "passed over a damaged snapshot: $newest"
-has "$(cat "$work/log")" "where a snapshot was"
+has "$(cat "$work/broker.log")" "passed over a damaged snapshot: $newest"
+has "$(cat "$work/broker.log")" "where a snapshot was"
 stop || fail "a clean stop"
 copy "$whole"
 for snapshot in "$dir"/snapshots/*; do flip "$snapshot" 2000; done
 start
-has "$(cat "$work/log")" "entries of the journal after entry 0"
+has "$(cat "$work/broker.log")" "entries of the journal after entry 0"
 stop || fail "a clean stop"
 "$bin/bourse-broker" replay --verify "$dir" >/dev/null 2>&1 || fail "replay after all snapshots were damaged"
 other=$work/other # another history, with a snapshot at an entry that the first has too
@@ -263,7 +231,7 @@ copy "$whole"
 rm "$dir"/snapshots/*
 cp "$other"/snapshots/* "$dir/snapshots/"
 start
-has "$(cat "$work/log")" "passed over a snapshot of another history"
+has "$(cat "$work/broker.log")" "passed over a snapshot of another history"
 stop || fail "a clean stop"
 "$bin/bourse-broker" replay --verify "$dir" >/dev/null 2>&1 || fail "replay beside snapshots of another history"
 
@@ -276,9 +244,9 @@ if command -v strace >/dev/null && strace -f -o /dev/null true 2>/dev/null; then
         { strace -f -o /dev/null -e trace=fdatasync -e "inject=fdatasync:signal=KILL:when=$when" \
             "$bin/bourse-broker" --dir "$dir" --adopt-journal; } >/dev/null 2>&1
         [ $? -eq 137 ] || fail "sync $when did not kill the start"
-        [ -s "$dir/HEAD" ] || options=(--adopt-journal)
+        [ -s "$dir/HEAD" ] || broker_options=(--adopt-journal)
         start
-        options=()
+        broker_options=()
         stop || fail "a clean stop after a killed adoption"
         adopted
     done
@@ -287,19 +255,19 @@ if command -v strace >/dev/null && strace -f -o /dev/null true 2>/dev/null; then
         start
         local before out
         before=$(acknowledged)
-        strace -f -o /dev/null -p "$pid" -e "inject=$2" 2>"$work/strace" &
+        strace -f -o /dev/null -p "$broker" -e "inject=$2" 2>"$work/strace" &
         local tracer=$!
         for _ in $(seq 400); do
             grep -q attached "$work/strace" && break
             sleep 0.05 # between two looks at what strace says
         done
         out=$(mint 3s) && fail "a mint was acknowledged although the disk failed ($2)"
-        wait "$pid"
+        wait "$broker"
         [ $? -ne 0 ] || fail "the broker ended as if all were well ($2)"
-        pid=
+        broker=
         wait "$tracer" 2>/dev/null
-        has "$(cat "$work/log")" "$1"
-        has "$(cat "$work/log")" "stopped"
+        has "$(cat "$work/broker.log")" "$1"
+        has "$(cat "$work/broker.log")" "stopped"
         start # without the injection: no repair by hand
         [ "$(acknowledged)" -ge "$before" ] || fail "an acknowledged mint was lost ($2)"
         mint >/dev/null || fail "a mint after the disk came back"
@@ -310,14 +278,14 @@ if command -v strace >/dev/null && strace -f -o /dev/null true 2>/dev/null; then
     # A quota that is used up is a full disk: nothing ends, and room is all it takes.
     copy "$whole"
     start
-    strace -f -o /dev/null -p "$pid" -e trace=pwrite64 -e inject=pwrite64:error=EDQUOT 2>"$work/strace" &
+    strace -f -o /dev/null -p "$broker" -e trace=pwrite64 -e inject=pwrite64:error=EDQUOT 2>"$work/strace" &
     tracer=$!
     for _ in $(seq 400); do
         grep -q attached "$work/strace" && break
         sleep 0.05 # between two looks at what strace says
     done
     out=$(mint 2s) && fail "a mint was acknowledged beyond the quota"
-    has "$(cat "$work/log")" "the disk is full"
+    has "$(cat "$work/broker.log")" "the disk is full"
     kill "$tracer"
     wait "$tracer" 2>/dev/null
     for _ in $(seq 100); do
@@ -325,7 +293,7 @@ if command -v strace >/dev/null && strace -f -o /dev/null true 2>/dev/null; then
         has "$out" "free disk space"
         sleep 0.1 # the broker looks at the disk once a second
     done
-    has "$(cat "$work/log")" "there is room on the disk again"
+    has "$(cat "$work/broker.log")" "there is room on the disk again"
     stop || fail "a clean stop after a quota was met"
     copy "$whole"
     out=$(LSAN_OPTIONS=detect_leaks=0 strace -f -o /dev/null -e inject=pread64:error=EIO:when=20+ \

@@ -37,29 +37,49 @@ fire_end() {
     fi
 }
 
-fire_begin() {
+# store_begin NAME BIN PROGRAM...: for a test that needs a broker and its files, and no agent.
+store_begin() {
     local name=$1
     bin=$(realpath "$2")
     shift 2
     bourse=$bin/bourse
-    for program in bourse bourse-broker bourse-provider bourse-worker "$@"; do
+    for program in bourse bourse-broker "$@"; do
         [ -x "$bin/$program" ] || skip "no $program"
     done
-    command -v bwrap >/dev/null || skip "no bubblewrap"
-    if [ "$(id -u)" -eq 0 ] && ! id bourse >/dev/null 2>&1; then
-        skip "no user bourse for the agent"
-    fi
     seed=${BOURSE_SEED:-$$}
     RANDOM=$seed
     work=$(mktemp -d "${TMPDIR:-/tmp}/bourse-$name.XXXXXX")
     [ "$(id -u)" -ne 0 ] || chmod 711 "$work"
     market=$work/market
     export HOME=$work XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state BOURSE_MARKET=$market
-    # A process that is killed has no time to look for leaks, and one that is traced cannot.
-    export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
     unset BOURSE_KEY BOURSE_TIMEOUT BOURSE_COLOR
     trap fire_end EXIT
     cd "$work"
+}
+fire_begin() {
+    local name=$1 folder=$2
+    shift 2
+    command -v bwrap >/dev/null || skip "no bubblewrap"
+    if [ "$(id -u)" -eq 0 ] && ! id bourse >/dev/null 2>&1; then
+        skip "no user bourse for the agent"
+    fi
+    # A process that is killed has no time to look for leaks, and one that is traced cannot.
+    export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+    store_begin "$name" "$folder" bourse-provider bourse-worker "$@"
+}
+
+# Says what went wrong when `$1` does not hold the text `$2`.
+has() {
+    case $1 in
+    *"$2"*) ;;
+    *) fail "expected \"$2\" in: $1" ;;
+    esac
+}
+# Turns one byte of file `$1` at `$2` over.
+flip() {
+    local byte
+    byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+    printf "\\x$(printf %02x $((byte ^ 255)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
 # A number of a one-line JSON.
@@ -84,20 +104,26 @@ ended() { until_true "$2" gone "$1"; } # PID SECONDS
 
 # `bourse up`, with broker and agent under our eyes; `options` go to it.
 market_up() {
-    if ! "$bourse" up --detach --dir "$market" --wait 2m "$@" >up.log 2>&1; then
+    local is_up=yes
+    "$bourse" up --detach --dir "$market" --wait 2m "$@" >up.log 2>&1 || is_up=no
+    if [ -e "$market/up.pids" ]; then # what it started ends with the test, also where it says that it failed
+        broker=$(sed -n 's/^broker \([0-9]*\).*/\1/p' "$market/up.pids")
+        agent=$(sed -n 's/^provider \([0-9]*\).*/\1/p' "$market/up.pids")
+    fi
+    if [ "$is_up" = no ]; then
         grep -qs 'isolat' "$market/provider.log" && skip "this machine cannot isolate jobs"
         fail "up"
     fi
-    broker=$(sed -n 's/^broker \([0-9]*\).*/\1/p' "$market/up.pids")
-    agent=$(sed -n 's/^provider \([0-9]*\).*/\1/p' "$market/up.pids")
     cp "$market/market.yaml" "$work/known.yaml" # the broker's own copy goes and comes with it
     chmod 600 "$work/known.yaml"
 }
 
-# The broker on $market, in the background; words before it (a tracer) are given. Its log is appended to.
+# The broker on $market, in the background; words before it (a tracer) are given, its own options are in
+# $broker_options. Its log is appended to.
+broker_options=()
 # shellcheck disable=SC2120 # most give none
 broker_start() {
-    "$@" "$bin/bourse-broker" --dir "$market" >>"$work/broker.log" 2>&1 &
+    "$@" "$bin/bourse-broker" --dir "$market" "${broker_options[@]}" >>"$work/broker.log" 2>&1 &
     broker=$!
 }
 broker_ready() { grep -qsE "^pid: *$broker\$" "$market/market.yaml"; }

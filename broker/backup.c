@@ -418,6 +418,23 @@ bool backup_copy(const char *from, const char *to, const struct backup_parts *wa
     return true;
 }
 
+static bool check_copy(const struct backup_options *options, const char *copy,
+                       struct backup_report *report, struct problem *ret_problem)
+{
+    bool is_wrong = false;
+    if (!backup_check(copy, options->audit, report, &is_wrong, ret_problem)) {
+        struct problem found = *ret_problem;
+        problem_set(ret_problem, "%s%.350s%s", is_wrong ? "this market cannot be restored: " : "",
+                    found.text,
+                    is_wrong ? ". Keep the older backups, and go by When something is wrong in "
+                               "docs/operator.md"
+                             : "");
+        return false;
+    }
+    report->is_checked = true;
+    return true;
+}
+
 bool backup_make(const struct backup_options *options, struct backup_report *ret_report,
                  struct problem *ret_problem)
 {
@@ -427,8 +444,9 @@ bool backup_make(const struct backup_options *options, struct backup_report *ret
     if (!backup_beside(options->target, beside, sizeof beside, ret_problem)) {
         return false;
     }
-    bool is_wrong = false; /* a copy of what is damaged could not be made either */
+    bool is_wrong = false;
     bool good = backup_copy(options->folder, beside, &parts, ret_report, &is_wrong, ret_problem) &&
+                (options->unchecked || check_copy(options, beside, ret_report, ret_problem)) &&
                 backup_publish(beside, options->target, ret_problem);
     if (!good) {
         backup_discard(beside);

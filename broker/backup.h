@@ -18,9 +18,9 @@
 
 struct backup_report { /* what is in it */
     uint64_t entry, command, tree_size;
-    int64_t log_time_ns; /* of the last command: how old it is */
-    uint64_t blobs, blob_bytes;
-    bool has_blobs, has_keys;
+    int64_t log_time_ns;                       /* of the last command: how old it is */
+    uint64_t blobs, blob_bytes, blobs_damaged; /* that were looked at; those missing or damaged */
+    bool has_blobs, has_keys, is_checked;
     uint64_t
         acts_lost; /* of a restore with a HEAD: records of the audit log that it had seen, and the backup had not */
 };
@@ -28,9 +28,12 @@ struct backup_report { /* what is in it */
 struct backup_options {
     const char *folder; /* of the market; a broker may be running on it */
     const char *target; /* must not be there yet, or be an empty folder */
+    const char *audit;  /* path of bourse-audit */
     bool without_blobs, with_keys;
+    bool unchecked; /* believed as it is, in a hurry */
 };
-/* False with a problem; nothing is left at `target` then. */
+/* The copy is replayed, audited and its blobs are hashed, unless `unchecked`. Damaged blobs are counted in the report and
+ * named in the log: money is worth a backup without them. False with a problem; nothing is left at `target` then. */
 bool backup_make(const struct backup_options *options, struct backup_report *ret_report,
                  struct problem *ret_problem);
 
@@ -40,6 +43,9 @@ struct restore_options {
     const char *head;       /* a HEAD file of a later time, or NULL */
     const char *checkpoint; /* a signed checkpoint of a later time, or NULL */
     const char *audit;      /* path of bourse-audit */
+    bool without_blobs;
+    bool
+        skip_damaged_blobs; /* counted, and as if they had never been stored; otherwise they are a refusal */
 };
 /* With `head`, whose entry the journal must reach, a HEAD is written and the market may be served; without, its start
  * needs --adopt-journal. The audit log must have the record that `head` has seen, or end before it: then what it lacks is
@@ -47,6 +53,11 @@ struct restore_options {
  * whether the backup itself, or what was shown, is why. */
 bool backup_restore(const struct restore_options *options, struct backup_report *ret_report,
                     bool *ret_is_wrong, struct problem *ret_problem);
+
+/* Replays and audits the copy in `folder`, hashes its blobs, and counts them in `report`; writes nothing. False with a
+ * problem, and *ret_is_wrong as above; damaged blobs are not one. */
+bool backup_check(const char *folder, const char *audit, struct backup_report *report,
+                  bool *ret_is_wrong, struct problem *ret_problem);
 
 /* For both: `folder` or a folder that is not there yet, made empty and private, as `ret_beside`. */
 bool backup_beside(const char *folder, char *ret_beside, size_t capacity,

@@ -32,22 +32,27 @@ static const char usage[] =
     "       bourse-broker audit DIR [--json]\n"
     "       bourse-broker acts DIR [--since NUMBER] [--json]\n"
     "       bourse-broker replay --verify DIR [--json]\n"
-    "       bourse-broker backup DIR TARGET [--without-blobs] [--with-keys] [--json]\n"
-    "       bourse-broker restore BACKUP DIR [--head FILE] [--checkpoint FILE] [--json]\n"
+    "       bourse-broker backup DIR TARGET [--without-blobs] [--with-keys] [--unchecked] "
+    "[--json]\n"
+    "       bourse-broker restore BACKUP DIR [--head FILE] [--checkpoint FILE] [--without-blobs]\n"
+    "                             [--skip-damaged-blobs] [--json]\n"
     "       bourse-broker version | --help\n"
     "\n"
     "run      opens or makes the market in DIR and serves it until SIGTERM\n"
     "audit    re-derives every balance and hash of DIR without the exchange's code\n"
     "acts     prints the audit log: privileged acts and refusals; checks its chain against HEAD\n"
     "replay   rebuilds DIR from its first command and compares; a broker may be running\n"
-    "backup   copies DIR to the new folder TARGET, whole and of one moment; a broker may be "
-    "running\n"
+    "backup   copies DIR to the new folder TARGET, whole and of one moment, and checks the copy; a "
+    "broker\n"
+    "         may be running\n"
     "restore  copies BACKUP to the new folder DIR, if chain, replay, audit and blobs agree\n"
     "\n"
     "--check-config   reads DIR/broker.yaml, says what is wrong with it, and ends\n"
     "--adopt-journal  believes a journal whose HEAD file is missing: after restoring a backup, "
     "once\n"
-    "--without-blobs  leaves inputs and outputs of jobs out of the backup\n"
+    "--without-blobs  leaves inputs and outputs of jobs out of the backup, or of what is restored\n"
+    "--skip-damaged-blobs  restores without the blobs that are missing or damaged, and names them\n"
+    "--unchecked      makes the backup without a replay, an audit and the hashes of its blobs\n"
     "--with-keys      puts the secret keys into the backup: keep it where no one else reads\n"
     "--head FILE      HEAD of the lost market: refuses a backup that ends short of it\n"
     "--checkpoint FILE  a signed checkpoint that anybody holds: refuses a backup that is older\n"
@@ -60,7 +65,8 @@ struct arguments {
     const char *folder, *second; /* backup: TARGET; restore: DIR */
     const char *head, *checkpoint;
     const char *since; /* NULL: from the first record */
-    bool check_config, adopt, verify, json, json_logs, without_blobs, with_keys;
+    bool check_config, adopt, verify, json, json_logs, without_blobs, with_keys, skip_damaged,
+        unchecked;
     enum log_level level;
 };
 
@@ -114,6 +120,8 @@ static int parse(int argc, char **argv, struct arguments *ret)
         VERIFY,
         WITHOUT_BLOBS,
         WITH_KEYS,
+        SKIP_DAMAGED,
+        UNCHECKED,
         HEAD_OPTION,
         CHECKPOINT,
         SINCE,
@@ -129,6 +137,8 @@ static int parse(int argc, char **argv, struct arguments *ret)
                                             {"verify", no_argument, NULL, VERIFY},
                                             {"without-blobs", no_argument, NULL, WITHOUT_BLOBS},
                                             {"with-keys", no_argument, NULL, WITH_KEYS},
+                                            {"skip-damaged-blobs", no_argument, NULL, SKIP_DAMAGED},
+                                            {"unchecked", no_argument, NULL, UNCHECKED},
                                             {"head", required_argument, NULL, HEAD_OPTION},
                                             {"checkpoint", required_argument, NULL, CHECKPOINT},
                                             {"since", required_argument, NULL, SINCE},
@@ -158,6 +168,12 @@ static int parse(int argc, char **argv, struct arguments *ret)
             break;
         case WITH_KEYS:
             ret->with_keys = true;
+            break;
+        case SKIP_DAMAGED:
+            ret->skip_damaged = true;
+            break;
+        case UNCHECKED:
+            ret->unchecked = true;
             break;
         case HEAD_OPTION:
             ret->head = optarg;
@@ -318,6 +334,9 @@ static void print_report(const struct arguments *arguments, const char *done,
                      arguments->command, report->entry, report->command,
                      report->log_time_ns / NS_PER_MS, age_s, report->tree_size,
                      report->has_blobs ? "true" : "false", report->has_keys ? "true" : "false");
+        if (report->is_checked) {
+            (void)printf(",\"blobs_damaged\":%" PRIu64, report->blobs_damaged);
+        }
         if (arguments->head != NULL) {
             (void)printf(",\"acts_lost\":%" PRIu64, report->acts_lost);
         }
@@ -335,14 +354,28 @@ static int backup(const struct arguments *arguments)
 {
     struct problem problem = {.text = ""};
     struct backup_report report;
+    char path[PATH_MAX];
+    if (!find_audit(path)) {
+        return fail_usage("the folder of this program cannot be known");
+    }
     const struct backup_options options = {.folder = arguments->folder,
                                            .target = arguments->second,
+                                           .audit = path,
+                                           .unchecked = arguments->unchecked,
                                            .without_blobs = arguments->without_blobs,
                                            .with_keys = arguments->with_keys};
     if (!backup_make(&options, &report, &problem)) {
         return fail(&problem, EXIT_FAILED);
     }
     print_report(arguments, "backed up to", &report);
+    if (report.blobs_damaged > 0) {
+        log_error("%" PRIu64 " of %" PRIu64
+                  " blobs, named above, are missing or damaged in %s, and so "
+                  "in the backup: put them back from an older one, or restore with "
+                  "--skip-damaged-blobs. Everything else was checked and is whole",
+                  report.blobs_damaged, report.blobs, arguments->folder);
+        return EXIT_WRONG;
+    }
     return EXIT_OK;
 }
 
@@ -356,6 +389,12 @@ static void say_what_is_next(const struct arguments *arguments, const struct bac
     }
     if (!report->has_blobs) {
         log_info("there are no blobs: jobs that wait cannot be run, outputs cannot be fetched");
+    }
+    if (report->blobs_damaged > 0) {
+        log_warning("%" PRIu64
+                    " blobs, named above, were left out: jobs that need them cannot be run, "
+                    "and these outputs not be fetched",
+                    report->blobs_damaged);
     }
     if (report->acts_lost > 0) {
         log_warning("the audit log of this backup ends %" PRIu64
@@ -387,6 +426,8 @@ static int restore(const struct arguments *arguments)
                                             .folder = arguments->second,
                                             .head = arguments->head,
                                             .checkpoint = arguments->checkpoint,
+                                            .without_blobs = arguments->without_blobs,
+                                            .skip_damaged_blobs = arguments->skip_damaged,
                                             .audit = path};
     if (!backup_restore(&options, &report, &is_wrong, &problem)) {
         return fail(&problem, is_wrong ? EXIT_WRONG : EXIT_FAILED);

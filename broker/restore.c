@@ -9,6 +9,7 @@
 #include "ledger/sqlite.h"
 #include "ledger/sqlite_code.h"
 #include "runtime/files.h"
+#include "runtime/log.h"
 #include "runtime/market.h"
 
 #include <errno.h>
@@ -20,6 +21,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { BLOB_HASH_MOST = 32 };
 
 /* A restore in progress, still beside its place. */
 struct restore {
@@ -239,7 +242,7 @@ static bool check_audit(struct restore *restore, struct problem *ret_problem)
     }
     if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ||
         WEXITSTATUS(status) == AUDIT_NOT_THERE) {
-        problem_set(ret_problem, "%s could not be run: install it there, and restore again",
+        problem_set(ret_problem, "%s could not be run: install it there, and try again",
                     restore->options->audit);
         return false;
     }
@@ -247,10 +250,10 @@ static bool check_audit(struct restore *restore, struct problem *ret_problem)
     case EXIT_SUCCESS:
         return true;
     case AUDIT_FOUND:
-        problem_set(ret_problem, "the audit of the backup failed, as said above");
+        problem_set(ret_problem, "the audit of the copy failed, as said above");
         return wrong(restore);
     default:
-        problem_set(ret_problem, "the audit of the backup came to no verdict, as said above");
+        problem_set(ret_problem, "the audit of the copy came to no verdict, as said above");
         return false;
     }
 }
@@ -281,35 +284,73 @@ static bool hash_file(const char *path, struct hash32 *ret_hash, int64_t *ret_si
     return good;
 }
 
-/* A file that is not there is the backup's fault, one that cannot be read is not. */
-static bool check_blob(struct restore *restore, sqlite3_stmt *row, struct problem *ret_problem)
+/* What is not there is the market's fault, what cannot be read is not. False with a problem for the latter. */
+static bool is_whole(sqlite3_stmt *row, const char *path, bool *ret_is_whole,
+                     struct problem *ret_problem)
 {
-    char hex[65];
-    char name[PATH_MAX];
-    char path[PATH_MAX];
     struct hash32 found;
     const void *hash = sqlite3_column_blob(row, 0);
-    int64_t size = sqlite3_column_int64(row, 1);
     int64_t found_size = 0;
-    bool good = hash != NULL && sqlite3_column_bytes(row, 0) == (int)sizeof found.bytes;
-    text_hex(good ? hash : "", good ? sizeof found.bytes : 0, hex);
-    if (good && sqlite3_column_type(row, 2) != SQLITE_NULL) {
+    *ret_is_whole = false;
+    if (sqlite3_column_bytes(row, 0) != (int)sizeof found.bytes) {
+        return true;
+    }
+    if (sqlite3_column_type(row, 2) != SQLITE_NULL) {
         found_size = sqlite3_column_bytes(row, 2);
         found = sha256_of(sqlite3_column_blob(row, 2), (size_t)found_size);
-    } else if (good) {
-        (void)snprintf(name, sizeof name, "%s/%.2s/%s", MARKET_BLOBS, hex, hex);
-        if (!store_path(restore->folder, name, path, sizeof path, ret_problem)) {
-            return false;
-        }
-        good = hash_file(path, &found, &found_size);
-        if (!good && errno != ENOENT) {
+    } else if (!hash_file(path, &found, &found_size)) {
+        if (errno != ENOENT) {
             problem_set(ret_problem, "%s cannot be read: %s", path, strerror(errno));
-            return false;
         }
+        return errno == ENOENT;
     }
-    if (!good || found_size != size || memcmp(found.bytes, hash, sizeof found.bytes) != 0) {
-        problem_set(ret_problem, "blob %.16s... of the backup is missing or damaged", hex);
-        return wrong(restore);
+    *ret_is_whole = found_size == sqlite3_column_int64(row, 1) &&
+                    memcmp(found.bytes, hash, sizeof found.bytes) == 0;
+    return true;
+}
+
+/* As if it had never been stored: whoever has the bytes may send them again. */
+static bool forget_blob(sqlite3 *database, sqlite3_int64 row, const char *path)
+{
+    char text[512];
+    (void)snprintf(text, sizeof text,
+                   "UPDATE usage SET bytes = bytes - (SELECT size FROM blob WHERE rowid = %lld)"
+                   " WHERE account IN (SELECT account FROM owner WHERE hash ="
+                   " (SELECT hash FROM blob WHERE rowid = %lld));"
+                   "DELETE FROM owner WHERE hash = (SELECT hash FROM blob WHERE rowid = %lld);"
+                   "DELETE FROM blob WHERE rowid = %lld;",
+                   (long long)row, (long long)row, (long long)row,
+                   (long long)row); /* fits: 4 numbers */
+    return sqlite3_exec(database, text, NULL, NULL, NULL) == SQLITE_OK &&
+           (unlink(path) == 0 || errno == ENOENT);
+}
+
+/* False with a problem when it could not be looked at, or forgotten. */
+static bool check_blob(struct restore *restore, sqlite3_stmt *row, struct problem *ret_problem)
+{
+    char hex[2 * BLOB_HASH_MOST + 1];
+    char name[PATH_MAX];
+    char path[PATH_MAX];
+    bool whole = false;
+    size_t length = (size_t)sqlite3_column_bytes(row, 0);
+    text_hex(sqlite3_column_blob(row, 0), length < BLOB_HASH_MOST ? length : BLOB_HASH_MOST, hex);
+    (void)snprintf(name, sizeof name, "%s/%.2s/%s", MARKET_BLOBS, hex, hex);
+    if (!store_path(restore->folder, name, path, sizeof path, ret_problem) ||
+        !is_whole(row, path, &whole, ret_problem)) {
+        return false;
+    }
+    restore->report.blobs++;
+    restore->report.blob_bytes += (uint64_t)sqlite3_column_int64(row, 1);
+    if (whole) {
+        return true;
+    }
+    restore->report.blobs_damaged++;
+    log_error("blob %s is missing or damaged", hex);
+    if (restore->options->skip_damaged_blobs &&
+        !forget_blob(sqlite3_db_handle(row), sqlite3_column_int64(row, 3), path)) {
+        problem_set(ret_problem, "blob %s cannot be left out: %s", hex,
+                    sqlite3_errmsg(sqlite3_db_handle(row)));
+        return false;
     }
     return true;
 }
@@ -320,27 +361,45 @@ static bool check_blobs(struct restore *restore, struct problem *ret_problem)
     sqlite3 *database = NULL;
     sqlite3_stmt *rows = NULL;
     int step = SQLITE_ERROR;
+    const bool forgets = restore->options->skip_damaged_blobs;
     if (!restore->report.has_blobs) {
         return true;
     }
     bool good =
         store_path(restore->folder, MARKET_BLOBS "/blobs.db", path, sizeof path, ret_problem);
-    if (good && sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
-        sqlite3_prepare_v2(database, "SELECT hash, size, bytes FROM blob", -1, &rows, NULL) ==
-            SQLITE_OK) {
+    if (good &&
+        sqlite3_open_v2(path, &database, forgets ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY,
+                        NULL) == SQLITE_OK &&
+        sqlite3_exec(database, "BEGIN", NULL, NULL, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(database, "SELECT hash, size, bytes, rowid FROM blob", -1, &rows,
+                           NULL) == SQLITE_OK) {
         while (good && (step = sqlite3_step(rows)) == SQLITE_ROW) {
             good = check_blob(restore, rows, ret_problem);
-            restore->report.blobs++;
-            restore->report.blob_bytes += (uint64_t)sqlite3_column_int64(rows, 1);
         }
     }
-    if (good && step != SQLITE_DONE) {
-        problem_set(ret_problem, "%s cannot be read: %s", path, sqlite3_errmsg(database));
+    (void)sqlite3_finalize(rows); /* repeats the step's code */
+    if (good &&
+        (step != SQLITE_DONE || sqlite3_exec(database, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)) {
+        problem_set(ret_problem, "%s: %s", path, sqlite3_errmsg(database));
         good = sqlite_could_not(database) ? false : wrong(restore);
     }
-    (void)sqlite3_finalize(rows);  /* repeats the step's code */
-    (void)sqlite3_close(database); /* only read */
+    (void)sqlite3_close(database); /* committed, or to be thrown away */
     return good;
+}
+
+static bool refuse_damaged(struct restore *restore, struct problem *ret_problem)
+{
+    const struct backup_report *report = &restore->report;
+    if (report->blobs_damaged == 0 || restore->options->skip_damaged_blobs) {
+        return true;
+    }
+    problem_set(ret_problem,
+                "%" PRIu64 " of %" PRIu64
+                " blobs, named above, are missing or damaged: find an older "
+                "or newer backup, put them back into it, or go on without them by "
+                "--skip-damaged-blobs",
+                report->blobs_damaged, report->blobs);
+    return wrong(restore);
 }
 
 /* ---------------------------------------------------------------- the whole */
@@ -349,13 +408,36 @@ static bool check_all(struct restore *restore, struct problem *ret_problem)
 {
     return check_chain(restore, ret_problem) && check_replay(restore, ret_problem) &&
            settle_head(restore, ret_problem) && check_audit(restore, ret_problem) &&
-           check_checkpoint(restore, ret_problem) && check_blobs(restore, ret_problem);
+           check_checkpoint(restore, ret_problem) && check_blobs(restore, ret_problem) &&
+           refuse_damaged(restore, ret_problem);
+}
+
+bool backup_check(const char *folder, const char *audit, struct backup_report *report,
+                  bool *ret_is_wrong, struct problem *ret_problem)
+{
+    const struct restore_options options = {.audit = audit};
+    struct restore restore = {.options = &options, .report = *report};
+    enum replay_status status = REPLAY_FAILED;
+    bool good = store_path(folder, ".", restore.folder, sizeof restore.folder, ret_problem);
+    if (good) {
+        status = replay_check(folder, &restore.summary, ret_problem);
+    }
+    if (good && status == REPLAY_OTHER_RULES) { /* it cannot be replayed, only audited */
+        log_warning("not replayed: %s", ret_problem->text);
+        status = REPLAY_OK;
+    }
+    restore.is_wrong = status == REPLAY_WRONG;
+    good = status == REPLAY_OK && check_audit(&restore, ret_problem) &&
+           check_blobs(&restore, ret_problem);
+    *report = restore.report;
+    *ret_is_wrong = restore.is_wrong;
+    return good;
 }
 
 bool backup_restore(const struct restore_options *options, struct backup_report *ret_report,
                     bool *ret_is_wrong, struct problem *ret_problem)
 {
-    static const struct backup_parts all = {.blobs = true, .keys = true};
+    const struct backup_parts all = {.blobs = !options->without_blobs, .keys = true};
     struct restore restore = {.options = options};
     *ret_is_wrong = false;
     if (!backup_beside(options->folder, restore.folder, sizeof restore.folder, ret_problem)) {
@@ -367,6 +449,7 @@ bool backup_restore(const struct restore_options *options, struct backup_report 
                 backup_publish(restore.folder, options->folder, ret_problem);
     *ret_is_wrong = restore.is_wrong;
     if (good) {
+        restore.report.is_checked = true;
         *ret_report = restore.report;
     } else {
         backup_discard(restore.folder);

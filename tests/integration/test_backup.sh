@@ -181,7 +181,7 @@ broker backup "$market" "$work/empty" >/dev/null || fail "an empty folder was re
 refused 1 "is it the folder of a market" "$work/past" backup "$work/full" "$work/past"
 blob=$(ls "$work/empty/blobs/"??/* | head -n 1)
 flip "$blob" 1000
-refused 7 "blob" "$work/past" restore "$work/empty" "$work/past"
+refused 7 "blob $(basename "$blob") is missing or damaged" "$work/past" restore "$work/empty" "$work/past"
 cp -r "$work/newest" "$work/damaged"
 at=$(grep -abo BJE1 "$work/damaged/ledger.db" | sed -n '3s/:.*//p') # an entry of the journal
 flip "$work/damaged/ledger.db" $((at + 100))
@@ -193,6 +193,27 @@ refused 7 "not a database" "$work/past" restore "$work/damaged" "$work/past"
 cp -r "$work/newest" "$work/lacking"
 rm "$(ls "$work/lacking/blobs/"??/* | head -n 1)"
 refused 7 "missing or damaged" "$work/past" restore "$work/lacking" "$work/past"
+out=$(broker restore "$work/lacking" "$work/no-blobs" --without-blobs) || fail "restore without blobs: $out"
+[ ! -e "$work/no-blobs/blobs" ] || fail "blobs that were to be left out"
+out=$(broker restore "$work/empty" "$work/fewer" --skip-damaged-blobs --json) || fail "restore without one blob: $out"
+has "$out" '"blobs_damaged":1}'
+[ ! -e "$work/fewer/${blob#"$work/empty/"}" ] || fail "a damaged blob was restored"
+counts() { sqlite3 "$1/blobs/blobs.db" 'SELECT (SELECT count(*) FROM blob), (SELECT count(*) FROM owner), (SELECT sum(bytes) FROM usage)'; }
+IFS='|' read -r rows owners bytes <<<"$(counts "$work/empty")"
+[ "$(counts "$work/fewer")" = "$((rows - 1))|$((owners - 1))|$((bytes - $(stat -c %s "$blob")))" ] || fail "left out, but counted: $(counts "$work/fewer")"
+
+# ---- a backup says what no restore would take; damaged blobs are named, and what is whole is kept
+cp -r "$market" "$work/tampered"
+rm "$work/tampered/blobs/"??/"$(basename "$blob")"
+out=$(broker backup "$work/tampered" "$work/of-lossy")
+[ $? -eq 7 ] || fail "a lost blob was not said: $out"
+has "$out" "blob $(basename "$blob") is missing or damaged"
+has "$out" "--skip-damaged-blobs"
+broker restore "$work/of-lossy" "$work/of-lossy.back" --skip-damaged-blobs >/dev/null || fail "what was whole is not restored"
+sqlite3 "$work/tampered/ledger.db" 'UPDATE balances SET available = available + 1 WHERE account = 0' || fail "sqlite3"
+refused 1 "this market cannot be restored" "$work/past" backup "$work/tampered" "$work/past"
+broker backup "$work/tampered" "$work/hurry" --unchecked >/dev/null || fail "a backup in a hurry"
+refused 7 "balance" "$work/past" restore "$work/hurry" "$work/past"
 flip "$work/HEAD.before" 30
 flip "$work/HEAD.before" 542
 refused 7 "neither of its two marks is whole" "$work/past" restore "$work/newest" "$work/past" --head "$work/HEAD.before"

@@ -328,13 +328,23 @@ void client_repeats(struct client *client)
 
 /* ---------------------------------------------------------------- answers */
 
+/* Of what was refused: no copy of it may be accepted. An old stamp says nothing of an earlier copy, and
+ * without an account nothing is remembered. */
+static bool was_final(const struct client_request *request)
+{
+    return request->type != MESSAGE_JOIN && request->reject != REJECT_ID_EXPIRED &&
+           request->reject != REJECT_ROLE;
+}
+
 static void on_accepted(struct client *client, const struct consumer_event *event)
 {
     struct client_request *request = find_request(client, &event->id);
     uint64_t index;
+    if (client->account == 0) { /* what came after a Join may be answered before the Join is */
+        (void)oracle_joined(identity_key(client->identity), &client->account);
+    }
     if (request != NULL && request->type == MESSAGE_JOIN) {
-        client->wants_new_session = !client->wants_new_session &&
-                                    oracle_joined(identity_key(client->identity), &client->account);
+        client->wants_new_session = !client->wants_new_session && client->account != 0;
     }
     if (!oracle_accepted(client->account, &event->id, &index)) {
         sim_fail("an acceptance reached its client and is not in the log");
@@ -345,6 +355,10 @@ static void on_accepted(struct client *client, const struct consumer_event *even
     }
     if (request == NULL) {
         return;
+    }
+    if (request->fate == FATE_REJECTED && was_final(request)) {
+        sim_fail("%s was told that %s is refused, and it is accepted", client->process.name,
+                 message_name(request->type));
     }
     request->is_pending = false;
     request->fate = FATE_ACCEPTED;

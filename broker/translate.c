@@ -77,7 +77,7 @@ static enum reject_code from_join(const Bourse__V1__Join *wire, struct exchange_
 {
     command->type = EXCHANGE_JOIN;
     command->join.account = codec_key(wire->account);
-    /* The log keeps the token inside the envelope, but by then it is spent. */
+    /* The journal keeps the token inside the envelope; mostly it is spent by then. */
     command->join.token_hash = sha256_of(wire->token.data, wire->token.len);
     copy_name(command->join.name, wire->name);
     return REJECT_NONE;

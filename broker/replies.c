@@ -263,6 +263,13 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
         (void)snprintf(ret_text, capacity,
                        "%u of %u devices fit, all ask more; it fills now at %s per slot-hour",
                        row->fitting, row->devices, price);
+    } else if (row->free == 0 && row->avoided > 0) {
+        (void)snprintf(
+            ret_text, capacity,
+            "%u of %u devices fit; %u of a provider that failed this job are tried again "
+            "within 10 s%s%s",
+            row->fitting, row->devices, row->avoided, price[0] == '\0' ? "" : ", or now at ",
+            price);
     } else if (row->free == 0) {
         (void)snprintf(ret_text, capacity,
                        "%u of %u devices fit, all are busy; it starts when one is free%s%s",

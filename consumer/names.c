@@ -38,6 +38,7 @@ const char *names_job_reason(unsigned reason)
         [JOB_REASON_CANCELLED] = "cancelled",
         [JOB_REASON_RUNNING] = "running",
         [JOB_REASON_PROVIDERS_FAILED] = "every try failed by its provider's fault",
+        [JOB_REASON_AVOIDED] = "what is free failed it a moment ago; tried again within 10 s",
     };
     return name_in(names, COUNT(names), reason);
 }

@@ -386,6 +386,8 @@ void exchange_quote(const struct exchange *exchange, const struct exchange_need 
 struct exchange_explanation {
     bool has_ended; /* the job has: nothing else is filled in */
     uint32_t devices, fitting, asking, affordable, free;
+    uint32_t
+        avoided; /* of the affordable, of providers that failed this job a moment ago: not free to it */
     uint32_t predicate_count;
     struct {
         char text[160];

@@ -89,7 +89,8 @@ static uint8_t reason_at(const struct exchange *exchange, const struct job *job,
                          const struct device *device)
 {
     static_assert(XREASON_NO_DEVICE < XREASON_NO_ASK && XREASON_NO_ASK < XREASON_PRICE &&
-                      XREASON_PRICE < XREASON_BUSY && XREASON_BUSY < XREASON_BUDGET,
+                      XREASON_PRICE < XREASON_BUSY && XREASON_BUSY < XREASON_BUDGET &&
+                      XREASON_BUDGET < XREASON_AVOIDED,
                   "from far to near");
     if (!device->is_advertised || device->key.provider == job->owner ||
         device->slots < job->width ||
@@ -104,7 +105,10 @@ static uint8_t reason_at(const struct exchange *exchange, const struct job *job,
     if (ask->price_micro > job->bid_micro) {
         return XREASON_PRICE;
     }
-    return ask->slots < job->width ? XREASON_BUSY : XREASON_BUDGET;
+    if (ask->slots < job->width) {
+        return XREASON_BUSY;
+    }
+    return job_avoids(exchange, job, device->key.provider) ? XREASON_AVOIDED : XREASON_BUDGET;
 }
 
 static uint8_t job_reason_now(const struct exchange *exchange, const struct job *job)
@@ -428,8 +432,10 @@ static bool is_wide_enough(const struct exchange_need *need, const struct device
     return fits;
 }
 
+/* For a job that is there, or for a need that is asked about: then `job` is NULL. */
 static void explain_device(const struct exchange *exchange, const struct exchange_need *need,
-                           const struct device *device, struct exchange_explanation *why)
+                           const struct job *job, const struct device *device,
+                           struct exchange_explanation *why)
 {
     size_t count;
     const struct attribute *attributes = book_cell_attributes(exchange->book, device->cell, &count);
@@ -448,7 +454,9 @@ static void explain_device(const struct exchange *exchange, const struct exchang
     }
     why->asking++;
     bool is_affordable = need->cap_micro < 0 || ask->price_micro <= need->cap_micro;
-    bool is_free = ask->slots >= need->slots;
+    bool is_avoided = job != NULL && job_avoids(exchange, job, device->key.provider);
+    bool is_free = ask->slots >= need->slots && !is_avoided;
+    why->avoided += is_affordable && is_avoided;
     why->affordable += is_affordable;
     why->free += is_affordable && is_free;
     if (is_free && (why->fills_at_micro < 0 || ask->price_micro < why->fills_at_micro)) {
@@ -456,8 +464,8 @@ static void explain_device(const struct exchange *exchange, const struct exchang
     }
 }
 
-void exchange_explain(const struct exchange *exchange, const struct exchange_need *need,
-                      struct exchange_explanation *ret_explanation)
+static void explain(const struct exchange *exchange, const struct exchange_need *need,
+                    const struct job *job, struct exchange_explanation *ret_explanation)
 {
     memset(ret_explanation, 0, sizeof *ret_explanation);
     ret_explanation->fills_at_micro = -1;
@@ -471,10 +479,16 @@ void exchange_explain(const struct exchange *exchange, const struct exchange_nee
              link = link->next) {
             const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
             if (device->is_advertised) {
-                explain_device(exchange, need, device, ret_explanation);
+                explain_device(exchange, need, job, device, ret_explanation);
             }
         }
     }
+}
+
+void exchange_explain(const struct exchange *exchange, const struct exchange_need *need,
+                      struct exchange_explanation *ret_explanation)
+{
+    explain(exchange, need, NULL, ret_explanation);
 }
 
 bool exchange_explain_job(const struct exchange *exchange, const struct id128 *id,
@@ -500,6 +514,6 @@ bool exchange_explain_job(const struct exchange *exchange, const struct id128 *i
         .limit_ns = job->limit_ns,
         .term_ns = job->term_ns,
     };
-    exchange_explain(exchange, &need, ret_explanation);
+    explain(exchange, &need, job, ret_explanation);
     return true;
 }

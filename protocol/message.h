@@ -115,7 +115,8 @@ enum job_reason {
     JOB_REASON_CANCELLED = 9,
     JOB_REASON_RUNNING = 10,
     JOB_REASON_PROVIDERS_FAILED =
-        11, /* every try on every provider failed by the provider's fault */
+        11,                  /* every try on every provider failed by the provider's fault */
+    JOB_REASON_AVOIDED = 12, /* what is free is of a provider that failed the job a moment ago */
 };
 
 enum lease_end_reason {

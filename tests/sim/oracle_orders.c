@@ -145,6 +145,7 @@ static bool is_true(const struct seen_job *job, uint32_t reason)
     case JOB_REASON_CANCELLED:
     case JOB_REASON_RUNNING:
     case JOB_REASON_PROVIDERS_FAILED:
+    case JOB_REASON_AVOIDED:
         break;
     }
     return false; /* in a calm market none of these lasts */

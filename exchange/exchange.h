@@ -371,8 +371,9 @@ struct exchange_need {
 enum { EXCHANGE_QUOTE_LEVELS = 16 };
 struct exchange_quote {
     uint32_t slots_now;
+    /* Of what is free; when nothing is, of what is leased, as if it were idle, and then of the cap alone. */
     int64_t price_low_micro, price_high_micro;
-    int64_t expected_micro, minimum_micro, suggested_micro;
+    int64_t expected_micro, minimum_micro, suggested_micro; /* suggested 0: there is no price */
     int64_t makespan_ns;
     uint32_t level_count;
     struct {

@@ -238,12 +238,16 @@ bool exchange_provider_serves(const struct exchange *exchange, uint32_t provider
 /* ---------------------------------------------------------------- quote */
 
 struct quoting {
+    const struct exchange *exchange;
     const struct exchange_need *need;
     struct exchange_quote *quote;
     int64_t limit_micro;
-    uint32_t lanes_left;   /* that the job could use at once */
-    int128 slot_price_sum; /* sum of price x lanes over the lanes taken */
+    bool as_if_idle;     /* count what is leased too: the price of waiting for it */
+    uint32_t lanes_left; /* that the job could use at once */
     uint32_t lanes_taken;
+    int128 slot_price_sum;                         /* sum of price x lanes over the lanes taken */
+    int128 escrow_sum;                             /* what a term of them holds */
+    int64_t first_escrow_micro, last_escrow_micro; /* a term of the cheapest, of the dearest */
 };
 
 static void quote_level(struct exchange_quote *quote, int64_t price_micro, uint32_t slots)
@@ -260,28 +264,47 @@ static void quote_level(struct exchange_quote *quote, int64_t price_micro, uint3
     }
 }
 
+static void quote_lanes(struct quoting *quoting, int64_t price_micro, uint32_t lanes)
+{
+    const struct exchange_need *need = quoting->need;
+    uint32_t taken = lanes < quoting->lanes_left ? lanes : quoting->lanes_left;
+    if (taken == 0) {
+        return;
+    }
+    int64_t escrow = escrow_micro(price_micro, need->slots, need->term_ns);
+    quoting->first_escrow_micro = quoting->lanes_taken == 0 ? escrow : quoting->first_escrow_micro;
+    quoting->last_escrow_micro = escrow;
+    quoting->escrow_sum += (int128)escrow * taken;
+    quoting->slot_price_sum += (int128)price_micro * taken;
+    quoting->lanes_left -= taken;
+    quoting->lanes_taken += taken;
+}
+
+static uint32_t slots_if_idle(const struct exchange *exchange, uint32_t handle)
+{
+    const struct ask *ask = exchange->orders_by_handle[handle];
+    return ask->slots < ask->device->slots ? ask->slots : ask->device->slots;
+}
+
 static bool quote_ask(void *context, uint32_t handle, const struct book_ask *ask)
 {
     struct quoting *quoting = context;
     const struct exchange_need *need = quoting->need;
-    (void)handle;
     if (ask->price_micro > quoting->limit_micro) {
         return false;
     }
-    uint32_t lanes = ask->slots / need->slots;
+    uint32_t slots = quoting->as_if_idle ? slots_if_idle(quoting->exchange, handle) : ask->slots;
+    uint32_t lanes = slots / need->slots;
     if (ask->owner == need->account || lanes == 0 ||
         (ask->max_term_ns != 0 && ask->max_term_ns < need->term_ns)) {
         return true;
     }
     struct exchange_quote *quote = quoting->quote;
-    quote->price_low_micro = quote->slots_now == 0 ? ask->price_micro : quote->price_low_micro;
-    quote->slots_now += lanes * need->slots;
+    quote->price_low_micro = quote->level_count == 0 ? ask->price_micro : quote->price_low_micro;
     quote->price_high_micro = ask->price_micro;
+    quote->slots_now += quoting->as_if_idle ? 0 : lanes * need->slots;
     quote_level(quote, ask->price_micro, lanes * need->slots);
-    uint32_t taken = lanes < quoting->lanes_left ? lanes : quoting->lanes_left;
-    quoting->lanes_left -= taken;
-    quoting->lanes_taken += taken;
-    quoting->slot_price_sum += (int128)ask->price_micro * taken;
+    quote_lanes(quoting, ask->price_micro, lanes);
     return true;
 }
 
@@ -303,36 +326,20 @@ static int64_t cost_micro(int128 busy_ns, int128 price_sum, uint32_t lanes)
 }
 
 /* The work is spread over the cheapest lanes that fit, each taking an equal share of the subtasks. */
-static void quote_cost(const struct exchange_need *need, struct quoting *quoting)
+static void quote_cost(const struct quoting *quoting)
 {
+    const struct exchange_need *need = quoting->need;
     struct exchange_quote *quote = quoting->quote;
     int128 busy_ns = (int128)need->subtasks * need->expect_ns * need->slots;
-    if (quoting->lanes_taken > 0) {
-        quote->expected_micro = cost_micro(busy_ns, quoting->slot_price_sum, quoting->lanes_taken);
-        uint32_t rounds = (need->subtasks + quoting->lanes_taken - 1) / quoting->lanes_taken;
-        quote->makespan_ns = clamp_micro((int128)rounds * need->expect_ns);
-        quote->minimum_micro = escrow_micro(quote->price_low_micro, need->slots, need->term_ns);
-    } else {
-        /* Nothing is on offer now: all that is known is the caller's own limit. */
-        int64_t price = need->cap_micro >= 0 ? need->cap_micro : 0;
-        quote->expected_micro = cost_micro(busy_ns, price, 1);
-        quote->minimum_micro = escrow_micro(price, need->slots, need->term_ns);
-    }
+    quote->expected_micro = cost_micro(busy_ns, quoting->slot_price_sum, quoting->lanes_taken);
+    uint32_t rounds = (need->subtasks + quoting->lanes_taken - 1) / quoting->lanes_taken;
+    quote->makespan_ns = clamp_micro((int128)rounds * need->expect_ns);
+    quote->minimum_micro = quoting->first_escrow_micro;
     int64_t half = quote->expected_micro / 2 + (quote->expected_micro & 1);
-    int128 suggested = (int128)quote->expected_micro + half;
     /* Every lane in use draws a term's escrow beside what has been charged: less would use fewer lanes. And one more,
      * at the dearest price in use: a lease whose provider is lost holds its own until the term is over. */
-    int128 lanes_micro = 0;
-    int64_t dearest_micro = quote->minimum_micro;
-    for (uint32_t i = 0, left = quoting->lanes_taken; i < quote->level_count && left > 0; i++) {
-        uint32_t lanes = quote->levels[i].slots / need->slots;
-        uint32_t used = lanes < left ? lanes : left;
-        dearest_micro = escrow_micro(quote->levels[i].price_micro, need->slots, need->term_ns);
-        lanes_micro += (int128)used * dearest_micro;
-        left -= used;
-    }
-    lanes_micro = lanes_micro > quote->minimum_micro ? lanes_micro : quote->minimum_micro;
-    quote->suggested_micro = clamp_micro(suggested + lanes_micro + dearest_micro);
+    quote->suggested_micro = clamp_micro((int128)quote->expected_micro + half +
+                                         quoting->escrow_sum + quoting->last_escrow_micro);
     quote->suggested_micro = quote->suggested_micro > 0 ? quote->suggested_micro : 1;
 }
 
@@ -343,15 +350,26 @@ void exchange_quote(const struct exchange *exchange, const struct exchange_need 
     assert(need->slots > 0);
     uint32_t most = need->at_most == 0 ? UINT32_MAX : need->at_most / need->slots;
     struct quoting quoting = {
+        .exchange = exchange,
         .need = need,
         .quote = ret_quote,
         .limit_micro = need->cap_micro >= 0 ? need->cap_micro : exchange->price_band_micro,
         .lanes_left = need->subtasks < most ? need->subtasks : most,
     };
-    if (requirement_well_formed(need->needs)) {
+    bool is_askable = requirement_well_formed(need->needs);
+    if (is_askable) {
         book_walk_asks(exchange->book, need->needs, quote_ask, &quoting);
     }
-    quote_cost(need, &quoting);
+    if (is_askable && ret_quote->slots_now == 0) { /* it would wait, and then pay what they ask */
+        quoting.as_if_idle = true;
+        book_walk_asks(exchange->book, need->needs, quote_ask, &quoting);
+    }
+    if (quoting.lanes_taken == 0 && need->cap_micro >= 0) { /* all that is known of its price */
+        quote_lanes(&quoting, need->cap_micro, 1);
+    }
+    if (quoting.lanes_taken > 0) {
+        quote_cost(&quoting);
+    }
 }
 
 /* ---------------------------------------------------------------- explain */

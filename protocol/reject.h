@@ -26,7 +26,7 @@ enum reject_code {
     REJECT_FROZEN = 22,
     REJECT_HALTED = 23,
     REJECT_FUNDS = 24,
-    REJECT_BUDGET = 25, /* outside the allowed range, or below one lease's escrow */
+    REJECT_BUDGET = 25, /* outside the allowed range */
     REJECT_PRICE = 26,  /* outside the price band */
     REJECT_QUANTITY = 27,
     REJECT_LIMIT = 28, /* a cap on orders, jobs, devices ...: `field` names it */

@@ -107,8 +107,11 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
                        const struct bourse_quote *quote, int64_t budget_micro)
 {
     (void)fputs("Quote\n", to);
-    if (quote->slots_now == 0) {
+    if (quote->level_count == 0) {
         (void)fputs("  on offer now  nothing that fits\n", to);
+    } else if (quote->slots_now == 0) {
+        (void)fputs("  on offer now  nothing that is free; of those that fit, once they are:\n",
+                    to);
     } else {
         (void)fprintf(to, "  on offer now  %u slots, %s to %s credits per slot-hour%s\n",
                       quote->slots_now, money_text(quote->price_low_micro),
@@ -121,15 +124,19 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
                       money_text(level->price_micro), level->slots, level->providers,
                       level->providers == 1 ? "" : "s");
     }
-    (void)fprintf(to, "  expected      %s credits, %s\n", money_text(quote->expected_micro),
-                  duration_text(quote->makespan_ms));
-    (void)fprintf(to, "  least         %s credits, or it cannot start\n",
-                  money_text(quote->minimum_micro));
-    (void)fprintf(to, "  budget        %s credits held, what is not used comes back%s\n",
-                  money_text(budget_micro),
-                  budget_micro == quote->suggested_micro && job->budget_micro < 0
-                      ? " (1.5 times the expected cost, a lease of each slot, and one more)"
-                      : "");
+    if (quote->suggested_micro > 0) {
+        (void)fprintf(to, "  expected      %s credits, %s\n", money_text(quote->expected_micro),
+                      duration_text(quote->makespan_ms));
+        (void)fprintf(to, "  least         %s credits, or it cannot start\n",
+                      money_text(quote->minimum_micro));
+    }
+    if (budget_micro > 0) {
+        (void)fprintf(to, "  budget        %s credits held, what is not used comes back%s\n",
+                      money_text(budget_micro),
+                      budget_micro == quote->suggested_micro && job->budget_micro < 0
+                          ? " (1.5 times the expected cost, a lease of each slot, and one more)"
+                          : "");
+    }
     if (quote->limit_micro >= 0) {
         (void)fprintf(to, "  price         at most %s credits per slot-hour%s\n",
                       money_text(quote->limit_micro),
@@ -176,12 +183,6 @@ static bool make_offer(struct invocation *invocation, struct offer *offer, int *
                                                            : offer->quote.suggested_micro;
     if (!option_money(invocation, "budget", &offer->budget_micro)) {
         *ret_status = BOURSE_USAGE;
-        return false;
-    }
-    if (offer->budget_micro == 0) {
-        *ret_status = complain(invocation, BOURSE_USAGE,
-                               "a budget of 0 holds nothing; it takes %s credits to start",
-                               money_text(offer->quote.minimum_micro));
         return false;
     }
     return true;
@@ -234,6 +235,36 @@ int command_plan(struct invocation *invocation)
 
 /* ---------------------------------------------------------------- placing it */
 
+/* A job that cannot start as the market is would wait without a word; false after having said so. */
+static bool can_start(struct invocation *invocation, const struct offer *offer, int *ret_status)
+{
+    const struct bourse_quote *quote = &offer->quote;
+    bool waits = option_given(invocation, "anyway");
+    bool fits = quote->slots_now > 0 || !quote->has_explanation || quote->explanation.fitting > 0;
+    if (!fits && !waits) {
+        *ret_status = complain(invocation, BOURSE_NO_MATCH,
+                               "%s; with --anyway the job waits for a device that fits",
+                               quote->explanation.text);
+    } else if (offer->budget_micro == 0 && quote->suggested_micro == 0) {
+        *ret_status =
+            complain(invocation, BOURSE_USAGE,
+                     "nobody asks a price for what fits, so that none can be suggested; say "
+                     "with --budget how many credits to hold");
+    } else if (offer->budget_micro == 0) {
+        *ret_status = complain(invocation, BOURSE_USAGE,
+                               "a budget of 0 holds nothing; it takes %s credits to start",
+                               money_text(quote->minimum_micro));
+    } else if (offer->budget_micro < quote->minimum_micro && !waits) {
+        *ret_status = complain(invocation, BOURSE_REFUSED,
+                               "budget: %s credits, a lease takes %s: hold that or more; with "
+                               "--anyway the job waits for a lower price",
+                               money_text(offer->budget_micro), money_text(quote->minimum_micro));
+    } else {
+        return true;
+    }
+    return false;
+}
+
 /* Whether the job may be placed; false after having said why not. */
 static bool agree(struct invocation *invocation, const struct offer *offer, int *ret_status)
 {
@@ -241,16 +272,10 @@ static bool agree(struct invocation *invocation, const struct offer *offer, int 
         show_plan(stderr, &offer->summary);
         show_quote(stderr, &offer->summary, &offer->quote, offer->budget_micro);
     }
-    const struct bourse_quote *quote = &offer->quote;
-    bool hopeless =
-        quote->slots_now == 0 && quote->has_explanation && quote->explanation.fitting == 0;
-    if (hopeless && !option_given(invocation, "anyway")) {
-        *ret_status = complain(invocation, BOURSE_NO_MATCH,
-                               "%s; with --anyway the job waits for a device that fits",
-                               quote->explanation.text);
+    if (!can_start(invocation, offer, ret_status)) {
         return false;
     }
-    if (option_given(invocation, "yes") || offer->budget_micro == 0) {
+    if (option_given(invocation, "yes")) {
         return true;
     }
     char question[128];

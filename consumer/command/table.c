@@ -44,7 +44,7 @@ static const struct option_spec key_options[] = {
 static const struct option_spec submit_options[] = {
     {"yes", 'y', NULL, "do not ask before money is held"},
     {"budget", 0, "CREDITS", "hard ceiling (the job's, else as quoted)"},
-    {"anyway", 0, NULL, "place it also when no device on the market fits yet"},
+    {"anyway", 0, NULL, "place it also when nothing fits or sells at this budget yet"},
     {"wait", 'w', NULL, "wait until the job has ended"},
     WATCH_OPTIONS,
     {"output", 'o', "DIR", "with --wait: fetch the outputs into DIR"},
@@ -69,7 +69,7 @@ static const struct option_spec run_options[] = {
     {"budget", 0, "CREDITS", "hard ceiling (default: as quoted)"},
     {"retries", 0, "N", "tries more for a program that fails"},
     {"name", 0, "NAME", "of the job"},
-    {"anyway", 0, NULL, "place it also when no device on the market fits yet"},
+    {"anyway", 0, NULL, "place it also when nothing fits or sells at this budget yet"},
     {"exit-code", 0, NULL, "end with the program's own exit status"},
     WATCH_OPTIONS,
 };

@@ -95,6 +95,14 @@ expect 2 'verifier key' "$bourse" verify "$receipt" --key "$other"
 expect 8 'goes on without' "$bourse" run -y --wait-at-most 500ms -- sleep 60
 expect 0 '.' "$bourse" cancel last
 expect 0 '"state":"cancelled"' "$bourse" ps last --json
+
+# Submitted while every slot is taken: priced by what is taken, and started once it is free.
+printf 'name: all\narray: 1-256\nrun: [sleep, "60"]\nexpect: 1m\nlimit: 2m\n' >all.yaml
+all=$("$bourse" submit all.yaml -y --quiet 2>err) || fail "all.yaml: $(cat err)"
+expect 8 'nothing that is free' "$bourse" run -y --wait-at-most 300ms -- echo second
+expect 0 'every device that fits is busy' "$bourse" ps last
+expect 0 '.' "$bourse" cancel "$all"
+expect 0 '^second$' "$bourse" logs last --follow
 expect 3 'Not found' "$bourse" ps 00000000000000000000000000000000
 expect 3 'no job' "$bourse" logs ffff
 

@@ -597,6 +597,53 @@ START_TEST(a_quote_tells_price_time_and_what_must_be_held)
 }
 END_TEST
 
+START_TEST(a_quote_while_all_is_leased_is_the_price_of_waiting)
+{
+    offer(PROVIDER, 2, price);
+    struct id128 first = submit(2, 100);
+    struct exchange_need need = {
+        .needs = &anything,
+        .account = CONSUMER,
+        .subtasks = 30,
+        .slots = 1,
+        .cap_micro = -1,
+        .limit_ns = 10 * NS_PER_S,
+        .term_ns = 20 * NS_PER_S,
+        .expect_ns = NS_PER_S,
+    };
+    struct exchange_quote quote;
+    exchange_quote(market.exchange, &need, &quote);
+    ck_assert_uint_eq(quote.slots_now, 0);
+    ck_assert_int_eq(quote.price_low_micro, price);
+    ck_assert_int_eq(quote.expected_micro, 30 * MICRO_PER_CREDIT);
+    ck_assert_int_eq(quote.minimum_micro, 20 * MICRO_PER_CREDIT);
+    ck_assert_int_eq(quote.suggested_micro, 105 * MICRO_PER_CREDIT); /* 45, and three terms */
+    ck_assert_uint_eq(quote.level_count, 1);
+    ck_assert_uint_eq(quote.levels[0].slots, 2);
+
+    struct exchange_command second = submit_of(30, 0);
+    second.submit.budget_micro = quote.suggested_micro;
+    second.submit.cap_micro = -1;
+    second.submit.expect_ns = NS_PER_S;
+    apply(&second);
+    ck_assert_uint_eq(job_row(second.id).reason, JOB_REASON_BUSY);
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
+    cancel.cancel_job.job = first;
+    apply(&cancel);
+    market.now_ns += 20 * NS_PER_S; /* until what was withdrawn is given up */
+    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    apply(&tick);
+    ck_assert_uint_eq(job_row(second.id).reason, JOB_REASON_RUNNING);
+
+    need.slots = 3; /* wider than the device is when idle */
+    exchange_quote(market.exchange, &need, &quote);
+    ck_assert_int_eq(quote.suggested_micro, 0);
+    need.cap_micro = price / 2; /* below every ask: the cap is the only price known */
+    exchange_quote(market.exchange, &need, &quote);
+    ck_assert_int_eq(quote.minimum_micro, 30 * MICRO_PER_CREDIT);
+}
+END_TEST
+
 START_TEST(explain_counts_who_fails_at_what)
 {
     offer(PROVIDER, 1, 2 * price);
@@ -1160,6 +1207,7 @@ int main(void)
     tcase_add_test(tests, a_halted_market_takes_cancels);
     tcase_add_test(tests, a_statement_is_answered_with_what_differs);
     tcase_add_test(tests, a_quote_tells_price_time_and_what_must_be_held);
+    tcase_add_test(tests, a_quote_while_all_is_leased_is_the_price_of_waiting);
     tcase_add_test(tests, explain_counts_who_fails_at_what);
     tcase_add_test(tests, commands_out_of_order_are_not_applied);
     tcase_add_test(tests, work_that_comes_back_goes_to_a_lane_that_is_free_already);

@@ -39,10 +39,11 @@ bool backup_make(const struct backup_options *options, struct backup_report *ret
 
 struct restore_options {
     const char *backup;
-    const char *folder;     /* must not be there yet, or be an empty folder */
-    const char *head;       /* a HEAD file of a later time, or NULL */
-    const char *checkpoint; /* a signed checkpoint of a later time, or NULL */
-    const char *audit;      /* path of bourse-audit */
+    const char *folder; /* must not be there yet, or be an empty folder */
+    const char *head;   /* a HEAD file of a later time, or NULL */
+    const char
+        *checkpoint;   /* a signed checkpoint of a later time, or a receipt with one, or NULL */
+    const char *audit; /* path of bourse-audit */
     bool without_blobs;
     bool
         skip_damaged_blobs; /* counted, and as if they had never been stored; otherwise they are a refusal */

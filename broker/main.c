@@ -55,7 +55,8 @@ static const char usage[] =
     "--unchecked      makes the backup without a replay, an audit and the hashes of its blobs\n"
     "--with-keys      puts the secret keys into the backup: keep it where no one else reads\n"
     "--head FILE      HEAD of the lost market: refuses a backup that ends short of it\n"
-    "--checkpoint FILE  a signed checkpoint that anybody holds: refuses a backup that is older\n"
+    "--checkpoint FILE  a signed checkpoint or receipt that anybody holds: refuses an older "
+    "backup\n"
     "--since NUMBER   first record of the audit log to print\n"
     "--log LEVEL      error, warning, info or debug\n"
     "--json-logs      one JSON object a line\n";

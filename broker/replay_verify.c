@@ -33,7 +33,7 @@ struct verification {
 
 static bool differs(struct problem *ret_problem, const char *what, uint64_t where)
 {
-    problem_set(ret_problem, "%s differs from its replay (%" PRIu64 ")", what, where);
+    problem_set(ret_problem, "%s %" PRIu64 " differs from its replay", what, where);
     return false;
 }
 
@@ -152,7 +152,7 @@ static bool verify_state(struct verification *verification, struct problem *ret_
     struct hash32 kept = exchange_state_hash(verification->exchange);
     struct hash32 walked = exchange_state_hash_walk(verification->exchange);
     return hash32_equal(&kept, &walked) ||
-           differs(ret_problem, "the state hash kept while replaying",
+           differs(ret_problem, "the state hash kept while replaying to command",
                    exchange_index(verification->exchange));
 }
 

@@ -6,6 +6,7 @@
 #include "broker/replay.h"
 #include "broker/storage.h"
 #include "ledger/checkpoint.h"
+#include "ledger/receipt.h"
 #include "ledger/sqlite.h"
 #include "ledger/sqlite_code.h"
 #include "runtime/files.h"
@@ -31,6 +32,8 @@ struct restore {
     struct backup_report report;
     struct replay_summary summary;
     struct head head; /* that was shown */
+    char *shown;      /* so was this: a checkpoint, or a receipt, which ends with one */
+    size_t shown_length;
     struct journal_last last;
     bool is_wrong; /* why it ended: what was looked at, not what could not be done */
 };
@@ -59,12 +62,37 @@ static bool read_head(struct restore *restore, struct problem *ret_problem)
     return false;
 }
 
+/* Before anything is copied: a name that was mistyped says nothing of the backup. */
+static bool read_shown(struct restore *restore, struct problem *ret_problem)
+{
+    const struct restore_options *options = restore->options;
+    return (options->head == NULL || read_head(restore, ret_problem)) &&
+           (options->checkpoint == NULL ||
+            file_read(options->checkpoint, RECEIPT_TEXT_MAX, (uint8_t **)&restore->shown,
+                      &restore->shown_length, ret_problem));
+}
+
+static const char way_on[] = "find a newer backup. Where there is none, restore without what was "
+                             "shown, and start once with --adopt-journal: what came later is lost";
+
+/* The usual case of what journal_sqlite_open finds wrong: last night's backup, and HEAD of this noon. */
+static bool check_reach(struct restore *restore, struct problem *ret_problem)
+{
+    if (restore->report.entry >= restore->head.index) {
+        return true;
+    }
+    problem_set(ret_problem,
+                "the backup ends at entry %" PRIu64 ", but HEAD has seen %" PRIu64 ": %s",
+                restore->report.entry, restore->head.index, way_on);
+    return wrong(restore);
+}
+
 static bool check_journal(struct restore *restore, struct ledger_store *ledger,
                           struct problem *ret_problem)
 {
     struct journal *journal = NULL;
     const bool is_shown = restore->options->head != NULL;
-    if (is_shown && !read_head(restore, ret_problem)) {
+    if (!check_reach(restore, ret_problem)) {
         return false;
     }
     const struct journal_sqlite_start start = {.head = is_shown ? &restore->head : NULL,
@@ -171,8 +199,8 @@ static bool check_against(struct restore *restore, struct ledger_reader *reader,
     case LEDGER_STORE_NOT_FOUND:
         problem_set(ret_problem,
                     "the backup's tree has %" PRIu64 " leaves, the checkpoint signs %" PRIu64
-                    ": the backup is older than what people hold; find a newer one",
-                    tree_size, shown->size);
+                    ": the backup is older than what people hold; %s",
+                    tree_size, shown->size, way_on);
         return wrong(restore);
     case LEDGER_STORE_CORRUPT:
         problem_set(ret_problem, "the backup's tree of %" PRIu64 " leaves is damaged", shown->size);
@@ -196,25 +224,32 @@ static bool check_against(struct restore *restore, struct ledger_reader *reader,
     return true;
 }
 
+static bool read_checkpoint(const struct restore *restore, struct checkpoint *ret_shown)
+{
+    static const char receipt[] = "c2sp.org/tlog-proof@v1\n";
+    const char *text = restore->shown;
+    if (strncmp(text, receipt, sizeof receipt - 1) == 0) {
+        text = strstr(text, "\n\n");
+        text = text == NULL ? restore->shown : text + 2;
+    }
+    const size_t length = restore->shown_length - (size_t)(text - restore->shown);
+    return checkpoint_read(text, length, &restore->summary.genesis.log_key, ret_shown);
+}
+
 static bool check_checkpoint(struct restore *restore, struct problem *ret_problem)
 {
     const char *name = restore->options->checkpoint;
     char path[PATH_MAX];
-    uint8_t *text = NULL;
-    size_t length = 0;
     struct checkpoint shown;
     struct ledger_reader *reader = NULL;
     if (name == NULL) {
         return true;
     }
-    if (!file_read(name, CHECKPOINT_TEXT_SIZE, &text, &length, ret_problem)) {
-        return false;
-    }
-    bool good =
-        checkpoint_read((const char *)text, length, &restore->summary.genesis.log_key, &shown);
-    free(text);
+    bool good = read_checkpoint(restore, &shown);
     if (!good) {
-        problem_set(ret_problem, "%s is not a checkpoint signed by this market's log", name);
+        problem_set(ret_problem,
+                    "%s is no checkpoint signed by this market's log, nor a receipt with one",
+                    name);
         return wrong(restore);
     }
     good = store_path(restore->folder, MARKET_DATABASE, path, sizeof path, ret_problem);
@@ -439,8 +474,10 @@ bool backup_restore(const struct restore_options *options, struct backup_report 
 {
     const struct backup_parts all = {.blobs = !options->without_blobs, .keys = true};
     struct restore restore = {.options = options};
-    *ret_is_wrong = false;
-    if (!backup_beside(options->folder, restore.folder, sizeof restore.folder, ret_problem)) {
+    if (!read_shown(&restore, ret_problem) ||
+        !backup_beside(options->folder, restore.folder, sizeof restore.folder, ret_problem)) {
+        *ret_is_wrong = restore.is_wrong;
+        free(restore.shown);
         return false;
     }
     bool good = backup_copy(options->backup, restore.folder, &all, &restore.report,
@@ -448,6 +485,7 @@ bool backup_restore(const struct restore_options *options, struct backup_report 
                 check_all(&restore, ret_problem) &&
                 backup_publish(restore.folder, options->folder, ret_problem);
     *ret_is_wrong = restore.is_wrong;
+    free(restore.shown);
     if (good) {
         restore.report.is_checked = true;
         *ret_report = restore.report;

@@ -86,10 +86,12 @@ static bool open_key(const struct storage *store, const char *name, bool may_mak
 void storage_advise(struct problem *problem)
 {
     struct problem found = *problem;
-    problem_set(problem,
-                "%.360s; nothing was changed. Restore the newest backup into a new folder: "
-                "bourse-broker restore BACKUP NEWDIR --head DIR/%s",
-                found.text, MARKET_HEAD);
+    problem_set(
+        problem,
+        "%.250s; nothing was changed. Restore the newest backup into a new folder: "
+        "bourse-broker restore BACKUP NEWDIR --head DIR/%s; where it does not reach %s, without "
+        "--head, and start NEWDIR once with --adopt-journal: what came later is lost",
+        found.text, MARKET_HEAD, MARKET_HEAD);
 }
 
 static const char *ledger_text(enum ledger_store_status status)

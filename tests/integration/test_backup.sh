@@ -135,12 +135,14 @@ refused 1 "$work/torn/ledger.db: file is not a database" "$work/of-torn" backup 
 
 # ---- the past is not restored where somebody shows the present
 refused 7 "HEAD has seen" "$work/past" restore "$work/backup" "$work/past" --head "$market/HEAD"
+refused 7 "start once with --adopt-journal" "$work/past" restore "$work/backup" "$work/past" --head "$market/HEAD"
 refused 7 "older than what people hold" "$work/past" restore "$work/backup" "$work/past" --checkpoint "$work/checkpoint.after"
+refused 7 "older than what people hold" "$work/past" restore "$work/backup" "$work/past" --checkpoint "$work/receipt"
 broker backup "$market" "$work/newest" >/dev/null || fail "backup of a market at rest"
 broker restore "$work/newest" "$work/again" --head "$market/HEAD" --checkpoint "$work/checkpoint.after" >/dev/null ||
     fail "the newest backup was refused"
 sed -i '3s/./A/' "$work/checkpoint.after"
-refused 7 "not a checkpoint signed by" "$work/past" restore "$work/newest" "$work/past" --checkpoint "$work/checkpoint.after"
+refused 7 "no checkpoint signed by" "$work/past" restore "$work/newest" "$work/past" --checkpoint "$work/checkpoint.after"
 
 # ---- the audit log goes with HEAD as far as HEAD has seen it; what only HEAD has seen is counted, and said in the log
 cp -a "$market" "$work/twin"
@@ -186,6 +188,8 @@ cp -r "$work/newest" "$work/damaged"
 at=$(grep -abo BJE1 "$work/damaged/ledger.db" | sed -n '3s/:.*//p') # an entry of the journal
 flip "$work/damaged/ledger.db" $((at + 100))
 refused 7 "journal" "$work/past" restore "$work/damaged" "$work/past"
+out=$(broker replay --verify "$work/damaged")
+[ $? -eq 7 ] && grep -Eq "entry [0-9]+ differs from its replay" <<<"$out" || fail "replay of a damaged journal: $out"
 head -c 40960 /dev/zero | tr '\0' x | dd of="$work/damaged/ledger.db" bs=4096 seek=3 conv=notrunc status=none
 refused 7 "damaged" "$work/past" restore "$work/damaged" "$work/past"
 head -c 8192 /dev/zero | tr '\0' x >"$work/damaged/ledger.db"

@@ -45,9 +45,13 @@ static bool fill_from_broker(void *context, int fd)
     struct problem problem = {.text = ""};
     enum reject_code reject = REJECT_NONE;
     uint64_t size = 0;
-    bool ok =
-        blob_client_get(blobs, &filling->hash, NULL, filling->size, fd, &size, &reject, &problem);
+    int unwritten = 0;
+    bool ok = blob_client_get(blobs, &filling->hash, NULL, filling->size, fd, &size, &reject,
+                              &unwritten, &problem);
     client_blobs_end(filling->client);
+    if (!ok && unwritten != 0) {
+        return client_fail(filling->error, BOURSE_LOCAL, "%s", problem.text);
+    }
     if (!ok) {
         return client_blob_failed(filling->client, filling->error, reject, &problem);
     }

@@ -23,6 +23,8 @@
 #include <unistd.h>
 
 enum { LOOP_MS_MOST = 1000, RESTLESS_MS = 100, MESSAGES_AT_ONCE = 64 };
+/* Below this the disk counts as full; twice as much ends that, so that asks do not come and go. */
+#define ROOM_LEAST_BYTES (UINT64_C(1) << 20)
 #define DRAIN_FINISH_NS (5 * NS_PER_S) /* running work may end by itself */
 #define DRAIN_LEAVE_NS (9 * NS_PER_S)  /* then it is cancelled, and at this point we leave */
 #define DRAIN_ALONE_NS (2 * NS_PER_S)  /* no broker: nobody to deliver results to */
@@ -48,7 +50,9 @@ struct agent {
     int64_t reconnect_ns;   /* INT64_MAX: connected, or trying */
     int64_t drain_began_ns; /* 0: not draining */
     bool cancelled_running;
-    bool blocked; /* a message waits until the connection takes it */
+    bool blocked;          /* a message waits until the connection takes it */
+    bool crowded;          /* the disk is full: nothing is offered */
+    int64_t look_again_ns; /* at the disk */
     bool failed;
     struct problem problem;
 };
@@ -358,6 +362,28 @@ static int wait_ms(const struct agent *agent, int64_t now_ns)
     return ms < most ? (int)ms : most;
 }
 
+/* Inputs would find no place: no new work until there is room. What is leased is given back as it fails. */
+static void watch_room(struct agent *agent, int64_t now_ns)
+{
+    if (now_ns < agent->look_again_ns) {
+        return;
+    }
+    agent->look_again_ns = now_ns + NS_PER_S;
+    uint64_t bytes = agent->crowded ? 2 * ROOM_LEAST_BYTES : ROOM_LEAST_BYTES;
+    bool crowded = !store_has_room(agent->store, bytes);
+    if (crowded == agent->crowded) {
+        return;
+    }
+    agent->crowded = crowded;
+    agent_session_pause(agent->session, now_ns, crowded);
+    if (crowded) {
+        log_warning("the disk of %s is full: nothing is offered until there is room",
+                    agent->setup->config->folder);
+    } else {
+        log_info("the disk of %s has room again: offering", agent->setup->config->folder);
+    }
+}
+
 static void loop(struct agent *agent)
 {
     reconnect(agent, clock_monotonic_ns());
@@ -369,6 +395,7 @@ static void loop(struct agent *agent)
         if (now_ns >= agent_session_next_deadline_ns(agent->session)) {
             agent_session_tick(agent->session, now_ns); /* terms end without a broker, too */
         }
+        watch_room(agent, now_ns);
         carry_out(agent, now_ns);
         if (agent->failed || drain(agent, now_ns)) {
             return;

@@ -141,6 +141,7 @@ static enum result_outcome outcome_of(enum store_status status, enum result_outc
     case STORE_TOO_LARGE:
         return missing;
     case STORE_GIVEN_UP:
+    case STORE_FULL: /* the work is given back: another provider may have room */
         return OUTCOME_CANCELLED;
     case STORE_FAILED:
         break;

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <time.h>
 
+#define FULL_AGAIN_NS INT64_C(60000000000)
+
 struct lane {
     struct list_link link; /* in its tenancy */
     struct lanes *lanes;
@@ -46,7 +48,8 @@ struct tenancy { /* a lease here */
 struct lanes {
     struct lanes_config config;
     struct list_link tenancies;
-    struct list_link fresh; /* lanes that were given something */
+    struct list_link fresh;    /* lanes that were given something */
+    atomic_llong full_said_ns; /* when the log last said that the disk is full; 0: never */
     bool cpu_taken[DISCOVER_CPUS_MAX];
     bool restless;
 };
@@ -143,6 +146,8 @@ static void report_missing(struct outcome *outcome, enum store_status status,
 {
     if (status == STORE_GIVEN_UP) {
         outcome_fail(outcome, OUTCOME_CANCELLED, "cancelled before it started");
+    } else if (status == STORE_FULL) { /* given back: another provider may have room */
+        outcome_fail(outcome, OUTCOME_CANCELLED, "no room for an input: %s", problem->text);
     } else if (status == STORE_FAILED) {
         outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem->text);
     } else {
@@ -281,10 +286,25 @@ static void report(struct lane *lane, struct outcome *const *outcomes, size_t co
     lane->lanes->config.done(lane->lanes->config.context, &done);
 }
 
+/* Cancelled though nobody asked: the disk is full. Every subtask may find it so, and a line a minute says it. */
+static void say_given_back(struct lane *lane, const struct outcome *outcome)
+{
+    if (outcome->result != OUTCOME_CANCELLED || atomic_load(&lane->cancel)) {
+        return;
+    }
+    long long now_ns = clock_monotonic_ns();
+    long long said_ns = atomic_load(&lane->lanes->full_said_ns);
+    if ((said_ns == 0 || now_ns - said_ns >= FULL_AGAIN_NS) &&
+        atomic_compare_exchange_strong(&lane->lanes->full_said_ns, &said_ns, now_ns)) {
+        log_warning("work is given back: %s", outcome->detail);
+    }
+}
+
 static void run_one(struct lane *lane, struct outcome *outcome)
 {
     struct agent_work work = outcome->work;
     run_work(lane, outcome);
+    say_given_back(lane, outcome);
     if (!lane->is_noop) {
         lane->lanes->config.left(lane->lanes->config.context, &work);
     }

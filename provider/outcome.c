@@ -141,8 +141,8 @@ static bool keep_in_file(const char *spool, int fd, uint64_t size, struct kept *
     return good;
 }
 
-bool outcome_keep(const char *spool, const char *name, int fd, uint64_t size, struct kept *ret_kept,
-                  struct problem *ret_problem)
+enum result_outcome outcome_keep(const char *spool, const char *name, int fd, uint64_t size,
+                                 struct kept *ret_kept, struct problem *ret_problem)
 {
     struct kept kept = {.fd = -1, .size = size};
     kept.name = strdup(name);
@@ -155,11 +155,12 @@ bool outcome_keep(const char *spool, const char *name, int fd, uint64_t size, st
         good = keep_in_file(spool, fd, size, &kept);
     }
     if (!good) {
+        int error = errno;
         problem_set(ret_problem, "an output of %llu bytes could not be kept: %s",
-                    (unsigned long long)size, strerror(errno));
+                    (unsigned long long)size, strerror(error));
         kept_clear(&kept);
-        return false;
+        return error == ENOSPC || error == EDQUOT ? OUTCOME_CANCELLED : OUTCOME_JAIL_FAILED;
     }
     *ret_kept = kept;
-    return true;
+    return OUTCOME_OK;
 }

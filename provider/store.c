@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -102,6 +103,11 @@ static bool same_bytes(int fd, const struct hash32 *hash)
     return hash32_equal(&found, hash);
 }
 
+enum store_status store_unwritten(int error)
+{
+    return error == ENOSPC || error == EDQUOT ? STORE_FULL : STORE_FAILED;
+}
+
 /* Fetches into NAME.part and renames: a name without suffix is always whole. */
 static enum store_status fetch_file(struct store *store, size_t thread, struct entry *entry,
                                     uint64_t *ret_size, struct problem *problem)
@@ -112,18 +118,21 @@ static enum store_status fetch_file(struct store *store, size_t thread, struct e
     path_of(store, &entry->hash, "", whole);
     int fd = open(part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
-        problem_set(problem, "cannot write %s: %s", part, strerror(errno));
-        return STORE_FAILED;
+        int error = errno;
+        problem_set(problem, "cannot write %s: %s", part, strerror(error));
+        return store_unwritten(error);
     }
     enum store_status status = store->config.fetch(store->config.context, thread, &entry->hash,
                                                    &entry->job, entry->cap, fd, ret_size, problem);
     if (close(fd) != 0 && status == STORE_OK) {
-        problem_set(problem, "cannot write %s: %s", part, strerror(errno));
-        status = STORE_FAILED;
+        int error = errno;
+        problem_set(problem, "cannot write %s: %s", part, strerror(error));
+        status = store_unwritten(error);
     }
     if (status == STORE_OK && rename(part, whole) != 0) {
-        problem_set(problem, "cannot rename %s: %s", part, strerror(errno));
-        status = STORE_FAILED;
+        int error = errno;
+        problem_set(problem, "cannot rename %s: %s", part, strerror(error));
+        status = store_unwritten(error);
     }
     if (status != STORE_OK) {
         (void)unlink(part); /* it may not be there */
@@ -211,6 +220,30 @@ static void evict(struct store *store)
     }
 }
 
+/* True when the disk has `bytes` free. A disk that cannot be asked is not called full: a write tells. */
+static bool is_free(const struct store *store, uint64_t bytes)
+{
+    struct statvfs disk;
+    return statvfs(store->folder, &disk) != 0 || disk.f_frsize == 0 ||
+           disk.f_bavail >= bytes / disk.f_frsize;
+}
+
+/* Drops what nobody uses until the disk has `bytes` free. How many files went. */
+static size_t make_room(struct store *store, uint64_t bytes)
+{
+    size_t dropped = 0;
+    for (struct list_link *link = store->here.next;
+         link != &store->here && !is_free(store, bytes);) {
+        struct entry *entry = LIST_ELEMENT(link, struct entry, queue);
+        link = link->next;
+        if (entry->users == 0) {
+            drop_entry(store, entry);
+            dropped++;
+        }
+    }
+    return dropped;
+}
+
 static struct entry *want(struct store *store, const struct hash32 *hash, const struct id128 *job,
                           uint64_t cap)
 {
@@ -272,6 +305,12 @@ static void *fetch_loop(void *argument)
         struct problem problem = {""};
         enum store_status status = fetch_file(store, self->number, entry, &size, &problem);
         pthread_mutex_lock(&store->mutex);
+        if (status == STORE_FULL && !store->stopping && make_room(store, UINT64_MAX) > 0) {
+            list_insert_before(store->wants.next, &entry->queue); /* once more, at once */
+            store->want_count++;
+            entry->state = ENTRY_WANTED;
+            continue;
+        }
         finish_fetch(store, entry, status, size, &problem);
     }
     pthread_mutex_unlock(&store->mutex);
@@ -582,6 +621,15 @@ void store_prefetch(struct store *store, const struct hash32 *hash, const struct
         (void)want(store, hash, job, cap); /* only a hint */
     }
     pthread_mutex_unlock(&store->mutex);
+}
+
+bool store_has_room(struct store *store, uint64_t bytes)
+{
+    pthread_mutex_lock(&store->mutex);
+    (void)make_room(store, bytes); /* may find nothing to drop */
+    bool has_room = is_free(store, bytes);
+    pthread_mutex_unlock(&store->mutex);
+    return has_room;
 }
 
 uint64_t store_size(struct store *store)

@@ -2,7 +2,8 @@
  *
  * A blob is fetched once however many threads ask, and only bytes that hash to their name get in: by
  * the fetcher when they arrive, by the store when it first opens a file of an earlier run. When the
- * folder is over its cap of bytes or of files (each costs memory too), the files least recently used go, never one in use. Fetching happens on
+ * folder is over its cap of bytes or of files (each costs memory too), or the disk is full, the files least
+ * recently used go, never one in use. Fetching happens on
  * threads of the store, so that inputs of the next subtask arrive while one runs.
  *
  *     FOLDER/ab/abcdef...   64 hex digits; a name that ends in .part is being written
@@ -26,8 +27,11 @@ enum store_status {
     STORE_MISSING,   /* the broker does not have it, or not for us */
     STORE_TOO_LARGE, /* above the caller's cap */
     STORE_GIVEN_UP,  /* *give_up became true, or the store closes */
-    STORE_FAILED,    /* disk or connection: the problem says what */
+    STORE_FULL,      /* the disk has no room, though all that nobody uses was dropped */
+    STORE_FAILED,    /* the disk: the problem says what */
 };
+/* What a file that could not be written means: FULL or FAILED. */
+enum store_status store_unwritten(int error);
 
 /* Gets `hash` for `job` into `fd` (at most `cap` bytes) and verifies it. Called on the store's threads;
  * `thread` is 0 .. threads - 1, so that each may keep a connection of its own. */
@@ -67,6 +71,8 @@ void store_release(struct store *store, struct store_blob *blob);
 /* Asks for a blob without waiting; a hint, dropped when STORE_WANTED_MAX are wanted already. */
 void store_prefetch(struct store *store, const struct hash32 *hash, const struct id128 *job,
                     uint64_t cap);
+/* Whether `bytes` are free on the disk, at the price of files that nobody uses. */
+bool store_has_room(struct store *store, uint64_t bytes);
 /* Bytes of files at hand. */
 uint64_t store_size(struct store *store);
 

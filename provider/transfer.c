@@ -110,10 +110,14 @@ enum store_status transfer_fetch(void *context, size_t thread, const struct hash
             return STORE_GIVEN_UP;
         }
         enum reject_code code = REJECT_NONE;
+        int unwritten = 0;
         struct blob_client *client = connected(transfer, connection, ret_problem);
         if (client != NULL &&
-            blob_client_get(client, hash, job, cap, fd, ret_size, &code, ret_problem)) {
+            blob_client_get(client, hash, job, cap, fd, ret_size, &code, &unwritten, ret_problem)) {
             return STORE_OK;
+        }
+        if (unwritten != 0) {
+            return store_unwritten(unwritten);
         }
         if (!passing(code)) {
             return code == REJECT_TOO_LARGE ? STORE_TOO_LARGE : STORE_MISSING;

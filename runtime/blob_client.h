@@ -44,10 +44,11 @@ bool blob_client_put(struct blob_client *client, const struct blob_source *sourc
                      const struct id128 *job, blob_progress *progress, void *context,
                      enum reject_code *ret_reject, struct problem *ret_problem);
 
-/* Fetches one blob of at most `cap` bytes into `fd` (written from offset 0), verifying the hash. */
+/* Fetches one blob of at most `cap` bytes into `fd` (written from offset 0), verifying the hash.
+ * When false, *ret_errno is why `fd` could not be written, 0 when it was not that. */
 bool blob_client_get(struct blob_client *client, const struct hash32 *hash, const struct id128 *job,
                      uint64_t cap, int fd, uint64_t *ret_size, enum reject_code *ret_reject,
-                     struct problem *ret_problem);
+                     int *ret_errno, struct problem *ret_problem);
 /* The same into memory that the caller frees. */
 bool blob_client_get_bytes(struct blob_client *client, const struct hash32 *hash,
                            const struct id128 *job, uint64_t cap, uint8_t **ret_bytes,

@@ -14,8 +14,9 @@
 
 enum { REWINDS_MAX = 64 }; /* of one blob: more is a broker that answers at random */
 
-struct sink { /* where the bytes go: a descriptor or memory */
-    int fd;   /* -1: memory */
+struct sink {   /* where the bytes go: a descriptor or memory */
+    int fd;     /* -1: memory */
+    int failed; /* errno of the write that failed; 0: none */
     uint8_t *bytes;
 };
 
@@ -73,7 +74,9 @@ static bool sink_put(struct sink *sink, uint64_t offset, const uint8_t *bytes, s
             continue;
         }
         if (put < 0) {
-            problem_set(ret_problem, "a fetched file cannot be written: %s", strerror(errno));
+            sink->failed = errno;
+            problem_set(ret_problem, "a fetched file cannot be written: %s",
+                        strerror(sink->failed));
             return false;
         }
         done += (size_t)put;
@@ -243,11 +246,12 @@ static bool get_blob(struct get *get, enum reject_code *ret_reject, struct probl
 
 bool blob_client_get(struct blob_client *client, const struct hash32 *hash, const struct id128 *job,
                      uint64_t cap, int fd, uint64_t *ret_size, enum reject_code *ret_reject,
-                     struct problem *ret_problem)
+                     int *ret_errno, struct problem *ret_problem)
 {
     assert(fd >= 0);
     struct get get = {.client = client, .hash = hash, .job = job, .cap = cap, .sink = {.fd = fd}};
     if (!get_blob(&get, ret_reject, ret_problem)) {
+        *ret_errno = get.sink.failed;
         return false;
     }
     *ret_size = get.size;

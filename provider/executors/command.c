@@ -345,32 +345,35 @@ static bool prepare(struct run *run, struct outcome *outcome)
 
 /* ---------------------------------------------------------------- what came of it */
 
-static bool keep(const struct run *run, const char *name, const struct jail_output *output,
-                 struct kept *ret_kept, struct problem *problem)
+static enum result_outcome keep(const struct run *run, const char *name,
+                                const struct jail_output *output, struct kept *ret_kept,
+                                struct problem *problem)
 {
-    return output->fd < 0 || outcome_keep(run->command->config->spool, name, output->fd,
-                                          output->size, ret_kept, problem);
+    return output->fd < 0 ? OUTCOME_OK
+                          : outcome_keep(run->command->config->spool, name, output->fd,
+                                         output->size, ret_kept, problem);
 }
 
-static bool keep_all(const struct run *run, const struct jail_reply *reply, struct outcome *outcome,
-                     struct problem *problem)
+static enum result_outcome keep_all(const struct run *run, const struct jail_reply *reply,
+                                    struct outcome *outcome, struct problem *problem)
 {
-    if (!keep(run, "stdout", &reply->standard_output, &outcome->standard_output, problem) ||
-        !keep(run, "stderr", &reply->standard_error, &outcome->standard_error, problem)) {
-        return false;
+    enum result_outcome kept =
+        keep(run, "stdout", &reply->standard_output, &outcome->standard_output, problem);
+    if (kept == OUTCOME_OK) {
+        kept = keep(run, "stderr", &reply->standard_error, &outcome->standard_error, problem);
     }
-    if (reply->outcome == OUTCOME_OK && !outcome_reserve(outcome, reply->output_count)) {
+    if (kept != OUTCOME_OK || reply->outcome != OUTCOME_OK) {
+        return kept;
+    }
+    if (!outcome_reserve(outcome, reply->output_count)) {
         problem_set(problem, "out of memory");
-        return false;
+        return OUTCOME_JAIL_FAILED;
     }
-    for (size_t i = 0; reply->outcome == OUTCOME_OK && i < reply->output_count; i++) {
-        outcome->output_count = i + 1;
-        if (!keep(run, run->outputs.items[i], &reply->outputs[i], &outcome->outputs[i], problem)) {
-            outcome->output_count = i;
-            return false;
-        }
+    for (size_t i = 0; kept == OUTCOME_OK && i < reply->output_count; i++) {
+        kept = keep(run, run->outputs.items[i], &reply->outputs[i], &outcome->outputs[i], problem);
+        outcome->output_count = kept == OUTCOME_OK ? i + 1 : i;
     }
-    return true;
+    return kept;
 }
 
 static void note_cut(const struct jail_reply *reply, struct outcome *outcome)
@@ -394,8 +397,9 @@ static void read_reply(const struct run *run, const struct jail_reply *reply,
     outcome->cpu_ns = reply->cpu_ns;
     outcome->peak_memory_bytes = reply->peak_memory_bytes;
     (void)snprintf(outcome->detail, sizeof outcome->detail, "%s", reply->detail);
-    if (!keep_all(run, reply, outcome, &problem)) {
-        outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem.text);
+    enum result_outcome kept = keep_all(run, reply, outcome, &problem);
+    if (kept != OUTCOME_OK) {
+        outcome_fail(outcome, kept, "%s", problem.text);
     }
     note_cut(reply, outcome);
 }

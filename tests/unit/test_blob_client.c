@@ -9,6 +9,8 @@
 #include "runtime/zap.h"
 
 #include <check.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -355,11 +357,21 @@ START_TEST(descriptors_serve_on_both_ends)
     enum reject_code reject;
     ck_assert(put(port, &source, 1, &reject));
     uint64_t got;
-    ck_assert(blob_client_get(port->client, &source.hash, NULL, size, to, &got, &reject, &problem));
+    int unwritten = 0;
+    ck_assert(blob_client_get(port->client, &source.hash, NULL, size, to, &got, &reject, &unwritten,
+                              &problem));
     ck_assert_uint_eq(got, size);
     uint8_t *again = malloc(size);
     ck_assert_int_eq(pread(to, again, size, 0), (ssize_t)size);
     ck_assert_mem_eq(again, bytes, size);
+
+    int full = open("/dev/full",
+                    O_RDWR | O_CLOEXEC); /* our side's fault, and told apart from the broker's */
+    ck_assert(!blob_client_get(port->client, &source.hash, NULL, size, full, &got, &reject,
+                               &unwritten, &problem));
+    ck_assert_int_eq(reject, REJECT_NONE);
+    ck_assert_int_eq(unwritten, ENOSPC);
+    (void)close(full);
 
     uint8_t *other = pattern(size + 1, 9); /* of which the file has one byte less */
     struct blob_source cut = {.hash = sha256_of(other, size + 1), .size = size + 1, .fd = from};

@@ -23,6 +23,7 @@ struct source {
     pthread_cond_t opened;
     bool closed; /* fetches wait */
     unsigned fetches;
+    unsigned full; /* so many fetches find the disk full */
     uint8_t bytes[BLOBS][BLOB_BYTES];
     struct hash32 hashes[BLOBS];
 };
@@ -48,7 +49,13 @@ static enum store_status fetch(void *context, size_t thread, const struct hash32
         pthread_cond_wait(&source->opened, &source->mutex);
     }
     source->fetches++;
+    bool is_full = source->full > 0;
+    source->full -= is_full;
     pthread_mutex_unlock(&source->mutex);
+    if (is_full) {
+        problem_set(ret_problem, "no space");
+        return store_unwritten(ENOSPC);
+    }
     for (size_t i = 0; i < BLOBS; i++) {
         if (hash32_equal(&source->hashes[i], hash)) {
             if (cap < BLOB_BYTES) {
@@ -254,6 +261,49 @@ START_TEST(small_files_are_bounded_by_their_number)
 }
 END_TEST
 
+static void make_full(struct source *source, unsigned fetches)
+{
+    pthread_mutex_lock(&source->mutex);
+    source->full = fetches;
+    pthread_mutex_unlock(&source->mutex);
+}
+
+START_TEST(a_full_disk_costs_what_nobody_uses_and_then_the_take)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play, 1 << 20);
+    struct store_blob held;
+    ck_assert_int_eq(take(&play, 0, &held), STORE_OK);
+    take_and_release(&play, 1);
+    make_full(&play.source, 1);
+    take_and_release(&play, 2); /* the second try had room */
+    ck_assert_int_ne(access(path_of(&play, 1), F_OK), 0);
+    ck_assert_int_eq(access(path_of(&play, 0), F_OK), 0);
+
+    struct store_blob blob;
+    make_full(&play.source, 2);
+    ck_assert_int_eq(take(&play, 3, &blob), STORE_FULL);
+    ck_assert_uint_eq(store_size(play.store), BLOB_BYTES); /* the one in use */
+    take_and_release(&play, 3);
+    store_release(play.store, &held);
+}
+END_TEST
+
+START_TEST(room_is_made_from_what_nobody_uses)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play, 1 << 20);
+    struct store_blob held;
+    ck_assert_int_eq(take(&play, 0, &held), STORE_OK);
+    take_and_release(&play, 1);
+    ck_assert(store_has_room(play.store, 1));
+    ck_assert_uint_eq(store_size(play.store), 2 * BLOB_BYTES);
+    ck_assert(!store_has_room(play.store, UINT64_MAX)); /* no disk has that */
+    ck_assert_uint_eq(store_size(play.store), BLOB_BYTES);
+    store_release(play.store, &held);
+}
+END_TEST
+
 START_TEST(the_next_run_finds_whole_files_and_fetches_damaged_ones_anew)
 {
     CLEANUP(play_end) struct play play;
@@ -352,6 +402,8 @@ int main(void)
     tcase_add_test(tcase, what_is_missing_or_too_large_says_so_and_may_be_asked_again);
     tcase_add_test(tcase, the_least_recently_used_goes_and_never_one_in_use);
     tcase_add_test(tcase, small_files_are_bounded_by_their_number);
+    tcase_add_test(tcase, a_full_disk_costs_what_nobody_uses_and_then_the_take);
+    tcase_add_test(tcase, room_is_made_from_what_nobody_uses);
     tcase_add_test(tcase, the_next_run_finds_whole_files_and_fetches_damaged_ones_anew);
     tcase_add_test(tcase, the_hash_of_nothing_needs_no_fetch);
     tcase_add_test(tcase, a_wait_can_be_given_up);

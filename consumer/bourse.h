@@ -43,9 +43,11 @@ enum bourse_status { /* the first ones are the command's exit statuses too (bour
 
 struct bourse_error {
     enum bourse_status status;
-    int reject;     /* the broker's reject code (docs/errors.md), or 0 */
-    char name[40];  /* stable: "NOT_FOUND", "FUNDS" ... */
-    char text[640]; /* one line: what is wrong, the limit, what to do next; printable */
+    int reject;           /* the number of a refusal of the broker's (docs/errors.md), or 0 */
+    char name[40];        /* stable: of that refusal, else of `status` */
+    char text[640];       /* one line: what is wrong, the limit, what to do next; printable */
+    char field[64];       /* what the broker refused, or "" */
+    int64_t value, limit; /* with a field: what was asked, and the limit; both 0 when it has none */
 };
 
 const char *bourse_status_name(enum bourse_status status);

@@ -97,6 +97,17 @@ bool client_refused(struct bourse_error *error, enum reject_code reject, const c
     return false;
 }
 
+bool client_rejected(struct bourse_error *error, const struct consumer_event *event)
+{
+    (void)client_refused(error, event->reject, event->text);
+    if (error != NULL) {
+        client_copy(error->field, sizeof error->field, event->field);
+        error->value = event->value;
+        error->limit = event->limit;
+    }
+    return false;
+}
+
 bool client_blob_failed(struct bourse *client, struct bourse_error *error, enum reject_code reject,
                         const struct problem *problem)
 {
@@ -104,7 +115,10 @@ bool client_blob_failed(struct bourse *client, struct bourse_error *error, enum 
         return client_fail(error, BOURSE_INTERRUPTED, "interrupted");
     }
     if (reject != REJECT_NONE) {
-        return client_refused(error, reject, problem->text);
+        const char *name = reject_name(reject); /* the text begins with it: flight_refused */
+        size_t length = strlen(name);
+        bool named = strncmp(problem->text, name, length) == 0 && problem->text[length] == ':';
+        return client_refused(error, reject, named ? problem->text + length + 2 : problem->text);
     }
     return client_fail(error, BOURSE_UNREACHABLE, "%s", problem->text);
 }
@@ -407,7 +421,7 @@ static bool answered(struct consumer_event *event, enum message_type reply_type,
 {
     bool ok = false;
     if (event->answer == CONSUMER_REJECTED) {
-        (void)client_refused(error, event->reject, event->text);
+        (void)client_rejected(error, event);
     } else if (reply_type == 0) {
         ok = event->answer == CONSUMER_ACCEPTED;
     } else if (event->answer == CONSUMER_REPLY && event->message_type == reply_type) {

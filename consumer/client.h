@@ -38,6 +38,8 @@ __attribute__((format(printf, 3, 4))) bool
 client_fail(struct bourse_error *error, enum bourse_status status, const char *format, ...);
 /* An error for what the broker refused. */
 bool client_refused(struct bourse_error *error, enum reject_code reject, const char *text);
+/* The same with what the refusal names. */
+bool client_rejected(struct bourse_error *error, const struct consumer_event *event);
 /* An error for a call that takes a problem and a reject code, such as the blob client's. */
 bool client_blob_failed(struct bourse *client, struct bourse_error *error, enum reject_code reject,
                         const struct problem *problem);

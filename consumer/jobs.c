@@ -242,7 +242,7 @@ static bool watch_until(const struct wait *wait, int64_t deadline_ns, struct bou
             more = tell(wait, event.row);
         } else if (event.type == CONSUMER_GONE && id128_equal(&event.job, &wait->job)) {
             gone = true;
-            (void)client_refused(error, event.reject, event.text);
+            (void)client_rejected(error, &event);
         } else if (event.type == CONSUMER_LOST && wait->watcher != NULL) {
             more = wait->watcher(wait->context, NULL);
         }

@@ -230,6 +230,7 @@ static void rejected(struct consumer_session *session, const struct dialogue_eve
 {
     struct watch *watch = watch_of_request(session, &from->id);
     event->reject = from->reject;
+    memcpy(event->field, from->field, sizeof event->field);
     event->value = from->value;
     event->limit = from->limit;
     memcpy(event->text, from->text, sizeof event->text);
@@ -263,7 +264,9 @@ static bool event_resumed(const struct dialogue_event *ready)
 static void translate(struct consumer_session *session, int64_t now_ns, struct dialogue_event *from,
                       struct consumer_event *event)
 {
-    static_assert(sizeof event->text == sizeof from->text, "texts are copied whole");
+    static_assert(sizeof event->text == sizeof from->text &&
+                      sizeof event->field == sizeof from->field,
+                  "texts are copied whole");
     *event = (struct consumer_event){.type = CONSUMER_NOTHING};
     switch (from->type) {
     case DIALOGUE_NOTHING:

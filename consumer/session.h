@@ -47,6 +47,7 @@ struct consumer_event {
     struct id128 job;               /* JOB, GONE */
     uint64_t index;                 /* ACCEPTED: the journal index that made it durable */
     enum reject_code reject;        /* REJECTED, GONE */
+    char field[64];                 /* REJECTED: what was refused, printable; or "" */
     int64_t value, limit;           /* REJECTED */
     char text[256];                 /* REJECTED, GONE, BROKEN: printable */
     int64_t wait_ns;                /* LOST */

@@ -437,6 +437,8 @@ static void fill_reject(const Bourse__V1__Reject *reject, struct dialogue_event 
 {
     ret_event->reject = (enum reject_code)reject->code;
     text_printable(reject->text, strlen(reject->text), ret_event->text, sizeof ret_event->text);
+    const char *field = reject->field != NULL ? reject->field : "";
+    text_printable(field, strlen(field), ret_event->field, sizeof ret_event->field);
     ret_event->value = reject->has_value ? reject->value : 0;
     ret_event->limit = reject->has_limit ? reject->limit : 0;
 }

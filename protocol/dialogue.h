@@ -66,6 +66,7 @@ struct dialogue_event {
     uint64_t index;
     enum reject_code reject;
     char text[256];       /* REJECTED, BROKEN, LOST: made printable */
+    char field[64];       /* REJECTED: what was refused, printable; "" when none is named */
     int64_t value, limit; /* REJECTED */
     int64_t wait_ns;
 };

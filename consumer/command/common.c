@@ -13,13 +13,24 @@ int complain_with(struct invocation *invocation, const struct bourse_error *erro
     int status = bourse_exit_status(error->status);
     if (!invocation->json) {
         (void)fflush(stdout);
-        (void)fprintf(stderr, "bourse: %s\n", error->text);
+        bool refused = error->reject != 0; /* by the broker: its names are in docs/errors.md */
+        (void)fprintf(stderr, "bourse: %s%s%s\n", refused ? error->name : "", refused ? ": " : "",
+                      error->text);
         return status;
     }
-    return print_json(json_pack("{s:{s:i, s:s, s:s, s:i}}", "error", "code",
-                                error->reject != 0 ? error->reject : status, "name", error->name,
-                                "text", error->text, "exit", status),
-                      status);
+    json_t *value =
+        json_pack("{s:s, s:s, s:i}", "name", error->name, "text", error->text, "exit", status);
+    if (error->reject != 0) {
+        (void)json_object_set_new(value, "code", json_integer(error->reject));
+    }
+    if (error->field[0] != '\0') {
+        (void)json_object_set_new(value, "field", json_string(error->field));
+    }
+    if (error->value != 0 || error->limit != 0) {
+        (void)json_object_set_new(value, "value", json_integer((json_int_t)error->value));
+        (void)json_object_set_new(value, "limit", json_integer((json_int_t)error->limit));
+    }
+    return print_json(json_pack("{s:o}", "error", value), status);
 }
 
 int complain(struct invocation *invocation, enum bourse_status status, const char *format, ...)

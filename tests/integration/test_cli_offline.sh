@@ -49,6 +49,7 @@ done
 expect 6 'market.yaml' "$bourse" ps
 expect 6 '"version":1' "$bourse" ps --json
 grep -q '"name":"UNREACHABLE"' out || fail "no name in $(cat out)"
+! grep -q '"code"' out || fail "a number of the broker's for what it never said: $(cat out)"
 [ ! -s err ] || fail "--json wrote to stderr: $(cat err)"
 expect 2 '"name":"USAGE"' "$bourse" ps --jsno --json
 expect 3 'no market' bash -c "mkdir -m 700 -p '$work/empty' && '$bourse' down --dir '$work/empty'"

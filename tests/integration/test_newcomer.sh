@@ -95,14 +95,17 @@ expect 0 '^2$' "$bourse" run -y --anyway --budget 1 -- expr 1 + 1
 expect 0 "$(printf '%s' 'done')" "$bourse" ps
 
 # Refusals say credits; nothing is below the least.
-expect 4 'budget: 2000.00 credits, limit [0-9.]+' "$bourse" run -y --budget 2000 -- true
+expect 4 'INSUFFICIENT_FUNDS: budget: 2000.00 credits, limit [0-9.]+' "$bourse" run -y --budget 2000 -- true
+expect 4 '"exit":4,"code":24,"field":"budget_micro","value":2000000000,"limit":[0-9]+}' \
+    "$bourse" run -y --json --budget 2000 -- true
 expect 4 'cap: 2000.00 credits, limit 1000.00' "$bourse" run -y --cap 2000 -- true
 expect 2 'budget of 0 holds nothing' "$bourse" run -y --budget 0 -- true
 expect 4 'a lease takes 0\.[0-9]+: .*--anyway' "$bourse" run -y --budget 0.000001 -- true
 expect 5 'slots >= 4000 .best [0-9]+.*--anyway' "$bourse" run -y --slots 4000 -- true
 expect 5 'memory >= 900.0 GiB .best [0-9.]+ [MG]iB' "$bourse" run -y --needs 'memory >= 900GiB' -- true
 expect 2 'nobody asks a price.*--budget' "$bourse" run -y --anyway --needs 'memory >= 900GiB' -- true
-expect 4 'present state' "$bourse" cancel last
+expect 4 'STATE: job: .*present state' "$bourse" cancel last
+expect 4 'INVITATION: token: It is unknown, used or expired' env HOME="$work/attic" "$bourse" join "$for_mara"
 expect 3 'Not found' "$bourse" receipt last 9
 
 # One digit is enough where it is unique.

@@ -253,6 +253,7 @@ START_TEST(a_refusal_carries_code_text_and_numbers)
     Bourse__V1__Reject reject = BOURSE__V1__REJECT__INIT;
     reject.code = REJECT_FUNDS;
     reject.text = "need 5, have 3";
+    reject.field = (char *)(uintptr_t) "budget_micro";
     reject.has_value = 1;
     reject.value = 5;
     reject.has_limit = 1;
@@ -261,6 +262,7 @@ START_TEST(a_refusal_carries_code_text_and_numbers)
     ck_assert_int_eq(event.type, DIALOGUE_REJECTED);
     ck_assert_int_eq(event.reject, REJECT_FUNDS);
     ck_assert_str_eq(event.text, "need 5, have 3");
+    ck_assert_str_eq(event.field, "budget_micro");
     ck_assert_int_eq(event.value, 5);
     ck_assert_int_eq(event.limit, 3);
     ck_assert_uint_eq(dialogue_pending(play.dialogue), 0);

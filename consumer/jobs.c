@@ -231,7 +231,9 @@ static bool watch_until(const struct wait *wait, int64_t deadline_ns, struct bou
             continue;
         }
         if (got == CLIENT_TIMEOUT) {
-            return client_fail(error, BOURSE_TIMED_OUT, "the job is still running");
+            bool is_told = wait->last->reason_text[0] != '\0';
+            return client_fail(error, BOURSE_TIMED_OUT, "the job has not ended%s%s",
+                               is_told ? ": " : "", is_told ? wait->last->reason_text : "");
         }
         if (got != CLIENT_EVENT) {
             return false;

@@ -32,7 +32,7 @@ const char *names_job_reason(unsigned reason)
         [JOB_REASON_PRICE] = "every offer is above its limit",
         [JOB_REASON_BUSY] = "every device that fits is busy",
         [JOB_REASON_BUDGET] = "what is left of its budget buys no more time",
-        [JOB_REASON_HALTED] = "the market or the account is halted",
+        [JOB_REASON_HALTED] = "the market is halted, or its account frozen",
         [JOB_REASON_SUBTASKS_FAILED] = "some subtasks failed",
         [JOB_REASON_ERROR_LIMIT] = "more subtasks failed than its error limit allows",
         [JOB_REASON_CANCELLED] = "cancelled",

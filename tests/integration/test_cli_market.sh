@@ -99,7 +99,8 @@ expect 0 '"state":"cancelled"' "$bourse" ps last --json
 # Submitted while every slot is taken: priced by what is taken, and started once it is free.
 printf 'name: all\narray: 1-256\nrun: [sleep, "60"]\nexpect: 1m\nlimit: 2m\n' >all.yaml
 all=$("$bourse" submit all.yaml -y --quiet 2>err) || fail "all.yaml: $(cat err)"
-expect 8 'nothing that is free' "$bourse" run -y --wait-at-most 300ms -- echo second
+expect 8 'has not ended: every device that fits is busy' "$bourse" run -y --wait-at-most 300ms -- echo second
+grep -q 'nothing that is free' err || fail "the quote does not say that all is taken: $(cat err)"
 expect 0 'every device that fits is busy' "$bourse" ps last
 expect 0 '.' "$bourse" cancel "$all"
 expect 0 '^second$' "$bourse" logs last --follow

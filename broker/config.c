@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define PRICE_BAND_DEFAULT (INT64_C(1000) * MICRO_PER_CREDIT)
+#define RESERVE_LEAST_BYTES (INT64_C(1) << 20)
 #define MONEY_MAX (INT64_C(1000000000) * MICRO_PER_CREDIT)
 
 void config_default(struct broker_config *ret_config)
@@ -47,14 +48,35 @@ static void read_text(struct yaml_value value, char *ret_text, size_t capacity)
     (void)snprintf(ret_text, capacity, "%s", text); /* yaml_text refused what is longer */
 }
 
-static void read_endpoint(struct yaml_value value, char ret_endpoint[CONFIG_ENDPOINT_SIZE])
+static bool is_port(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+    long port = digits >= 1 && digits <= 5 ? strtol(text, NULL, 10) : 0;
+    return text[digits] == '\0' && port >= 1 && port <= UINT16_MAX;
+}
+
+/* Where one listens the port may be `*`, any that is free. Whether the address is this machine's, the start tells. */
+static void read_endpoint(struct yaml_value value, bool listens,
+                          char ret_endpoint[CONFIG_ENDPOINT_SIZE])
 {
     read_text(value, ret_endpoint, CONFIG_ENDPOINT_SIZE);
+    if (ret_endpoint[0] == '\0') {
+        return;
+    }
     const char *colon = strrchr(ret_endpoint, ':');
-    if (ret_endpoint[0] != '\0' &&
-        (strncmp(ret_endpoint, "tcp://", 6) != 0 || colon == ret_endpoint + 3)) {
+    if (strncmp(ret_endpoint, "tcp://", 6) != 0 || colon <= ret_endpoint + 6) {
         yaml_refuse(value,
                     "an endpoint is written tcp://ADDRESS:PORT, for example tcp://0.0.0.0:4770");
+    } else if (!is_port(colon + 1) && !(listens && strcmp(colon, ":*") == 0)) {
+        yaml_refuse(value, "port \"%.32s\": a port is 1 to 65535", colon + 1);
+    }
+}
+
+static void check_distinct(struct yaml_value value, const char *one, const char *other)
+{
+    const char *colon = strrchr(one, ':');
+    if (one[0] != '\0' && strcmp(one, other) == 0 && colon != NULL && strcmp(colon, ":*") != 0) {
+        yaml_refuse(value, "control and blobs need a port each; this one is taken by the other");
     }
 }
 
@@ -103,6 +125,24 @@ static void read_account(struct yaml_value value, struct genesis_account *ret_ac
     ret_account->credits_micro = yaml_money(yaml_key(value, "credits"), 0, MONEY_MAX, 0);
 }
 
+/* What a start would refuse, or what nobody could mend after the first. */
+static void check_accounts(struct yaml_value accounts, const struct genesis *genesis)
+{
+    uint32_t roles = 0;
+    for (uint16_t i = 0; i < genesis->account_count; i++) {
+        roles |= genesis->accounts[i].roles;
+        for (uint16_t other = 0; other < i; other++) {
+            if (key32_equal(&genesis->accounts[i].key, &genesis->accounts[other].key)) {
+                yaml_refuse(yaml_item(accounts, i), "an account before has the same key");
+            }
+        }
+    }
+    if ((roles & ROLE_OPERATOR) == 0) {
+        yaml_refuse(accounts, "one account needs the role operator, or nobody can invite, mint or "
+                              "halt, ever");
+    }
+}
+
 static void read_genesis(struct yaml_value value, struct genesis *genesis)
 {
     static const char *const keys[] = {"fee_ppm", "price_band", "accounts"};
@@ -117,6 +157,9 @@ static void read_genesis(struct yaml_value value, struct genesis *genesis)
             read_account(yaml_item(accounts, i), &genesis->accounts[i]);
         }
         genesis->account_count = (uint16_t)yaml_count(accounts);
+        if (genesis->account_count > 0) {
+            check_accounts(accounts, genesis);
+        }
     }
 }
 
@@ -233,13 +276,16 @@ bool config_parse(const char *text, size_t length, const char *file_name,
     yaml_known_keys(root, keys, sizeof keys / sizeof keys[0]);
     read_text(yaml_key(root, "origin"), ret_config->origin, sizeof ret_config->origin);
     check_origin(yaml_key(root, "origin"), ret_config->origin);
-    read_endpoint(yaml_key(root, "listen"), ret_config->listen);
-    read_endpoint(yaml_key(root, "blob_listen"), ret_config->blob_listen);
-    read_endpoint(yaml_key(root, "advertise"), ret_config->advertise);
-    read_endpoint(yaml_key(root, "blob_advertise"), ret_config->blob_advertise);
+    read_endpoint(yaml_key(root, "listen"), true, ret_config->listen);
+    read_endpoint(yaml_key(root, "blob_listen"), true, ret_config->blob_listen);
+    read_endpoint(yaml_key(root, "advertise"), false, ret_config->advertise);
+    read_endpoint(yaml_key(root, "blob_advertise"), false, ret_config->blob_advertise);
     if ((ret_config->listen[0] == '\0') != (ret_config->blob_listen[0] == '\0')) {
         yaml_refuse(root, "listen and blob_listen go together: a client needs both ports");
     }
+    check_distinct(yaml_key(root, "blob_listen"), ret_config->blob_listen, ret_config->listen);
+    check_distinct(yaml_key(root, "blob_advertise"), ret_config->blob_advertise,
+                   ret_config->advertise);
     check_advertised(root, "advertise", ret_config->listen, ret_config->advertise);
     check_advertised(root, "blob_advertise", ret_config->blob_listen, ret_config->blob_advertise);
     ret_config->heartbeat_ms =
@@ -251,6 +297,10 @@ bool config_parse(const char *text, size_t length, const char *file_name,
                                (int64_t)ret_config->snapshot_every);
     ret_config->reserve_bytes =
         yaml_bytes(yaml_key(root, "reserve"), 0, INT64_C(1) << 40, ret_config->reserve_bytes);
+    if (ret_config->reserve_bytes > 0 && ret_config->reserve_bytes < RESERVE_LEAST_BYTES) {
+        yaml_refuse(yaml_key(root, "reserve"),
+                    "a reserve below 1MiB holds no cancel on a full disk; 0 for none");
+    }
     read_genesis(yaml_key(root, "genesis"), &ret_config->genesis);
     read_limits(yaml_key(root, "limits"), ret_config);
     return yaml_finished(file, ret_problem);

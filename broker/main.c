@@ -225,14 +225,30 @@ static int parse(int argc, char **argv, struct arguments *ret)
     return EXIT_OK;
 }
 
+/* A misspelt folder is not to become a market. One without a config is on the defaults, but nothing to be checked. */
+static bool check_folder(const struct arguments *arguments, struct problem *ret_problem)
+{
+    char path[PATH_MAX];
+    int written = snprintf(path, sizeof path, "%s/%s", arguments->folder,
+                           arguments->check_config ? MARKET_BROKER_CONFIG : "");
+    if (written < 0 || (size_t)written >= sizeof path) {
+        errno = ENAMETOOLONG;
+    } else if (access(path, F_OK) == 0) {
+        return true;
+    }
+    problem_set(ret_problem, "%s: %s; make the folder with %s in it, docs/operator.md shows how",
+                path, strerror(errno), MARKET_BROKER_CONFIG);
+    return false;
+}
+
 static int run(const struct arguments *arguments)
 {
     struct problem problem = {.text = ""};
+    struct broker_config config;
+    if (!check_folder(arguments, &problem) || !config_load(arguments->folder, &config, &problem)) {
+        return fail(&problem, EXIT_USAGE);
+    }
     if (arguments->check_config) {
-        struct broker_config config;
-        if (!config_load(arguments->folder, &config, &problem)) {
-            return fail(&problem, EXIT_USAGE);
-        }
         (void)printf("%s/%s is fine\n", arguments->folder, MARKET_BROKER_CONFIG);
         return EXIT_OK;
     }

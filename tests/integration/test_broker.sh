@@ -55,11 +55,18 @@ has "$out" "did you mean --json"
 [ -e "$work/strat" ] && fail "a mistyped command became a market's folder"
 
 # A new market without an operator is refused with what to do; a mistyped key with its line and the right name.
+mkdir -m 700 "$work/empty"
 out=$("$bin/bourse-broker" --dir "$work/empty" 2>&1) && fail "a market without an operator started"
 has "$out" "genesis.accounts"
+out=$("$bin/bourse-broker" --dir "$work/misspelt" 2>&1)
+[ $? -eq 2 ] && [ ! -e "$work/misspelt" ] || fail "a misspelt folder: $out"
+has "$out" "broker.yaml"
+out=$("$bin/bourse-broker" --dir "$work/empty" --check-config 2>&1) && fail "a config that is not there is fine: $out"
 printf 'heartbeat: 1s\nlisen: tcp://127.0.0.1:1\n' >"$dir/broker.yaml"
 out=$("$bin/bourse-broker" --dir "$dir" --check-config 2>&1) && fail "a wrong config was accepted"
 has "$out" ":2"
+"$bin/bourse-broker" --dir "$dir" >/dev/null 2>&1
+[ $? -eq 2 ] || fail "a wrong config ends with another status than 2"
 has "$out" '"listen"'
 
 # The key of RFC 8032, section 7.1, test 1.

@@ -91,6 +91,19 @@ START_TEST(mistakes_are_named_with_their_line)
     ck_refused("listen: tcp://0.0.0.0:1", "blob_listen");
     ck_refused("listen: 0.0.0.0:1\nblob_listen: tcp://0.0.0.0:2", "tcp://ADDRESS:PORT");
     ck_refused("listen: tcp://0.0.0.0:1\nblob_listen: tcp://0.0.0.0:2", "needs advertise");
+    static const char *const ports[] = {"76770", "0", "abc", "", "4770x", "-1", "99999999999"};
+    for (size_t i = 0; i < sizeof ports / sizeof ports[0]; i++) {
+        char text[128];
+        (void)snprintf(text, sizeof text,
+                       "listen: \"tcp://127.0.0.1:%s\"\nblob_listen: tcp://127.0.0.1:2", ports[i]);
+        ck_refused(text, "1 to 65535");
+    }
+    ck_refused("listen: tcp://:1\nblob_listen: tcp://127.0.0.1:2", "tcp://ADDRESS:PORT");
+    ck_refused("listen: tcp://127.0.0.1:1\nblob_listen: tcp://127.0.0.1:1", "a port each");
+    ck_refused("advertise: tcp://a.example:*", "1 to 65535");
+    ck_assert_msg(parse("listen: \"tcp://127.0.0.1:*\"\nblob_listen: \"tcp://127.0.0.1:*\""), "%s",
+                  problem.text);
+    ck_refused("reserve: 1KiB", "reserve");
     ck_refused("origin: a b", "origin");
     ck_refused("genesis: {fee_ppm: 1000001}", "fee_ppm");
     ck_refused("genesis: {accounts: [{key: abc, roles: [consumer]}]}", "key");
@@ -104,6 +117,26 @@ START_TEST(mistakes_are_named_with_their_line)
 }
 END_TEST
 
+START_TEST(accounts_that_nobody_could_mend_later_are_refused)
+{
+    uint8_t seed[32] = {2};
+    char key[65];
+    char text[512];
+    struct identity *identity = identity_create(seed);
+    text_hex(identity_key(identity)->bytes, 32, key);
+    identity_destroy(&identity);
+    (void)snprintf(text, sizeof text, "genesis: {accounts: [{key: \"%s\", roles: [consumer]}]}",
+                   key);
+    ck_refused(text, "role operator");
+    (void)snprintf(text, sizeof text,
+                   "genesis: {accounts: [{key: \"%s\", roles: [operator]}, {key: \"%s\", roles: "
+                   "[consumer]}]}",
+                   key, key);
+    ck_refused(text, "same key");
+    ck_assert_msg(parse("genesis: {accounts: []}"), "%s", problem.text);
+}
+END_TEST
+
 int main(void)
 {
     if (sodium_init() < 0) {
@@ -114,6 +147,7 @@ int main(void)
     tcase_add_test(tests, an_empty_file_means_the_defaults);
     tcase_add_test(tests, by_default_no_account_may_have_all_subtasks);
     tcase_add_test(tests, every_key_is_read);
+    tcase_add_test(tests, accounts_that_nobody_could_mend_later_are_refused);
     tcase_add_test(tests, mistakes_are_named_with_their_line);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

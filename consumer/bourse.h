@@ -146,11 +146,11 @@ struct bourse_explanation {
     char state[BOURSE_NAME_SIZE]; /* of a job; "" for a quote */
 };
 struct bourse_quote {
-    uint32_t slots_now;
+    uint32_t slots_now; /* 0: all below is of what is leased, as if it were free */
     int64_t price_low_micro, price_high_micro;
     int64_t expected_micro;  /* cost */
     int64_t minimum_micro;   /* less cannot start */
-    int64_t suggested_micro; /* the default budget */
+    int64_t suggested_micro; /* the default budget; 0: nobody asks a price for what fits */
     int64_t limit_micro;     /* the job's cap; without one, 1.5 times the dearest price it would pay
                                 now; -1: neither, and only the budget binds */
     int64_t makespan_ms;

@@ -328,12 +328,11 @@ void client_repeats(struct client *client)
 
 /* ---------------------------------------------------------------- answers */
 
-/* Of what was refused: no copy of it may be accepted. An old stamp says nothing of an earlier copy, and
- * without an account nothing is remembered. */
-static bool was_final(const struct client_request *request)
+/* Whether no other copy of what was so refused may be accepted: the exchange judged it, and remembers. The
+ * codes before NOT_FOUND are of the door: they concern the bytes of one copy, or the sender and the moment. */
+static bool is_final(const struct client_request *request)
 {
-    return request->type != MESSAGE_JOIN && request->reject != REJECT_ID_EXPIRED &&
-           request->reject != REJECT_ROLE;
+    return request->reject >= REJECT_NOT_FOUND && request->type != MESSAGE_JOIN;
 }
 
 static void on_accepted(struct client *client, const struct consumer_event *event)
@@ -356,9 +355,9 @@ static void on_accepted(struct client *client, const struct consumer_event *even
     if (request == NULL) {
         return;
     }
-    if (request->fate == FATE_REJECTED && was_final(request)) {
-        sim_fail("%s was told that %s is refused, and it is accepted", client->process.name,
-                 message_name(request->type));
+    if (request->fate == FATE_REJECTED && is_final(request)) {
+        sim_fail("%s was told that %s is refused (%s), and it is accepted", client->process.name,
+                 message_name(request->type), reject_name(request->reject));
     }
     request->is_pending = false;
     request->fate = FATE_ACCEPTED;

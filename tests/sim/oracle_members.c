@@ -114,12 +114,12 @@ void oracle_on_account(const struct exchange_command *command, const struct ledg
     oracle.counts.joined++;
 }
 
-/* An invitation that stands is good for whoever is no member yet. */
+/* An invitation that stands is good for whoever is no member yet, unless its JOIN was refused before. */
 void oracle_on_refused_join(const struct exchange_command *command,
                             const struct exchange_effect *effect)
 {
     uint32_t account;
-    if (effect->reject.code == REJECT_INVITATION &&
+    if (effect->reject.code == REJECT_INVITATION && !effect->repeated &&
         (stands(invitation_of(&command->join.token_hash)) ||
          oracle_accepted(oracle_joined(&command->join.account, &account) ? account
                                                                          : EXCHANGE_NO_ACCOUNT,

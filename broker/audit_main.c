@@ -114,10 +114,10 @@ static const char *type_of(const struct audit_act *act)
     return act->type == 0 ? "" : message_name((enum message_type)act->type);
 }
 
-/* "2026-11-21T10:58:01Z" of log time. */
-static void time_text(int64_t log_time_ns, char ret_text[32])
+/* "2026-11-21T10:58:01Z" of the wall clock, which people know. */
+static void time_text(int64_t wall_ms, char ret_text[32])
 {
-    time_t seconds = (time_t)(log_time_ns / 1000000000);
+    time_t seconds = (time_t)(wall_ms / 1000);
     struct tm parts;
     if (gmtime_r(&seconds, &parts) == NULL ||
         strftime(ret_text, 32, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0) {
@@ -134,7 +134,7 @@ static bool list_act(void *context, const struct audit_act *act)
     text_hex(act->target.bytes, sizeof act->target.bytes, target);
     text_printable(act->name, strlen(act->name), name, sizeof name);
     text_printable(act->text, strlen(act->text), text, sizeof text);
-    time_text(act->log_time_ns, time);
+    time_text(act->wall_ms, time);
     json_t *row = json_pack(
         "{s:I, s:s, s:I, s:I, s:s, s:s, s:I, s:s, s:I, s:I, s:s, s:s, s:I, s:s}", "number",
         (json_int_t)act->number, "time", time, "log_time_ns", (json_int_t)act->log_time_ns,
@@ -160,7 +160,7 @@ static bool show_act(void *context, const struct audit_act *act)
     char target[17] = "";
     text_printable(act->name, strlen(act->name), name, sizeof name);
     text_printable(act->text, strlen(act->text), text, sizeof text);
-    time_text(act->log_time_ns, time);
+    time_text(act->wall_ms, time);
     if (act->kind >= 16 && act->kind <= 19 && act->kind != 18) {
         text_hex(act->target.bytes, 8, target);
     }

@@ -444,6 +444,11 @@ bool backup_make(const struct backup_options *options, struct backup_report *ret
     if (!backup_beside(options->target, beside, sizeof beside, ret_problem)) {
         return false;
     }
+    char head[PATH_MAX];
+    if (store_path(options->folder, MARKET_HEAD, head, sizeof head, NULL) &&
+        access(head, F_OK) != 0) {
+        log_warning("there is no %s: nothing shows that this copy is the newest state", head);
+    }
     bool is_wrong = false;
     bool good = backup_copy(options->folder, beside, &parts, ret_report, &is_wrong, ret_problem) &&
                 (options->unchecked || check_copy(options, beside, ret_report, ret_problem)) &&

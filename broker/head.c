@@ -254,6 +254,14 @@ enum head_status head_write(struct head_file *file, const struct head *head)
     return HEAD_OK;
 }
 
+bool head_is_at(const struct head_file *file, const char *path)
+{
+    struct stat ours;
+    struct stat there;
+    return fstat(file->fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev &&
+           ours.st_ino == there.st_ino;
+}
+
 void head_close(struct head_file **self)
 {
     if (*self != NULL) {

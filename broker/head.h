@@ -62,6 +62,8 @@ enum head_status head_create(const char *path, const struct head *head, struct h
                              struct problem *ret_problem);
 /* Writes the other slot and fdatasyncs. FAILED is fatal to the caller, as a failed commit is. */
 enum head_status head_write(struct head_file *file, const struct head *head);
+/* Whether `path` still names the open file. */
+bool head_is_at(const struct head_file *file, const char *path);
 void head_close(struct head_file **self);
 
 #endif

@@ -360,7 +360,7 @@ static void print_report(const struct arguments *arguments, const char *done,
         (void)printf("}\n");
         return;
     }
-    (void)printf("%s %s: entry %" PRIu64 ", command %" PRIu64 " of %s, %" PRId64
+    (void)printf("%s %s: entry %" PRIu64 ", command %" PRIu64 " of %s log time, at most %" PRId64
                  " seconds old, tree of %" PRIu64 "; %s blobs, %s keys\n",
                  done, arguments->second, report->entry, report->command, time, age_s,
                  report->tree_size, report->has_blobs ? "with" : "without",

@@ -582,13 +582,28 @@ void store_note(struct storage *store, const struct act *act)
     store->notes[store->note_count++] = *act;
 }
 
+/* Who removes it under a running broker finds it again: as long as we run we know where the journal stands. */
+static bool keep_head(struct storage *store, const struct head *head)
+{
+    char path[sizeof store->folder + 16];
+    if (!store_path(store->folder, MARKET_HEAD, path, sizeof path, NULL)) {
+        return false;
+    }
+    if (head_is_at(store->head, path)) {
+        return head_write(store->head, head) == HEAD_OK;
+    }
+    log_warning("%s was removed or replaced while the broker runs: it is written anew", path);
+    head_close(&store->head);
+    return head_create(path, head, &store->head, NULL) == HEAD_OK;
+}
+
 static void write_head(struct storage *store)
 {
     struct head head = {.index = store->last.index,
                         .chain = store->last.chain,
                         .tree_size = ledger_store_tree(store->ledger)->size,
                         .acts = *acts_mark(store->acts)};
-    if (head_write(store->head, &head) != HEAD_OK) {
+    if (!keep_head(store, &head)) {
         fatal("%s could not be written: %s; stopped", MARKET_HEAD, strerror(errno));
     }
 }

@@ -206,6 +206,20 @@ counts() { sqlite3 "$1/blobs/blobs.db" 'SELECT (SELECT count(*) FROM blob), (SEL
 IFS='|' read -r rows owners bytes <<<"$(counts "$work/empty")"
 [ "$(counts "$work/fewer")" = "$((rows - 1))|$((owners - 1))|$((bytes - $(stat -c %s "$blob")))" ] || fail "left out, but counted: $(counts "$work/fewer")"
 
+# ---- HEAD that is removed under a running broker: a backup says so, and the broker writes it anew
+cp -r "$market" "$work/headless"
+start "$work/headless"
+rm "$work/headless/HEAD"
+out=$(broker backup "$work/headless" "$work/of-headless") || fail "backup without HEAD: $out"
+has "$out" "nothing shows that this copy is the newest state"
+BOURSE_MARKET=$work/headless bourse admin mint "$key" 0.01 >/dev/null || fail "a mint without HEAD"
+[ -e "$work/headless/HEAD" ] || fail "HEAD was not written anew"
+grep -q "HEAD was removed or replaced" "$work/broker.log" || fail "that HEAD was removed is not said"
+mv "$work/headless/HEAD" "$work/headless/moved"
+stop
+start "$work/headless"
+stop
+
 # ---- a backup says what no restore would take; damaged blobs are named, and what is whole is kept
 cp -r "$market" "$work/tampered"
 rm "$work/tampered/blobs/"??/"$(basename "$blob")"

@@ -84,6 +84,7 @@ newcomer late +2h || fail "the jump ended an invitation: $(cat late.log)"
 # The record of her joining shows both clocks: the false one was in force.
 [ $(($(number wall_ms acts.json) - $(number log_time_ns acts.json) / 1000000)) -gt 7000000 ] ||
     fail "the broker's wall clock was not two hours ahead"
+grep -q "\"time\":\"$(date -u -d "@$(($(number wall_ms acts.json) / 1000))" +%FT%TZ)\"" acts.json || fail "acts shows another time"
 "$bourse" admin invite --role consumer --expires 2s >gone.invitation 2>/dev/null || fail "invite"
 invited=$(now_ms)
 set_clock -2h

@@ -89,7 +89,8 @@ START_TEST(a_journal_without_an_entry_is_a_difference)
     struct replay_summary summary;
     small_market_sql(&market, "DELETE FROM journal WHERE idx = 2");
     ck_assert_int_eq(replay_check(market.folder, &summary, &problem), REPLAY_WRONG);
-    ck_assert_ptr_nonnull(strstr(problem.text, "the chain of the journal at entry 2 differs from its"));
+    ck_assert_ptr_nonnull(
+        strstr(problem.text, "the chain of the journal at entry 2 differs from its"));
 }
 END_TEST
 

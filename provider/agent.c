@@ -54,6 +54,7 @@ struct agent {
     bool crowded;          /* the disk is full: nothing is offered */
     int64_t look_again_ns; /* at the disk */
     bool failed;
+    bool refused; /* why it failed: the broker would not have us */
     struct problem problem;
 };
 
@@ -220,6 +221,29 @@ static void note_lease(const struct agent_grant *grant)
              job);
 }
 
+static void stop_with(struct agent *agent, const char *what)
+{
+    agent->failed = true;
+    problem_set(&agent->problem, "%s", what);
+}
+
+/* A key without the role would be refused at every word, for ever: its owner has to act. */
+static void connected(struct agent *agent)
+{
+    const Bourse__V1__Welcome *welcome = agent_session_welcome(agent->session);
+    if (welcome == NULL || (welcome->has_roles && (welcome->roles & ROLE_PROVIDER) != 0)) {
+        log_info("connected; offering %u slots of %s", agent->setup->offer->device.slots,
+                 agent->setup->offer->device.instrument);
+        return;
+    }
+    agent->refused = true;
+    stop_with(agent, welcome->has_account
+                         ? "this key's account is no provider in this market; ask the operator for "
+                           "an invitation with the role provider, and join with it from a new --dir"
+                         : "this key has no account in this market; ask the operator for an "
+                           "invitation with the role provider: bourse-provider join INVITE");
+}
+
 static void act(struct agent *agent, int64_t now_ns, const struct agent_action *action)
 {
     switch (action->type) {
@@ -249,19 +273,12 @@ static void act(struct agent *agent, int64_t now_ns, const struct agent_action *
         agent->reconnect_ns = now_ns + action->wait_ns;
         break;
     case AGENT_READY:
-        log_info("connected; offering %u slots of %s", agent->setup->offer->device.slots,
-                 agent->setup->offer->device.instrument);
+        connected(agent);
         break;
     case AGENT_NOTE:
         log_warning("%s", action->text);
         break;
     }
-}
-
-static void stop_with(struct agent *agent, const char *what)
-{
-    agent->failed = true;
-    problem_set(&agent->problem, "%s", what);
 }
 
 static void carry_out(struct agent *agent, int64_t now_ns)
@@ -550,7 +567,7 @@ static void close_all(struct agent *agent)
     }
 }
 
-bool agent_run(const struct agent_setup *setup, struct problem *ret_problem)
+bool agent_run(const struct agent_setup *setup, bool *ret_refused, struct problem *ret_problem)
 {
     struct agent agent = {.setup = setup, .reconnect_ns = INT64_MAX};
     list_init(&agent.reports.done);
@@ -568,6 +585,7 @@ bool agent_run(const struct agent_setup *setup, struct problem *ret_problem)
         good = !agent.failed;
         if (agent.failed) {
             *ret_problem = agent.problem;
+            *ret_refused = agent.refused;
         }
     }
     close_all(&agent);

@@ -77,7 +77,7 @@ struct joining {
     struct dialogue *dialogue;
     struct link *link;
     struct id128 request;
-    bool asked;
+    bool asked, accepted;
     enum join_status status;
     bool settled;
 };
@@ -114,7 +114,13 @@ static void handle(struct joining *joining, const struct invitation *invitation,
                    struct problem *problem)
 {
     if (event->type == DIALOGUE_READY && is_provider(event->welcome)) {
-        settle(joining, JOIN_OK); /* an earlier try had come through */
+        settle(joining, joining->accepted ? JOIN_OK : JOIN_ALREADY);
+    } else if (event->type == DIALOGUE_READY && joining->accepted) {
+        problem_set(problem,
+                    "the invitation was for another role: the key in this folder now has an "
+                    "account that is no provider; ask the operator for an invitation with "
+                    "the role provider, and join with it from a new --dir");
+        settle(joining, JOIN_REFUSED);
     } else if (event->type == DIALOGUE_READY && !joining->asked) {
         struct id128 cluster = codec_id(event->welcome->cluster);
         if (!id128_equal(&cluster, &invitation->market.cluster)) {
@@ -124,7 +130,12 @@ static void handle(struct joining *joining, const struct invitation *invitation,
             ask(joining, invitation, identity, name);
         }
     } else if (event->type == DIALOGUE_ACCEPTED && id128_equal(&event->id, &joining->request)) {
-        settle(joining, JOIN_OK);
+        joining->accepted = true; /* as what, the next Welcome says */
+        if (link_reopen(joining->link, problem)) {
+            dialogue_connected(joining->dialogue, clock_monotonic_ns(), entropy_u64());
+        } else {
+            settle(joining, JOIN_UNREACHABLE);
+        }
     } else if (event->type == DIALOGUE_REJECTED && id128_equal(&event->id, &joining->request)) {
         problem_set(problem, "%s", event->text);
         settle(joining, JOIN_REFUSED);
@@ -204,9 +215,10 @@ enum join_status join_market(const char *text, const char *folder, const char *n
         return JOIN_FILES;
     }
     enum join_status status = redeem(&invitation, identity, name, ret_problem);
-    if (status == JOIN_OK && (!path_in(folder, MARKET_FILE, path, ret_problem) ||
-                              !market_write(path, &invitation.market, ret_problem) ||
-                              !first_config(folder, name, ret_problem))) {
+    bool joined = status == JOIN_OK || status == JOIN_ALREADY;
+    if (joined && (!path_in(folder, MARKET_FILE, path, ret_problem) ||
+                   !market_write(path, &invitation.market, ret_problem) ||
+                   !first_config(folder, name, ret_problem))) {
         status = JOIN_FILES;
     }
     identity_destroy(&identity);

@@ -7,7 +7,16 @@
 
 #include <stdbool.h>
 
-enum join_status { JOIN_OK, JOIN_BAD_INVITATION, JOIN_FILES, JOIN_UNREACHABLE, JOIN_REFUSED };
+/* ALREADY: the key was a provider there before; the invitation was not used. REFUSED leaves what the broker did: an
+ * invitation for another role is spent, for nobody can tell before. */
+enum join_status {
+    JOIN_OK,
+    JOIN_ALREADY,
+    JOIN_BAD_INVITATION,
+    JOIN_FILES,
+    JOIN_UNREACHABLE,
+    JOIN_REFUSED
+};
 
 /* `folder` is absolute; made when absent. `name` may be NULL. */
 enum join_status join_market(const char *invitation, const char *folder, const char *name,

@@ -47,7 +47,8 @@ static const char HELP_RUN[] =
     "  --log-json       log one JSON object a line\n"
     "\n"
     "Exit status: 0 ended when asked to, 1 failed, 2 usage or config, 4 this host cannot isolate "
-    "jobs.\n";
+    "jobs,\n"
+    "or the key is no provider of this market.\n";
 
 static const char HELP_PROBE[] =
     "bourse-provider probe [--json] [--config FILE] [--market DIR] [--dir DIR]\n"
@@ -167,12 +168,11 @@ static int fail(int status, const struct problem *problem)
 static int check_config(const struct options *options)
 {
     struct problem problem = {""};
-    struct config config;
-    if (!setup_config(&options->setup, &config, &problem)) {
+    if (!setup_check(&options->setup, &problem)) {
         fprintf(stderr, "bourse-provider: %s\n", problem.text);
         return EXIT_USAGE;
     }
-    fprintf(stderr, "the config is well formed\n");
+    fprintf(stderr, "the config is fine\n");
     return EXIT_OK;
 }
 
@@ -206,7 +206,10 @@ static int run(const struct options *options)
             .worker_path = setup.worker_path,
             .signals = setup.signals,
         };
-        status = agent_run(&agent, &problem) ? EXIT_OK : fail_run(EXIT_FAILED, &problem);
+        bool is_refused = false;
+        if (!agent_run(&agent, &is_refused, &problem)) {
+            status = fail_run(is_refused ? EXIT_REFUSED : EXIT_FAILED, &problem);
+        }
     }
     setup_end(&setup);
     return status;
@@ -253,6 +256,11 @@ static int join(const struct options *options)
                        wanted[0] == '/' ? "" : "/", wanted); /* cut: no such folder */
     }
     switch (join_market(options->operand, folder, options->name, &problem)) {
+    case JOIN_ALREADY:
+        fprintf(stderr,
+                "the key in %s is a provider of this market already: the invitation was not used\n",
+                folder);
+        return EXIT_OK;
     case JOIN_OK:
         fprintf(stderr, "joined; the key and the config are in %s\nnext: bourse-provider run%s%s\n",
                 folder, wanted == NULL ? "" : " --dir ", wanted == NULL ? "" : folder);

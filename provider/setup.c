@@ -253,12 +253,15 @@ static bool lock_folder(struct setup *setup, struct problem *problem)
     char path[CONFIG_PATH_SIZE + 16];
     (void)snprintf(path, sizeof path, "%s/LOCK", setup->config.folder);
     setup->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (setup->lock < 0 || flock(setup->lock, LOCK_EX | LOCK_NB) != 0) {
-        problem_set(problem, errno == EWOULDBLOCK ? "another agent runs in %s" : "cannot lock %s",
-                    setup->config.folder);
-        return false;
+    if (setup->lock >= 0 && flock(setup->lock, LOCK_EX | LOCK_NB) == 0) {
+        return true;
     }
-    return true;
+    if (errno == EWOULDBLOCK) {
+        problem_set(problem, "another agent runs in %s", setup->config.folder);
+    } else {
+        problem_set(problem, "cannot lock %s: %s", path, strerror(errno));
+    }
+    return false;
 }
 
 static bool load_key(struct setup *setup, bool must, struct problem *problem)
@@ -285,6 +288,24 @@ static bool load_market(struct setup *setup, struct problem *problem)
         return false;
     }
     return market_read(setup->config.market, &setup->market, problem);
+}
+
+/* In the agent's folder, where joining puts it: later perhaps than the config. */
+static bool is_own_market(const struct config *config)
+{
+    size_t length = strlen(config->folder);
+    return strncmp(config->market, config->folder, length) == 0 &&
+           strcmp(config->market + length, "/" MARKET_FILE) == 0;
+}
+
+bool setup_check(const struct setup_options *options, struct problem *ret_problem)
+{
+    static struct setup setup; /* large */
+    uid_t uid;
+    gid_t gid;
+    return setup_config(options, &setup.config, ret_problem) &&
+           (geteuid() != 0 || service_user(&setup.config, &uid, &gid, ret_problem)) &&
+           (is_own_market(&setup.config) || load_market(&setup, ret_problem));
 }
 
 static bool make_spool(const struct setup *setup, struct problem *problem)

@@ -43,6 +43,8 @@ struct setup {
 /* Reads the config only: no root, no jail. */
 bool setup_config(const struct setup_options *options, struct config *ret_config,
                   struct problem *ret_problem);
+/* The same, and what a start would refuse of it: a user that this host does not have, a market elsewhere that is not there. */
+bool setup_check(const struct setup_options *options, struct problem *ret_problem);
 /* Everything above. On failure nothing is left but folders; setup_end is harmless then. */
 bool setup_begin(const struct setup_options *options, struct setup *ret_setup,
                  struct problem *ret_problem);

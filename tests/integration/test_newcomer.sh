@@ -72,6 +72,8 @@ expect 0 '^bourse-invite-1' "$bourse" admin invite --role provider --name fast-l
 for_provider=$(cat out)
 expect 0 '^bourse-invite-1' "$bourse" admin invite --role consumer --credits 20 --name mara
 for_mara=$(cat out)
+expect 0 '^bourse-invite-1' "$bourse" admin invite --role consumer --credits 7 --name wrong
+for_wrong=$(cat out)
 expect 0 '^[0-9a-f]{64}$' "$bourse" admin accounts --quiet
 grep -q "^$key$" out || fail "admin accounts --quiet prints: $(cat out)"
 expect 4 'amount: 9223372036854.775807 credits' "$bourse" admin mint "$key" 9223372036854.775807
@@ -82,6 +84,12 @@ expect 0 '"isolation' "$bin/bourse-provider" probe --json
 grep -q '"isolation":{"level":0' out && { echo "skipped: this machine cannot isolate jobs"; exit 77; }
 mkdir -m 700 attic
 expect 0 '' "$bin/bourse-provider" join "$for_provider" --name attic --dir "$work/attic"
+expect 0 'not used' "$bin/bourse-provider" join "$for_provider" --dir "$work/attic"
+# An invitation for another role makes no provider, and an agent with such a key, or none that is known, ends.
+mkdir -m 700 wrong
+expect 4 'another role' "$bin/bourse-provider" join "$for_wrong" --dir "$work/wrong"
+install -m 600 operator/market.yaml wrong/market.yaml
+expect 4 'no provider in this market' "$bin/bourse-provider" run --dir "$work/wrong"
 expect 0 '' "$bin/bourse-provider" run --check-config --dir "$work/attic"
 "$bin/bourse-provider" run --dir "$work/attic" 2>provider.log &
 agent=$!

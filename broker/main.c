@@ -73,7 +73,7 @@ struct arguments {
 
 static int fail_usage(const char *what)
 {
-    (void)fprintf(stderr, "bourse-broker: %s\n%s", what, usage);
+    (void)fprintf(stderr, "bourse-broker: %s; `bourse-broker --help` says more\n", what);
     return EXIT_USAGE;
 }
 
@@ -204,8 +204,8 @@ static int parse(int argc, char **argv, struct arguments *ret)
             ret->command = "help";
             return EXIT_OK;
         default:
-            process_say_nearest_option(argv[optind - 1], options);
-            return fail_usage("unknown option");
+            process_say_nearest_option(argv[optind - 1], options); /* getopt said what is wrong */
+            return EXIT_USAGE;
         }
     }
     for (; optind < argc; optind++) {
@@ -486,7 +486,10 @@ int main(int argc, char **argv)
         return EXIT_OK;
     }
     if (arguments.folder == NULL) {
-        return fail_usage("which folder? --dir DIR");
+        return fail_usage(takes_two(arguments.command) ? "two folders: from where, and to where"
+                          : strcmp(arguments.command, "run") == 0
+                              ? "which folder? --dir DIR"
+                              : "which folder? It stands after the command");
     }
     if (takes_two(arguments.command) && arguments.second == NULL) {
         return fail_usage("two folders: from where, and to where");

@@ -187,7 +187,13 @@ bool bourse_open(const struct bourse_options *options, struct bourse **ret_bours
     struct problem problem = {.text = ""};
     struct market market;
     if (!market_read(options->market, &market, &problem)) {
-        return client_fail(ret_error, BOURSE_UNREACHABLE, "%s", problem.text);
+        /* A broker that stops takes its file away; a file that is wrong is this machine's to mend. */
+        bool is_gone = access(options->market, F_OK) != 0;
+        return client_fail(ret_error, is_gone ? BOURSE_UNREACHABLE : BOURSE_LOCAL, "%s%s",
+                           problem.text,
+                           is_gone ? "; `bourse up` starts a market here, `bourse join INVITE` "
+                                     "joins one"
+                                   : "");
     }
     struct identity *identity = NULL;
     if (access(options->key, F_OK) != 0 && errno == ENOENT) {

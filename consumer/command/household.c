@@ -65,6 +65,9 @@ static bool can_pass(const struct household *household, struct problem *ret_prob
         *slash = '\0';
         struct stat status;
         if (stat(path, &status) != 0) {
+            if (errno == ENOENT) {
+                continue; /* made later, so that all pass */
+            }
             problem_set(ret_problem, "%s: %s", path, strerror(errno));
             return false;
         }
@@ -102,22 +105,18 @@ static bool absolute(const char *folder, char *ret_path, size_t capacity,
     return true;
 }
 
-/* /var/lib/bourse itself is passed through, so it must not be 0700 as private_folder would make it.
- */
-static bool make_system_parent(const char *folder)
+/* What lies above is passed through by the agent's user, so it must not be 0700 as private_folder would make it. */
+static void make_system_parents(const char *folder)
 {
     char path[PATH_SIZE];
     (void)snprintf(path, sizeof path, "%s", folder);
-    char *slash = strrchr(path, '/');
-    if (slash == NULL || slash == path) {
-        return true;
-    }
-    *slash = '\0';
     mode_t before = umask(0022);
-    bool made = mkdir(path, 0755) == 0 || errno == EEXIST ||
-                errno == ENOENT; /* deeper: private_folder's to say */
+    for (char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        (void)mkdir(path, 0755); /* there already, or private_folder's to say */
+        *at = '/';
+    }
     (void)umask(before);
-    return made;
 }
 
 bool household_open(const char *folder, const char *user, bool create,
@@ -128,16 +127,16 @@ bool household_open(const char *folder, const char *user, bool create,
         return false;
     }
     if (ret_household->root && create) {
-        (void)make_system_parent(ret_household->folder); /* private_folder reports what is wrong */
+        if (!find_user(user, ret_household, ret_problem) || !can_pass(ret_household, ret_problem)) {
+            return false; /* before anything is made */
+        }
+        make_system_parents(ret_household->folder);
     }
     if (!private_folder(ret_household->folder, create, ret_problem)) {
         return false;
     }
     if (!ret_household->root || !create) {
         return true;
-    }
-    if (!find_user(user, ret_household, ret_problem)) {
-        return false;
     }
     /* setgid: what the broker makes in it, its sockets too, belongs to that group. */
     if (chown(ret_household->folder, 0, ret_household->agent_gid) != 0 ||

@@ -114,6 +114,11 @@ int unknown_command(struct invocation *invocation, const char *word)
     size_t count = 0;
     const struct command *all = commands(&count);
     assert(count <= NAMES_MAX);
+    if (word[0] == '-') {
+        return complain(invocation, BOURSE_USAGE,
+                        "'%s' stands before the command; options follow it: bourse COMMAND %s",
+                        word, word);
+    }
     for (size_t i = 0; i < count; i++) {
         names[i] = all[i].name;
     }

@@ -304,10 +304,20 @@ static bool already_up(struct embedded *embedded, int *ret_status)
         return true;
     }
     long pid = count > 0 ? (long)running[0].pid : 0;
+    bool has_broker = false;
+    bool has_provider = false;
     for (size_t i = 0; i < count; i++) {
+        has_broker = has_broker || strcmp(running[i].name, "broker") == 0;
+        has_provider = has_provider || strcmp(running[i].name, "provider") == 0;
         child_close(&running[i]);
     }
-    if (count > 0) {
+    if (count > 0 && !(has_broker && has_provider)) {
+        *ret_status = complain(embedded->invocation, BOURSE_REFUSED,
+                               "half of the market in %s runs: its %s ended, see %s.log there; "
+                               "`bourse down` stops the rest, then `bourse up` starts both",
+                               embedded->household.folder, has_broker ? "provider agent" : "broker",
+                               has_broker ? "provider" : "broker");
+    } else if (count > 0) {
         *ret_status = complain(embedded->invocation, BOURSE_REFUSED,
                                "a market runs in %s already (process %ld); `bourse down` stops it",
                                embedded->household.folder, pid);

@@ -130,6 +130,15 @@ expect 0 '' env BOURSE_MARKET="$work/market" "$bourse" down
 expect 6 '.' "$bourse" ps --timeout 1s
 expect 0 'process' "$bourse" up --dir "$work/market" --detach
 expect 0 "$job" "$bourse" ps --quiet
+
+# Half of it killed: `up` says which half.
+kill -9 "$(sed -n 's/^broker \([0-9]*\).*/\1/p' "$work/market/up.pids")"
+for _ in $(seq 100); do
+    "$bourse" up --dir "$work/market" --detach >out 2>err && fail "a second market started: $(cat out)"
+    ! grep -q 'its broker ended' err || break
+    sleep 0.1 # between two looks; that the process is gone is the event
+done
+grep -q 'its broker ended' err || fail "up does not say that the broker is dead: $(cat err)"
 expect 0 '' "$bourse" down --dir "$work/market"
 expect 3 'no market' "$bourse" down --dir "$work/market"
 echo "the command line against a market: ok"

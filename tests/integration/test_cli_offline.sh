@@ -46,7 +46,16 @@ for name in $names; do
 done
 
 # No broker, and errors as JSON: one value on stdout, nothing on stderr.
-expect 6 'market.yaml' "$bourse" ps
+expect 6 'market.yaml.*bourse join' "$bourse" ps
+printf 'control: 3\n' >other.yaml
+chmod 600 other.yaml
+expect 2 'other.yaml' "$bourse" ps --market "$PWD/other.yaml"
+expect 2 'stands before the command' "$bourse" -m "$PWD" ps
+if [ "$(id -u)" -eq 0 ] && id bourse >/dev/null 2>&1; then
+    mkdir -m 700 private
+    expect 2 'may not pass' env XDG_STATE_HOME="$PWD/private" "$bourse" up
+    [ -z "$(ls private)" ] || fail "a folder that is refused holds $(ls private)"
+fi
 expect 6 '"version":1' "$bourse" ps --json
 grep -q '"name":"UNREACHABLE"' out || fail "no name in $(cat out)"
 ! grep -q '"code"' out || fail "a number of the broker's for what it never said: $(cat out)"

@@ -82,16 +82,19 @@ static bool read_version(struct audit *audit)
     sqlite3_stmt *select;
     int64_t version = -1;
     int64_t cut = 0;
+    int64_t first = 1;
     if (sqlite3_prepare_v2(
             audit->database,
-            "SELECT user_version, (SELECT idx FROM journal_base) FROM pragma_user_version", -1,
-            &select, NULL) != SQLITE_OK) {
+            "SELECT user_version, (SELECT idx FROM journal_base), (SELECT next_command FROM "
+            "journal_base) FROM pragma_user_version",
+            -1, &select, NULL) != SQLITE_OK) {
         return audit_unreadable(audit, "this is not a ledger that this program knows: %s",
                                 sqlite3_errmsg(audit->database));
     }
     if (sqlite3_step(select) == SQLITE_ROW) {
         version = sqlite3_column_int64(select, 0);
         cut = sqlite3_column_int64(select, 1);
+        first = sqlite3_column_int64(select, 2);
     }
     (void)sqlite3_finalize(select); /* read only */
     if (version != SCHEMA_VERSION) {
@@ -99,10 +102,13 @@ static bool read_version(struct audit *audit)
                                 "the ledger has schema version %" PRId64 ", this program knows %d",
                                 version, SCHEMA_VERSION);
     }
-    return cut == 0 || audit_unreadable(audit,
-                                        "the journal was cut at entry %" PRId64
-                                        ": audit a copy that has all of it",
-                                        cut);
+    if (cut != 0) {
+        return audit_unreadable(
+            audit, "the journal was cut at entry %" PRId64 ": audit a copy that has all of it",
+            cut);
+    }
+    return first == 1 ||
+           audit_finding(audit, "journal_base", 0, "the first command of the journal is 1");
 }
 
 /* One read transaction, so that a running broker does not move what is looked at. */

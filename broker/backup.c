@@ -418,6 +418,23 @@ bool backup_copy(const char *from, const char *to, const struct backup_parts *wa
     return true;
 }
 
+/* A copy inside would be copied with the folder, and die with it. */
+static bool is_outside(const char *copy, const char *folder, struct problem *ret_problem)
+{
+    char inner[PATH_MAX];
+    char outer[PATH_MAX];
+    if (realpath(copy, inner) == NULL || realpath(folder, outer) == NULL) {
+        problem_set(ret_problem, "%s: %s", folder, strerror(errno));
+        return false;
+    }
+    const size_t length = strlen(outer);
+    if (strncmp(inner, outer, length) == 0 && inner[length] == '/') {
+        problem_set(ret_problem, "the backup would lie inside %s: name a folder elsewhere", folder);
+        return false;
+    }
+    return true;
+}
+
 static bool check_copy(const struct backup_options *options, const char *copy,
                        struct backup_report *report, struct problem *ret_problem)
 {
@@ -450,7 +467,8 @@ bool backup_make(const struct backup_options *options, struct backup_report *ret
         log_warning("there is no %s: nothing shows that this copy is the newest state", head);
     }
     bool is_wrong = false;
-    bool good = backup_copy(options->folder, beside, &parts, ret_report, &is_wrong, ret_problem) &&
+    bool good = is_outside(beside, options->folder, ret_problem) &&
+                backup_copy(options->folder, beside, &parts, ret_report, &is_wrong, ret_problem) &&
                 (options->unchecked || check_copy(options, beside, ret_report, ret_problem)) &&
                 backup_publish(beside, options->target, ret_problem);
     if (!good) {

@@ -152,7 +152,11 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
                                   NULL) == SQLITE_OK;
     }
     if (!good) {
-        problem_set(ret_problem, "%s: %s", path, sqlite3_errmsg(store->database));
+        problem_set(ret_problem, "%s: %s%s", path, sqlite3_errmsg(store->database),
+                    sqlite_could_not(store->database)
+                        ? ""
+                        : ". The ledger is whole: move the folder blobs away, put that of the "
+                          "newest backup there, or none, and start again");
         return false;
     }
     if (!wal_sync_name(path)) {

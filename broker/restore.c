@@ -469,12 +469,29 @@ bool backup_check(const char *folder, const char *audit, struct backup_report *r
     return good;
 }
 
+/* A folder with HEAD is one that a broker serves, or served: two of them from one would be two histories. */
+static bool is_backup(const char *folder, struct problem *ret_problem)
+{
+    char path[PATH_MAX];
+    if (!store_path(folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
+        return false;
+    }
+    if (access(path, F_OK) == 0) {
+        problem_set(ret_problem,
+                    "%s has a %s: it is the folder of a market, not a backup. Make one first: "
+                    "bourse-broker backup DIR TARGET",
+                    folder, MARKET_HEAD);
+        return false;
+    }
+    return true;
+}
+
 bool backup_restore(const struct restore_options *options, struct backup_report *ret_report,
                     bool *ret_is_wrong, struct problem *ret_problem)
 {
     const struct backup_parts all = {.blobs = !options->without_blobs, .keys = true};
     struct restore restore = {.options = options};
-    if (!read_shown(&restore, ret_problem) ||
+    if (!is_backup(options->backup, ret_problem) || !read_shown(&restore, ret_problem) ||
         !backup_beside(options->folder, restore.folder, sizeof restore.folder, ret_problem)) {
         *ret_is_wrong = restore.is_wrong;
         free(restore.shown);

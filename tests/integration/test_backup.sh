@@ -206,6 +206,18 @@ counts() { sqlite3 "$1/blobs/blobs.db" 'SELECT (SELECT count(*) FROM blob), (SEL
 IFS='|' read -r rows owners bytes <<<"$(counts "$work/empty")"
 [ "$(counts "$work/fewer")" = "$((rows - 1))|$((owners - 1))|$((bytes - $(stat -c %s "$blob")))" ] || fail "left out, but counted: $(counts "$work/fewer")"
 
+# ---- not into the market itself, not from one; blobs that are lost do not hold up the ledger
+refused 1 "would lie inside" "$market/inside" backup "$market" "$market/inside"
+refused 1 "not a backup" "$work/past" restore "$market" "$work/past"
+cp -r "$market" "$work/blobless"
+rm -f "$work/blobless/blobs/"blobs.db-*
+head -c 8192 /dev/zero | tr '\0' x >"$work/blobless/blobs/blobs.db"
+out=$(broker --dir "$work/blobless") && fail "a damaged blobs.db was served"
+has "$out" "The ledger is whole: move the folder blobs away"
+mv "$work/blobless/blobs" "$work/blobs.lost"
+start "$work/blobless"
+stop
+
 # ---- HEAD that is removed under a running broker: a backup says so, and the broker writes it anew
 cp -r "$market" "$work/headless"
 start "$work/headless"

@@ -123,6 +123,7 @@ static const struct planted planted[] = {
      "idx = 3",
      "journal", "hash"},
     {"DELETE FROM journal WHERE idx = 5", "journal", "missing"},
+    {"UPDATE journal_base SET next_command = 99", "journal_base", "first command"},
     {"UPDATE journal SET chain = zeroblob(32) WHERE idx = 2", "journal", "hash"},
 };
 enum { PLANTED = sizeof planted / sizeof planted[0] };

@@ -380,6 +380,7 @@ static void on_rejected(struct client *client, const struct consumer_event *even
     request->is_pending = false;
     uint64_t index;
     if (request->type == MESSAGE_JOIN && request->fate == FATE_OPEN &&
+        !may_try_again(event->reject) &&
         oracle_joined(identity_key(client->identity), &client->account) &&
         oracle_accepted(client->account, &event->id, &index)) {
         sim_fail("%s joined, and is told that it did not: %s", client->process.name, event->text);

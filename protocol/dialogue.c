@@ -15,6 +15,7 @@
 #define WELCOME_WAIT_NS (5 * NS_PER_S)
 #define BACKOFF_FIRST_NS (100 * NS_PER_MS)
 #define BACKOFF_MOST_NS (5 * NS_PER_S)
+#define RATE_PAUSE_NS NS_PER_S /* the broker says RATE once a second */
 
 enum { HEARTBEATS_MISSED = 3, BACKOFF_DOUBLINGS_MAX = 6 };
 
@@ -51,6 +52,7 @@ struct dialogue {
     int64_t connected_ns;
     int64_t heard_ns;
     int64_t beaten_ns;
+    int64_t send_again_ns; /* what the broker took none of for its rate; INT64_MAX: nothing */
 
     bool hello_due;
     bool heartbeat_due;
@@ -117,6 +119,7 @@ void dialogue_connected(struct dialogue *dialogue, int64_t now_ns, uint64_t dice
     dialogue->heartbeat_due = false;
     dialogue->goodbye_due = false;
     dialogue->give_again = false;
+    dialogue->send_again_ns = INT64_MAX;
     requests_unsend(&dialogue->requests);
 }
 
@@ -480,6 +483,9 @@ static void on_answer(struct dialogue *dialogue, struct request *request,
     if (type == MESSAGE_REJECT) {
         ret_event->type = DIALOGUE_REJECTED;
         fill_reject((const Bourse__V1__Reject *)(const void *)*body, ret_event);
+        if (ret_event->reject == REJECT_RATE && dialogue->send_again_ns == INT64_MAX) {
+            dialogue->send_again_ns = dialogue->heard_ns + RATE_PAUSE_NS;
+        }
     } else if (type == MESSAGE_ACCEPTED) {
         ret_event->type = DIALOGUE_ACCEPTED;
         ret_event->index = ((const Bourse__V1__Accepted *)(const void *)*body)->index;
@@ -638,6 +644,10 @@ void dialogue_tick(struct dialogue *dialogue, int64_t now_ns, struct dialogue_ev
         dialogue->beaten_ns = now_ns;
         dialogue->heartbeat_due = true;
     }
+    if (dialogue->state == STATE_READY && now_ns >= dialogue->send_again_ns) {
+        dialogue->send_again_ns = INT64_MAX;
+        requests_unsend(&dialogue->requests);
+    }
 }
 
 int64_t dialogue_next_deadline_ns(const struct dialogue *dialogue)
@@ -648,5 +658,8 @@ int64_t dialogue_next_deadline_ns(const struct dialogue *dialogue)
     int64_t silence = silence_deadline_ns(dialogue);
     int64_t beat =
         dialogue->state == STATE_READY ? dialogue->beaten_ns + dialogue->heartbeat_ns : INT64_MAX;
-    return beat < silence ? beat : silence;
+    int64_t deadline = beat < silence ? beat : silence;
+    return dialogue->state == STATE_READY && dialogue->send_again_ns < deadline
+               ? dialogue->send_again_ns
+               : deadline;
 }

@@ -3,7 +3,7 @@
  *
  * It keeps every request until it is answered, and after a reconnect sends the unanswered ones
  * again, byte for byte in signature, id and body (session and sequence are fresh): retry is always
- * safe (D7). Time and ids come as arguments; what to send comes back as bytes. Pure.
+ * safe (D7). It does so too a second after a RATE, which the broker says once for all that it dropped. Time and ids come as arguments; what to send comes back as bytes. Pure.
  *
  * Flow: dialogue_connected -> (Hello goes out) -> Welcome -> READY event -> requests flow. When
  * nothing has come from the broker for three heartbeats, a LOST event: the caller makes a new

@@ -48,7 +48,7 @@ void requests_drop(struct requests *requests, struct request *request);
 struct request *requests_find(const struct requests *requests, const struct id128 *id);
 /* The first that is not sent; NULL when all are. They go out in order, so it looks from the end. */
 struct request *requests_next_unsent(const struct requests *requests);
-/* On a new connection nothing is sent. */
+/* Nothing is sent: on a new connection, or where the broker dropped some. */
 void requests_unsend(struct requests *requests);
 /* Stamps all, those anew that would be from the future: log time stands still while the broker is away, ours went
  * on. The id stays, and the broker tells a repeat by id and body, so nothing is done twice. False when out of

@@ -366,6 +366,38 @@ START_TEST(what_was_answered_is_not_sent_again)
 }
 END_TEST
 
+START_TEST(what_was_dropped_beside_a_rate_is_sent_again)
+{
+    struct play play = setup();
+    connect(&play, 100);
+    ask_cancel(&play, &first_id);
+    ask_cancel(&play, &second_id);
+    struct heard heard;
+    while (hear(&play, &heard)) {
+    }
+    Bourse__V1__Reject reject = BOURSE__V1__REJECT__INIT;
+    reject.code = REJECT_RATE;
+    reject.text = "slow down";
+    struct dialogue_event event = say(&play, MESSAGE_REJECT, &first_id, &reject.base);
+    ck_assert_int_eq(event.type, DIALOGUE_REJECTED);
+    ck_assert(!hear(&play, &heard));
+    int64_t again_ns = play.now_ns + NS_PER_S;
+    while (play.now_ns < again_ns) {
+        play.now_ns = dialogue_next_deadline_ns(play.dialogue);
+        ck_assert_int_le(play.now_ns, again_ns);
+        dialogue_tick(play.dialogue, play.now_ns, &event);
+        ck_assert_int_eq(event.type, DIALOGUE_NOTHING);
+    }
+    bool is_again = false;
+    while (hear(&play, &heard)) {
+        ck_assert(!id128_equal(&heard.envelope.id, &first_id)); /* its caller knows, and decides */
+        is_again = is_again || id128_equal(&heard.envelope.id, &second_id);
+    }
+    ck_assert(is_again);
+    teardown(&play);
+}
+END_TEST
+
 START_TEST(late_and_unknown_answers_are_ignored)
 {
     struct play play = setup();
@@ -887,6 +919,7 @@ int main(void)
     tcase_add_test(tests, time_is_the_brokers_whatever_our_clock_says);
     tcase_add_test(tests, what_would_be_from_the_future_is_stamped_anew_under_its_id);
     tcase_add_test(tests, what_was_answered_is_not_sent_again);
+    tcase_add_test(tests, what_was_dropped_beside_a_rate_is_sent_again);
     tcase_add_test(tests, late_and_unknown_answers_are_ignored);
     tcase_add_test(tests, messages_of_an_earlier_session_are_ignored);
     tcase_add_test(tests, a_gap_in_the_sequence_ends_the_connection);

@@ -575,6 +575,12 @@ static void step_message(struct exchange *exchange, const struct exchange_comman
         reject(exchange, XREJECT_ROLE, "account", 0, 0);
         return;
     }
+    if (command->type == EXCHANGE_JOIN && !is_anonymous &&
+        !key32_equal(&member->key, &command->join.account)) {
+        /* The sender has an account, and it is not this one: nothing of it is kept under either. */
+        reject(exchange, XREJECT_EXISTS, "account", 0, 0);
+        return;
+    }
     const bool has_id = keeps_id(command->type);
     const struct id_key key = {.id = command->id, .account = id_owner(exchange)};
     const struct id_entry *known = has_id ? table_find(&exchange->ids, &key) : NULL;

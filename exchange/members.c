@@ -80,6 +80,16 @@ static bool mint(struct exchange *exchange, struct member *member, int64_t amoun
     return true;
 }
 
+/* An Ed25519 key and the one of the other sign differ in the top bit of the last byte, and both become the same
+ * X25519 key (RFC 7748 section 4.1 keeps y alone): as accounts they could not be told apart by their connection. */
+static bool is_taken(const struct exchange *exchange, const struct key32 *key)
+{
+    struct key32 twin = *key;
+    twin.bytes[sizeof twin.bytes - 1] ^= 0x80;
+    return table_find(&exchange->members_by_key, key) != NULL ||
+           table_find(&exchange->members_by_key, &twin) != NULL;
+}
+
 void apply_genesis(struct exchange *exchange, const struct exchange_genesis *genesis)
 {
     static const char *const system_names[] = {"mint", "fees", "residue"};
@@ -94,7 +104,7 @@ void apply_genesis(struct exchange *exchange, const struct exchange_genesis *gen
     }
     for (size_t i = 0; i < genesis->account_count; i++) {
         const struct exchange_genesis_account *account = &genesis->accounts[i];
-        if (table_find(&exchange->members_by_key, &account->key) != NULL) {
+        if (is_taken(exchange, &account->key)) {
             continue; /* named twice: the first stands */
         }
         struct member *member =
@@ -206,7 +216,7 @@ void apply_join(struct exchange *exchange, const struct exchange_join *join)
         reject(exchange, XREJECT_INVITATION, "token", 0, 0);
         return;
     }
-    if (table_find(&exchange->members_by_key, &join->account) != NULL) {
+    if (is_taken(exchange, &join->account)) {
         reject(exchange, XREJECT_EXISTS, "account", 0, 0);
         return;
     }

@@ -91,7 +91,7 @@ set_clock -2h
 expired() { [ $(($(now_ms) - invited)) -gt 2100 ]; } # log time has passed by two seconds, give or take a hundredth
 until_true 10 expired
 newcomer gone -2h && fail "an invitation lived on because the clock was set back"
-grep -q 'invitation' gone.log || fail "the refusal does not speak of the invitation: $(cat gone.log)"
+grep -q INVITATION gone.log || fail "the refusal does not speak of the invitation: $(cat gone.log)"
 set_clock +0
 
 # ---- a client whose clock is off

@@ -471,6 +471,59 @@ START_TEST(an_invitation_is_good_once)
 }
 END_TEST
 
+static void invite_with(uint8_t token)
+{
+    struct exchange_command invite = command(EXCHANGE_INVITE, OPERATOR);
+    invite.invite = (struct exchange_invite){
+        .token_hash = {{token}}, .roles = ROLE_CONSUMER, .expires_ns = start_ns + NS_PER_HOUR};
+    apply(&invite);
+}
+
+START_TEST(a_member_joins_as_nobody_else)
+{
+    invite_with(5);
+    struct exchange_command join = command(EXCHANGE_JOIN, CONSUMER);
+    join.join = (struct exchange_join){.account = {{50}}, .token_hash = {{5}}};
+    for (int i = 0; i < 2; i++) { /* the same once more */
+        join.index = market.index + 1;
+        apply(&join);
+        check_rejected(REJECT_EXISTS);
+    }
+    uint32_t number;
+    struct exchange_command operator_again = command(EXCHANGE_JOIN, CONSUMER);
+    struct exchange_account_row row;
+    ck_assert(exchange_account(market.exchange, OPERATOR, &row));
+    operator_again.join = (struct exchange_join){.account = row.key, .token_hash = {{5}}};
+    for (int i = 0; i < 2; i++) {
+        operator_again.index = market.index + 1;
+        apply(&operator_again);
+        check_rejected(REJECT_EXISTS);
+    }
+    ck_assert(!exchange_account_by_key(market.exchange, &join.join.account, &number));
+    check_hash();
+}
+END_TEST
+
+START_TEST(the_key_of_the_other_sign_is_no_second_account)
+{
+    invite_with(5);
+    invite_with(6);
+    struct exchange_command join = command(EXCHANGE_JOIN, EXCHANGE_NO_ACCOUNT);
+    join.join = (struct exchange_join){.account = {{50}}, .token_hash = {{5}}};
+    apply(&join);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    struct exchange_command twin = command(EXCHANGE_JOIN, EXCHANGE_NO_ACCOUNT);
+    twin.join = (struct exchange_join){.account = {{50}}, .token_hash = {{6}}};
+    twin.join.account.bytes[31] = 0x80;
+    apply(&twin);
+    check_rejected(REJECT_EXISTS);
+    struct exchange_command other = command(EXCHANGE_JOIN, EXCHANGE_NO_ACCOUNT);
+    other.join = (struct exchange_join){.account = {{51}}, .token_hash = {{6}}};
+    apply(&other); /* which the refused one did not spend */
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+}
+END_TEST
+
 START_TEST(halted_means_no_new_fills_and_resuming_makes_them)
 {
     struct exchange_command halt = command(EXCHANGE_HALT, OPERATOR);
@@ -1202,6 +1255,8 @@ int main(void)
     tcase_add_test(tests, a_frozen_account_hears_the_first_answer_again);
     tcase_add_test(tests, an_id_from_yesterday_or_from_tomorrow_has_expired);
     tcase_add_test(tests, an_invitation_is_good_once);
+    tcase_add_test(tests, a_member_joins_as_nobody_else);
+    tcase_add_test(tests, the_key_of_the_other_sign_is_no_second_account);
     tcase_add_test(tests, halted_means_no_new_fills_and_resuming_makes_them);
     tcase_add_test(tests, a_halt_ends_no_lease_but_none_outlives_its_term);
     tcase_add_test(tests, a_halted_market_takes_cancels);

@@ -60,5 +60,5 @@ endforeach()
 
 foreach(test seeds replay sanitized)
   add_test(NAME sim_${test} COMMAND bash ${CMAKE_SOURCE_DIR}/tests/sim/run.sh ${test} ${CMAKE_BINARY_DIR}/bin)
-  set_tests_properties(sim_${test} PROPERTIES TIMEOUT 3600 PROCESSORS 2)
+  set_tests_properties(sim_${test} PROPERTIES TIMEOUT 9000 PROCESSORS 2)
 endforeach()

@@ -48,7 +48,7 @@ foreach(source ${crash_sources})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${name} PRIVATE test_support)
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 3600)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 9000)
 endforeach()
 
 foreach(name crash_memory test_shortage)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,6 +20,8 @@ static const char magic[8] = "BJHEAD1"; /* with its NUL */
 
 struct head_file {
     int fd;
+    int folder; /* held: its path may name another one by now */
+    char name[NAME_MAX + 1];
     uint64_t counter; /* of the newest slot */
 };
 
@@ -170,8 +173,22 @@ enum head_status head_read(const char *path, struct head *ret_head, struct probl
     return status;
 }
 
-static enum head_status own_file(int fd, uint64_t counter, struct head_file **ret_file,
-                                 struct problem *ret_problem)
+static int open_folder_of(const char *path, char ret_name[NAME_MAX + 1])
+{
+    char copy[PATH_MAX];
+    char again[PATH_MAX];
+    if (strlen(path) >= sizeof copy) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    strcpy(copy, path);
+    strcpy(again, path);
+    (void)snprintf(ret_name, NAME_MAX + 1, "%s", basename(again)); /* it was opened: it fits */
+    return open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static enum head_status own_file(const char *path, int fd, uint64_t counter,
+                                 struct head_file **ret_file, struct problem *ret_problem)
 {
     struct head_file *file = malloc(sizeof *file);
     if (file == NULL) {
@@ -180,6 +197,13 @@ static enum head_status own_file(int fd, uint64_t counter, struct head_file **re
         return HEAD_FAILED;
     }
     *file = (struct head_file){.fd = fd, .counter = counter};
+    file->folder = open_folder_of(path, file->name);
+    if (file->folder < 0) {
+        problem_set(ret_problem, "the folder of %s cannot be opened: %s", path, strerror(errno));
+        (void)close(fd); /* nothing was written */
+        free(file);
+        return HEAD_FAILED;
+    }
     *ret_file = file;
     return HEAD_OK;
 }
@@ -199,24 +223,7 @@ enum head_status head_open(const char *path, struct head_file **ret_file, struct
         (void)close(fd); /* nothing was written */
         return status;
     }
-    return own_file(fd, counter, ret_file, ret_problem);
-}
-
-/* A new file survives a power cut only once its folder is synced too. */
-static bool sync_folder_of(const char *path)
-{
-    char copy[PATH_MAX];
-    if (strlen(path) >= sizeof copy) {
-        return false;
-    }
-    strcpy(copy, path);
-    int folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0) {
-        return false;
-    }
-    bool synced = fsync(folder) == 0;
-    (void)close(folder); /* read only */
-    return synced;
+    return own_file(path, fd, counter, ret_file, ret_problem);
 }
 
 enum head_status head_create(const char *path, const struct head *head, struct head_file **ret_file,
@@ -229,11 +236,12 @@ enum head_status head_create(const char *path, const struct head *head, struct h
         problem_set(ret_problem, "%s cannot be made: %s", path, strerror(errno));
         return HEAD_FAILED;
     }
-    status = own_file(fd, 0, ret_file, ret_problem);
+    status = own_file(path, fd, 0, ret_file, ret_problem);
     if (status != HEAD_OK) {
         return status;
     }
-    if (head_write(*ret_file, head) != HEAD_OK || !sync_folder_of(path)) {
+    /* A new file survives a power cut only once its folder is synced too. */
+    if (head_write(*ret_file, head) != HEAD_OK || fsync((*ret_file)->folder) != 0) {
         problem_set(ret_problem, "%s cannot be written: %s", path, strerror(errno));
         head_close(ret_file);
         return HEAD_FAILED;
@@ -254,18 +262,42 @@ enum head_status head_write(struct head_file *file, const struct head *head)
     return HEAD_OK;
 }
 
-bool head_is_at(const struct head_file *file, const char *path)
+enum head_place head_look(const struct head_file *file)
 {
     struct stat ours;
     struct stat there;
-    return fstat(file->fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev &&
-           ours.st_ino == there.st_ino;
+    if (fstat(file->fd, &ours) != 0) {
+        return HEAD_UNSEEN;
+    }
+    if (fstatat(file->folder, file->name, &there, AT_SYMLINK_NOFOLLOW) != 0) {
+        return errno == ENOENT ? HEAD_REMOVED : HEAD_UNSEEN;
+    }
+    return ours.st_dev == there.st_dev && ours.st_ino == there.st_ino ? HEAD_STANDS : HEAD_REPLACED;
+}
+
+enum head_status head_create_again(struct head_file *file, const struct head *head)
+{
+    struct head_file anew = *file;
+    anew.fd = openat(file->folder, file->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (anew.fd < 0) {
+        return HEAD_FAILED;
+    }
+    if (head_write(&anew, head) != HEAD_OK || fsync(anew.folder) != 0) {
+        int error = errno;
+        (void)close(anew.fd); /* the caller stops */
+        errno = error;
+        return HEAD_FAILED;
+    }
+    (void)close(file->fd); /* nobody can read it any more */
+    *file = anew;
+    return HEAD_OK;
 }
 
 void head_close(struct head_file **self)
 {
     if (*self != NULL) {
         (void)close((*self)->fd); /* every write was synced */
+        (void)close((*self)->folder);
         free(*self);
         *self = NULL;
     }

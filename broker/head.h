@@ -62,8 +62,16 @@ enum head_status head_create(const char *path, const struct head *head, struct h
                              struct problem *ret_problem);
 /* Writes the other slot and fdatasyncs. FAILED is fatal to the caller, as a failed commit is. */
 enum head_status head_write(struct head_file *file, const struct head *head);
-/* Whether `path` still names the open file. */
-bool head_is_at(const struct head_file *file, const char *path);
+enum head_place {
+    HEAD_STANDS,
+    HEAD_REMOVED,
+    HEAD_REPLACED, /* another file has its name */
+    HEAD_UNSEEN,   /* errno */
+};
+/* What has the file's name in its folder, wherever that folder was moved to. */
+enum head_place head_look(const struct head_file *file);
+/* After REMOVED: makes the file anew, in its folder. FAILED with errno; never writes over another. */
+enum head_status head_create_again(struct head_file *file, const struct head *head);
 void head_close(struct head_file **self);
 
 #endif

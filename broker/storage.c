@@ -583,18 +583,23 @@ void store_note(struct storage *store, const struct act *act)
 }
 
 /* Who removes it under a running broker finds it again: as long as we run we know where the journal stands. */
-static bool keep_head(struct storage *store, const struct head *head)
+static enum head_status keep_head(struct storage *store, const struct head *head)
 {
-    char path[sizeof store->folder + 16];
-    if (!store_path(store->folder, MARKET_HEAD, path, sizeof path, NULL)) {
-        return false;
+    switch (head_look(store->head)) {
+    case HEAD_STANDS:
+        return head_write(store->head, head);
+    case HEAD_REMOVED:
+        log_warning("%s/%s was removed while the broker runs: it is written anew", store->folder,
+                    MARKET_HEAD);
+        return head_create_again(store->head, head);
+    case HEAD_REPLACED:
+        fatal("%s/%s was replaced by another file while the broker runs; stopped, and that file "
+              "was left as it is",
+              store->folder, MARKET_HEAD);
+    case HEAD_UNSEEN:
+        break;
     }
-    if (head_is_at(store->head, path)) {
-        return head_write(store->head, head) == HEAD_OK;
-    }
-    log_warning("%s was removed or replaced while the broker runs: it is written anew", path);
-    head_close(&store->head);
-    return head_create(path, head, &store->head, NULL) == HEAD_OK;
+    return HEAD_FAILED;
 }
 
 static void write_head(struct storage *store)
@@ -603,7 +608,7 @@ static void write_head(struct storage *store)
                         .chain = store->last.chain,
                         .tree_size = ledger_store_tree(store->ledger)->size,
                         .acts = *acts_mark(store->acts)};
-    if (!keep_head(store, &head)) {
+    if (keep_head(store, &head) != HEAD_OK) {
         fatal("%s could not be written: %s; stopped", MARKET_HEAD, strerror(errno));
     }
 }

@@ -226,9 +226,19 @@ out=$(broker backup "$work/headless" "$work/of-headless") || fail "backup withou
 has "$out" "nothing shows that this copy is the newest state"
 BOURSE_MARKET=$work/headless bourse admin mint "$key" 0.01 >/dev/null || fail "a mint without HEAD"
 [ -e "$work/headless/HEAD" ] || fail "HEAD was not written anew"
-grep -q "HEAD was removed or replaced" "$work/broker.log" || fail "that HEAD was removed is not said"
+grep -q "HEAD was removed while" "$work/broker.log" || fail "that HEAD was removed is not said"
 mv "$work/headless/HEAD" "$work/headless/moved"
 stop
+# Another market's HEAD in its place is not overwritten: the broker ends, and keeps what it committed.
+start "$work/headless"
+mv "$work/headless/HEAD" "$work/headless/own"
+cp "$work/headless/moved" "$work/headless/HEAD"
+BOURSE_MARKET=$work/headless bourse admin mint "$key" 0.01 --timeout 5s >/dev/null && fail "a mint beside a HEAD that is another's"
+wait "$broker" && fail "the broker goes on beside a HEAD that is another's"
+broker=
+grep -q "HEAD was replaced by another file" "$work/broker.log" || fail "that HEAD was replaced is not said"
+cmp -s "$work/headless/moved" "$work/headless/HEAD" || fail "a HEAD that is another's was written over"
+mv "$work/headless/own" "$work/headless/HEAD"
 start "$work/headless"
 stop
 

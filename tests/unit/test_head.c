@@ -1,6 +1,7 @@
 #include "broker/head.h"
 
 #include <check.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,6 +168,78 @@ START_TEST(a_symbolic_link_is_not_followed)
 }
 END_TEST
 
+static struct head_file *open_head(void)
+{
+    struct head_file *file;
+    struct head head;
+    struct problem problem;
+    ck_assert_int_eq(head_open(path, &file, &head, &problem), HEAD_OK);
+    return file;
+}
+
+START_TEST(a_removed_file_is_made_anew)
+{
+    write_heads(3);
+    struct head_file *file = open_head();
+    ck_assert_int_eq(head_look(file), HEAD_STANDS);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(head_look(file), HEAD_REMOVED);
+    struct head head = head_at(4);
+    ck_assert_int_eq(head_create_again(file, &head), HEAD_OK);
+    ck_assert_int_eq(head_look(file), HEAD_STANDS);
+    assert_reads(4);
+    head = head_at(5);
+    ck_assert_int_eq(head_write(file, &head), HEAD_OK);
+    head_close(&file);
+    assert_reads(5);
+}
+END_TEST
+
+START_TEST(another_file_of_that_name_is_left_alone)
+{
+    char other[128];
+    snprintf(other, sizeof other, "%s/other", folder);
+    write_heads(9);
+    ck_assert_int_eq(rename(path, other), 0);
+    write_heads(3);
+    struct head_file *file = open_head();
+    ck_assert_int_eq(rename(other, path), 0);
+    ck_assert_int_eq(head_look(file), HEAD_REPLACED);
+    struct head head = head_at(4);
+    ck_assert_int_eq(head_create_again(file, &head), HEAD_FAILED);
+    ck_assert_int_eq(errno, EEXIST);
+    head_close(&file);
+    assert_reads(9);
+}
+END_TEST
+
+/* A restore took the folder's place: its HEAD is not ours to write. */
+START_TEST(a_moved_folder_keeps_its_head)
+{
+    char moved[sizeof folder + 8];
+    char theirs[sizeof path];
+    snprintf(moved, sizeof moved, "%s.moved", folder);
+    snprintf(theirs, sizeof theirs, "%s", path);
+    write_heads(3);
+    struct head_file *file = open_head();
+    ck_assert_int_eq(rename(folder, moved), 0);
+    ck_assert_int_eq(mkdir(folder, 0700), 0);
+    write_heads(1);
+    ck_assert_int_eq(head_look(file), HEAD_STANDS);
+    snprintf(path, sizeof path, "%s/HEAD", moved);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(head_look(file), HEAD_REMOVED);
+    struct head head = head_at(4);
+    ck_assert_int_eq(head_create_again(file, &head), HEAD_OK);
+    head_close(&file);
+    assert_reads(4);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(rmdir(moved), 0);
+    snprintf(path, sizeof path, "%s", theirs);
+    assert_reads(1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("head");
@@ -179,6 +252,9 @@ int main(void)
     tcase_add_test(tests, missing_and_empty_files_are_missing);
     tcase_add_test(tests, writing_goes_on_where_it_stopped);
     tcase_add_test(tests, a_symbolic_link_is_not_followed);
+    tcase_add_test(tests, a_removed_file_is_made_anew);
+    tcase_add_test(tests, another_file_of_that_name_is_left_alone);
+    tcase_add_test(tests, a_moved_folder_keeps_its_head);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

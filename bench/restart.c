@@ -307,7 +307,7 @@ static void fill(const char *folder, const struct arguments *arguments)
                             .work = calloc(arguments->subtasks, sizeof(struct exchange_work))};
     struct problem problem;
     bool is_new = false;
-    if (!config_load(folder, &filler.config, &problem)) {
+    if (!config_load(folder, false, &filler.config, &problem)) {
         die("the config", &problem);
     }
     add_account(&filler.config.genesis, filler.owner, ROLE_CONSUMER | ROLE_OPERATOR, "owner");

@@ -639,7 +639,7 @@ static bool start(struct broker *broker, const struct broker_options *options,
 {
     bool is_new = false;
     if (!find_folder(broker, options->folder, ret_problem) ||
-        !config_load(broker->folder, &broker->config, ret_problem) ||
+        !config_load(broker->folder, !options->adopt, &broker->config, ret_problem) ||
         !open_storage(broker, options->adopt, &is_new, ret_problem)) {
         return false;
     }

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "broker/head.h"
 #include "broker/room.h"
 #include "formats/yaml.h"
 #include "protocol/identity.h"
@@ -143,7 +144,7 @@ static void check_accounts(struct yaml_value accounts, const struct genesis *gen
     }
 }
 
-static void read_genesis(struct yaml_value value, struct genesis *genesis)
+static void read_genesis(struct yaml_value value, bool is_new, struct genesis *genesis)
 {
     static const char *const keys[] = {"fee_ppm", "price_band", "accounts"};
     yaml_known_keys(value, keys, sizeof keys / sizeof keys[0]);
@@ -157,7 +158,7 @@ static void read_genesis(struct yaml_value value, struct genesis *genesis)
             read_account(yaml_item(accounts, i), &genesis->accounts[i]);
         }
         genesis->account_count = (uint16_t)yaml_count(accounts);
-        if (genesis->account_count > 0) {
+        if (is_new && genesis->account_count > 0) {
             check_accounts(accounts, genesis);
         }
     }
@@ -261,7 +262,7 @@ static void check_origin(struct yaml_value value, const char *origin)
 
 /* ---------------------------------------------------------------- the whole */
 
-bool config_parse(const char *text, size_t length, const char *file_name,
+bool config_parse(const char *text, size_t length, const char *file_name, bool is_new,
                   struct broker_config *ret_config, struct problem *ret_problem)
 {
     static const char *const keys[] = {
@@ -299,14 +300,29 @@ bool config_parse(const char *text, size_t length, const char *file_name,
         yaml_bytes(yaml_key(root, "reserve"), 0, INT64_C(1) << 40, ret_config->reserve_bytes);
     if (ret_config->reserve_bytes > 0 && ret_config->reserve_bytes < RESERVE_LEAST_BYTES) {
         yaml_refuse(yaml_key(root, "reserve"),
-                    "a reserve below 1MiB holds no cancel on a full disk; 0 for none");
+                    "a reserve below 1MiB holds no cancel on a full disk: set 1MiB or more, or 0 "
+                    "for none");
     }
-    read_genesis(yaml_key(root, "genesis"), &ret_config->genesis);
+    read_genesis(yaml_key(root, "genesis"), is_new, &ret_config->genesis);
     read_limits(yaml_key(root, "limits"), ret_config);
     return yaml_finished(file, ret_problem);
 }
 
-bool config_load(const char *folder, struct broker_config *ret_config, struct problem *ret_problem)
+/* HEAD is made before the first entry. One that is damaged is of a market too; the start says what to do. */
+static bool is_new_market(const char *folder)
+{
+    char path[4096];
+    struct head head = {.index = 0};
+    struct problem problem;
+    if (snprintf(path, sizeof path, "%s/%s", folder, MARKET_HEAD) >= (int)sizeof path) {
+        return false;
+    }
+    enum head_status status = head_read(path, &head, &problem);
+    return status == HEAD_MISSING || (status == HEAD_OK && head.index == 0);
+}
+
+bool config_load(const char *folder, bool may_be_new, struct broker_config *ret_config,
+                 struct problem *ret_problem)
 {
     char path[4096];
     if (snprintf(path, sizeof path, "%s/%s", folder, MARKET_BROKER_CONFIG) >= (int)sizeof path) {
@@ -322,7 +338,8 @@ bool config_load(const char *folder, struct broker_config *ret_config, struct pr
     if (!file_read(path, CONFIG_BYTES_MAX, &text, &length, ret_problem)) {
         return false;
     }
-    bool good = config_parse((const char *)text, length, path, ret_config, ret_problem);
+    bool good = config_parse((const char *)text, length, path, may_be_new && is_new_market(folder),
+                             ret_config, ret_problem);
     free(text);
     return good;
 }

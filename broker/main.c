@@ -245,7 +245,8 @@ static int run(const struct arguments *arguments)
 {
     struct problem problem = {.text = ""};
     struct broker_config config;
-    if (!check_folder(arguments, &problem) || !config_load(arguments->folder, &config, &problem)) {
+    if (!check_folder(arguments, &problem) ||
+        !config_load(arguments->folder, !arguments->adopt, &config, &problem)) {
         return fail(&problem, EXIT_USAGE);
     }
     if (arguments->check_config) {

@@ -187,7 +187,7 @@ static bool verify_all(struct verification *verification, const char *folder,
     struct broker_config config; /* for its limits, where the journal says none */
     struct exchange *snapshot = NULL;
     if (!store_path(folder, MARKET_SNAPSHOTS, path, sizeof path, ret_problem) ||
-        !config_load(folder, &config, ret_problem)) {
+        !config_load(folder, false, &config, ret_problem)) {
         return failed(verification);
     }
     if (snapshot_newest(path, &config.limits, verification->database, UINT64_MAX, &snapshot,

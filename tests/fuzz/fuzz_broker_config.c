@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct broker_config config;
     struct problem problem = {.text = ""};
-    if (!config_parse((const char *)data, size, "broker.yaml", &config, &problem)) {
+    if (!config_parse((const char *)data, size, "broker.yaml", true, &config, &problem)) {
         assert(problem.text[0] != '\0');
         return 0;
     }

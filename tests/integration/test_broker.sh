@@ -90,6 +90,16 @@ out=$("$bin/bourse-broker" --dir "$dir" 2>&1) && fail "a second broker started"
 has "$out" "LOCKED"
 [ "$(stat -c %a "$dir/broker.key")" = 600 ] || fail "broker.key is open"
 
+# Its genesis counts no more: what no new market may have there does not hold up this one.
+sed -n '/key:/p' "$dir/broker.yaml" >>"$dir/broker.yaml.twice"
+cat "$dir/broker.yaml.twice" >>"$dir/broker.yaml"
+rm "$dir/broker.yaml.twice"
+out=$("$bin/bourse-broker" --dir "$dir" --check-config 2>&1) || fail "a market that is made was refused for its genesis: $out"
+cp "$dir/broker.yaml" "$work/empty/broker.yaml"
+out=$("$bin/bourse-broker" --dir "$work/empty" 2>&1)
+[ $? -eq 2 ] || fail "a new market with an account twice: $out"
+has "$out" "same key"
+
 # Killed, it starts again where it was, whatever it left behind.
 kill -9 "$pid"
 wait "$pid" 2>/dev/null

@@ -13,10 +13,15 @@
 static struct broker_config config;
 static struct problem problem;
 
-static bool parse(const char *text)
+static bool parse_of(const char *text, bool is_new)
 {
     problem.text[0] = '\0';
-    return config_parse(text, strlen(text), "broker.yaml", &config, &problem);
+    return config_parse(text, strlen(text), "broker.yaml", is_new, &config, &problem);
+}
+
+static bool parse(const char *text)
+{
+    return parse_of(text, true);
 }
 
 static void ck_refused(const char *text, const char *what)
@@ -103,7 +108,7 @@ START_TEST(mistakes_are_named_with_their_line)
     ck_refused("advertise: tcp://a.example:*", "1 to 65535");
     ck_assert_msg(parse("listen: \"tcp://127.0.0.1:*\"\nblob_listen: \"tcp://127.0.0.1:*\""), "%s",
                   problem.text);
-    ck_refused("reserve: 1KiB", "reserve");
+    ck_refused("reserve: 1KiB", "set 1MiB or more, or 0 for none");
     ck_refused("origin: a b", "origin");
     ck_refused("genesis: {fee_ppm: 1000001}", "fee_ppm");
     ck_refused("genesis: {accounts: [{key: abc, roles: [consumer]}]}", "key");
@@ -128,11 +133,13 @@ START_TEST(accounts_that_nobody_could_mend_later_are_refused)
     (void)snprintf(text, sizeof text, "genesis: {accounts: [{key: \"%s\", roles: [consumer]}]}",
                    key);
     ck_refused(text, "role operator");
+    ck_assert_msg(parse_of(text, false), "%s", problem.text); /* its genesis was made long ago */
     (void)snprintf(text, sizeof text,
                    "genesis: {accounts: [{key: \"%s\", roles: [operator]}, {key: \"%s\", roles: "
                    "[consumer]}]}",
                    key, key);
     ck_refused(text, "same key");
+    ck_assert_msg(parse_of(text, false), "%s", problem.text);
     ck_assert_msg(parse("genesis: {accounts: []}"), "%s", problem.text);
 }
 END_TEST

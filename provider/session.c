@@ -98,6 +98,7 @@ struct agent_session *agent_session_create(const struct agent_session_config *co
     list_init(&session->sent);
     session->ready_since_ns = INT64_MAX;
     session->offer_again_ns = INT64_MAX;
+    session->state_again_ns = INT64_MAX;
     struct dialogue_config dialogue = {
         .identity = config->identity,
         .role = SESSION_PROVIDER,
@@ -289,9 +290,9 @@ void agent_session_tick(struct agent_session *session, int64_t now_ns)
     work_tick(session, now_ns);
     if (now_ns >= session->offer_again_ns && session_ready(session)) {
         offers_place(session, now_ns);
-        if (session->state_again) {
-            offers_state(session, now_ns);
-        }
+    }
+    if (now_ns >= session->state_again_ns && session_ready(session)) {
+        offers_state(session, now_ns);
     }
     results_flush(session, now_ns);
 }
@@ -306,6 +307,7 @@ int64_t agent_session_next_deadline_ns(const struct agent_session *session)
     int64_t deadline_ns = dialogue_next_deadline_ns(session->dialogue);
     if (session_ready(session)) {
         deadline_ns = sooner(deadline_ns, session->offer_again_ns);
+        deadline_ns = sooner(deadline_ns, session->state_again_ns);
     }
     deadline_ns = sooner(deadline_ns, results_next_deadline_ns(session));
     return sooner(deadline_ns, work_next_deadline_ns(session));

@@ -81,12 +81,12 @@ struct agent_session {
     struct offered_ask *asks;
     size_t ask_count;
     struct id128 advertise; /* id of the Advertise that is not answered yet; zero: none */
-    struct id128 statement; /* likewise, of the Statement; stale ones must not be sent again */
+    struct id128 statement; /* of the last Statement; not sent again over another connection */
     bool welcomed;          /* by the right market, on this connection */
-    bool state_again; /* the Statement was refused: another one when offer_again_ns has come */
-    bool begin_due;   /* offers and statement wait until what was missed has come */
-    bool advertised;  /* accepted on this connection */
+    bool begin_due;         /* offers and statement wait until what was missed has come */
+    bool advertised;        /* accepted on this connection */
     int64_t offer_again_ns; /* after a refusal; INT64_MAX: no need */
+    int64_t state_again_ns; /* likewise, for the Statement */
     uint32_t offer_refusals;
     bool paused, draining, said_goodbye;
 

@@ -68,7 +68,7 @@ void offers_cancel(struct agent_session *session, int64_t now_ns)
     }
 }
 
-static void offer_later(struct agent_session *session, int64_t now_ns)
+static int64_t after_refusal_ns(struct agent_session *session, int64_t now_ns)
 {
     int64_t wait_ns = OFFER_AGAIN_FIRST_NS;
     for (uint32_t i = 0; i < session->offer_refusals && wait_ns < OFFER_AGAIN_LONGEST_NS; i++) {
@@ -78,7 +78,18 @@ static void offer_later(struct agent_session *session, int64_t now_ns)
         wait_ns = OFFER_AGAIN_LONGEST_NS;
     }
     session->offer_refusals++;
-    session->offer_again_ns = now_ns + wait_ns;
+    return now_ns + wait_ns;
+}
+
+static void offer_later(struct agent_session *session, int64_t now_ns)
+{
+    session->offer_again_ns = after_refusal_ns(session, now_ns);
+}
+
+/* What got lost would wait for the next Hello. */
+static void state_later(struct agent_session *session, int64_t now_ns)
+{
+    session->state_again_ns = after_refusal_ns(session, now_ns);
 }
 
 static void place_asks(struct agent_session *session, int64_t now_ns)
@@ -230,7 +241,6 @@ void offers_state(struct agent_session *session, int64_t now_ns)
 {
     size_t count = stated_leases(session);
     size_t works = session->work_total;
-    session->state_again = false;
     struct wire_statement wire = {
         .leases = calloc(count + 1, sizeof(Bourse__V1__HeldLease)),
         .lease_pointers = calloc(count + 1, sizeof(Bourse__V1__HeldLease *)),
@@ -249,8 +259,10 @@ void offers_state(struct agent_session *session, int64_t now_ns)
         struct id128 id = session_draw_id(session);
         if (send_request(session, now_ns, MESSAGE_STATEMENT_HELD, &id, &body.base)) {
             session->statement = id;
+            session->state_again_ns = INT64_MAX;
         } else {
             session_note(session, "the statement of held work could not be queued");
+            state_later(session, now_ns);
         }
     } else {
         session->counts.out_of_memory = true;
@@ -397,8 +409,7 @@ void offers_rejected(struct agent_session *session, int64_t now_ns, enum message
         offer_later(session, now_ns);
     } else if (type == MESSAGE_STATEMENT_HELD) {
         session_note(session, "the broker refused the statement of held work: %s", text);
-        session->state_again = true; /* what got lost would wait for the next Hello */
-        offer_later(session, now_ns);
+        state_later(session, now_ns);
     }
     /* A cancel that found nothing is what it wanted. */
 }
@@ -411,6 +422,6 @@ void offers_forget(struct agent_session *session)
         dialogue_forget(session->dialogue, &session->asks[i].order);
     }
     session->advertised = false;
-    session->state_again = false;
     session->offer_again_ns = INT64_MAX;
+    session->state_again_ns = INT64_MAX;
 }

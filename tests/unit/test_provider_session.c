@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* A broker played by hand around the real session: real envelopes both ways, time as the test says. */
-enum { HEARTBEAT_MS = 1000, SEEN_MAX = 256 };
+enum { HEARTBEAT_MS = 1000, SEEN_MAX = 4096 };
 
 static const struct id128 cluster = {{0xc1}};
 static const struct id128 device = {{0xd1}};
@@ -443,6 +443,57 @@ START_TEST(a_refused_statement_is_made_anew_later)
     forget_seen(&play);
     pass_ms(&play, 120000);
     ck_assert_uint_eq(count_seen(&play, MESSAGE_STATEMENT_HELD), 0);
+}
+END_TEST
+
+START_TEST(a_refused_statement_is_made_anew_though_the_ask_went_out_again_meanwhile)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
+    reject(&play, find_seen(&play, MESSAGE_STATEMENT_HELD), REJECT_BUSY);
+    agent_session_pause(play.session, play.now_ns, true);
+    agent_session_pause(play.session, play.now_ns, false);
+    forget_seen(&play);
+
+    pass_ms(&play, 2000);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_STATEMENT_HELD), 1);
+}
+END_TEST
+
+/* As many cancels as the session keeps without an answer. */
+static void fill_requests(struct play *play)
+{
+    for (size_t i = 0; i < SEEN_MAX; i++) {
+        agent_session_pause(play->session, play->now_ns, true);
+        agent_session_pause(play->session, play->now_ns, false);
+    }
+}
+
+START_TEST(a_statement_that_finds_no_place_among_the_requests_is_made_later)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
+    reject(&play, find_seen(&play, MESSAGE_STATEMENT_HELD), REJECT_BUSY);
+    forget_seen(&play);
+    fill_requests(&play);
+    pass_ms(&play, 2000);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_STATEMENT_HELD), 0);
+
+    ck_assert_uint_gt(count_seen(&play, MESSAGE_ORDER_CANCEL), 10);
+    play.now_ns += 60 * NS_PER_S; /* no refusal waits longer */
+    for (size_t i = 0; i < play.seen_count; i++) {
+        if (play.seen[i].type == MESSAGE_ORDER_CANCEL) {
+            accept(&play, &play.seen[i]);
+        }
+    }
+    pass_ms(&play, 0);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_STATEMENT_HELD), 1);
 }
 END_TEST
 
@@ -952,6 +1003,8 @@ int main(void)
     tcase_add_test(tcase, a_reconnect_asks_anew_and_cancels_what_may_stand);
     tcase_add_test(tcase, a_refused_ask_is_tried_again_later);
     tcase_add_test(tcase, a_refused_statement_is_made_anew_later);
+    tcase_add_test(tcase, a_refused_statement_is_made_anew_though_the_ask_went_out_again_meanwhile);
+    tcase_add_test(tcase, a_statement_that_finds_no_place_among_the_requests_is_made_later);
     tcase_add_test(tcase, pause_cancels_the_ask_and_resume_places_it_again);
     tcase_add_test(tcase, a_lane_runs_one_at_a_time_and_hears_of_the_next);
     tcase_add_test(tcase, urgent_work_goes_before_what_is_queued_in_its_lane);

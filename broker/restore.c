@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BLOB_HASH_MOST = 32 };
+enum { BLOB_HASH_BYTES = sizeof(struct hash32) };
 
 /* A restore in progress, still beside its place. */
 struct restore {
@@ -327,9 +327,6 @@ static bool is_whole(sqlite3_stmt *row, const char *path, bool *ret_is_whole,
     const void *hash = sqlite3_column_blob(row, 0);
     int64_t found_size = 0;
     *ret_is_whole = false;
-    if (sqlite3_column_bytes(row, 0) != (int)sizeof found.bytes) {
-        return true;
-    }
     if (sqlite3_column_type(row, 2) != SQLITE_NULL) {
         found_size = sqlite3_column_bytes(row, 2);
         found = sha256_of(sqlite3_column_blob(row, 2), (size_t)found_size);
@@ -344,35 +341,50 @@ static bool is_whole(sqlite3_stmt *row, const char *path, bool *ret_is_whole,
     return true;
 }
 
-/* As if it had never been stored: whoever has the bytes may send them again. */
-static bool forget_blob(sqlite3 *database, sqlite3_int64 row, const char *path)
+/* `path` NULL: where its bytes would be cannot be known. */
+static bool forget_blob(sqlite3 *database, sqlite3_int64 row, const char *path,
+                        struct problem *ret_problem)
 {
-    char text[512];
-    (void)snprintf(text, sizeof text,
-                   "UPDATE usage SET bytes = bytes - (SELECT size FROM blob WHERE rowid = %lld)"
-                   " WHERE account IN (SELECT account FROM owner WHERE hash ="
-                   " (SELECT hash FROM blob WHERE rowid = %lld));"
-                   "DELETE FROM owner WHERE hash = (SELECT hash FROM blob WHERE rowid = %lld);"
-                   "DELETE FROM blob WHERE rowid = %lld;",
-                   (long long)row, (long long)row, (long long)row,
-                   (long long)row); /* fits: 4 numbers */
-    return sqlite3_exec(database, text, NULL, NULL, NULL) == SQLITE_OK &&
-           (unlink(path) == 0 || errno == ENOENT);
+    char text[96];
+    (void)snprintf(text, sizeof text, "DELETE FROM blob WHERE rowid = %lld", (long long)row);
+    if (sqlite3_exec(database, text, NULL, NULL, NULL) != SQLITE_OK) {
+        problem_set(ret_problem, "row %lld of blobs.db cannot be left out: %s", (long long)row,
+                    sqlite3_errmsg(database));
+        return false;
+    }
+    if (path != NULL && unlink(path) != 0 && errno != ENOENT) {
+        problem_set(ret_problem, "%s cannot be left out: %s", path, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+/* As if what was left out had never been stored: whoever has the bytes may send them again. */
+static bool forget_owners(sqlite3 *database)
+{
+    return sqlite3_exec(database,
+                        "DELETE FROM owner WHERE hash NOT IN (SELECT hash FROM blob);"
+                        "UPDATE usage SET bytes = (SELECT coalesce(sum(size), 0) FROM owner"
+                        " JOIN blob USING (hash) WHERE owner.account = usage.account)",
+                        NULL, NULL, NULL) == SQLITE_OK;
 }
 
 /* False with a problem when it could not be looked at, or forgotten. */
 static bool check_blob(struct restore *restore, sqlite3_stmt *row, struct problem *ret_problem)
 {
-    char hex[2 * BLOB_HASH_MOST + 1];
+    char hex[2 * BLOB_HASH_BYTES + 1];
     char name[PATH_MAX];
     char path[PATH_MAX];
     bool whole = false;
-    size_t length = (size_t)sqlite3_column_bytes(row, 0);
-    text_hex(sqlite3_column_blob(row, 0), length < BLOB_HASH_MOST ? length : BLOB_HASH_MOST, hex);
-    (void)snprintf(name, sizeof name, "%s/%.2s/%s", MARKET_BLOBS, hex, hex);
-    if (!store_path(restore->folder, name, path, sizeof path, ret_problem) ||
-        !is_whole(row, path, &whole, ret_problem)) {
-        return false;
+    const sqlite3_int64 number = sqlite3_column_int64(row, 3);
+    const bool has_hash = sqlite3_column_bytes(row, 0) == BLOB_HASH_BYTES;
+    if (has_hash) {
+        text_hex(sqlite3_column_blob(row, 0), BLOB_HASH_BYTES, hex);
+        (void)snprintf(name, sizeof name, "%s/%.2s/%s", MARKET_BLOBS, hex, hex);
+        if (!store_path(restore->folder, name, path, sizeof path, ret_problem) ||
+            !is_whole(row, path, &whole, ret_problem)) {
+            return false;
+        }
     }
     restore->report.blobs++;
     restore->report.blob_bytes += (uint64_t)sqlite3_column_int64(row, 1);
@@ -380,14 +392,13 @@ static bool check_blob(struct restore *restore, sqlite3_stmt *row, struct proble
         return true;
     }
     restore->report.blobs_damaged++;
-    log_error("blob %s is missing or damaged", hex);
-    if (restore->options->skip_damaged_blobs &&
-        !forget_blob(sqlite3_db_handle(row), sqlite3_column_int64(row, 3), path)) {
-        problem_set(ret_problem, "blob %s cannot be left out: %s", hex,
-                    sqlite3_errmsg(sqlite3_db_handle(row)));
-        return false;
+    if (has_hash) {
+        log_error("blob %s is missing or damaged", hex);
+    } else {
+        log_error("row %lld of blobs.db is damaged: it names no blob", (long long)number);
     }
-    return true;
+    return !restore->options->skip_damaged_blobs ||
+           forget_blob(sqlite3_db_handle(row), number, has_hash ? path : NULL, ret_problem);
 }
 
 static bool check_blobs(struct restore *restore, struct problem *ret_problem)
@@ -413,8 +424,8 @@ static bool check_blobs(struct restore *restore, struct problem *ret_problem)
         }
     }
     (void)sqlite3_finalize(rows); /* repeats the step's code */
-    if (good &&
-        (step != SQLITE_DONE || sqlite3_exec(database, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)) {
+    if (good && (step != SQLITE_DONE || (forgets && !forget_owners(database)) ||
+                 sqlite3_exec(database, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)) {
         problem_set(ret_problem, "%s: %s", path, sqlite3_errmsg(database));
         good = sqlite_could_not(database) ? false : wrong(restore);
     }

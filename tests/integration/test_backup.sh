@@ -205,6 +205,12 @@ has "$out" '"blobs_damaged":1}'
 counts() { sqlite3 "$1/blobs/blobs.db" 'SELECT (SELECT count(*) FROM blob), (SELECT count(*) FROM owner), (SELECT sum(bytes) FROM usage)'; }
 IFS='|' read -r rows owners bytes <<<"$(counts "$work/empty")"
 [ "$(counts "$work/fewer")" = "$((rows - 1))|$((owners - 1))|$((bytes - $(stat -c %s "$blob")))" ] || fail "left out, but counted: $(counts "$work/fewer")"
+cp -r "$work/empty" "$work/nameless"
+sqlite3 "$work/nameless/blobs/blobs.db" "UPDATE blob SET hash = x'' WHERE hash = x'$(basename "$blob")'" || fail "sqlite3"
+refused 7 "it names no blob" "$work/past" restore "$work/nameless" "$work/past"
+out=$(broker restore "$work/nameless" "$work/named" --skip-damaged-blobs --json) || fail "restore without a row that names no blob: $out"
+has "$out" '"blobs_damaged":1}'
+[ "$(counts "$work/named")" = "$(counts "$work/fewer")" ] || fail "left out, but counted: $(counts "$work/named")"
 
 # ---- not into the market itself, not from one; blobs that are lost do not hold up the ledger
 refused 1 "would lie inside" "$market/inside" backup "$market" "$market/inside"

@@ -27,6 +27,8 @@ struct waiting { /* a file that is right and has no name yet */
 struct places {
     int root;
     bool has_new_folder; /* whose own name is not durable yet */
+    /* A folder of files that were there already: whoever wrote them may have been killed before they were durable. -1: none. */
+    int present;
     size_t count;
     struct waiting waiting[WAITING_MAX];
 };
@@ -107,6 +109,7 @@ struct places *places_open(const char *folder, struct problem *ret_problem)
         *slash = '/';
     }
     places->has_new_folder = make_folder(path) || places->has_new_folder;
+    places->present = -1;
     places->root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (places->root < 0) {
         problem_set(ret_problem, "the output folder %s: %s", shown(folder).text, strerror(errno));
@@ -322,7 +325,38 @@ static enum place_status not_durable(struct problem *ret_problem)
     return PLACE_FAILED;
 }
 
-enum place_status places_settle(struct places *places, struct problem *ret_problem)
+static bool sync_present(struct places *places)
+{
+    if (places->present < 0) {
+        return true;
+    }
+    bool good = syncfs(places->present) == 0;
+    (void)close(places->present); /* a folder: nothing to lose */
+    places->present = -1;
+    return good;
+}
+
+/* Takes the folder. One of each file system is enough. */
+static bool note_present(struct places *places, int folder)
+{
+    struct stat status;
+    struct stat before;
+    if (places->present >= 0 &&
+        (fstat(folder, &status) != 0 || fstat(places->present, &before) != 0 ||
+         status.st_dev != before.st_dev) &&
+        !sync_present(places)) {
+        (void)close(folder);
+        return false;
+    }
+    if (places->present >= 0) {
+        (void)close(folder);
+    } else {
+        places->present = folder;
+    }
+    return true;
+}
+
+static enum place_status settle_batch(struct places *places, struct problem *ret_problem)
 {
     enum place_status status = PLACE_WRITTEN;
     if (!sync_bytes(places)) {
@@ -352,6 +386,15 @@ enum place_status places_settle(struct places *places, struct problem *ret_probl
     return status;
 }
 
+enum place_status places_settle(struct places *places, struct problem *ret_problem)
+{
+    enum place_status status = settle_batch(places, ret_problem);
+    if (!sync_present(places) && status == PLACE_WRITTEN) {
+        status = not_durable(ret_problem);
+    }
+    return status;
+}
+
 void places_close(struct places **self)
 {
     struct places *places = *self;
@@ -361,6 +404,9 @@ void places_close(struct places **self)
     for (size_t i = 0; i < places->count; i++) {
         (void)unlinkat(places->waiting[i].folder, places->waiting[i].temporary, 0);
         forget(&places->waiting[i]);
+    }
+    if (places->present >= 0) {
+        (void)close(places->present);
     }
     (void)close(places->root); /* a folder: nothing to lose */
     free(places);
@@ -413,10 +459,13 @@ enum place_status place_file(struct places *places, const char *path, const stru
     if (!look(waiting->folder, name, path, hash, size, &status, ret_problem)) {
         status = fill_file(waiting, hash, size, fill, context, ret_problem);
     }
+    if (status == PLACE_PRESENT) {
+        return note_present(places, waiting->folder) ? PLACE_PRESENT : not_durable(ret_problem);
+    }
     if (status != PLACE_WRITTEN) {
         (void)close(waiting->folder); /* a folder: nothing to lose */
         return status;
     }
     places->count++;
-    return places->count == WAITING_MAX ? places_settle(places, ret_problem) : PLACE_WRITTEN;
+    return places->count == WAITING_MAX ? settle_batch(places, ret_problem) : PLACE_WRITTEN;
 }

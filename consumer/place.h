@@ -38,7 +38,7 @@ typedef bool place_fill(void *context, int fd);
 
 enum place_status {
     PLACE_WRITTEN,  /* it is right, and gets its name when it is settled */
-    PLACE_PRESENT,  /* there already, with that very content */
+    PLACE_PRESENT,  /* there already, with that very content; durable when it is settled */
     PLACE_OCCUPIED, /* something else is there: the problem names it */
     PLACE_UNFILLED, /* place_fill said no */
     PLACE_WRONG,    /* what was filled in does not have the hash */
@@ -48,8 +48,8 @@ enum place_status {
 enum place_status place_file(struct places *places, const char *path, const struct hash32 *hash,
                              uint64_t size, place_fill *fill, void *context,
                              struct problem *ret_problem);
-/* Makes every file written so far durable and gives it its name, durable too: WRITTEN, or OCCUPIED or FAILED with the problem of the first
- * that was not; the others are in their places. place_file does the same whenever a batch is full. */
+/* Makes every file written so far durable and gives it its name, durable too, as is what was PRESENT: WRITTEN, or OCCUPIED or FAILED with the
+ * problem of the first that was not; the others are in their places. place_file settles what it wrote whenever a batch is full. */
 enum place_status places_settle(struct places *places, struct problem *ret_problem);
 
 #endif

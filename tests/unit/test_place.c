@@ -263,7 +263,30 @@ START_TEST(a_name_is_given_to_durable_bytes_and_is_durable_itself)
     asked[0] = '\0';
     ck_assert_int_eq(place("b", "second", &problem), PLACE_PRESENT);
     ck_assert_int_eq(places_settle(places, &problem), PLACE_WRITTEN);
+    ck_assert_str_eq(asked,
+                     "S"); /* who gave that name may have been killed before it was durable */
+    asked[0] = '\0';
+    ck_assert_int_eq(places_settle(places, &problem), PLACE_WRITTEN);
     ck_assert_str_eq(asked, ""); /* there was nothing to do */
+}
+END_TEST
+
+START_TEST(what_is_there_already_costs_one_sync)
+{
+    struct problem problem;
+    static const char *const names[] = {"a/x", "b/x", "c"};
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(place(names[i], "x", &problem), PLACE_WRITTEN);
+    }
+    asked[0] = '\0';
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(place(names[i], "x", &problem), PLACE_PRESENT);
+    }
+    ck_assert_str_eq(asked, "");
+    sync_error = EIO;
+    ck_assert_int_eq(places_settle(places, &problem), PLACE_FAILED);
+    ck_assert_ptr_nonnull(strstr(problem.text, "cannot be made durable"));
+    ck_assert_str_eq(asked, "S");
 }
 END_TEST
 
@@ -354,6 +377,7 @@ int main(void)
     tcase_add_test(all, bytes_with_another_hash_leave_nothing);
     tcase_add_test(all, an_empty_file_is_a_file);
     tcase_add_test(all, a_name_is_given_to_durable_bytes_and_is_durable_itself);
+    tcase_add_test(all, what_is_there_already_costs_one_sync);
     tcase_add_test(all, many_small_files_cost_two_syncs_a_batch);
     tcase_add_test(all, what_is_not_durable_gets_no_name);
     tcase_add_test(all, what_was_not_settled_is_gone_after_the_end);

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "provider/lanes.h"
+#include "provider/room.h"
 #include "provider/session.h"
 #include "provider/transfer.h"
 #include "runtime/clock.h"
@@ -23,7 +24,6 @@
 #include <unistd.h>
 
 enum { LOOP_MS_MOST = 1000, RESTLESS_MS = 100, MESSAGES_AT_ONCE = 64 };
-/* Below this the disk counts as full; twice as much ends that, so that asks do not come and go. */
 #define ROOM_LEAST_BYTES (UINT64_C(1) << 20)
 #define DRAIN_FINISH_NS (5 * NS_PER_S) /* running work may end by itself */
 #define DRAIN_LEAVE_NS (9 * NS_PER_S)  /* then it is cancelled, and at this point we leave */
@@ -386,6 +386,7 @@ static void watch_room(struct agent *agent, int64_t now_ns)
         return;
     }
     agent->look_again_ns = now_ns + NS_PER_S;
+    /* Twice as much ends it, so that asks do not come and go. */
     uint64_t bytes = agent->crowded ? 2 * ROOM_LEAST_BYTES : ROOM_LEAST_BYTES;
     bool crowded = !store_has_room(agent->store, bytes);
     if (crowded == agent->crowded) {

@@ -146,7 +146,7 @@ static void report_missing(struct outcome *outcome, enum store_status status,
 {
     if (status == STORE_GIVEN_UP) {
         outcome_fail(outcome, OUTCOME_CANCELLED, "cancelled before it started");
-    } else if (status == STORE_FULL) { /* given back: another provider may have room */
+    } else if (status == STORE_FULL) { /* crowded: another provider may have room */
         outcome_fail(outcome, OUTCOME_CANCELLED, "no room for an input: %s", problem->text);
     } else if (status == STORE_FAILED) {
         outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem->text);
@@ -217,6 +217,7 @@ static void run_in_jail(struct lane *lane, const struct store_blob *inputs, stru
         .index = outcome->work.index,
         .inputs = inputs,
         .jail = lane->jail,
+        .store = lane->lanes->config.store,
         .limit_ms = holding_grant(lane->holding)->limit_ms,
     };
     command_run(&command, outcome, &ended);

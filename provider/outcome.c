@@ -2,6 +2,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "provider/room.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -141,6 +142,20 @@ static bool keep_in_file(const char *spool, int fd, uint64_t size, struct kept *
     return good;
 }
 
+static enum result_outcome unkept(const char *spool, uint64_t size, int error,
+                                  struct problem *problem)
+{
+    if (error != ENOSPC && error != EDQUOT) {
+        problem_set(problem, "an output of %llu bytes could not be kept: %s",
+                    (unsigned long long)size, strerror(error));
+        return OUTCOME_JAIL_FAILED;
+    }
+    uint64_t room = room_of(spool);
+    problem_set(problem, "an output of %llu bytes does not fit: the disk of %s has %llu free",
+                (unsigned long long)size, spool, (unsigned long long)room);
+    return room < ROOM_LEAST_BYTES ? OUTCOME_CANCELLED : OUTCOME_JAIL_FAILED;
+}
+
 enum result_outcome outcome_keep(const char *spool, const char *name, int fd, uint64_t size,
                                  struct kept *ret_kept, struct problem *ret_problem)
 {
@@ -156,10 +171,8 @@ enum result_outcome outcome_keep(const char *spool, const char *name, int fd, ui
     }
     if (!good) {
         int error = errno;
-        problem_set(ret_problem, "an output of %llu bytes could not be kept: %s",
-                    (unsigned long long)size, strerror(error));
-        kept_clear(&kept);
-        return error == ENOSPC || error == EDQUOT ? OUTCOME_CANCELLED : OUTCOME_JAIL_FAILED;
+        kept_clear(&kept); /* what it took counts as free again */
+        return unkept(spool, size, error, ret_problem);
     }
     *ret_kept = kept;
     return OUTCOME_OK;

@@ -57,8 +57,9 @@ __attribute__((format(printf, 3, 4))) void
 outcome_fail(struct outcome *outcome, enum result_outcome result, const char *format, ...);
 
 /* Copies `size` bytes of `fd` from offset 0 to `ret_kept`, which outcome_destroy frees. `name` is
- * copied; `spool` is a folder of ours. OK, or with the problem CANCELLED when the disk is full (the
- * work is given back, another provider may have room) and JAIL_FAILED for all else. */
+ * copied; `spool` is a folder of ours. OK, or with the problem CANCELLED when its disk is crowded (the
+ * work is given back, another provider may have room) and JAIL_FAILED for all else: also an output that
+ * is larger than the room of a disk that is not crowded. */
 enum result_outcome outcome_keep(const char *spool, const char *name, int fd, uint64_t size,
                                  struct kept *ret_kept, struct problem *ret_problem);
 

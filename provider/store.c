@@ -3,6 +3,7 @@
 #include "base/list.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "provider/room.h"
 #include "runtime/files.h"
 #include "runtime/process.h"
 
@@ -16,11 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { BUCKETS = 8192, READ_BYTES = 1 << 16, POLL_NS = 100000000, HEX = 64 };
+enum { BUCKETS = 8192, READ_BYTES = 1 << 16, POLL_NS = 100000000, HEX = 64, TRIES_MOST = 3 };
 
 enum entry_state {
     ENTRY_WANTED,   /* waits for a thread */
@@ -38,6 +38,7 @@ struct entry {
     enum entry_state state;
     bool verified;  /* its bytes were hashed by this process */
     unsigned users; /* takers that wait or hold it */
+    unsigned tries; /* fetches that found the disk full and nothing to drop */
     uint64_t size;
     enum store_status status;
     struct problem *problem; /* of a failed one; NULL: none, or no memory for it */
@@ -220,12 +221,9 @@ static void evict(struct store *store)
     }
 }
 
-/* True when the disk has `bytes` free. A disk that cannot be asked is not called full: a write tells. */
 static bool is_free(const struct store *store, uint64_t bytes)
 {
-    struct statvfs disk;
-    return statvfs(store->folder, &disk) != 0 || disk.f_frsize == 0 ||
-           disk.f_bavail >= bytes / disk.f_frsize;
+    return store->config.room(store->folder) >= bytes;
 }
 
 /* Drops what nobody uses until the disk has `bytes` free. How many files went. */
@@ -242,6 +240,56 @@ static size_t make_room(struct store *store, uint64_t bytes)
         }
     }
     return dropped;
+}
+
+static uint64_t unused_bytes(const struct store *store)
+{
+    uint64_t bytes = 0;
+    for (const struct list_link *link = store->here.next; link != &store->here; link = link->next) {
+        const struct entry *entry = LIST_ELEMENT(link, struct entry, queue);
+        bytes += entry->users == 0 ? entry->size : 0;
+    }
+    return bytes;
+}
+
+/* Whether `bytes` would be free without what nobody uses: else it is dropped in vain. */
+static bool could_be_free(const struct store *store, uint64_t bytes)
+{
+    uint64_t unused = unused_bytes(store);
+    return unused >= bytes || is_free(store, bytes - unused);
+}
+
+/* The disk had no room for a blob of `size` bytes (0: not known): whether another try may end better. Drops no
+ * more than it needs, and nothing where that would be in vain. */
+static bool may_fit_now(struct store *store, struct entry *entry, uint64_t size)
+{
+    if (size == 0) {
+        return make_room(store, UINT64_MAX) > 0;
+    }
+    if (!could_be_free(store, size)) {
+        return false;
+    }
+    uint64_t spare =
+        size / 64 + ROOM_LEAST_BYTES; /* blocks of the disk, and those who fetch besides */
+    if (make_room(store, size + spare) > 0) {
+        return true;
+    }
+    return entry->tries++ < TRIES_MOST && is_free(store, size); /* others made room meanwhile */
+}
+
+/* On a disk that is not crowded the blob itself is too large: giving it back would not end. */
+static enum store_status unfitting(const struct store *store, uint64_t size,
+                                   struct problem *problem)
+{
+    uint64_t room = store->config.room(store->folder);
+    if (room < ROOM_LEAST_BYTES) {
+        return STORE_FULL;
+    }
+    if (size > 0) {
+        problem_set(problem, "a blob of %llu bytes does not fit: the disk of %s has %llu free",
+                    (unsigned long long)size, store->folder, (unsigned long long)room);
+    }
+    return STORE_FAILED;
 }
 
 static struct entry *want(struct store *store, const struct hash32 *hash, const struct id128 *job,
@@ -305,11 +353,14 @@ static void *fetch_loop(void *argument)
         struct problem problem = {""};
         enum store_status status = fetch_file(store, self->number, entry, &size, &problem);
         pthread_mutex_lock(&store->mutex);
-        if (status == STORE_FULL && !store->stopping && make_room(store, UINT64_MAX) > 0) {
+        if (status == STORE_FULL && !store->stopping && may_fit_now(store, entry, size)) {
             list_insert_before(store->wants.next, &entry->queue); /* once more, at once */
             store->want_count++;
             entry->state = ENTRY_WANTED;
             continue;
+        }
+        if (status == STORE_FULL) {
+            status = unfitting(store, size, &problem);
         }
         finish_fetch(store, entry, status, size, &problem);
     }
@@ -386,6 +437,9 @@ bool store_open(const struct store_config *config, struct store **ret_store,
     store->config = *config;
     if (store->config.files_max == 0) {
         store->config.files_max = STORE_FILES_MAX;
+    }
+    if (config->room == NULL) {
+        store->config.room = room_of;
     }
     pthread_mutex_init(&store->mutex, NULL);
     init_monotonic(&store->changed);
@@ -626,8 +680,11 @@ void store_prefetch(struct store *store, const struct hash32 *hash, const struct
 bool store_has_room(struct store *store, uint64_t bytes)
 {
     pthread_mutex_lock(&store->mutex);
-    (void)make_room(store, bytes); /* may find nothing to drop */
     bool has_room = is_free(store, bytes);
+    if (!has_room && could_be_free(store, bytes)) {
+        (void)make_room(store, bytes); /* what the files took may be less than they are long */
+        has_room = is_free(store, bytes);
+    }
     pthread_mutex_unlock(&store->mutex);
     return has_room;
 }

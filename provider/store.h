@@ -27,14 +27,15 @@ enum store_status {
     STORE_MISSING,   /* the broker does not have it, or not for us */
     STORE_TOO_LARGE, /* above the caller's cap */
     STORE_GIVEN_UP,  /* *give_up became true, or the store closes */
-    STORE_FULL,      /* the disk has no room, though all that nobody uses was dropped */
-    STORE_FAILED,    /* the disk: the problem says what */
+    STORE_FULL,      /* the disk is crowded, though all that nobody uses was dropped */
+    STORE_FAILED,    /* the disk: the problem says what; a blob larger than its room, too */
 };
 /* What a file that could not be written means: FULL or FAILED. */
 enum store_status store_unwritten(int error);
 
 /* Gets `hash` for `job` into `fd` (at most `cap` bytes) and verifies it. Called on the store's threads;
- * `thread` is 0 .. threads - 1, so that each may keep a connection of its own. */
+ * `thread` is 0 .. threads - 1, so that each may keep a connection of its own. *ret_size is the blob's
+ * size with FULL, too; 0 when it is not known. */
 typedef enum store_status store_fetch(void *context, size_t thread, const struct hash32 *hash,
                                       const struct id128 *job, uint64_t cap, int fd,
                                       uint64_t *ret_size, struct problem *ret_problem);
@@ -46,6 +47,7 @@ struct store_config {
     size_t threads;     /* 1 .. STORE_THREADS_MAX */
     store_fetch *fetch;
     void *context;
+    uint64_t (*room)(const char *folder); /* bytes that its disk has free; NULL: room_of */
 };
 
 struct store;
@@ -71,7 +73,7 @@ void store_release(struct store *store, struct store_blob *blob);
 /* Asks for a blob without waiting; a hint, dropped when STORE_WANTED_MAX are wanted already. */
 void store_prefetch(struct store *store, const struct hash32 *hash, const struct id128 *job,
                     uint64_t cap);
-/* Whether `bytes` are free on the disk, at the price of files that nobody uses. */
+/* Whether `bytes` are free on the disk, at the price of files that nobody uses; none goes in vain. */
 bool store_has_room(struct store *store, uint64_t bytes);
 /* Bytes of files at hand. */
 uint64_t store_size(struct store *store);

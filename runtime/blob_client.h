@@ -45,7 +45,8 @@ bool blob_client_put(struct blob_client *client, const struct blob_source *sourc
                      enum reject_code *ret_reject, struct problem *ret_problem);
 
 /* Fetches one blob of at most `cap` bytes into `fd` (written from offset 0), verifying the hash.
- * When false, *ret_errno is why `fd` could not be written, 0 when it was not that. */
+ * *ret_size is its size, also when false (0: not known). *ret_errno is why `fd` could not be written,
+ * 0 when it was not that. */
 bool blob_client_get(struct blob_client *client, const struct hash32 *hash, const struct id128 *job,
                      uint64_t cap, int fd, uint64_t *ret_size, enum reject_code *ret_reject,
                      int *ret_errno, struct problem *ret_problem);

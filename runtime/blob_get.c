@@ -250,12 +250,10 @@ bool blob_client_get(struct blob_client *client, const struct hash32 *hash, cons
 {
     assert(fd >= 0);
     struct get get = {.client = client, .hash = hash, .job = job, .cap = cap, .sink = {.fd = fd}};
-    if (!get_blob(&get, ret_reject, ret_problem)) {
-        *ret_errno = get.sink.failed;
-        return false;
-    }
+    bool good = get_blob(&get, ret_reject, ret_problem);
+    *ret_errno = get.sink.failed;
     *ret_size = get.size;
-    return true;
+    return good;
 }
 
 bool blob_client_get_bytes(struct blob_client *client, const struct hash32 *hash,

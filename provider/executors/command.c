@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "formats/template.h"
+#include "provider/room.h"
 #include "runtime/clock.h"
 
 #include <assert.h>
@@ -349,9 +350,14 @@ static enum result_outcome keep(const struct run *run, const char *name,
                                 const struct jail_output *output, struct kept *ret_kept,
                                 struct problem *problem)
 {
-    return output->fd < 0 ? OUTCOME_OK
-                          : outcome_keep(run->command->config->spool, name, output->fd,
-                                         output->size, ret_kept, problem);
+    if (output->fd < 0) {
+        return OUTCOME_OK;
+    }
+    if (output->size > OUTCOME_MEMORY_BYTES) { /* an output goes before inputs that nobody uses */
+        (void)store_has_room(run->command->store, output->size + ROOM_LEAST_BYTES);
+    }
+    return outcome_keep(run->command->config->spool, name, output->fd, output->size, ret_kept,
+                        problem);
 }
 
 static enum result_outcome keep_all(const struct run *run, const struct jail_reply *reply,

@@ -21,7 +21,8 @@ struct command {
     uint32_t index;                  /* of the subtask */
     const struct store_blob *inputs; /* command_inputs of them, in its order */
     struct jail *jail;
-    int64_t limit_ms; /* wall time that the lease allows */
+    struct store *store; /* makes room for outputs */
+    int64_t limit_ms;    /* wall time that the lease allows */
 };
 
 /* Checks a decoded manifest once: the executor, the count, templates and paths that hold for every

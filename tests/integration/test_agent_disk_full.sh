@@ -38,8 +38,22 @@ is_done() {
 job=$("$bourse" submit job.yaml -y --quiet 2>submit.log) || fail "submit: $(cat submit.log)"
 until_true 60 is_done || fail "the inputs did not make room for one another: $(cat ps.json)"
 
-# Others fill the disk; what the cache can give up is not enough.
+# Others fill the disk while subtasks run; what the cache can give up is not enough, and the lanes find no room for what
+# comes next.
 until_true 20 offered 2 || fail "nothing on offer after the first job"
+mkdir held
+for i in 1 2; do
+    echo "$i" >"held/a$i"
+    head -c 2500000 /dev/urandom >"held/b$i"
+done
+cat >held.yaml <<END
+each: 'held/*'
+run: [sh, -c, 'case \$0 in *a?) sleep 15 ;; esac', '{in}']
+limit: 1m
+END
+held=$("$bourse" submit held.yaml -y --quiet 2>submit.log) || fail "submit: $(cat submit.log)"
+held_runs() { "$bourse" ps "$held" --json --timeout 5s >ps.json 2>/dev/null && grep -q '"running":[1-9]' ps.json; }
+until_true 20 held_runs || fail "the subtasks do not run: $(cat ps.json)"
 dd if=/dev/zero of="$small/fill" bs=64k 2>/dev/null || true
 fill_again() { # the cache goes as the agent looks at the disk
     dd if=/dev/zero of="$small/fill" bs=64k 2>/dev/null || true
@@ -56,8 +70,12 @@ budget: 0.10
 END
 job=$("$bourse" submit later.yaml -y --quiet --anyway 2>submit.log) || fail "submit: $(cat submit.log)"
 [ "$(grep -c 'is full' "$log")" -le 2 ] || fail "the log says it again and again: $(grep 'is full' "$log")"
+until_true 30 logged 'work is given back: no room for an input' || fail "nothing is given back: $(cat "$log")"
 rm "$small/fill"
 until_true 60 is_done || fail "the agent did not go on: $(cat ps.json)"
 logged 'has room again' || fail "no word of the room"
 "$bourse" ps "$job" --json | grep -q '"failed":0' || fail "a subtask failed: $("$bourse" ps "$job" --json)"
+job=$held
+until_true 60 is_done || fail "what was given back did not run: $(cat ps.json)"
+grep -q '"failed":0' ps.json || fail "what was given back failed: $(cat ps.json)"
 echo "agent-disk-full: ok"

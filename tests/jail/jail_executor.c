@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 #include "provider/executors/command.h"
 
+#include <limits.h>
 #include <sys/mman.h>
 
 static struct config config;
@@ -55,6 +56,27 @@ static void give(struct given *given, const char *text, char **arguments, size_t
     char *arguments[] = {__VA_ARGS__};                                                             \
     give((given), (text), arguments, sizeof arguments / sizeof arguments[0])
 
+static enum store_status fetch_nothing(void *context, size_t thread, const struct hash32 *hash,
+                                       const struct id128 *job, uint64_t cap, int fd,
+                                       uint64_t *ret_size, struct problem *ret_problem)
+{
+    (void)context, (void)thread, (void)hash, (void)job, (void)cap, (void)fd, (void)ret_size;
+    problem_set(ret_problem, "nothing is fetched here");
+    return STORE_MISSING;
+}
+
+static struct store *open_store(const struct fixture *fixture)
+{
+    char folder[PATH_MAX];
+    struct problem problem;
+    struct store *store = NULL;
+    (void)snprintf(folder, sizeof folder, "%s/cache", fixture->folder);
+    struct store_config cache = {
+        .folder = folder, .cap_bytes = 1 << 20, .threads = 1, .fetch = fetch_nothing};
+    ck_assert_msg(store_open(&cache, &store, &problem), "%s", problem.text);
+    return store;
+}
+
 static struct outcome *run(struct fixture *fixture, struct given *given)
 {
     static const struct id128 job = {{1}};
@@ -63,12 +85,15 @@ static struct outcome *run(struct fixture *fixture, struct given *given)
     bool ended;
     struct outcome *outcome = outcome_create(&work, &job);
     ck_assert_msg(command_check(&given->manifest, &problem), "%s", problem.text);
+    struct store *store = open_store(fixture);
     struct command command = {.manifest = &given->manifest,
                               .config = &config,
                               .inputs = &given->blob,
                               .jail = fixture->jail,
+                              .store = store,
                               .limit_ms = 20000};
     command_run(&command, outcome, &ended);
+    store_close(&store);
     ck_assert(!ended);
     close(given->blob.fd);
     return outcome;

@@ -3,12 +3,16 @@
 #include "base/cleanup.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "provider/room.h"
 
 #include <check.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +27,8 @@ struct source {
     pthread_cond_t opened;
     bool closed; /* fetches wait */
     unsigned fetches;
-    unsigned full; /* so many fetches find the disk full */
+    unsigned full;      /* so many fetches find the disk full */
+    uint64_t full_size; /* of the blob that they fetch; 0: it is not known */
     uint8_t bytes[BLOBS][BLOB_BYTES];
     struct hash32 hashes[BLOBS];
 };
@@ -51,8 +56,10 @@ static enum store_status fetch(void *context, size_t thread, const struct hash32
     source->fetches++;
     bool is_full = source->full > 0;
     source->full -= is_full;
+    uint64_t full_size = source->full_size;
     pthread_mutex_unlock(&source->mutex);
     if (is_full) {
+        *ret_size = full_size;
         problem_set(ret_problem, "no space");
         return store_unwritten(ENOSPC);
     }
@@ -71,6 +78,25 @@ static enum store_status fetch(void *context, size_t thread, const struct hash32
     return STORE_MISSING;
 }
 
+/* The disk of a play: what its files leave of `disk_bytes`. */
+static atomic_ullong disk_bytes;
+
+static uint64_t room(const char *folder)
+{
+    uint64_t left = atomic_load(&disk_bytes);
+    for (unsigned i = 0; i < 256; i++) {
+        char name[96];
+        (void)snprintf(name, sizeof name, "%s/%02x", folder, i);
+        DIR *files = opendir(name);
+        ck_assert_ptr_nonnull(files);
+        for (const struct dirent *file; (file = readdir(files)) != NULL;) {
+            left -= file->d_name[0] != '.' ? BLOB_BYTES : 0;
+        }
+        closedir(files);
+    }
+    return left;
+}
+
 static void open_store(struct play *play, uint64_t cap)
 {
     struct problem problem;
@@ -79,13 +105,15 @@ static void open_store(struct play *play, uint64_t cap)
                                   .files_max = play->files_max,
                                   .threads = 2,
                                   .fetch = fetch,
-                                  .context = &play->source};
+                                  .context = &play->source,
+                                  .room = room};
     ck_assert_msg(store_open(&config, &play->store, &problem), "%s", problem.text);
 }
 
 static void play_start_with(struct play *play, uint64_t cap, size_t files_max)
 {
     memset(play, 0, sizeof *play);
+    atomic_store(&disk_bytes, UINT64_C(1) << 40);
     play->files_max = files_max;
     (void)snprintf(play->folder, sizeof play->folder, "/tmp/bourse-store-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(play->folder));
@@ -282,10 +310,67 @@ START_TEST(a_full_disk_costs_what_nobody_uses_and_then_the_take)
 
     struct store_blob blob;
     make_full(&play.source, 2);
+    atomic_store(&disk_bytes, ROOM_LEAST_BYTES); /* less what is in use: crowded */
     ck_assert_int_eq(take(&play, 3, &blob), STORE_FULL);
     ck_assert_uint_eq(store_size(play.store), BLOB_BYTES); /* the one in use */
     take_and_release(&play, 3);
     store_release(play.store, &held);
+}
+END_TEST
+
+static void make_full_for(struct source *source, unsigned fetches, uint64_t size)
+{
+    pthread_mutex_lock(&source->mutex);
+    source->full_size = size;
+    pthread_mutex_unlock(&source->mutex);
+    make_full(source, fetches);
+}
+
+START_TEST(what_is_larger_than_a_disk_that_is_not_crowded_has_failed_and_drops_nothing)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play, 1 << 20);
+    take_and_release(&play, 0);
+    take_and_release(&play, 1);
+    atomic_store(&disk_bytes, 2 * ROOM_LEAST_BYTES);
+    make_full_for(&play.source, 1, 2 * ROOM_LEAST_BYTES + 1);
+    struct store_blob blob;
+    struct problem problem;
+    ck_assert_int_eq(
+        store_take(play.store, &play.source.hashes[2], &job, UINT64_MAX, NULL, &blob, &problem),
+        STORE_FAILED);
+    ck_assert_msg(strstr(problem.text, "2097153 bytes does not fit") != NULL, "%s", problem.text);
+    ck_assert_msg(strstr(problem.text, "has 2095152 free") != NULL, "%s", problem.text);
+    ck_assert_uint_eq(store_size(play.store), 2 * BLOB_BYTES);
+}
+END_TEST
+
+START_TEST(a_blob_whose_size_is_known_costs_no_more_than_it_needs)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play, 1 << 20);
+    for (size_t i = 0; i < 4; i++) {
+        take_and_release(&play, i);
+    }
+    /* What it needs, with what is spared for others, is there once two of the four are gone. */
+    atomic_store(&disk_bytes, 2 * BLOB_BYTES + BLOB_BYTES + BLOB_BYTES / 64 + ROOM_LEAST_BYTES);
+    make_full_for(&play.source, 1, BLOB_BYTES);
+    take_and_release(&play, 4);
+    ck_assert_int_ne(access(path_of(&play, 0), F_OK), 0);
+    ck_assert_int_ne(access(path_of(&play, 1), F_OK), 0);
+    ck_assert_int_eq(access(path_of(&play, 2), F_OK), 0);
+    ck_assert_int_eq(access(path_of(&play, 3), F_OK), 0);
+}
+END_TEST
+
+START_TEST(a_disk_that_has_room_and_takes_nothing_ends_the_tries)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play, 1 << 20);
+    make_full_for(&play.source, UINT_MAX, BLOB_BYTES);
+    struct store_blob blob;
+    ck_assert_int_eq(take(&play, 0, &blob), STORE_FAILED);
+    ck_assert_uint_lt(fetches(&play.source), 10);
 }
 END_TEST
 
@@ -298,7 +383,10 @@ START_TEST(room_is_made_from_what_nobody_uses)
     take_and_release(&play, 1);
     ck_assert(store_has_room(play.store, 1));
     ck_assert_uint_eq(store_size(play.store), 2 * BLOB_BYTES);
-    ck_assert(!store_has_room(play.store, UINT64_MAX)); /* no disk has that */
+    ck_assert(!store_has_room(play.store, UINT64_MAX)); /* no disk has that: nothing is dropped */
+    ck_assert_uint_eq(store_size(play.store), 2 * BLOB_BYTES);
+    atomic_store(&disk_bytes, 4 * BLOB_BYTES);
+    ck_assert(store_has_room(play.store, 3 * BLOB_BYTES));
     ck_assert_uint_eq(store_size(play.store), BLOB_BYTES);
     store_release(play.store, &held);
 }
@@ -403,6 +491,10 @@ int main(void)
     tcase_add_test(tcase, the_least_recently_used_goes_and_never_one_in_use);
     tcase_add_test(tcase, small_files_are_bounded_by_their_number);
     tcase_add_test(tcase, a_full_disk_costs_what_nobody_uses_and_then_the_take);
+    tcase_add_test(tcase,
+                   what_is_larger_than_a_disk_that_is_not_crowded_has_failed_and_drops_nothing);
+    tcase_add_test(tcase, a_blob_whose_size_is_known_costs_no_more_than_it_needs);
+    tcase_add_test(tcase, a_disk_that_has_room_and_takes_nothing_ends_the_tries);
     tcase_add_test(tcase, room_is_made_from_what_nobody_uses);
     tcase_add_test(tcase, the_next_run_finds_whole_files_and_fetches_damaged_ones_anew);
     tcase_add_test(tcase, the_hash_of_nothing_needs_no_fetch);

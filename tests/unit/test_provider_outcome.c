@@ -1,0 +1,102 @@
+#include "provider/outcome.h"
+
+#include "base/cleanup.h"
+#include "provider/room.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+/* A spool on a disk of its own, seen by this process alone. */
+struct spool {
+    char folder[64];
+    int output; /* holes only: it takes no room before it is kept */
+};
+
+enum { DISK_BYTES = 4 << 20, LARGE_BYTES = 8 << 20 };
+
+static void spool_start(struct spool *spool)
+{
+    (void)snprintf(spool->folder, sizeof spool->folder, "/tmp/bourse-spool-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(spool->folder));
+    spool->output = memfd_create("output", MFD_CLOEXEC);
+    ck_assert_int_ge(spool->output, 0);
+    ck_assert_int_eq(ftruncate(spool->output, LARGE_BYTES), 0);
+    ck_assert_int_eq(mount("tmpfs", spool->folder, "tmpfs", 0, "size=4m"), 0);
+}
+
+static void spool_end(struct spool *spool)
+{
+    close(spool->output);
+    ck_assert_int_eq(umount2(spool->folder, MNT_DETACH), 0);
+    ck_assert_int_eq(rmdir(spool->folder), 0);
+}
+
+static enum result_outcome keep(const struct spool *spool, uint64_t size, struct problem *problem)
+{
+    struct agent_work work = {.lease = 1, .attempt = 1};
+    struct outcome *outcome = outcome_create(&work, &(struct id128){{1}});
+    ck_assert_ptr_nonnull(outcome);
+    enum result_outcome kept =
+        outcome_keep(spool->folder, "out", spool->output, size, &outcome->standard_output, problem);
+    outcome_destroy(&outcome);
+    return kept;
+}
+
+START_TEST(an_output_larger_than_a_disk_that_is_not_crowded_has_failed)
+{
+    CLEANUP(spool_end) struct spool spool;
+    struct problem problem = {""};
+    spool_start(&spool);
+    ck_assert_int_eq(keep(&spool, DISK_BYTES / 2, &problem), OUTCOME_OK);
+    ck_assert_int_eq(keep(&spool, LARGE_BYTES, &problem), OUTCOME_JAIL_FAILED);
+    ck_assert_msg(strstr(problem.text, "an output of 8388608 bytes does not fit") != NULL, "%s",
+                  problem.text);
+    ck_assert_msg(strstr(problem.text, "has 4194304 free") != NULL, "%s", problem.text);
+}
+END_TEST
+
+START_TEST(an_output_that_finds_the_disk_crowded_is_given_back)
+{
+    CLEANUP(spool_end) struct spool spool;
+    struct problem problem = {""};
+    spool_start(&spool);
+    int others = openat(AT_FDCWD, spool.folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    ck_assert_int_ge(others, 0);
+    ck_assert_int_eq(posix_fallocate(others, 0, DISK_BYTES - (int)ROOM_LEAST_BYTES / 2), 0);
+    ck_assert_int_eq(keep(&spool, ROOM_LEAST_BYTES, &problem), OUTCOME_CANCELLED);
+    ck_assert_int_eq(keep(&spool, ROOM_LEAST_BYTES / 4 + 4096, &problem), OUTCOME_OK);
+    close(others);
+}
+END_TEST
+
+/* Mounts of this process are nobody else's. */
+static bool may_mount(void)
+{
+    return (unshare(CLONE_NEWNS) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) &&
+           mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+int main(void)
+{
+    if (!may_mount()) {
+        (void)printf("not run: nothing may be mounted here\n");
+        return 77;
+    }
+    Suite *suite = suite_create("provider outcome");
+    TCase *tcase = tcase_create("outcome");
+    tcase_add_test(tcase, an_output_larger_than_a_disk_that_is_not_crowded_has_failed);
+    tcase_add_test(tcase, an_output_that_finds_the_disk_crowded_is_given_back);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

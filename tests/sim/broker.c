@@ -636,10 +636,12 @@ void broker_start(struct broker *broker)
 
 bool broker_state(struct broker *broker, uint64_t *ret_command, struct hash32 *ret_state)
 {
-    if (!broker->process.runs || broker->inner->exchange == NULL) {
+    const struct inner *inner = broker->inner;
+    if (!broker->process.runs || inner->exchange == NULL ||
+        exchange_index(inner->exchange) >= inner->store.last.next_command) {
         return false;
     }
-    *ret_command = exchange_index(broker->inner->exchange);
-    *ret_state = exchange_state_hash(broker->inner->exchange);
+    *ret_command = exchange_index(inner->exchange);
+    *ret_state = exchange_state_hash(inner->exchange);
     return true;
 }

@@ -328,11 +328,15 @@ void client_repeats(struct client *client)
 
 /* ---------------------------------------------------------------- answers */
 
+/* The exchange remembers the last 256 refusals of an account, and not each is heard. */
+enum { REFUSALS_REMEMBERED = 128 };
+
 /* Whether no other copy of what was so refused may be accepted: the exchange judged it, and remembers. The
  * codes before NOT_FOUND are of the door: they concern the bytes of one copy, or the sender and the moment. */
-static bool is_final(const struct client_request *request)
+static bool is_final(const struct client *client, const struct client_request *request)
 {
-    return request->reject >= REJECT_NOT_FOUND && request->type != MESSAGE_JOIN;
+    return request->reject >= REJECT_NOT_FOUND && request->type != MESSAGE_JOIN &&
+           client->refusals - request->refused_before < REFUSALS_REMEMBERED;
 }
 
 static void on_accepted(struct client *client, const struct consumer_event *event)
@@ -355,7 +359,7 @@ static void on_accepted(struct client *client, const struct consumer_event *even
     if (request == NULL) {
         return;
     }
-    if (request->fate == FATE_REJECTED && is_final(request)) {
+    if (request->fate == FATE_REJECTED && is_final(client, request)) {
         sim_fail("%s was told that %s is refused (%s), and it is accepted", client->process.name,
                  message_name(request->type), reject_name(request->reject));
     }
@@ -374,6 +378,7 @@ static void on_rejected(struct client *client, const struct consumer_event *even
 {
     struct client_request *request = find_request(client, &event->id);
     trace("refused: %d, %s", (int)event->reject, event->text);
+    client->refusals++;
     if (request == NULL) {
         return;
     }
@@ -388,6 +393,7 @@ static void on_rejected(struct client *client, const struct consumer_event *even
     if (request->fate == FATE_OPEN && !may_try_again(event->reject)) {
         request->fate = FATE_REJECTED;
         request->reject = event->reject;
+        request->refused_before = client->refusals;
     }
 }
 

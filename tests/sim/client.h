@@ -24,8 +24,9 @@ struct client_request { /* on its disk */
     enum request_fate fate;
     uint64_t index;
     enum reject_code reject;
-    bool is_pending; /* in the present session */
-    bool is_seen;    /* JOB: its row came after the end of faults */
+    uint64_t refused_before; /* refusals that the client had heard when it heard this one's */
+    bool is_pending;         /* in the present session */
+    bool is_seen;            /* JOB: its row came after the end of faults */
 };
 
 struct client {
@@ -39,6 +40,7 @@ struct client {
     struct client_request requests[CLIENT_REQUESTS];
     size_t request_count;
     uint64_t started;
+    uint64_t refusals; /* heard */
     /* lost in a crash */
     struct consumer_session *session;
     int64_t reconnect_ns, due_ns;

@@ -553,15 +553,23 @@ static void receive_batch(struct blobs *blobs)
     end_batch(blobs);
 }
 
+/* Bytes wait for orders: reading and sealing large blobs is all that a member can make the broker work at length, and
+ * it leaves the processors to the threads that orders pass through. False: they do not all run yet. */
+static bool yield_to_orders(void)
+{
+    return process_yield_threads(BLOBS_THREAD) > 0 && process_yield_threads(BLOBS_IO_THREAD) > 0;
+}
+
 static void *run(void *argument)
 {
     struct blobs *blobs = argument;
-    process_name_thread("blobs");
+    process_name_thread(BLOBS_THREAD);
     zmq_pollitem_t items[] = {
         {.socket = router_socket(blobs->config.router), .events = ZMQ_POLLIN},
         {.fd = queue_descriptor(blobs->config.notes), .events = ZMQ_POLLIN},
     };
     int64_t next_expiry_ns = 0;
+    bool yields = false;
     while (!queue_finished(blobs->config.notes)) {
         if (zmq_poll(items, 2, EXPIRE_MS) < 0 && errno != EINTR) {
             fatal("the blob port cannot be polled: %s", zmq_strerror(errno));
@@ -573,6 +581,7 @@ static void *run(void *argument)
             serves_expire(blobs->config.serves, now_ns);
             blob_store_expire(blobs->config.store, now_ns);
             next_expiry_ns = now_ns + EXPIRE_MS * NS_PER_MS;
+            yields = yields || yield_to_orders();
         }
     }
     return NULL;

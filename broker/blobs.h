@@ -25,7 +25,10 @@ enum {
     /* Chunks that wait to leave for one key, whatever number of connections it has: room for the 12 requests of four
      * connections. Beyond, BlobGet is BUSY. */
     BLOBS_SEND_KEY_BYTES = 4 * 12 * (4 << 20),
+    BLOBS_IO_THREADS = 1 << 1, /* the second of the context's */
 };
+#define BLOBS_THREAD "blobs"
+#define BLOBS_IO_THREAD "ZMQbg/IO/1" /* as libzmq calls it */
 
 struct blobs;
 

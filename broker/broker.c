@@ -358,7 +358,7 @@ static bool open_port(struct broker *broker, const char *socket_name, const char
     struct router_config config = {.identity = broker->store.transport_key,
                                    .max_message_bytes = message_bytes,
                                    /* Sealing a large blob holds up no order. */
-                                   .io_threads = is_blobs ? 2 : 1,
+                                   .io_threads = is_blobs ? BLOBS_IO_THREADS : 1,
                                    .receive_queue = is_blobs ? BLOBS_RECEIVE_QUEUE : 0,
                                    .send_key_bytes = is_blobs ? BLOBS_SEND_KEY_BYTES : 0,
                                    .uids = own,

@@ -2,17 +2,22 @@
 
 #include "base/text.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <sched.h>
 #include <sodium.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* A limit of one byte, not of none: the kernel ignores the limit when cores go to a program, except
@@ -83,6 +88,54 @@ int process_signals(void)
 void process_name_thread(const char *name)
 {
     (void)prctl(PR_SET_NAME, name, 0, 0, 0); /* a longer name is cut */
+}
+
+static bool is_called(const char *task, const char *name)
+{
+    char path[64];
+    char found[32] = "";
+    (void)snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", task);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return false; /* the thread has ended */
+    }
+    bool is_read = fgets(found, sizeof found, file) != NULL;
+    (void)fclose(file);
+    found[strcspn(found, "\n")] = '\0';
+    return is_read && strcmp(found, name) == 0;
+}
+
+struct
+    scheduling { /* as sched_setattr(2) has it; its header does not go with that of the C library */
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t slice_ns, deadline_ns, period_ns;
+};
+
+/* In Linux a niceness belongs to a thread, and is set by its number. With it goes a short slice, which kernels since
+ * 6.12 know: what wakes up does not wait for the end of a long one. */
+static bool yield_thread(pid_t thread)
+{
+    const struct scheduling attributes = {
+        .size = sizeof attributes, .policy = SCHED_OTHER, .nice = 10, .slice_ns = 100000};
+    return syscall(SYS_sched_setattr, thread, &attributes, 0) == 0;
+}
+
+unsigned process_yield_threads(const char *name)
+{
+    unsigned count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (const struct dirent *task; tasks != NULL && (task = readdir(tasks)) != NULL;) {
+        if (is_called(task->d_name, name) && yield_thread((pid_t)strtoul(task->d_name, NULL, 10))) {
+            count++;
+        }
+    }
+    if (tasks != NULL) {
+        (void)closedir(tasks);
+    }
+    return count;
 }
 
 bool process_folder(char *ret_path, size_t capacity)

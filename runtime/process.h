@@ -1,5 +1,5 @@
 /* runtime/process.h - what every program does once at its start, and how it hears that it should
- * end. */
+ * end; and how its threads are called and ranked. */
 #ifndef BOURSE_RUNTIME_PROCESS_H
 #define BOURSE_RUNTIME_PROCESS_H
 
@@ -18,6 +18,9 @@ bool process_open_files(unsigned least, unsigned most, struct problem *ret_probl
 int process_signals(void);
 /* How this thread is called in `top -H` and in debuggers; at most 15 bytes count. */
 void process_name_thread(const char *name);
+/* The threads of this process that are called `name` leave the processors to the others (nice 10), for ever. Returns
+ * how many there are: 0 says that it was not done. */
+unsigned process_yield_threads(const char *name);
 /* For what getopt_long does not know (it says so itself): prints the option that may have been meant, if one is near. */
 struct option;
 void process_say_nearest_option(const char *word, const struct option *options);

@@ -7,12 +7,16 @@
 #include "runtime/clock.h"
 
 #include <check.h>
+#include <dirent.h>
+#include <limits.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <zmq.h>
 
 static ProtobufCBinaryData bytes_of(const void *bytes, size_t length)
@@ -392,6 +396,55 @@ START_TEST(strangers_who_greet_without_end_do_not_keep_members_out)
 }
 END_TEST
 
+/* The niceness of the broker's thread of that name. */
+static int niceness(const struct broker_process *broker, const char *name)
+{
+    char folder[64];
+    (void)snprintf(folder, sizeof folder, "/proc/%d/task", (int)broker->pid);
+    DIR *tasks = opendir(folder);
+    ck_assert_ptr_nonnull(tasks);
+    int found = INT_MIN;
+    for (const struct dirent *task; (task = readdir(tasks)) != NULL;) {
+        char path[128];
+        char line[512] = "";
+        (void)snprintf(path, sizeof path, "%s/%.20s/comm", folder, task->d_name);
+        FILE *file = fopen(path, "re");
+        if (file != NULL && fgets(line, sizeof line, file) != NULL) {
+            line[strcspn(line, "\n")] = '\0';
+            if (strcmp(line, name) == 0) {
+                found = getpriority(PRIO_PROCESS, (id_t)strtoul(task->d_name, NULL, 10));
+            }
+        }
+        if (file != NULL) {
+            (void)fclose(file);
+        }
+    }
+    (void)closedir(tasks);
+    ck_assert_msg(found != INT_MIN, "no thread is called %s", name);
+    return found;
+}
+
+START_TEST(bytes_leave_the_processors_to_orders)
+{
+    struct broker_process broker;
+    struct broker_client member;
+    broker_process_init(&broker, "");
+    broker_process_start(&broker);
+    broker_client_open(&member, &broker, broker.owner, SESSION_CONSUMER); /* all threads run */
+    int usual = niceness(&broker, "core");
+    ck_assert_int_eq(niceness(&broker, "gateway"), usual);
+    ck_assert_int_eq(niceness(&broker, "committer"), usual);
+    /* Once both run, which the first second may be too early for. */
+    const struct timespec pause = {.tv_nsec = 20000000};
+    while (niceness(&broker, "blobs") == usual || niceness(&broker, "ZMQbg/IO/1") == usual) {
+        (void)nanosleep(&pause, NULL);
+    }
+    ck_assert_int_eq(niceness(&broker, "ZMQbg/IO/0"), usual);
+    broker_client_close(&member);
+    broker_process_fini(&broker);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("broker process");
@@ -409,6 +462,7 @@ int main(void)
     tcase_add_test(tests, a_journal_without_head_is_refused_until_it_is_adopted);
     tcase_add_test(tests, who_asks_and_never_reads_holds_up_nobody);
     tcase_add_test(tests, strangers_who_greet_without_end_do_not_keep_members_out);
+    tcase_add_test(tests, bytes_leave_the_processors_to_orders);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,0 +1,397 @@
+#include "formats/npy.h"
+
+#include "base/text.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum { MAGIC_BYTES = 6, VERSION_BYTES = 8, WORD_SIZE = 64 };
+
+#define REFUSE(problem, ...) (problem_set((problem), __VA_ARGS__), false)
+
+static const char magic[MAGIC_BYTES] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
+
+/* ---------------------------------------------------------------- the text: a Python dictionary */
+
+struct scan {
+    const char *at, *end;
+    struct problem *problem;
+};
+
+static void skip_space(struct scan *scan)
+{
+    while (scan->at < scan->end && (*scan->at == ' ' || *scan->at == '\n' || *scan->at == '\t')) {
+        scan->at++;
+    }
+}
+
+static bool take(struct scan *scan, char wanted)
+{
+    skip_space(scan);
+    if (scan->at < scan->end && *scan->at == wanted) {
+        scan->at++;
+        return true;
+    }
+    return false;
+}
+
+static bool malformed(const struct scan *scan, const char *what)
+{
+    return REFUSE(scan->problem, "its header is damaged: %s; save the array again with np.save",
+                  what);
+}
+
+/* A quoted text without escapes. */
+static bool read_word(struct scan *scan, char ret_word[WORD_SIZE])
+{
+    char quote = take(scan, '\'') ? '\'' : take(scan, '"') ? '"' : '\0';
+    if (quote == '\0') {
+        return malformed(scan, "a quoted text is missing");
+    }
+    size_t length = 0;
+    while (scan->at < scan->end && *scan->at != quote) {
+        if (length + 1 == WORD_SIZE || *scan->at == '\\') {
+            return malformed(scan, "a text in it is too long or escaped");
+        }
+        ret_word[length++] = *scan->at++;
+    }
+    if (!take(scan, quote)) {
+        return malformed(scan, "a quote is not closed");
+    }
+    ret_word[length] = '\0';
+    return true;
+}
+
+static bool is_digit(const struct scan *scan)
+{
+    return scan->at < scan->end && *scan->at >= '0' && *scan->at <= '9';
+}
+
+static bool read_dimension(struct scan *scan, uint64_t *ret_dimension)
+{
+    uint64_t value = 0;
+    if (scan->at < scan->end && *scan->at == '-') {
+        return malformed(scan, "a dimension is negative");
+    }
+    if (!is_digit(scan)) {
+        return malformed(scan, "a dimension is no number");
+    }
+    while (is_digit(scan)) {
+        uint64_t digit = (uint64_t)(*scan->at++ - '0');
+        if (value > ((uint64_t)INT64_MAX - digit) / 10) {
+            return REFUSE(scan->problem, "a dimension is larger than %" PRId64, INT64_MAX);
+        }
+        value = 10 * value + digit;
+    }
+    if (scan->at < scan->end && *scan->at == 'L') {
+        scan->at++; /* as Python 2 wrote it */
+    }
+    *ret_dimension = value;
+    return true;
+}
+
+static bool read_shape(struct scan *scan, struct npy *npy)
+{
+    if (!take(scan, '(')) {
+        return malformed(scan, "the shape is no tuple");
+    }
+    bool comma = true;
+    while (!take(scan, ')')) {
+        if (!comma) {
+            return malformed(scan, "the shape is no tuple");
+        }
+        if (npy->dimension_count == NPY_DIMENSIONS) {
+            return REFUSE(scan->problem, "it has more than %d dimensions", NPY_DIMENSIONS);
+        }
+        if (!read_dimension(scan, &npy->shape[npy->dimension_count])) {
+            return false;
+        }
+        npy->dimension_count++;
+        comma = take(scan, ',');
+    }
+    if (npy->dimension_count == 1 && !comma) {
+        return malformed(scan, "the shape is no tuple"); /* (3) is a number */
+    }
+    return true;
+}
+
+static bool known_size(char kind, uint64_t bytes)
+{
+    switch (kind) {
+    case 'b':
+        return bytes == 1;
+    case 'i':
+    case 'u':
+        return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+    case 'f':
+        return bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16;
+    case 'c':
+        return bytes == 8 || bytes == 16 || bytes == 32;
+    default:
+        return false;
+    }
+}
+
+/* '<f4': order, kind, bytes. */
+static bool read_type(struct scan *scan, struct npy *npy)
+{
+    char word[WORD_SIZE];
+    skip_space(scan);
+    if (scan->at < scan->end && *scan->at == '[') {
+        return REFUSE(scan->problem, "it holds records (a structured dtype); save one field, as in "
+                                     "np.save(file, array['field'])");
+    }
+    if (!read_word(scan, word)) {
+        return false;
+    }
+    if (strchr(word, 'O') != NULL) {
+        return REFUSE(scan->problem, "it holds Python objects, which are never read; convert the "
+                                     "array first, as in array.astype('float32')");
+    }
+    char shown[WORD_SIZE];
+    text_printable(word, strlen(word), shown, sizeof shown);
+    uint64_t bytes = 0;
+    size_t at = 2;
+    while (word[0] != '\0' && word[1] != '\0' && at < 4 && word[at] >= '0' && word[at] <= '9') {
+        bytes = 10 * bytes + (uint64_t)(word[at++] - '0');
+    }
+    bool ordered = word[0] == '<' || word[0] == '>' || (word[0] == '|' && bytes == 1);
+    if (!ordered || word[at] != '\0' || !known_size(word[1], bytes)) {
+        return REFUSE(scan->problem,
+                      "its elements are of type '%s', which are no numbers known here; convert the "
+                      "array, as in array.astype('float32')",
+                      shown);
+    }
+    npy->kind = word[1];
+    npy->item_bytes = (uint32_t)bytes;
+    npy->is_big_endian = word[0] == '>';
+    return true;
+}
+
+static bool read_order(struct scan *scan, struct npy *npy)
+{
+    static const char *const words[] = {"False", "True"};
+    skip_space(scan);
+    for (size_t i = 0; i < 2; i++) {
+        size_t length = strlen(words[i]);
+        if ((size_t)(scan->end - scan->at) >= length && memcmp(scan->at, words[i], length) == 0) {
+            scan->at += length;
+            npy->is_fortran = i == 1;
+            return true;
+        }
+    }
+    return malformed(scan, "fortran_order is neither True nor False");
+}
+
+static bool read_dictionary(struct scan *scan, struct npy *npy)
+{
+    static const char *const names[] = {"descr", "fortran_order", "shape"};
+    static bool (*const readers[])(struct scan *, struct npy *) = {read_type, read_order,
+                                                                   read_shape};
+    enum { KEYS = 3 };
+    bool seen[KEYS] = {false};
+    bool comma = true;
+    if (!take(scan, '{')) {
+        return malformed(scan, "it is no dictionary");
+    }
+    while (!take(scan, '}')) {
+        char word[WORD_SIZE];
+        size_t key = 0;
+        if (!comma) {
+            return malformed(scan, "a comma is missing");
+        }
+        if (!read_word(scan, word)) {
+            return false;
+        }
+        while (key < KEYS && strcmp(word, names[key]) != 0) {
+            key++;
+        }
+        if (key == KEYS || seen[key]) {
+            return malformed(scan, "it has an unknown key, or one twice");
+        }
+        if (!take(scan, ':')) {
+            return malformed(scan, "a colon is missing");
+        }
+        if (!readers[key](scan, npy)) {
+            return false;
+        }
+        seen[key] = true;
+        comma = take(scan, ',');
+    }
+    if (!seen[0] || !seen[1] || !seen[2]) {
+        return malformed(scan, "descr, fortran_order or shape is missing");
+    }
+    skip_space(scan);
+    return scan->at == scan->end || malformed(scan, "something follows the dictionary");
+}
+
+/* ---------------------------------------------------------------- the file */
+
+static bool multiply(uint64_t *value, uint64_t factor)
+{
+    if (factor != 0 && *value > (uint64_t)INT64_MAX / factor) {
+        return false;
+    }
+    *value *= factor;
+    return true;
+}
+
+static bool count_data(struct npy *npy, struct problem *problem)
+{
+    uint64_t bytes = npy->item_bytes;
+    bool empty = false;
+    for (uint32_t i = 0; i < npy->dimension_count; i++) {
+        empty = empty || npy->shape[i] == 0;
+    }
+    for (uint32_t i = 0; i < npy->dimension_count && !empty; i++) {
+        if (!multiply(&bytes, npy->shape[i])) {
+            return REFUSE(problem, "its shape makes more than %" PRId64 " bytes", INT64_MAX);
+        }
+    }
+    npy->data_bytes = empty ? 0 : bytes;
+    npy->element_count = npy->data_bytes / npy->item_bytes;
+    return true;
+}
+
+static bool fits_file(const struct npy *npy, uint64_t file_bytes, struct problem *problem)
+{
+    uint64_t left = file_bytes - npy->data_offset;
+    if (left < npy->data_bytes) {
+        return REFUSE(problem,
+                      "it is cut off: its header says %" PRIu64
+                      " bytes of data, and there are %" PRIu64 "; copy or save it again",
+                      npy->data_bytes, left);
+    }
+    if (left > npy->data_bytes) {
+        return REFUSE(problem,
+                      "its header says %" PRIu64 " bytes of data, and there are %" PRIu64
+                      "; save one array per file, with np.save",
+                      npy->data_bytes, left);
+    }
+    return true;
+}
+
+/* Where the text begins and how long it is said to be. */
+static bool find_text(const uint8_t *bytes, size_t length, uint64_t file_bytes, size_t *ret_start,
+                      uint64_t *ret_length, struct problem *problem)
+{
+    static const char zip[4] = {'P', 'K', '\x03', '\x04'};
+    if (length >= sizeof zip && memcmp(bytes, zip, sizeof zip) == 0) {
+        return REFUSE(problem, "it is an archive (.npz); save each array by itself, with np.save");
+    }
+    size_t known = length < MAGIC_BYTES ? length : MAGIC_BYTES;
+    if (known == 0 || memcmp(bytes, magic, known) != 0) {
+        return REFUSE(problem, "it is no .npy file; np.save writes one");
+    }
+    if (length >= VERSION_BYTES && (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)) {
+        return REFUSE(problem, "it is of version %u.%u of the format; 1.0, 2.0 and 3.0 are read",
+                      (unsigned)bytes[6], (unsigned)bytes[7]);
+    }
+    size_t width = length >= VERSION_BYTES && bytes[6] > 1 ? 4 : 2;
+    if (length < VERSION_BYTES + width) {
+        return REFUSE(problem, "it is cut off in its header; copy or save it again");
+    }
+    *ret_start = VERSION_BYTES + width;
+    *ret_length = 0;
+    for (size_t i = 0; i < width; i++) {
+        *ret_length |= (uint64_t)bytes[VERSION_BYTES + i] << (8 * i);
+    }
+    if (*ret_length > NPY_HEADER_BYTES) {
+        return REFUSE(problem, "its header is said to take %" PRIu64 " bytes; at most %d are read",
+                      *ret_length, NPY_HEADER_BYTES);
+    }
+    if (*ret_start + *ret_length > file_bytes) {
+        return REFUSE(problem, "it is cut off in its header; copy or save it again");
+    }
+    return true;
+}
+
+bool npy_read(const uint8_t *bytes, size_t length, uint64_t file_bytes, struct npy *ret_npy,
+              struct problem *ret_problem)
+{
+    assert(length == file_bytes || (length < file_bytes && length >= NPY_PREFIX_BYTES));
+
+    struct npy npy = {.kind = '\0'};
+    size_t start;
+    uint64_t text_length;
+    if (!find_text(bytes, length, file_bytes, &start, &text_length, ret_problem)) {
+        return false;
+    }
+    npy.data_offset = start + text_length;
+    struct scan scan = {.at = (const char *)bytes + start,
+                        .end = (const char *)bytes + npy.data_offset,
+                        .problem = ret_problem};
+    if (!read_dictionary(&scan, &npy) || !count_data(&npy, ret_problem) ||
+        !fits_file(&npy, file_bytes, ret_problem)) {
+        return false;
+    }
+    *ret_npy = npy;
+    return true;
+}
+
+/* ---------------------------------------------------------------- matrices */
+
+void npy_type_text(const struct npy *npy, char ret_text[NPY_TYPE_SIZE])
+{
+    const char *kind = npy->kind == 'b'   ? "bool"
+                       : npy->kind == 'i' ? "int"
+                       : npy->kind == 'u' ? "uint"
+                       : npy->kind == 'f' ? "float"
+                                          : "complex";
+    const char *order = npy->is_big_endian ? ", big-endian" : "";
+    if (npy->kind == 'b') {
+        (void)snprintf(ret_text, NPY_TYPE_SIZE, "%s", kind);
+    } else {
+        (void)snprintf(ret_text, NPY_TYPE_SIZE, "%s%" PRIu32 "%s", kind, 8 * npy->item_bytes,
+                       order);
+    }
+}
+
+bool npy_is_matrix(const struct npy *npy, struct problem *ret_problem)
+{
+    if (npy->kind != 'f' || npy->item_bytes != 4 || npy->is_big_endian) {
+        char type[NPY_TYPE_SIZE];
+        npy_type_text(npy, type);
+        return REFUSE(ret_problem,
+                      "its elements are %s, and float32 is computed with; convert them, as in "
+                      "np.save(file, array.astype('<f4'))",
+                      type);
+    }
+    if (npy->dimension_count != 2) {
+        return REFUSE(ret_problem,
+                      "it has %" PRIu32 " dimension%s, and a matrix has 2; reshape it, as in "
+                      "array.reshape(1, -1)",
+                      npy->dimension_count, npy->dimension_count == 1 ? "" : "s");
+    }
+    if (npy->is_fortran) {
+        return REFUSE(ret_problem, "it is in Fortran order (columns one after the other); save it "
+                                   "as np.save(file, np.ascontiguousarray(array))");
+    }
+    if (npy->data_offset % npy->item_bytes != 0) {
+        return REFUSE(ret_problem,
+                      "its data begins at byte %" PRIu64
+                      ", which is no multiple of 4; save it again with np.save",
+                      npy->data_offset);
+    }
+    return true;
+}
+
+void npy_write_matrix(uint64_t rows, uint64_t columns, uint8_t ret_bytes[NPY_MATRIX_BYTES])
+{
+    enum { TEXT_BYTES = NPY_MATRIX_BYTES - 10 };
+    char text[TEXT_BYTES + 1];
+    int length =
+        snprintf(text, sizeof text,
+                 "{'descr': '<f4', 'fortran_order': False, 'shape': (%" PRIu64 ", %" PRIu64 "), }",
+                 rows, columns);
+    assert(length > 0 && length < TEXT_BYTES); /* two numbers of 20 digits fit */
+    memset(text + length, ' ', (size_t)(TEXT_BYTES - length));
+    text[TEXT_BYTES - 1] = '\n';
+    memcpy(ret_bytes, magic, MAGIC_BYTES);
+    ret_bytes[6] = 1;
+    ret_bytes[7] = 0;
+    ret_bytes[8] = TEXT_BYTES;
+    ret_bytes[9] = 0;
+    memcpy(ret_bytes + 10, text, TEXT_BYTES);
+}

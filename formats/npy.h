@@ -1,0 +1,58 @@
+/* formats/npy.h - the header of a .npy file: NumPy's format of one array, versions 1.0 to 3.0.
+ *
+ *     offset  size
+ *          0     6  "\x93NUMPY"
+ *          6     2  version: major, minor
+ *          8     2  length of the text, little-endian (versions 2 and 3: 4 bytes)
+ *         10     n  {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } and spaces, a newline at the end
+ *       10+n        the elements, the last index running fastest
+ *
+ * A header is a stranger's claim: it is believed only when the file is exactly as long as it says, and a reader
+ * that allocates by it does so after that. Only arrays of numbers are known: what would need Python to
+ * read (objects, records) is refused. Refusals say what to do. Pure. */
+#ifndef BOURSE_FORMATS_NPY_H
+#define BOURSE_FORMATS_NPY_H
+
+#include "base/problem.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    NPY_DIMENSIONS = 8,
+    NPY_HEADER_BYTES = 65536,                 /* of the text */
+    NPY_PREFIX_BYTES = 12 + NPY_HEADER_BYTES, /* so much of a file always holds its header */
+    NPY_MATRIX_BYTES = 128,                   /* what npy_write_matrix writes */
+    NPY_TYPE_SIZE = 32,
+};
+
+struct npy {
+    char kind; /* b: flag, i: signed, u: unsigned, f: float, c: complex */
+    uint32_t item_bytes;
+    bool is_big_endian;
+    bool is_fortran; /* the first index runs fastest */
+    uint32_t dimension_count;
+    uint64_t shape[NPY_DIMENSIONS];
+    uint64_t element_count;
+    uint64_t data_offset; /* of the first element in the file */
+    uint64_t data_bytes;
+};
+
+/* Reads the header of a file of `file_bytes`, whose first `length` bytes are given: all of it, or
+ * at least NPY_PREFIX_BYTES. False with the problem (without the file's name), *ret_npy untouched: the
+ * data that follows is otherwise exactly data_bytes long. */
+bool npy_read(const uint8_t *bytes, size_t length, uint64_t file_bytes, struct npy *ret_npy,
+              struct problem *ret_problem);
+
+/* Whether it is what the operations on matrices take: float32 in this machine's order, two
+ * dimensions, rows one after the other, elements at their natural alignment. False with the problem. */
+bool npy_is_matrix(const struct npy *npy, struct problem *ret_problem);
+
+/* The element's type as NumPy names it, such as "float32" or "int64, big-endian". */
+void npy_type_text(const struct npy *npy, char ret_text[NPY_TYPE_SIZE]);
+
+/* The header of a float32 matrix of rows one after the other, byte for byte as NumPy writes it. */
+void npy_write_matrix(uint64_t rows, uint64_t columns, uint8_t ret_bytes[NPY_MATRIX_BYTES]);
+
+#endif

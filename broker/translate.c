@@ -275,6 +275,12 @@ static enum reject_code from_submit(const Bourse__V1__SubmitJob *wire, struct tr
                                     struct codec_error *error)
 {
     struct exchange_submit *submit = &ret->command.submit;
+    if (wire->n_parts > 0 || wire->graph != NULL || wire->has_crash_limit) {
+        const char *field = wire->n_parts > 0     ? "parts"
+                            : wire->graph != NULL ? "graph"
+                                                  : "crash_limit";
+        return refuse(error, REJECT_QUANTITY, field, 1, 0); /* never ignored */
+    }
     struct requirement *needs = arena_take(&ret->arena, 1, sizeof *needs);
     if (needs == NULL) {
         return REJECT_BUSY;

@@ -137,6 +137,7 @@ static bool point_allowed(enum rule_kind kind, uint32_t point)
     case RULE_NUMBER:
     case RULE_BYTES:
     case RULE_NESTED:
+    case RULE_PACKED:
         break;
     }
     return false;
@@ -215,16 +216,40 @@ static bool check_bytes(const struct rule *rule, const ProtobufCFieldDescriptor 
     return rule->kind == RULE_BYTES || check_text(rule, field->name, bytes, length, ret_error);
 }
 
+/* One piece, though protobuf would allow several: what is counted stands together. */
+static bool check_packed(const struct rule *rule, const ProtobufCFieldDescriptor *field,
+                         struct walk *numbers, uint32_t *ret_count, int64_t *ret_sum,
+                         struct codec_error *ret_error)
+{
+    while (numbers->at < numbers->length) {
+        uint64_t varint;
+        int64_t number = 0;
+        if (*ret_count == rule->count_max) {
+            return refuse(ret_error, field->name, (int64_t)rule->count_max + 1,
+                          (int64_t)rule->count_max);
+        }
+        if (!walk_varint(numbers, &varint)) {
+            return refuse(ret_error, "", 0, 0);
+        }
+        if (!check_number(rule, field, varint, &number, ret_error)) {
+            return false;
+        }
+        *ret_count += 1;
+        *ret_sum += number; /* of uint32, no more than fit a body */
+    }
+    return true;
+}
+
 static bool check_field(const struct shape *shape, unsigned index, unsigned wire, struct walk *walk,
                         struct sighting *sighting, struct codec_error *ret_error)
 {
     const struct rule *rule = &shape->rules[index];
     const ProtobufCFieldDescriptor *field = &shape->descriptor->fields[index];
-    uint32_t count_max = rule->count_max == 0 ? 1 : rule->count_max;
-    if (sighting->counts[index] == count_max) {
+    uint32_t count_max = rule->count_max == 0 || rule->kind == RULE_PACKED ? 1 : rule->count_max;
+    if (sighting->counts[index] >= count_max) {
         return refuse(ret_error, field->name, (int64_t)count_max + 1, (int64_t)count_max);
     }
-    sighting->counts[index]++;
+    sighting->counts[index] += rule->kind != RULE_PACKED;
 
     if (rule->kind == RULE_NUMBER) {
         uint64_t varint;
@@ -237,6 +262,11 @@ static bool check_field(const struct shape *shape, unsigned index, unsigned wire
     size_t length;
     if (wire != WIRE_BYTES || !walk_view(walk, &bytes, &length)) {
         return refuse(ret_error, "", 0, 0);
+    }
+    if (rule->kind == RULE_PACKED) {
+        struct walk numbers = {.bytes = bytes, .length = length};
+        return check_packed(rule, field, &numbers, &sighting->counts[index],
+                            &sighting->numbers[index], ret_error);
     }
     return check_bytes(rule, field, bytes, length, ret_error);
 }
@@ -279,10 +309,13 @@ static bool rule_agrees(const struct rule *rule, const ProtobufCFieldDescriptor 
     }
     switch (rule->kind) {
     case RULE_NUMBER:
-        return !is_repeated && /* packed numbers would need a walk of their own */
+        return !is_repeated &&
                (field->type == PROTOBUF_C_TYPE_BOOL || field->type == PROTOBUF_C_TYPE_UINT32 ||
                 field->type == PROTOBUF_C_TYPE_UINT64 || field->type == PROTOBUF_C_TYPE_SINT32 ||
                 field->type == PROTOBUF_C_TYPE_SINT64);
+    case RULE_PACKED:
+        return is_repeated && field->type == PROTOBUF_C_TYPE_UINT32 &&
+               (field->flags & PROTOBUF_C_FIELD_FLAG_PACKED) != 0;
     case RULE_BYTES:
         return field->type == PROTOBUF_C_TYPE_BYTES;
     case RULE_NAME:

@@ -21,6 +21,7 @@ enum rule_kind {
     RULE_LINE,   /* UTF-8 of least .. most bytes, no control characters */
     RULE_TEXT,   /* the same, but tab, newline and carriage return are allowed */
     RULE_NESTED, /* another message */
+    RULE_PACKED, /* numbers, least .. most each, in one piece of at most count_max */
 };
 
 struct shape;
@@ -35,7 +36,8 @@ struct rule {
 
 enum { SHAPE_FIELDS_MAX = 24 };
 
-/* What a walk saw of one message: how often each field stood there, and its (last) number. */
+/* What a walk saw of one message: how often each field stood there, and its (last) number. Of packed numbers: how many
+ * there are, and their sum. */
 struct sighting {
     uint32_t counts[SHAPE_FIELDS_MAX];
     int64_t numbers[SHAPE_FIELDS_MAX];

@@ -58,6 +58,11 @@
         .kind = RULE_LINE, .least = (low), .most = (high), .count_max = (cap)                      \
     }
 
+#define PACKED(low, high, cap)                                                                     \
+    {                                                                                              \
+        .kind = RULE_PACKED, .least = (low), .most = (high), .count_max = (cap)                    \
+    }
+
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 #define SHAPE_CHECKED(name, type, function, ...)                                                   \
     static const struct rule name##_rules[] = {__VA_ARGS__};                                       \
@@ -161,11 +166,13 @@ SHAPE(statement, statement, MANY(held_lease, LIMIT_LEASES), COUNT);
 SHAPE(lease_grant, lease_grant, LEASE, ID, HASH, ID, SLOTS, SLOTS, MONEY, DURATION, HASH, DURATION,
       ID);
 SHAPE(lease_renew, lease_renew, LEASE, DURATION);
-SHAPE(work, work, SUBTASK_INDEX, ATTEMPT, NUMBER(0, LIMIT_SLOTS - 1), FLAG);
+SHAPE(output, output, LINE(1, LIMIT_PATH_BYTES), HASH, COUNT);
+SHAPE(given, given, SUBTASK_INDEX, MANY(output, LIMIT_OUTPUTS));
+SHAPE(work, work, SUBTASK_INDEX, ATTEMPT, NUMBER(0, LIMIT_SLOTS - 1), FLAG,
+      MANY(given, LIMIT_GRAPH_SUBTASKS));
 SHAPE(dispatch, dispatch, LEASE, MANY(work, LIMIT_DISPATCH));
 SHAPE(withdraw, withdraw, LEASE, MANY(work, LIMIT_DISPATCH));
 SHAPE(lease_end, lease_end, LEASE, NUMBER(LEASE_END_RETURNED, LEASE_END_REVOKED));
-SHAPE(output, output, LINE(1, LIMIT_PATH_BYTES), HASH, COUNT);
 static const struct rule result_rules[] = {ID,
                                            ID,
                                            SUBTASK_INDEX,
@@ -205,9 +212,23 @@ SHAPE_CHECKED(results, results, check_results, SIGNATURE,
 #define STATE NAME(0, LIMIT_WORD_BYTES)
 #define ROWS_WANTED NUMBER(1, LIMIT_ROWS)
 
+/* Whether it is the graph of these subtasks is the exchange's to say. */
+static bool check_graph(const struct sighting *sighting, struct codec_error *ret_error)
+{
+    int64_t announced = sighting->numbers[1];
+    int64_t listed = sighting->counts[2];
+    return announced == listed || refuse(ret_error, "after", listed, announced);
+}
+
+SHAPE(part, part, SUBTASKS, NESTED(requirement), SLOTS, AT_MOST, DURATION, DURATION, MONEY,
+      DURATION);
+SHAPE_CHECKED(graph, graph, check_graph, PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTASKS),
+              PACKED(0, LIMIT_GRAPH_SUBTASKS - 1, LIMIT_GRAPH_SUBTASKS),
+              PACKED(0, LIMIT_GRAPH_SUBTASKS - 1, LIMIT_GRAPH_EDGES));
 SHAPE(submit_job, submit_job, NAME(1, LIMIT_NAME_BYTES), HASH, SUBTASKS, NUMBER(1, INT64_MAX),
       MONEY, NESTED(requirement), SLOTS, AT_MOST, DURATION, DURATION, NAME(1, LIMIT_WORD_BYTES),
-      NUMBER(0, LIMIT_RETRIES), TALLY, DURATION);
+      NUMBER(0, LIMIT_RETRIES), TALLY, DURATION, MANY(part, LIMIT_PARTS), NESTED(graph),
+      NUMBER(0, LIMIT_RETRIES));
 SHAPE(job_cancel, job_cancel, ID);
 SHAPE(quote_request, quote_request, NESTED(requirement), SUBTASKS, SLOTS, AT_MOST, MONEY, DURATION,
       DURATION, DURATION);
@@ -336,11 +357,11 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
     [MESSAGE_RESULTS] = {"results", &results_shape, LARGE, false, ROLE_PROVIDER, MESSAGE_ACCEPTED},
     [MESSAGE_LEASE_GRANT] = {"lease-grant", &lease_grant_shape, SMALL, false, BROKER, 0},
     [MESSAGE_LEASE_RENEW] = {"lease-renew", &lease_renew_shape, SMALL, false, BROKER, 0},
-    [MESSAGE_DISPATCH] = {"dispatch", &dispatch_shape, MEDIUM, false, BROKER, 0},
+    [MESSAGE_DISPATCH] = {"dispatch", &dispatch_shape, LARGE, false, BROKER, 0},
     [MESSAGE_WITHDRAW] = {"withdraw", &withdraw_shape, MEDIUM, false, BROKER, 0},
     [MESSAGE_LEASE_END] = {"lease-end", &lease_end_shape, SMALL, false, BROKER, 0},
 
-    [MESSAGE_SUBMIT_JOB] = {"submit-job", &submit_job_shape, MEDIUM, true, ROLE_CONSUMER,
+    [MESSAGE_SUBMIT_JOB] = {"submit-job", &submit_job_shape, LARGE, true, ROLE_CONSUMER,
                             MESSAGE_ACCEPTED},
     [MESSAGE_JOB_CANCEL] = {"job-cancel", &job_cancel_shape, SMALL, true, ROLE_CONSUMER,
                             MESSAGE_ACCEPTED},

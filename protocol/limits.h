@@ -23,9 +23,14 @@ enum {
     LIMIT_SLOTS = 4096,        /* per device */
     LIMIT_ATTRIBUTES = 128,    /* per device */
     LIMIT_REQUIREMENT_NODES = 64,
-    LIMIT_RESULTS = 256,                /* in one Results */
-    LIMIT_DISPATCH = 256,               /* work items in one Dispatch or Withdraw */
-    LIMIT_HELD = 65536,                 /* work items in one Statement */
+    LIMIT_RESULTS = 256,          /* in one Results */
+    LIMIT_DISPATCH = 256,         /* work items in one Dispatch or Withdraw */
+    LIMIT_HELD = 65536,           /* work items in one Statement */
+    LIMIT_PARTS = 16,             /* further parts of a job */
+    LIMIT_GRAPH_SUBTASKS = 65536, /* of a job with a graph */
+    LIMIT_GRAPH_EDGES = 131072,   /* in one Graph: pairs of one that waits and one waited for */
+    LIMIT_GIVEN_BYTES = 16384,    /* one encoded Given: what a subtask leaves to others */
+    LIMIT_GIVEN_WORK_BYTES = 768 << 10, /* all that one subtask is given, encoded */
     LIMIT_LEASES = 4096,                /* in one Statement */
     LIMIT_ROWS = 1000,                  /* in one reply */
     LIMIT_BLOB_HASHES = 4096,           /* in one BlobHave */

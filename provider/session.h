@@ -153,6 +153,11 @@ enum agent_status agent_session_pipeline(struct agent_session *session, uint64_t
 enum agent_status agent_session_left(struct agent_session *session, int64_t now_ns,
                                      const struct agent_work *work);
 
+/* What a work was given of the subtasks that its own waited for (only `given` counts); NULL when nothing, or when it is
+ * not known. Borrowed until the next call that takes the time. */
+const Bourse__V1__Work *agent_session_given(const struct agent_session *session,
+                                            const struct agent_work *work);
+
 /* The work is done: `facts` holds outcome, started_ms, busy_ns, exit code, signal, outputs, detail and
  * usage; the session fills in who, where and for what, encodes once, and owes the broker these bytes until
  * they are accepted. Outcome CANCELLED becomes TERM_OVER when the session cancelled it for that. */

@@ -23,8 +23,9 @@ struct work {
     bool prepared;   /* AGENT_PREPARE went out */
     bool cancelling; /* AGENT_CANCEL went out */
     uint32_t cancel_outcome;
-    bool alone;      /* its batch was refused: try it by itself */
-    uint8_t *result; /* encoded, from READY on */
+    Bourse__V1__Work *given; /* what it was sent with; NULL: nothing */
+    bool alone;              /* its batch was refused: try it by itself */
+    uint8_t *result;         /* encoded, from READY on */
     size_t result_length;
     struct id128 batch; /* id of the Results that carries it, when SENT */
 };

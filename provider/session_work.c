@@ -338,20 +338,36 @@ void work_settle(struct agent_session *session, struct lease *lease)
 
 /* ---------------------------------------------------------------- dispatch and withdraw */
 
+/* A copy with all it points to: the message goes. */
+static bool keep_given(struct work *work, const Bourse__V1__Work *wire)
+{
+    if (wire->n_given == 0) {
+        return true;
+    }
+    size_t length;
+    uint8_t *bytes = codec_encode(&wire->base, &length);
+    work->given = bytes == NULL ? NULL : bourse__v1__work__unpack(NULL, length, bytes);
+    free(bytes);
+    return work->given != NULL;
+}
+
 static void queue_work(struct agent_session *session, int64_t now_ns, struct lease *lease,
                        const Bourse__V1__Work *wire)
 {
     struct work *work = make_buckets(lease) ? calloc(1, sizeof *work) : NULL;
-    if (work == NULL) {
+    if (work == NULL || !keep_given(work, wire)) {
         session->counts.out_of_memory = true;
+        free(work);
         return;
     }
+    Bourse__V1__Work *given = work->given;
     bool has_lane = !lease->refused && wire->lane < lease->grant.lanes;
     *work = (struct work){.lease = lease,
                           .index = wire->index,
                           .attempt = wire->attempt,
                           .lane = wire->lane,
                           .urgent = wire->has_urgent && wire->urgent,
+                          .given = given,
                           .state = WORK_QUEUED};
     list_init(&work->result_link);
     list_init(&work->lane_link);
@@ -427,6 +443,13 @@ static struct work *known(const struct agent_session *session, const struct agen
     return lease == NULL ? NULL : find_work(lease, name->index, name->attempt);
 }
 
+const Bourse__V1__Work *agent_session_given(const struct agent_session *session,
+                                            const struct agent_work *name)
+{
+    const struct work *work = known(session, name);
+    return work == NULL ? NULL : work->given;
+}
+
 enum agent_status agent_session_left(struct agent_session *session, int64_t now_ns,
                                      const struct agent_work *name)
 {
@@ -482,6 +505,9 @@ void work_destroy(struct agent_session *session, struct work *work)
     list_remove(&work->result_link);
     work->lease->work_count--;
     session->work_total--;
+    if (work->given != NULL) {
+        bourse__v1__work__free_unpacked(work->given, NULL);
+    }
     free(work->result);
     free(work);
 }

@@ -112,7 +112,9 @@ static void put_value(struct text *text, const char *path, const ProtobufCFieldD
 
 static size_t value_size(ProtobufCType type)
 {
-    return type == PROTOBUF_C_TYPE_BYTES ? sizeof(ProtobufCBinaryData) : sizeof(void *);
+    return type == PROTOBUF_C_TYPE_BYTES    ? sizeof(ProtobufCBinaryData)
+           : type == PROTOBUF_C_TYPE_UINT32 ? sizeof(uint32_t)
+                                            : sizeof(void *);
 }
 
 static void put_field(struct text *text, const char *path, const ProtobufCMessage *message,
@@ -397,6 +399,23 @@ static void put_provider(struct text *text, struct cast *cast)
     dispatch.n_work = 2;
     dispatch.work = items;
     put_vector(text, cast, MESSAGE_DISPATCH, NULL, &dispatch.base);
+
+    Bourse__V1__Output output = BOURSE__V1__OUTPUT__INIT;
+    output.name = "part.npy";
+    output.hash = binary(cast->hash, 32);
+    output.size = 4096;
+    Bourse__V1__Output *outputs[] = {&output};
+    Bourse__V1__Given left = BOURSE__V1__GIVEN__INIT;
+    left.index = 4;
+    left.n_outputs = 1;
+    left.outputs = outputs;
+    Bourse__V1__Given nothing = BOURSE__V1__GIVEN__INIT;
+    nothing.index = 11;
+    Bourse__V1__Given *given[] = {&left, &nothing};
+    item.n_given = 2;
+    item.given = given;
+    dispatch.n_work = 1;
+    put_vector(text, cast, MESSAGE_DISPATCH, NULL, &dispatch.base);
 }
 
 static Bourse__V1__Result result_of(const struct cast *cast, uint32_t index)
@@ -496,6 +515,32 @@ static void put_consumer(struct text *text, struct cast *cast)
     job.limit_ms = 600000;
     job.term_ms = 300000;
     job.verify = "none";
+    put_vector(text, cast, MESSAGE_SUBMIT_JOB, cast->consumer, &job.base);
+
+    Bourse__V1__Part part = BOURSE__V1__PART__INIT;
+    part.subtasks = 2;
+    part.needs = wire;
+    part.slots = 4;
+    part.at_most = 8;
+    part.limit_ms = 60000;
+    part.term_ms = 300000;
+    part.has_cap_micro = 1;
+    part.cap_micro = 900000;
+    Bourse__V1__Part *parts[] = {&part};
+    uint32_t ranks[] = {300, 200, 1};
+    uint32_t after_counts[] = {0, 1, 2};
+    uint32_t after[] = {0, 0, 1};
+    Bourse__V1__Graph graph = BOURSE__V1__GRAPH__INIT;
+    graph.n_rank = graph.n_after_count = graph.n_after = 3;
+    graph.rank = ranks;
+    graph.after_count = after_counts;
+    graph.after = after;
+    job.subtasks = 3;
+    job.n_parts = 1;
+    job.parts = parts;
+    job.graph = &graph;
+    job.has_crash_limit = 1;
+    job.crash_limit = 5;
     put_vector(text, cast, MESSAGE_SUBMIT_JOB, cast->consumer, &job.base);
     codec_requirement_free(&wire);
 

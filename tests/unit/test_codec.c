@@ -148,6 +148,25 @@ static void build_block(struct bytes *bytes, const struct rule *rule,
     free(data);
 }
 
+/* One number, or what is wrong with it: one too many, one too large, or the field without its packing. */
+static void build_packed(struct bytes *bytes, const struct rule *rule,
+                         const ProtobufCFieldDescriptor *field, enum wrong wrong)
+{
+    struct bytes numbers = {0};
+    if (wrong == WRONG_WIRE) {
+        add_tag(bytes, field->id, 0);
+        add_varint(bytes, 0);
+        return;
+    }
+    size_t count = wrong == WRONG_MANY ? (size_t)rule->count_max + 1 : 0;
+    count = wrong == WRONG_LONG || wrong == WRONG_TWICE ? 1 : count;
+    for (size_t i = 0; i < count; i++) {
+        add_varint(&numbers, wrong == WRONG_LONG ? (uint64_t)rule->most + 1 : 0);
+    }
+    add_block(bytes, field->id, numbers.data, numbers.length);
+    free_bytes(&numbers);
+}
+
 static void build_field(struct bytes *bytes, const struct shape *shape, unsigned index,
                         enum wrong wrong, const struct target *target)
 {
@@ -155,6 +174,8 @@ static void build_field(struct bytes *bytes, const struct shape *shape, unsigned
     const ProtobufCFieldDescriptor *field = &shape->descriptor->fields[index];
     if (rule->kind == RULE_NUMBER) {
         build_number(bytes, rule, field, wrong);
+    } else if (rule->kind == RULE_PACKED) {
+        build_packed(bytes, rule, field, wrong);
     } else if (rule->kind != RULE_NESTED || wrong == WRONG_WIRE) {
         build_block(bytes, rule, field, wrong);
     } else {
@@ -175,7 +196,8 @@ static void build(struct bytes *bytes, const struct shape *shape, const struct t
         }
         size_t copies = 1;
         copies = wrong == WRONG_TWICE ? 2 : copies;
-        copies = wrong == WRONG_MANY ? (size_t)shape->rules[i].count_max + 1 : copies;
+        bool is_packed = shape->rules[i].kind == RULE_PACKED;
+        copies = wrong == WRONG_MANY && !is_packed ? (size_t)shape->rules[i].count_max + 1 : copies;
         for (size_t copy = 0; copy < copies; copy++) {
             build_field(bytes, shape, i, wrong, target);
         }
@@ -187,16 +209,17 @@ static bool applies(const struct target *target)
 {
     const struct rule *rule = &target->shape->rules[target->index];
     const ProtobufCFieldDescriptor *field = &target->shape->descriptor->fields[target->index];
-    bool is_block = rule->kind != RULE_NUMBER && rule->kind != RULE_NESTED;
+    bool is_packed = rule->kind == RULE_PACKED;
+    bool is_block = rule->kind != RULE_NUMBER && rule->kind != RULE_NESTED && !is_packed;
     bool is_narrow = field->type == PROTOBUF_C_TYPE_UINT32 || field->type == PROTOBUF_C_TYPE_SINT32;
     bool has_room = is_text(rule->kind) && rule->most >= 3;
     switch (target->wrong) {
     case WRONG_MISSING:
         return field->label == PROTOBUF_C_LABEL_REQUIRED;
     case WRONG_TWICE:
-        return rule->count_max == 0;
+        return rule->count_max == 0 || is_packed;
     case WRONG_MANY:
-        return rule->count_max > 0 && rule->count_max <= LIMIT_HELD;
+        return rule->count_max > 0 && (rule->count_max <= LIMIT_HELD || is_packed);
     case WRONG_WIRE:
         return true;
     case WRONG_SHORT:
@@ -204,7 +227,8 @@ static bool applies(const struct target *target)
                         : rule->kind == RULE_NUMBER && rule->least > INT64_MIN &&
                               (rule->least > 0 || is_signed_type(field->type));
     case WRONG_LONG:
-        return is_block || (rule->kind == RULE_NUMBER && (rule->most < INT64_MAX || is_narrow));
+        return is_block || is_packed ||
+               (rule->kind == RULE_NUMBER && (rule->most < INT64_MAX || is_narrow));
     case WRONG_ESCAPE:
     case WRONG_NUL:
     case WRONG_UTF8:
@@ -518,6 +542,27 @@ START_TEST(a_manifest_lists_all_subtasks_or_none)
 }
 END_TEST
 
+START_TEST(a_graph_lists_as_many_edges_as_it_counts)
+{
+    uint32_t after_counts[] = {0, 1, 2};
+    uint32_t after[] = {0, 0, 1, 1};
+    Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
+    Bourse__V1__Graph graph = BOURSE__V1__GRAPH__INIT;
+    Bourse__V1__SubmitJob job = job_example(&needs);
+    graph.n_after_count = 3;
+    graph.after_count = after_counts;
+    graph.after = after;
+    job.graph = &graph;
+    for (size_t edges = 2; edges <= 4; edges++) {
+        struct codec_error error;
+        graph.n_after = edges;
+        enum codec_status status = decode_body(MESSAGE_SUBMIT_JOB, &job.base, &error);
+        ck_assert_int_eq(status, edges == 3 ? CODEC_OK : CODEC_MALFORMED);
+        ck_assert(edges == 3 || strcmp(error.field, "graph.after") == 0);
+    }
+}
+END_TEST
+
 START_TEST(an_attribute_is_a_number_or_a_text)
 {
     for (int both = 0; both < 4; both++) {
@@ -806,6 +851,7 @@ int main(void)
     tcase_add_test(tests, a_small_body_cannot_take_much_memory);
     tcase_add_test(tests, the_largest_honest_messages_fit);
     tcase_add_test(tests, requirements_travel_unchanged);
+    tcase_add_test(tests, a_graph_lists_as_many_edges_as_it_counts);
     tcase_add_test(tests, a_tree_that_does_not_close_is_refused);
     tcase_add_test(tests, denied_unless_listed);
     tcase_add_test(tests, random_bytes_never_do_harm);

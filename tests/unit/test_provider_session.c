@@ -241,6 +241,35 @@ static void dispatch(struct play *play, uint64_t lease, uint32_t index, uint32_t
     dispatch_as(play, MESSAGE_DISPATCH, lease, index, 1, lane, false);
 }
 
+/* Subtask `index` in lane 0, given one output named `output` of subtask `from`. */
+static void dispatch_given(struct play *play, uint64_t lease, uint32_t index, uint32_t from,
+                           const char *output)
+{
+    static const struct id128 none;
+    static const uint8_t hash[32] = {0x77};
+    Bourse__V1__Output file = BOURSE__V1__OUTPUT__INIT;
+    Bourse__V1__Output *files[] = {&file};
+    Bourse__V1__Given given = BOURSE__V1__GIVEN__INIT;
+    Bourse__V1__Given *all[] = {&given};
+    Bourse__V1__Work work = BOURSE__V1__WORK__INIT;
+    Bourse__V1__Work *works[] = {&work};
+    Bourse__V1__Dispatch body = BOURSE__V1__DISPATCH__INIT;
+    file.name = (char *)(uintptr_t)output;
+    file.hash = view(hash, sizeof hash);
+    file.size = 12;
+    given.index = from;
+    given.n_outputs = 1;
+    given.outputs = files;
+    work.index = index;
+    work.attempt = 1;
+    work.n_given = 1;
+    work.given = all;
+    body.lease = lease;
+    body.n_work = 1;
+    body.work = works;
+    say(play, MESSAGE_DISPATCH, &none, &body.base);
+}
+
 static void withdraw(struct play *play, uint64_t lease, uint32_t index)
 {
     dispatch_as(play, MESSAGE_WITHDRAW, lease, index, 1, 0, false);
@@ -533,6 +562,36 @@ START_TEST(a_lane_runs_one_at_a_time_and_hears_of_the_next)
     ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_OK), AGENT_OK);
     ck_assert_str_eq(actions(&play), "");
     ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_OK), AGENT_UNKNOWN);
+}
+END_TEST
+
+START_TEST(what_a_subtask_is_given_is_kept_until_its_result_is_accepted)
+{
+    CLEANUP(play_end) struct play play;
+    const struct agent_work bare = {.lease = 1, .index = 7, .attempt = 1};
+    const struct agent_work given = {.lease = 1, .index = 9, .attempt = 1};
+    play_start(&play);
+    settle(&play);
+    (void)actions(&play);
+    grant(&play, 1, 1, 60000);
+    dispatch(&play, 1, 7, 0);
+    dispatch_given(&play, 1, 9, 4, "part.npy");
+    ck_assert_str_eq(actions(&play), "begin 1, start 1/7, prepare 1/9");
+    ck_assert_ptr_null(agent_session_given(play.session, &bare));
+    const Bourse__V1__Work *kept = agent_session_given(play.session, &given);
+    ck_assert_ptr_nonnull(kept);
+    ck_assert_uint_eq(kept->n_given, 1);
+    ck_assert_uint_eq(kept->given[0]->index, 4);
+    ck_assert_str_eq(kept->given[0]->outputs[0]->name, "part.npy");
+    ck_assert_uint_eq(codec_hash(kept->given[0]->outputs[0]->hash).bytes[0], 0x77);
+
+    ck_assert_int_eq(finish(&play, 1, 7, OUTCOME_OK), AGENT_OK);
+    ck_assert_str_eq(actions(&play), "start 1/9");
+    ck_assert_int_eq(finish(&play, 1, 9, OUTCOME_OK), AGENT_OK);
+    ck_assert_ptr_eq(agent_session_given(play.session, &given), kept);
+    pass_ms(&play, A_BATCH_MS);
+    accept(&play, find_seen(&play, MESSAGE_RESULTS));
+    ck_assert_ptr_null(agent_session_given(play.session, &given));
 }
 END_TEST
 
@@ -1007,6 +1066,7 @@ int main(void)
     tcase_add_test(tcase, a_statement_that_finds_no_place_among_the_requests_is_made_later);
     tcase_add_test(tcase, pause_cancels_the_ask_and_resume_places_it_again);
     tcase_add_test(tcase, a_lane_runs_one_at_a_time_and_hears_of_the_next);
+    tcase_add_test(tcase, what_a_subtask_is_given_is_kept_until_its_result_is_accepted);
     tcase_add_test(tcase, urgent_work_goes_before_what_is_queued_in_its_lane);
     tcase_add_test(tcase, results_leave_together_and_are_owed_until_accepted);
     tcase_add_test(tcase, results_do_not_wait_for_company_that_cannot_come);

@@ -61,6 +61,17 @@ struct outgoing *outgoing_message(enum outgoing_kind kind, enum message_type typ
     return outgoing;
 }
 
+struct outgoing *outgoing_reply(const struct request *request, enum message_type type,
+                                const ProtobufCMessage *body)
+{
+    struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, type, body);
+    if (outgoing != NULL) {
+        outgoing->session = request->session;
+        outgoing->id = request->envelope.id;
+    }
+    return outgoing;
+}
+
 /* Ends the name of a field that holds micro-credits; people read credits. */
 #define MICRO "_micro"
 

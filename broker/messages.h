@@ -88,6 +88,10 @@ void outgoing_destroy(struct outgoing **self);
 struct outgoing *outgoing_message(enum outgoing_kind kind, enum message_type type,
                                   const ProtobufCMessage *body);
 
+/* The same as the answer to `request`: under its id, to its session. */
+struct outgoing *outgoing_reply(const struct request *request, enum message_type type,
+                                const ProtobufCMessage *body);
+
 /* A refusal of a request, with the advice of the code, the field and the limit as its text. */
 struct outgoing *outgoing_reject(uint64_t session, const struct id128 *id, enum reject_code code,
                                  const char *field, int64_t value, int64_t limit);

@@ -30,17 +30,6 @@ static struct outgoing *refuse(const struct request *request, enum reject_code c
     return outgoing_refuse(request, code, field, 0, 0);
 }
 
-static struct outgoing *reply(const struct request *request, enum message_type type,
-                              const ProtobufCMessage *body)
-{
-    struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, type, body);
-    if (outgoing != NULL) {
-        outgoing->session = request->session;
-        outgoing->id = request->envelope.id;
-    }
-    return outgoing;
-}
-
 static struct outgoing *failed(const struct request *request, enum ledger_store_status status,
                                const char *field)
 {
@@ -108,7 +97,7 @@ static struct outgoing *statement(struct reader_thread *reader, const struct req
             answer.rows = pointers;
             answer.has_next_before = count == limit && rows[count - 1].entry > 1;
             answer.next_before = answer.has_next_before ? rows[count - 1].entry : 0;
-            outgoing = reply(request, MESSAGE_STATEMENT_REPLY, &answer.base);
+            outgoing = outgoing_reply(request, MESSAGE_STATEMENT_REPLY, &answer.base);
         }
     }
     free(rows);
@@ -144,7 +133,7 @@ static struct outgoing *outcomes_reply(const struct request *request,
         answer.rows = pointers;
         answer.has_next = more;
         answer.next = more ? rows[count - 1].index + 1 : 0;
-        outgoing = reply(request, MESSAGE_OUTCOMES_REPLY, &answer.base);
+        outgoing = outgoing_reply(request, MESSAGE_OUTCOMES_REPLY, &answer.base);
     }
     free(wires);
     free(pointers);
@@ -197,7 +186,7 @@ static struct outgoing *receipt(struct reader_thread *reader, const struct reque
     } else {
         Bourse__V1__ReceiptReply answer = BOURSE__V1__RECEIPT_REPLY__INIT;
         answer.receipt = (ProtobufCBinaryData){.data = (uint8_t *)text, .len = length};
-        outgoing = reply(request, MESSAGE_RECEIPT_REPLY, &answer.base);
+        outgoing = outgoing_reply(request, MESSAGE_RECEIPT_REPLY, &answer.base);
     }
     free(text);
     return outgoing;
@@ -214,7 +203,7 @@ static struct outgoing *checkpoint(struct reader_thread *reader, const struct re
     Bourse__V1__CheckpointReply answer = BOURSE__V1__CHECKPOINT_REPLY__INIT;
     answer.note = (ProtobufCBinaryData){.data = (uint8_t *)note, .len = strlen(note)};
     answer.tree_size = size;
-    return reply(request, MESSAGE_CHECKPOINT_REPLY, &answer.base);
+    return outgoing_reply(request, MESSAGE_CHECKPOINT_REPLY, &answer.base);
 }
 
 static struct outgoing *answer(struct reader_thread *reader, const struct request *request)

@@ -1,6 +1,7 @@
 #include "broker/replies.h"
 
 #include "base/checked.h"
+#include "broker/listings.h"
 #include "formats/requirement.h"
 #include "formats/units.h"
 #include "protocol/codec.h"
@@ -23,17 +24,6 @@ static ProtobufCBinaryData view(const void *bytes, size_t length)
         uint8_t *to;
     } borrowed = {.from = bytes};
     return (ProtobufCBinaryData){.data = borrowed.to, .len = length};
-}
-
-static struct outgoing *reply(const struct request *request, enum message_type type,
-                              const ProtobufCMessage *body)
-{
-    struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, type, body);
-    if (outgoing != NULL) {
-        outgoing->session = request->session;
-        outgoing->id = request->envelope.id;
-    }
-    return outgoing;
 }
 
 static struct outgoing *refuse(const struct request *request, enum reject_code code,
@@ -136,7 +126,7 @@ static struct outgoing *one_job(const struct exchange *exchange, const struct re
         answer.index = exchange_index(exchange);
         answer.n_jobs = 1;
         answer.jobs = rows;
-        outgoing = reply(request, MESSAGE_JOBS_REPLY, &answer.base);
+        outgoing = outgoing_reply(request, MESSAGE_JOBS_REPLY, &answer.base);
     } else {
         outgoing = refuse(request, REJECT_NOT_FOUND, "job");
     }
@@ -165,7 +155,7 @@ static struct outgoing *jobs(const struct exchange *exchange, const struct reque
         answer.index = exchange_index(exchange);
         answer.n_jobs = count;
         answer.jobs = pointers;
-        outgoing = reply(request, MESSAGE_JOBS_REPLY, &answer.base);
+        outgoing = outgoing_reply(request, MESSAGE_JOBS_REPLY, &answer.base);
     }
     free(rows);
     free(wires);
@@ -371,7 +361,7 @@ static struct outgoing *quote(const struct exchange *exchange, const struct requ
     quote_to_wire(&row, levels, pointers, &answer);
     answer.index = exchange_index(exchange);
     answer.explanation = &explanation->wire;
-    struct outgoing *outgoing = reply(request, MESSAGE_QUOTE_REPLY, &answer.base);
+    struct outgoing *outgoing = outgoing_reply(request, MESSAGE_QUOTE_REPLY, &answer.base);
     free(explanation);
     return outgoing;
 }
@@ -409,7 +399,7 @@ static struct outgoing *explain(const struct exchange *exchange, const struct re
     answer.explanation = &explanation->wire;
     answer.index = exchange_index(exchange);
     answer.state = (char *)(uintptr_t)job_state_text(row.state); /* packed, never written */
-    struct outgoing *outgoing = reply(request, MESSAGE_EXPLAIN_REPLY, &answer.base);
+    struct outgoing *outgoing = outgoing_reply(request, MESSAGE_EXPLAIN_REPLY, &answer.base);
     free(explanation);
     return outgoing;
 }
@@ -428,7 +418,7 @@ static struct outgoing *balance(const struct exchange *exchange, const struct re
     answer.available_micro = row.available_micro;
     answer.held_micro = row.held_micro;
     answer.index = exchange_index(exchange);
-    return reply(request, MESSAGE_BALANCE_REPLY, &answer.base);
+    return outgoing_reply(request, MESSAGE_BALANCE_REPLY, &answer.base);
 }
 
 static struct outgoing *accounts(const struct exchange *exchange, const struct request *request)
@@ -465,7 +455,7 @@ static struct outgoing *accounts(const struct exchange *exchange, const struct r
         answer.index = exchange_index(exchange);
         answer.has_halted = true;
         answer.halted = exchange_halted(exchange);
-        outgoing = reply(request, MESSAGE_ACCOUNTS_REPLY, &answer.base);
+        outgoing = outgoing_reply(request, MESSAGE_ACCOUNTS_REPLY, &answer.base);
     }
     free(rows);
     free(wires);
@@ -488,6 +478,8 @@ struct outgoing *replies_to_read(const struct exchange *exchange, const struct r
         return balance(exchange, request);
     case MESSAGE_ACCOUNTS_REQUEST:
         return accounts(exchange, request);
+    case MESSAGE_DEVICES_REQUEST:
+        return listings_devices(exchange, request);
     default:
         return refuse(request, REJECT_TYPE,
                       "type"); /* of the schema, but not for the control port */

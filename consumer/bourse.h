@@ -343,6 +343,39 @@ struct bourse_verified {
 bool bourse_verify(const char *text, size_t length, const char *verifier,
                    struct bourse_verified *ret_verified, struct bourse_error *ret_error);
 
+/* ---------------------------------------------------------------- the market */
+
+struct bourse_attribute {
+    const char *name;
+    const char *text; /* NULL: it is a number */
+    int64_t number;
+};
+struct bourse_device {
+    char provider[BOURSE_NAME_SIZE];
+    char account[BOURSE_HEX32_SIZE]; /* the provider's key, as outcomes name it */
+    char state[BOURSE_NAME_SIZE];    /* of the provider: "present", "suspect", "away" */
+    char id[BOURSE_ID_SIZE];
+    char label[BOURSE_NAME_SIZE];
+    char instrument[BOURSE_NAME_SIZE];
+    char kind[BOURSE_NAME_SIZE]; /* "cpu", "gpu" ...; "" when it says none */
+    bool simulated;
+    uint32_t slots, leased;
+    uint32_t free;                             /* slots of its ask that are not leased */
+    int64_t price_micro;                       /* of its ask; -1: none stands */
+    int64_t max_term_ms;                       /* of its ask; 0: no bound */
+    size_t attribute_count;                    /* all but the instrument */
+    const struct bourse_attribute *attributes; /* lives as long as the callback */
+};
+/* Every device on the market, by provider; the visitor returns false to stop. Read in pages, between which the market
+ * moves on. */
+typedef bool bourse_device_visitor(void *context, const struct bourse_device *device);
+bool bourse_devices(struct bourse *bourse, bourse_device_visitor *visitor, void *context,
+                    struct bourse_error *ret_error);
+/* Only those that satisfy `needs`, a requirement as in a job file: "kind = gpu and memory >= 40GiB". */
+bool bourse_devices_fitting(struct bourse *bourse, const char *needs,
+                            bourse_device_visitor *visitor, void *context,
+                            struct bourse_error *ret_error);
+
 /* ---------------------------------------------------------------- joining, and the operator */
 
 /* Redeems an invitation with the key at `key_path` (made when absent) and writes `market_path`. */

@@ -263,6 +263,15 @@ SHAPE(receipt_reply, receipt_reply, SIZED(1, LIMIT_RECEIPT_BYTES));
 SHAPE_EMPTY(checkpoint_request, checkpoint_request);
 SHAPE(checkpoint_reply, checkpoint_reply, SIZED(1, LIMIT_NOTE_BYTES), COUNT);
 
+/* ---- the market ---- */
+
+/* Whatever a provider advertised must reach every reader: these rules are as wide as those it was taken by. */
+SHAPE(device_place, device_place, COUNT, COUNT);
+SHAPE(devices_request, devices_request, NESTED(requirement), NESTED(device_place), ROWS_WANTED);
+SHAPE(device_row, device_row, HASH, NAME(0, LIMIT_NAME_BYTES), STATE, ID, NAME(0, LIMIT_NAME_BYTES),
+      ATTRIBUTE_TEXT, SLOTS, COUNT, COUNT, MONEY, DURATION, MANY(attribute, LIMIT_ATTRIBUTES));
+SHAPE(devices_reply, devices_reply, MANY(device_row, LIMIT_ROWS), NESTED(device_place), COUNT);
+
 /* ---- blobs ---- */
 
 static bool check_blob_put(const struct sighting *sighting, struct codec_error *ret_error)
@@ -322,6 +331,7 @@ enum {
     BROKER = 0,
     TRADER = ROLE_CONSUMER | ROLE_PROVIDER,
     WARDEN = ROLE_RISK | ROLE_OPERATOR,
+    MEMBER = ALL_ROLES,
 };
 
 _Static_assert(LIMIT_LARGE_BODY_BYTES + ENVELOPE_HEAD_BYTES == LIMIT_MESSAGE_BYTES,
@@ -392,6 +402,10 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
                                     ROLE_ANYONE, MESSAGE_CHECKPOINT_REPLY},
     [MESSAGE_CHECKPOINT_REPLY] = {"checkpoint-reply", &checkpoint_reply_shape, MEDIUM, false,
                                   BROKER, 0},
+
+    [MESSAGE_DEVICES_REQUEST] = {"devices-request", &devices_request_shape, MEDIUM, false, MEMBER,
+                                 MESSAGE_DEVICES_REPLY},
+    [MESSAGE_DEVICES_REPLY] = {"devices-reply", &devices_reply_shape, LARGE, false, BROKER, 0},
 
     [MESSAGE_BLOB_HAVE] = {"blob-have", &blob_have_shape, LARGE, false, TRADER,
                            MESSAGE_BLOB_MISSING},

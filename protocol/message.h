@@ -52,6 +52,9 @@ enum message_type {
     MESSAGE_RECEIPT_REPLY = 80,
     MESSAGE_CHECKPOINT_REQUEST = 81,
     MESSAGE_CHECKPOINT_REPLY = 82,
+    /* the market, for every member; 83 to 86 and 89 to 92 are reserved */
+    MESSAGE_DEVICES_REQUEST = 87,
+    MESSAGE_DEVICES_REPLY = 88,
     /* blobs, on their own port */
     MESSAGE_BLOB_HAVE = 96,
     MESSAGE_BLOB_MISSING = 97,

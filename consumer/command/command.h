@@ -106,6 +106,7 @@ int command_logs(struct invocation *invocation);
 int command_fetch(struct invocation *invocation);
 int command_cancel(struct invocation *invocation);
 int command_explain(struct invocation *invocation);
+int command_devices(struct invocation *invocation);
 int command_balance(struct invocation *invocation);
 int command_ledger(struct invocation *invocation);
 int command_receipt(struct invocation *invocation);

@@ -81,6 +81,9 @@ static const struct option_spec fetch_options[] = {
     {"output", 'o', "DIR", "where outputs go (a new folder named by the job's id)"},
     {"progress", 0, NULL, "show progress also when stderr is no terminal"},
 };
+static const struct option_spec devices_options[] = {
+    {"needs", 0, "TEXT", "only those that have it: \"kind = gpu and memory >= 40GiB\""},
+};
 static const struct option_spec balance_options[] = {
     {"statement", 's', NULL, "the account's entries as well"},
     {"limit", 'n', "N", "at most so many entries (all)"},
@@ -206,6 +209,13 @@ static const struct command table[] = {
      .words_max = 1,
      .run = command_explain,
      .details = JOB_WORDS},
+    {.name = "devices",
+     .arguments = "",
+     .summary = "list the devices on the market",
+     OPTIONS(devices_options),
+     .run = command_devices,
+     .details =
+         "Those of all providers, with what each asks per slot-hour and what is free of it."},
     {.name = "balance",
      .arguments = "",
      .summary = "your money",

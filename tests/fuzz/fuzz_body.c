@@ -10,6 +10,11 @@ static void check_requirement(enum message_type type, const ProtobufCMessage *bo
         (void)codec_requirement_from_wire(
             ((const Bourse__V1__SubmitJob *)(const void *)body)->needs, &requirement);
     }
+    if (type == MESSAGE_DEVICES_REQUEST &&
+        ((const Bourse__V1__DevicesRequest *)(const void *)body)->needs != NULL) {
+        (void)codec_requirement_from_wire(
+            ((const Bourse__V1__DevicesRequest *)(const void *)body)->needs, &requirement);
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -107,6 +107,14 @@ expect 0 '^second$' "$bourse" logs last --follow
 expect 3 'Not found' "$bourse" ps 00000000000000000000000000000000
 expect 3 'no job' "$bourse" logs ffff
 
+# The market: what is there, and what of it fits.
+expect 0 'provider.* cpu ' "$bourse" devices
+expect 0 '^[0-9a-f]{32}$' "$bourse" devices --quiet
+device=$(cat out)
+expect 0 "\"device\":\"$device\"" "$bourse" devices --json --needs 'kind = cpu'
+expect 0 '"devices":\[\]' "$bourse" devices --json --needs 'kind = tpu'
+expect 2 'did you mean' "$bourse" devices --needs 'knd = tpu'
+
 # Money: every entry is there, and the operator can let somebody in.
 expect 0 'hold' "$bourse" ledger
 expect 0 'owner' "$bourse" admin accounts

@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DOCUMENT_BYTES_MAX = 1 << 20 };
+enum {
+    DOCUMENT_BYTES_MAX = 1 << 20,
+    EVERY_ROLE =
+        ROLE_CONSUMER | ROLE_PROVIDER | ROLE_AUDITOR | ROLE_REPLICA | ROLE_RISK | ROLE_OPERATOR
+};
 
 static char *read_source(const char *name)
 {
@@ -34,6 +38,10 @@ static void sender_text(unsigned roles, char ret_text[64])
                  {ROLE_RISK, "risk"},
                  {ROLE_OPERATOR, "operator"},
                  {ROLE_ANYONE, "anyone"}};
+    if (roles == EVERY_ROLE) {
+        strcpy(ret_text, "member");
+        return;
+    }
     ret_text[0] = '\0';
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if ((roles & names[i].role) != 0) {

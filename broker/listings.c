@@ -1,0 +1,209 @@
+#include "broker/listings.h"
+
+#include "base/checked.h"
+#include "exchange/lifecycle.h"
+#include "exchange/listings.h"
+#include "protocol/codec.h"
+#include "protocol/limits.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIELD_BYTES = 8 }; /* tag and length of a row in its reply, at most */
+
+static ProtobufCBinaryData view(const void *bytes, size_t length)
+{
+    /* protobuf-c does not write through it when it packs. */
+    union {
+        const void *from;
+        uint8_t *to;
+    } borrowed = {.from = bytes};
+    return (ProtobufCBinaryData){.data = borrowed.to, .len = length};
+}
+
+static char *packed(const char *text)
+{
+    return (char *)(uintptr_t)text; /* packed, never written */
+}
+
+static const char *state_text(uint8_t state)
+{
+    switch ((enum provider_state)state) {
+    case PROVIDER_AWAY:
+        return "away";
+    case PROVIDER_PRESENT:
+        return "present";
+    case PROVIDER_SUSPECT:
+        return "suspect";
+    }
+    return "unknown";
+}
+
+/* A page being filled: the rows' wire forms, and all they point to. */
+struct page {
+    const struct exchange *exchange;
+    struct arena arena;
+    void **rows; /* of the reply's repeated field, LIMIT_ROWS at most */
+    size_t count, limit;
+    size_t bytes;
+    bool is_out_of_memory;
+};
+
+static bool page_open(struct page *page, const struct exchange *exchange, bool has_limit,
+                      uint32_t limit)
+{
+    *page = (struct page){.exchange = exchange,
+                          .limit = has_limit && limit < LIMIT_ROWS ? limit : LIMIT_ROWS};
+    page->rows = arena_take(&page->arena, page->limit, sizeof *page->rows);
+    page->is_out_of_memory = page->rows == NULL;
+    return !page->is_out_of_memory;
+}
+
+/* False: the page is full, or memory is short; then the walk ends too. */
+static bool page_add(struct page *page, ProtobufCMessage *row)
+{
+    size_t bytes = FIELD_BYTES + protobuf_c_message_get_packed_size(row);
+    if (page->count == page->limit || page->bytes + bytes > LISTING_BYTES) {
+        return false;
+    }
+    page->bytes += bytes;
+    page->rows[page->count++] = row;
+    return true;
+}
+
+static void *page_take(struct page *page, size_t count, size_t size)
+{
+    void *taken = arena_take(&page->arena, count, size);
+    page->is_out_of_memory = page->is_out_of_memory || taken == NULL;
+    return taken;
+}
+
+/* ---------------------------------------------------------------- devices */
+
+static bool is_instrument(const struct attribute *attribute)
+{
+    return attribute->is_text && strcmp(attribute->name, "instrument") == 0;
+}
+
+/* The instrument has a field of its own. */
+static bool attributes_to_wire(struct page *page, const struct exchange_device_row *row,
+                               Bourse__V1__DeviceRow *wire)
+{
+    Bourse__V1__Attribute *attributes = page_take(page, row->attribute_count, sizeof *attributes);
+    Bourse__V1__Attribute **pointers =
+        page_take(page, row->attribute_count, sizeof(Bourse__V1__Attribute *));
+    if (attributes == NULL || pointers == NULL) {
+        return false;
+    }
+    wire->instrument = packed("");
+    wire->attributes = pointers;
+    bool has_instrument = false;
+    for (size_t i = 0; i < row->attribute_count; i++) {
+        const struct attribute *from = &row->attributes[i];
+        if (is_instrument(from) && !has_instrument) {
+            wire->instrument = packed(from->text);
+            has_instrument = true;
+            continue;
+        }
+        Bourse__V1__Attribute *to = &attributes[wire->n_attributes];
+        bourse__v1__attribute__init(to);
+        to->name = packed(from->name);
+        to->text = from->is_text ? packed(from->text) : NULL;
+        to->has_number = !from->is_text;
+        to->number = from->number;
+        pointers[wire->n_attributes++] = to;
+    }
+    return true;
+}
+
+struct device_wire { /* what one row owns */
+    Bourse__V1__DeviceRow wire;
+    struct exchange_account_row provider;
+    struct exchange_device_row row;
+};
+
+static bool add_device(void *context, const struct exchange_device_row *row)
+{
+    struct page *page = context;
+    struct device_wire *device = page_take(page, 1, sizeof *device);
+    if (device == NULL) {
+        return false;
+    }
+    device->row = *row;
+    bool is_known = exchange_account(page->exchange, row->provider, &device->provider);
+    assert(is_known); /* who advertises has an account */
+    Bourse__V1__DeviceRow *wire = &device->wire;
+    bourse__v1__device_row__init(wire);
+    wire->account = view(&device->provider.key, sizeof device->provider.key);
+    wire->provider = device->provider.name;
+    wire->state = packed(state_text(row->state));
+    wire->device = view(&device->row.device, sizeof device->row.device);
+    wire->label = device->row.label;
+    wire->slots = row->slots;
+    wire->leased = row->leased;
+    wire->free = row->free;
+    wire->has_price_micro = row->price_micro >= 0;
+    wire->price_micro = row->price_micro;
+    wire->has_max_term_ms = row->max_term_ns > 0;
+    wire->max_term_ms = row->max_term_ns / NS_PER_MS;
+    return attributes_to_wire(page, row, wire) && page_add(page, &wire->base);
+}
+
+/* Why there is no page; NULL: there is one. */
+static struct outgoing *refuse(const struct request *request, enum exchange_listing listing)
+{
+    switch (listing) {
+    case LISTING_NO_PLACE:
+        return outgoing_refuse(request, REJECT_NOT_FOUND, "from", 0, 0);
+    case LISTING_BAD_NEEDS:
+        return outgoing_refuse(request, REJECT_REQUIREMENT, "needs", 0, 0);
+    case LISTING_END:
+    case LISTING_MORE:
+        break;
+    }
+    return NULL;
+}
+
+static struct outgoing *devices_reply(const struct request *request, const struct page *page,
+                                      const struct exchange_place *next)
+{
+    Bourse__V1__DevicesReply answer = BOURSE__V1__DEVICES_REPLY__INIT;
+    answer.n_rows = page->count;
+    answer.rows = (Bourse__V1__DeviceRow **)(void *)page->rows;
+    answer.index = exchange_index(page->exchange);
+    Bourse__V1__DevicePlace place = BOURSE__V1__DEVICE_PLACE__INIT;
+    if (next != NULL) {
+        place.provider = next->provider;
+        place.device = next->device;
+        answer.next = &place;
+    }
+    return outgoing_reply(request, MESSAGE_DEVICES_REPLY, &answer.base);
+}
+
+struct outgoing *listings_devices(const struct exchange *exchange, const struct request *request)
+{
+    const Bourse__V1__DevicesRequest *body = (const void *)request->translation.body;
+    struct requirement needs;
+    if (body->needs != NULL && !codec_requirement_from_wire(body->needs, &needs)) {
+        return refuse(request, LISTING_BAD_NEEDS);
+    }
+    struct exchange_place from = {0};
+    if (body->from != NULL) {
+        from = (struct exchange_place){body->from->provider, body->from->device};
+    }
+    struct page page;
+    struct exchange_place next;
+    struct outgoing *outgoing = NULL;
+    if (page_open(&page, exchange, body->has_limit, body->limit)) {
+        enum exchange_listing listing =
+            exchange_list_devices(exchange, body->needs == NULL ? NULL : &needs,
+                                  body->from == NULL ? NULL : &from, add_device, &page, &next);
+        outgoing = refuse(request, listing);
+        if (outgoing == NULL && !page.is_out_of_memory) {
+            outgoing = devices_reply(request, &page, listing == LISTING_MORE ? &next : NULL);
+        }
+    }
+    arena_fini(&page.arena);
+    return outgoing;
+}

@@ -1,0 +1,17 @@
+/* broker/listings.h - answers to the reads of the market that every member may make: the exchange's listings as
+ * messages.
+ *
+ * One answer holds as many rows as fit LISTING_BYTES, so that a reader of everything takes little of the core at a time
+ * and drives nothing else out of what its session keeps. Changes nothing. */
+#ifndef BOURSE_BROKER_LISTINGS_H
+#define BOURSE_BROKER_LISTINGS_H
+
+#include "broker/messages.h"
+#include "exchange/exchange.h"
+
+enum { LISTING_BYTES = 256 << 10 };
+
+/* NULL when out of memory. */
+struct outgoing *listings_devices(const struct exchange *exchange, const struct request *request);
+
+#endif

@@ -1,0 +1,253 @@
+/* What the market looks like, page by page: everything once, in one order, and a bounded step at a time. */
+#include "exchange/listings.h"
+
+#include "base/checked.h"
+#include "tests/support/hand_market.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- devices */
+
+enum { DEVICES = 1024, PER_KIND = 2 };
+
+static struct id128 device_id(uint32_t provider, uint32_t number)
+{
+    struct id128 id = {{(uint8_t)provider}};
+    memcpy(&id.bytes[4], &number, sizeof number);
+    return id;
+}
+
+/* Devices first .. first + count - 1 of that provider, those of odd numbers gpus. */
+static void advertise(uint32_t provider, uint32_t first, uint32_t count)
+{
+    static struct attribute kinds[2][2] = {
+        {{.name = "kind", .is_text = true, .text = "cpu"}, {.name = "memory", .number = 1000}},
+        {{.name = "kind", .is_text = true, .text = "gpu"}, {.name = "memory", .number = 8000}}};
+    static struct exchange_device devices[DEVICES];
+    for (uint32_t i = 0; i < count; i++) {
+        devices[i] = (struct exchange_device){.device = device_id(provider, first + i),
+                                              .slots = 4,
+                                              .attributes = kinds[(first + i) % 2],
+                                              .attribute_count = PER_KIND};
+        (void)snprintf(devices[i].label, sizeof devices[i].label, "device %u", first + i);
+    }
+    struct exchange_command made = command(EXCHANGE_ADVERTISE, provider);
+    made.advertise = (struct exchange_advertise){devices, count};
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+}
+
+static struct requirement needs_kind(const char *kind)
+{
+    struct requirement needs = {.count = 1};
+    needs.nodes[0].op = REQUIREMENT_EQ;
+    needs.nodes[0].attribute = (struct attribute){.name = "kind", .is_text = true};
+    (void)snprintf(needs.nodes[0].attribute.text, ATTRIBUTE_TEXT_SIZE, "%s", kind);
+    return needs;
+}
+
+struct seen {
+    struct exchange_device_row rows[2 * DEVICES];
+    size_t count;
+    size_t page; /* rows of one page at most */
+    size_t in_page;
+    size_t pages;
+};
+
+static bool see(void *context, const struct exchange_device_row *row)
+{
+    struct seen *seen = context;
+    if (seen->in_page == seen->page) {
+        return false;
+    }
+    seen->in_page++;
+    ck_assert_uint_lt(seen->count, 2 * DEVICES);
+    seen->rows[seen->count++] = *row;
+    return true;
+}
+
+/* All of it, in pages of so many rows. */
+static void see_all(const struct requirement *needs, size_t page, struct seen *seen)
+{
+    struct exchange_place place;
+    const struct exchange_place *from = NULL;
+    enum exchange_listing listing;
+    *seen = (struct seen){.page = page};
+    do {
+        seen->in_page = 0;
+        seen->pages++;
+        listing = exchange_list_devices(market.exchange, needs, from, see, seen, &place);
+        from = &place;
+        ck_assert_uint_lt(seen->pages, 10000);
+    } while (listing == LISTING_MORE);
+    ck_assert_int_eq(listing, LISTING_END);
+}
+
+static void check_same(const struct seen *a, const struct seen *b)
+{
+    ck_assert_uint_eq(a->count, b->count);
+    for (size_t i = 0; i < a->count; i++) {
+        ck_assert(id128_equal(&a->rows[i].device, &b->rows[i].device));
+        ck_assert_uint_eq(a->rows[i].provider, b->rows[i].provider);
+        ck_assert_str_eq(a->rows[i].label, b->rows[i].label);
+    }
+}
+
+static struct seen whole, paged;
+
+START_TEST(every_device_is_listed_once_whatever_the_page)
+{
+    advertise(PROVIDER, 0, 40);
+    advertise(OTHER_PROVIDER, 0, 31);
+    see_all(NULL, SIZE_MAX, &whole);
+    ck_assert_uint_eq(whole.count, 71);
+    ck_assert_uint_eq(whole.pages, 1);
+    for (size_t page = 1; page < 73; page += 3) {
+        see_all(NULL, page, &paged);
+        check_same(&whole, &paged);
+    }
+    for (uint32_t i = 0; i < 40; i++) { /* in the order advertised */
+        struct id128 id = device_id(PROVIDER, i);
+        ck_assert(id128_equal(&whole.rows[i].device, &id));
+        ck_assert_int_eq(whole.rows[i].price_micro, -1);
+        ck_assert_uint_eq(whole.rows[i].attribute_count, PER_KIND);
+    }
+}
+END_TEST
+
+START_TEST(a_snapshot_lists_the_same)
+{
+    advertise(OTHER_PROVIDER, 0, 9);
+    advertise(PROVIDER, 5, 9);
+    advertise(OTHER_PROVIDER, 4, 9); /* some stay, some come, some go */
+    see_all(NULL, 4, &whole);
+    reload();
+    see_all(NULL, 4, &paged);
+    check_same(&whole, &paged);
+    ck_assert_uint_eq(whole.count, 18);
+}
+END_TEST
+
+START_TEST(needs_list_what_satisfies_them)
+{
+    advertise(PROVIDER, 0, 20);
+    struct requirement gpus = needs_kind("gpu");
+    see_all(&gpus, 3, &paged);
+    ck_assert_uint_eq(paged.count, 10);
+    for (size_t i = 0; i < paged.count; i++) {
+        ck_assert_str_eq(paged.rows[i].attributes[0].text, "gpu");
+    }
+    struct requirement tpus = needs_kind("tpu");
+    see_all(&tpus, 3, &paged);
+    ck_assert_uint_eq(paged.count, 0);
+}
+END_TEST
+
+START_TEST(a_row_says_what_is_asked_and_what_is_left)
+{
+    offer(PROVIDER, 4, price / 2);
+    see_all(NULL, 1, &whole);
+    ck_assert_int_eq(whole.rows[0].price_micro, price / 2);
+    ck_assert_uint_eq(whole.rows[0].free, 4);
+    ck_assert_uint_eq(whole.rows[0].state, 1);
+    (void)submit(1, 100);
+    see_all(NULL, 1, &whole);
+    ck_assert_uint_eq(whole.rows[0].leased, 1);
+    ck_assert_uint_eq(whole.rows[0].free, 3);
+    presence(EXCHANGE_SUSPECT, PROVIDER); /* its ask is gone, its device is not */
+    see_all(NULL, 1, &whole);
+    ck_assert_uint_eq(whole.count, 1);
+    ck_assert_int_eq(whole.rows[0].price_micro, -1);
+    ck_assert_uint_eq(whole.rows[0].free, 0);
+    presence(EXCHANGE_GOODBYE, PROVIDER);
+    see_all(NULL, 1, &whole);
+    ck_assert_uint_eq(whole.count, 0);
+}
+END_TEST
+
+/* What changes between two pages takes nothing else with it. */
+START_TEST(devices_that_come_and_go_hide_none_that_stay)
+{
+    advertise(PROVIDER, 0, 10);
+    advertise(OTHER_PROVIDER, 0, 3);
+    struct seen seen = {.page = 4};
+    struct exchange_place next;
+    ck_assert_int_eq(exchange_list_devices(market.exchange, NULL, NULL, see, &seen, &next),
+                     LISTING_MORE);
+    advertise(PROVIDER, 6, 10); /* 0 to 5 go: the place is one of them; 10 to 15 come */
+    seen.in_page = 0;
+    seen.page = SIZE_MAX;
+    ck_assert_int_eq(exchange_list_devices(market.exchange, NULL, &next, see, &seen, &next),
+                     LISTING_END);
+    ck_assert_uint_eq(seen.count, 4 + 10 + 3);
+    for (uint32_t i = 0; i < 10; i++) {
+        struct id128 id = device_id(PROVIDER, 6 + i);
+        ck_assert(id128_equal(&seen.rows[4 + i].device, &id));
+    }
+}
+END_TEST
+
+/* The dearest requirement there is, over more devices than it can be tried on at once. */
+START_TEST(one_page_takes_a_bounded_number_of_steps)
+{
+    advertise(PROVIDER, 0, DEVICES);
+    struct requirement needs = {.count = REQUIREMENT_NODES_MAX};
+    for (uint32_t i = 0; i < needs.count; i++) {
+        needs.nodes[i] = needs_kind(i % 2 == 0 ? "gpu" : "tpu").nodes[0];
+    }
+    needs.nodes[needs.count - 1] =
+        (struct requirement_node){.op = REQUIREMENT_OR, .arity = REQUIREMENT_NODES_MAX - 1};
+    see_all(&needs, SIZE_MAX, &paged);
+    ck_assert_uint_eq(paged.count, DEVICES / 2);
+    size_t steps = (size_t)DEVICES * REQUIREMENT_NODES_MAX * PER_KIND;
+    ck_assert_uint_ge(paged.pages, steps / EXCHANGE_LISTING_STEPS);
+    ck_assert_uint_gt(paged.pages, 1);
+}
+END_TEST
+
+START_TEST(places_and_needs_that_are_none_are_refused)
+{
+    advertise(PROVIDER, 0, 3);
+    struct seen seen = {.page = SIZE_MAX};
+    struct exchange_place next = {.provider = 77, .device = 77};
+    const struct exchange_place nowhere[] = {{.provider = CONSUMER}, {.provider = UINT32_MAX}};
+    for (size_t i = 0; i < 2; i++) {
+        ck_assert_int_eq(
+            exchange_list_devices(market.exchange, NULL, &nowhere[i], see, &seen, &next),
+            LISTING_NO_PLACE);
+    }
+    struct requirement bad = {.count = 1};
+    bad.nodes[0].op = REQUIREMENT_NOT;
+    ck_assert_int_eq(exchange_list_devices(market.exchange, &bad, NULL, see, &seen, &next),
+                     LISTING_BAD_NEEDS);
+    const struct exchange_place beyond = {.provider = PROVIDER, .device = UINT64_MAX};
+    ck_assert_int_eq(exchange_list_devices(market.exchange, NULL, &beyond, see, &seen, &next),
+                     LISTING_END);
+    ck_assert_uint_eq(seen.count, 0);
+    ck_assert_uint_eq(next.provider, 77); /* never written but with MORE */
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("listings");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, every_device_is_listed_once_whatever_the_page);
+    tcase_add_test(tests, a_snapshot_lists_the_same);
+    tcase_add_test(tests, needs_list_what_satisfies_them);
+    tcase_add_test(tests, a_row_says_what_is_asked_and_what_is_left);
+    tcase_add_test(tests, devices_that_come_and_go_hide_none_that_stay);
+    tcase_add_test(tests, one_page_takes_a_bounded_number_of_steps);
+    tcase_add_test(tests, places_and_needs_that_are_none_are_refused);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

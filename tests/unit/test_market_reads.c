@@ -1,0 +1,312 @@
+/* The reads of the market against a real broker: who may make them, pages, and what hostile members cannot do with
+ * them. */
+#include "tests/support/broker_process.h"
+
+#include "base/sha256.h"
+#include "protocol/limits.h"
+#include "protocol/message.h"
+#include "runtime/clock.h"
+
+#include <check.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static struct broker_process broker;
+static struct broker_client owner;
+
+static ProtobufCBinaryData bytes_of(const void *bytes, size_t length)
+{
+    return (ProtobufCBinaryData){.data = (uint8_t *)(uintptr_t)bytes, .len = length};
+}
+
+static char *text_of(const char *text)
+{
+    return (char *)(uintptr_t)text;
+}
+
+static void open_market(void)
+{
+    broker_process_init(&broker, "");
+    broker_process_start(&broker);
+    broker_client_open(&owner, &broker, broker.owner, SESSION_CONSUMER);
+}
+
+static void close_market(void)
+{
+    broker_client_close(&owner);
+    ck_assert(WIFEXITED(broker_process_stop(&broker, SIGTERM)));
+    broker_process_fini(&broker);
+}
+
+struct member {
+    struct identity *identity;
+    struct broker_client client;
+};
+
+static struct identity *new_identity(void)
+{
+    uint8_t seed[32];
+    entropy_bytes(seed, sizeof seed);
+    struct identity *identity = identity_create(seed);
+    ck_assert_ptr_nonnull(identity);
+    return identity;
+}
+
+static void expect_accepted(struct broker_client *client, enum message_type type,
+                            const struct id128 *id, const ProtobufCMessage *body)
+{
+    struct dialogue_event event = broker_client_ask(client, type, id, body);
+    ck_assert_msg(event.type == DIALOGUE_ACCEPTED, "%s: %s", message_name(type), event.text);
+}
+
+/* Somebody with these roles; 0: a stranger. */
+static void member_open(struct member *member, uint32_t roles, enum session_role session)
+{
+    member->identity = new_identity();
+    broker_client_open(&member->client, &broker, member->identity, session);
+    if (roles == 0) {
+        return;
+    }
+    struct id128 token = entropy_id();
+    struct hash32 hash = sha256_of(token.bytes, sizeof token.bytes);
+    Bourse__V1__InviteCreate invite = BOURSE__V1__INVITE_CREATE__INIT;
+    invite.token_hash = bytes_of(hash.bytes, 32);
+    invite.roles = roles;
+    invite.expires_ms = dialogue_log_time_ms(owner.dialogue, clock_monotonic_ns()) + 60000;
+    expect_accepted(&owner, MESSAGE_INVITE_CREATE, NULL, &invite.base);
+    Bourse__V1__Join join = BOURSE__V1__JOIN__INIT;
+    join.account = bytes_of(identity_key(member->identity)->bytes, 32);
+    join.token = bytes_of(token.bytes, 16);
+    join.name = text_of("newcomer");
+    expect_accepted(&member->client, MESSAGE_JOIN, NULL, &join.base);
+    broker_client_reopen(&member->client);
+}
+
+static void member_close(struct member *member)
+{
+    broker_client_close(&member->client);
+    identity_destroy(&member->identity);
+}
+
+/* The reply to a read, for the caller to free. */
+static ProtobufCMessage *read_of(struct broker_client *client, enum message_type type,
+                                 const ProtobufCMessage *body)
+{
+    struct dialogue_event event = broker_client_ask(client, type, NULL, body);
+    ck_assert_msg(event.type == DIALOGUE_REPLY, "%s: %s", message_name(type), event.text);
+    ck_assert_int_eq(event.message_type, message_answer(type));
+    return event.body;
+}
+
+static void expect_refused(struct broker_client *client, enum message_type type,
+                           const ProtobufCMessage *body, enum reject_code code)
+{
+    struct dialogue_event event = broker_client_ask(client, type, NULL, body);
+    ck_assert_msg(event.type == DIALOGUE_REJECTED, "%s was answered", message_name(type));
+    ck_assert_str_eq(reject_name(event.reject), reject_name(code));
+}
+
+/* ---------------------------------------------------------------- devices */
+
+enum { WIDE = 96 }; /* attributes of a device, each as long as it may be */
+
+/* So many devices, each of the same `attributes`. */
+static void advertise(struct member *provider, uint32_t count, Bourse__V1__Attribute **attributes,
+                      size_t attribute_count)
+{
+    static uint8_t ids[LIMIT_DEVICES][16];
+    static Bourse__V1__Device devices[LIMIT_DEVICES];
+    static Bourse__V1__Device *pointers[LIMIT_DEVICES];
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy(ids[i], &i, sizeof i);
+        ids[i][15] = 1;
+        bourse__v1__device__init(&devices[i]);
+        devices[i].device = bytes_of(ids[i], 16);
+        devices[i].instrument = text_of("cpu.test");
+        devices[i].slots = 2;
+        devices[i].attributes = attributes;
+        devices[i].n_attributes = attribute_count;
+        pointers[i] = &devices[i];
+    }
+    Bourse__V1__Advertise body = BOURSE__V1__ADVERTISE__INIT;
+    body.n_devices = count;
+    body.devices = pointers;
+    expect_accepted(&provider->client, MESSAGE_ADVERTISE, NULL, &body.base);
+}
+
+static size_t count_devices(struct broker_client *client, uint32_t limit, size_t *ret_pages)
+{
+    Bourse__V1__DevicePlace from = BOURSE__V1__DEVICE_PLACE__INIT;
+    Bourse__V1__DevicesRequest body = BOURSE__V1__DEVICES_REQUEST__INIT;
+    size_t count = 0;
+    *ret_pages = 0;
+    body.has_limit = limit > 0;
+    body.limit = limit;
+    bool more = true;
+    while (more) {
+        ProtobufCMessage *answer = read_of(client, MESSAGE_DEVICES_REQUEST, &body.base);
+        const Bourse__V1__DevicesReply *reply = (const void *)answer;
+        count += reply->n_rows;
+        (*ret_pages)++;
+        ck_assert_uint_lt(*ret_pages, 2000);
+        more = reply->next != NULL;
+        if (more) {
+            from.provider = reply->next->provider;
+            from.device = reply->next->device;
+            body.from = &from;
+        }
+        codec_free(&answer);
+    }
+    return count;
+}
+
+START_TEST(any_member_may_read_the_market_and_a_stranger_may_not)
+{
+    static const uint32_t roles[] = {ROLE_CONSUMER, ROLE_PROVIDER, ROLE_AUDITOR, ROLE_RISK};
+    open_market();
+    Bourse__V1__DevicesRequest devices = BOURSE__V1__DEVICES_REQUEST__INIT;
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+        struct member member;
+        member_open(&member, roles[i], SESSION_CONSUMER);
+        ProtobufCMessage *answer = read_of(&member.client, MESSAGE_DEVICES_REQUEST, &devices.base);
+        codec_free(&answer);
+        member_close(&member);
+    }
+    struct member stranger;
+    member_open(&stranger, 0, SESSION_CONSUMER);
+    expect_refused(&stranger.client, MESSAGE_DEVICES_REQUEST, &devices.base, REJECT_ROLE);
+    member_close(&stranger);
+    close_market();
+}
+END_TEST
+
+START_TEST(a_thousand_devices_come_in_pages)
+{
+    open_market();
+    struct member provider;
+    size_t pages;
+    member_open(&provider, ROLE_PROVIDER, SESSION_PROVIDER);
+    advertise(&provider, LIMIT_DEVICES, NULL, 0);
+    ck_assert_uint_eq(count_devices(&owner, 0, &pages), LIMIT_DEVICES);
+    ck_assert_uint_eq(count_devices(&owner, 100, &pages), LIMIT_DEVICES);
+    ck_assert_uint_eq(pages, LIMIT_DEVICES / 100 + 1);
+    /* The provider reads them itself, too. */
+    ck_assert_uint_eq(count_devices(&provider.client, 1000, &pages), LIMIT_DEVICES);
+    member_close(&provider);
+    close_market();
+}
+END_TEST
+
+/* Devices as large as one Advertise takes: pages end by their bytes. */
+START_TEST(large_devices_fill_pages_by_their_bytes)
+{
+    static Bourse__V1__Attribute attributes[WIDE];
+    static Bourse__V1__Attribute *pointers[WIDE];
+    static char names[WIDE][32];
+    static char text[64];
+    memset(text, 'x', sizeof text - 1);
+    for (int i = 0; i < WIDE; i++) {
+        (void)snprintf(names[i], sizeof names[i], "a-name-as-long-as-a-name-is-%03d", i);
+        bourse__v1__attribute__init(&attributes[i]);
+        attributes[i].name = names[i];
+        attributes[i].text = text;
+        pointers[i] = &attributes[i];
+    }
+    open_market();
+    struct member provider;
+    size_t pages;
+    member_open(&provider, ROLE_PROVIDER, SESSION_PROVIDER);
+    advertise(&provider, 100, pointers, WIDE);
+    ck_assert_uint_eq(count_devices(&owner, 0, &pages), 100);
+    ck_assert_uint_ge(pages, 4); /* ten KB each, 256 KiB a page */
+    member_close(&provider);
+    close_market();
+}
+END_TEST
+
+/* A word that a name may not hold must not make the whole list unreadable. */
+START_TEST(an_instrument_of_odd_bytes_spoils_nobodys_list)
+{
+    static Bourse__V1__Attribute odd;
+    static Bourse__V1__Attribute *pointers[] = {&odd};
+    bourse__v1__attribute__init(&odd);
+    odd.name = text_of("instrument");
+    odd.text = text_of("cpu.\xe2\x80\xae.odd"); /* turns the text round on a terminal */
+    open_market();
+    struct member provider;
+    size_t pages;
+    member_open(&provider, ROLE_PROVIDER, SESSION_PROVIDER);
+    advertise(&provider, 2, pointers, 1);
+    ck_assert_uint_eq(count_devices(&owner, 0, &pages), 2);
+    odd.text = NULL;
+    odd.has_number = true; /* an instrument that is no text */
+    odd.number = 7;
+    advertise(&provider, 3, pointers, 1);
+    ck_assert_uint_eq(count_devices(&owner, 0, &pages), 3);
+    member_close(&provider);
+    close_market();
+}
+END_TEST
+
+START_TEST(absurd_pages_and_needs_are_refused)
+{
+    open_market();
+    struct member provider;
+    member_open(&provider, ROLE_PROVIDER, SESSION_PROVIDER);
+    advertise(&provider, 3, NULL, 0);
+    Bourse__V1__DevicesRequest body = BOURSE__V1__DEVICES_REQUEST__INIT;
+    Bourse__V1__DevicePlace from = BOURSE__V1__DEVICE_PLACE__INIT;
+    body.has_limit = true;
+    body.limit = 0;
+    expect_refused(&owner, MESSAGE_DEVICES_REQUEST, &body.base, REJECT_MALFORMED);
+    body.limit = UINT32_MAX;
+    expect_refused(&owner, MESSAGE_DEVICES_REQUEST, &body.base, REJECT_MALFORMED);
+    body.has_limit = false;
+    body.from = &from;
+    from.provider = UINT32_MAX;
+    from.device = UINT64_MAX;
+    expect_refused(&owner, MESSAGE_DEVICES_REQUEST, &body.base, REJECT_NOT_FOUND);
+    from.provider = 0; /* an account, of no provider */
+    expect_refused(&owner, MESSAGE_DEVICES_REQUEST, &body.base, REJECT_NOT_FOUND);
+    body.from = NULL;
+    Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
+    Bourse__V1__RequirementNode node = BOURSE__V1__REQUIREMENT_NODE__INIT;
+    Bourse__V1__RequirementNode *nodes[] = {&node};
+    node.op = REQUIREMENT_NOT; /* of nothing */
+    needs.n_nodes = 1;
+    needs.nodes = nodes;
+    body.needs = &needs;
+    expect_refused(&owner, MESSAGE_DEVICES_REQUEST, &body.base, REJECT_REQUIREMENT);
+    node.op = REQUIREMENT_LT; /* texts have no order */
+    node.name = text_of("kind");
+    node.text = text_of("cpu");
+    expect_refused(&owner, MESSAGE_DEVICES_REQUEST, &body.base, REJECT_REQUIREMENT);
+    member_close(&provider);
+    close_market();
+}
+END_TEST
+
+int main(void)
+{
+    if (sodium_init() < 0) {
+        return EXIT_FAILURE;
+    }
+    Suite *suite = suite_create("market_reads");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, any_member_may_read_the_market_and_a_stranger_may_not);
+    tcase_add_test(tests, a_thousand_devices_come_in_pages);
+    tcase_add_test(tests, large_devices_fill_pages_by_their_bytes);
+    tcase_add_test(tests, an_instrument_of_odd_bytes_spoils_nobodys_list);
+    tcase_add_test(tests, absurd_pages_and_needs_are_refused);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,5 +1,6 @@
 #include "formats/requirement.h"
 
+#include "base/kind.h"
 #include "base/text.h"
 #include "formats/limits.h"
 #include "formats/units.h"
@@ -27,11 +28,7 @@ static const struct requirement_field fields[] = {
     {"bandwidth", FIELD_BYTES, "measured memory bandwidth of one slot, per second"},
     {"simulated", FIELD_FLAG, "whether the device is a simulation"},
 };
-enum { FIELDS = sizeof fields / sizeof fields[0] };
-
-static const char *const kinds[] = {"cpu",  "gpu", "tpu",    "lpu",  "npu",
-                                    "fpga", "dsp", "webgpu", "wasm", "custom"};
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
+enum { FIELDS = sizeof fields / sizeof fields[0], KIND_NAMES_MAX = 64 };
 
 const struct requirement_field *requirement_fields(size_t *ret_count)
 {
@@ -264,12 +261,21 @@ static bool read_value(const struct requirement_field *field, const char *text,
 
 static bool check_kind(const char *text, struct problem *ret_problem)
 {
-    for (size_t i = 0; i < KINDS; i++) {
-        if (strcmp(kinds[i], text) == 0) {
-            return true;
+    if (device_kind_find(text) != NULL) {
+        return true;
+    }
+    const char *names[KIND_NAMES_MAX];
+    size_t count = 0;
+    size_t kinds_count;
+    const struct device_kind *kinds = device_kinds(&kinds_count);
+    for (size_t i = 0; i < kinds_count; i++) {
+        assert(count + 1 + KIND_VARIANTS_MAX <= KIND_NAMES_MAX);
+        names[count++] = kinds[i].name;
+        for (size_t k = 0; k < KIND_VARIANTS_MAX && kinds[i].variants[k] != NULL; k++) {
+            names[count++] = kinds[i].variants[k];
         }
     }
-    const char *nearest = text_nearest(text, kinds, KINDS);
+    const char *nearest = text_nearest(text, names, count);
     problem_set(ret_problem, "unknown kind \"%s\"; %s%s%s", text,
                 nearest != NULL ? "did you mean \"" : "known are ",
                 nearest != NULL ? nearest : fields[0].meaning, nearest != NULL ? "\"?" : "");

@@ -37,11 +37,24 @@ static void number_attribute(struct offer *offer, const char *name, int64_t numb
     }
 }
 
+/* The variant of a processor, from the machine code it runs; "" for one that has no name yet. */
+static const char *cpu_variant(const char *arch)
+{
+    if (strcmp(arch, "x86_64") == 0) {
+        return "cpu-x86";
+    }
+    if (strcmp(arch, "aarch64") == 0 || strncmp(arch, "arm", 3) == 0) {
+        return "cpu-arm";
+    }
+    return strncmp(arch, "riscv", 5) == 0 ? "cpu-riscv" : "";
+}
+
 static void describe(struct offer *offer, const struct config *config,
                      const struct machine *machine, const struct profile *profile,
                      const struct isolation *isolation)
 {
     text_attribute(offer, "kind", "cpu");
+    text_attribute(offer, "kind", cpu_variant(machine->arch));
     text_attribute(offer, "instrument", machine->instrument);
     text_attribute(offer, "arch", machine->arch);
     text_attribute(offer, "vendor", machine->vendor);

@@ -256,6 +256,16 @@ static const struct attribute *attribute(const char *name)
     return NULL;
 }
 
+static size_t count_text(const char *name, const char *text)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < offer.device.attribute_count; i++) {
+        count += strcmp(offer.attributes[i].name, name) == 0 &&
+                 strcmp(offer.attributes[i].text, text) == 0;
+    }
+    return count;
+}
+
 START_TEST(an_offer_leaves_the_owner_a_quarter)
 {
     struct problem problem;
@@ -267,6 +277,11 @@ START_TEST(an_offer_leaves_the_owner_a_quarter)
     ck_assert_uint_le(4 * (offer.memory_bytes + offer.disk_bytes), 12 * GIB);
     ck_assert_uint_ge(4 * (offer.memory_bytes + offer.disk_bytes), 11 * GIB);
     ck_assert_str_eq(attribute("kind")->text, "cpu");
+    ck_assert_uint_eq(count_text("kind", "cpu-riscv"), 0);
+    (void)snprintf(machine.arch, sizeof machine.arch, "riscv64");
+    ck_assert(policy_offer(&config, &machine, &profile, &jailed, &account, &offer, &problem));
+    ck_assert_uint_eq(count_text("kind", "cpu"), 1);
+    ck_assert_uint_eq(count_text("kind", "cpu-riscv"), 1);
     ck_assert_int_eq(attribute("isolation")->number, 1);
     ck_assert_int_eq(attribute("memory")->number, (int64_t)offer.memory_bytes);
     ck_assert_int_eq(attribute("gflops")->number, 12);

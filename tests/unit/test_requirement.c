@@ -1,6 +1,7 @@
 #include "formats/requirement.h"
 
 #include "base/cleanup.h"
+#include "base/kind.h"
 #include "formats/limits.h"
 
 #include <check.h>
@@ -67,9 +68,34 @@ START_TEST(one_need_has_one_text)
     check_text("region != \"a \\\"b\\\" \\\\\"", "region != \"a \\\"b\\\" \\\\\"");
     check_text("program = /usr/bin/xz", "program = /usr/bin/xz");
     check_text("label = and", "label = and");
+    check_text("kind = tpu-edge or kind in (npu-dc, wasm-wasi)",
+               "kind = tpu-edge or kind = npu-dc or kind = wasm-wasi");
     check_text("simulated = false or memory < 1.5GiB", "simulated = false or memory < 1536MiB");
     check_text("bandwidth >= 100GB and gflops >= 50 and isolation >= 1",
                "bandwidth >= 100GB and gflops >= 50 and isolation >= 1");
+}
+END_TEST
+
+START_TEST(every_kind_and_variant_can_be_asked_for)
+{
+    size_t count;
+    const struct device_kind *kinds = device_kinds(&count);
+    ck_assert_uint_eq(count, 10);
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(kinds[i].name);
+        char need[64];
+        (void)snprintf(need, sizeof need, "kind = %s", kinds[i].name);
+        check_text(need, need);
+        ck_assert(strncmp(kinds[i].family, kinds[i].name, length) == 0);
+        for (size_t k = 0; k < KIND_VARIANTS_MAX && kinds[i].variants[k] != NULL; k++) {
+            (void)snprintf(need, sizeof need, "kind = %s", kinds[i].variants[k]);
+            check_text(need, need);
+            ck_assert(strncmp(kinds[i].variants[k], kinds[i].name, length) == 0);
+            ck_assert_ptr_eq(device_kind_find(kinds[i].variants[k]), &kinds[i]);
+        }
+    }
+    ck_assert_ptr_null(device_kind_find("tpu-"));
+    ck_assert_ptr_null(device_kind_find(""));
 }
 END_TEST
 
@@ -80,6 +106,7 @@ START_TEST(wrong_texts_say_what_is_wrong)
     check_refused("weight > 2",
                   "unknown field \"weight\"; `man bourse-job` lists those that are known");
     check_refused("kind = cpuu", "unknown kind \"cpuu\"; did you mean \"cpu\"?");
+    check_refused("kind = tpu-egde", "unknown kind \"tpu-egde\"; did you mean \"tpu-edge\"?");
     check_refused(
         "kind = toaster",
         "unknown kind \"toaster\"; known are cpu, gpu, tpu, lpu, npu, fpga, dsp, webgpu, wasm "
@@ -260,6 +287,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, a_requirement_becomes_a_postfix_tree);
     tcase_add_test(tests, one_need_has_one_text);
+    tcase_add_test(tests, every_kind_and_variant_can_be_asked_for);
     tcase_add_test(tests, wrong_texts_say_what_is_wrong);
     tcase_add_test(tests, depth_and_size_are_capped);
     tcase_add_test(tests, a_map_holds_with_all_its_entries);

@@ -26,11 +26,21 @@ if(BOURSE_SANITIZE)
   target_compile_options(schema PRIVATE -fsanitize=${BOURSE_SANITIZE})
 endif()
 
+# What is known of devices: a table in C, made of the file that people read.
+set(CATALOGUE ${CMAKE_BINARY_DIR}/generated/planner/devices.inc)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/generated/planner)
+add_custom_command(
+  OUTPUT ${CATALOGUE}
+  COMMAND ${AWK} -f ${CMAKE_SOURCE_DIR}/planner/catalogue.awk ${CMAKE_SOURCE_DIR}/planner/devices.csv > ${CATALOGUE}.new
+  COMMAND ${CMAKE_COMMAND} -E rename ${CATALOGUE}.new ${CATALOGUE}
+  DEPENDS ${CMAKE_SOURCE_DIR}/planner/catalogue.awk ${CMAKE_SOURCE_DIR}/planner/devices.csv VERBATIM)
+
 file(GLOB base_sources CONFIGURE_DEPENDS base/*.c)
 file(GLOB formats_sources CONFIGURE_DEPENDS formats/*.c)
 file(GLOB protocol_sources CONFIGURE_DEPENDS protocol/*.c)
 file(GLOB matching_sources CONFIGURE_DEPENDS matching/*.c)
 file(GLOB planner_sources CONFIGURE_DEPENDS planner/*.c)
+list(APPEND planner_sources ${CATALOGUE})
 file(GLOB exchange_sources CONFIGURE_DEPENDS exchange/*.c)
 file(GLOB runtime_sources CONFIGURE_DEPENDS runtime/*.c)
 file(GLOB ledger_sources CONFIGURE_DEPENDS ledger/*.c)

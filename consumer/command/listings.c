@@ -1,4 +1,5 @@
 /* devices: what the market looks like. */
+#include "consumer/command/catalogue.h"
 #include "consumer/command/output.h"
 
 #include "base/cleanup.h"
@@ -125,6 +126,13 @@ int command_devices(struct invocation *invocation)
                                          "FREE",     "PRICE",  "MEMORY",     "FIGURES"};
     const char *needs = option_text(invocation, "needs", NULL);
     int status = 0;
+    if (option_given(invocation, "catalogue") || option_given(invocation, "estimate")) {
+        return show_catalogue(invocation);
+    }
+    if (invocation->word_count > 0) {
+        return complain(invocation, BOURSE_USAGE,
+                        "an ID is one of the catalogue: say --catalogue, or --estimate OPERATION");
+    }
     if (!connect_broker(invocation, &status)) {
         return status;
     }

@@ -83,6 +83,8 @@ static const struct option_spec fetch_options[] = {
 };
 static const struct option_spec devices_options[] = {
     {"needs", 0, "TEXT", "only those that have it: \"kind = gpu and memory >= 40GiB\""},
+    {"catalogue", 0, NULL, "what is known of devices by name, offline; of ID alone in full"},
+    {"estimate", 0, "OPERATION", "what it takes on those: \"matmul:4096x4096x4096:bf16\""},
 };
 static const struct option_spec balance_options[] = {
     {"statement", 's', NULL, "the account's entries as well"},
@@ -210,12 +212,15 @@ static const struct command table[] = {
      .run = command_explain,
      .details = JOB_WORDS},
     {.name = "devices",
-     .arguments = "",
-     .summary = "list the devices on the market",
+     .arguments = "[ID]",
+     .summary = "list the devices on the market, or those that are known",
      OPTIONS(devices_options),
+     .words_max = 1,
      .run = command_devices,
      .details =
-         "Those of all providers, with what each asks per slot-hour and what is free of it."},
+         "Those of all providers, with what each asks per slot-hour and what is free of it.\n"
+         "With --catalogue or --estimate, what is published of devices, ID being one of them; "
+         "no market is asked."},
     {.name = "balance",
      .arguments = "",
      .summary = "your money",

@@ -63,6 +63,24 @@ grep -q '"name":"UNREACHABLE"' out || fail "no name in $(cat out)"
 expect 2 '"name":"USAGE"' "$bourse" ps --jsno --json
 expect 3 'no market' bash -c "mkdir -m 700 -p '$work/empty' && '$bourse' down --dir '$work/empty'"
 
+# The catalogue, and estimates over it: no market is asked.
+expect 0 '^nvidia-h100-sxm5 +gpu +33.5 +66.9 ' "$bourse" devices --catalogue
+expect 0 '^power +275 W +declared, unverified$' "$bourse" devices --catalogue groq-lpu-v1
+grep -qE '^fp32 +- +unknown$' out || fail "a blank is no unknown figure: $(cat out)"
+grep -q '^sources: ' out || fail "no sources: $(cat out)"
+expect 0 '"bf16_ops":\{"value":459000000000000.0,"source":"declared","verified":true\}' \
+    "$bourse" devices --catalogue google-tpu-v5p --json
+grep -q '"power_w":{"value":null,"source":"unknown"}' out || fail "an unknown figure in JSON: $(cat out)"
+[ "$("$bourse" devices --catalogue --quiet | sort -u | wc -l)" -eq 40 ] || fail "not 40 devices"
+expect 3 'did you mean "nvidia-h100-sxm5"' "$bourse" devices --catalogue nvidia-h100
+expect 0 '^nvidia-h100-sxm5 +139 us +0.09[0-9]* J +compute$' "$bourse" devices --estimate matmul:4096x4096x4096:bf16
+grep -qE '^google-edge-tpu +- +- +no bf16 rate of google-edge-tpu' out || fail "what cannot be is not said: $(cat out)"
+expect 5 '"feasible":false.*0.23 GB of memory' \
+    "$bourse" devices --estimate matmul:8192x8192x8192:fp16 groq-lpu-v1 --json
+expect 2 'the shape is MxNxK' "$bourse" devices --estimate matmul:0x1x1:fp32
+expect 2 'the type is one of' "$bourse" devices --estimate matmul:1x1x1:fp31
+expect 2 'say --catalogue' "$bourse" devices groq-lpu-v1
+
 # Job files: the line, the name, the nearest key; patterns without a match.
 printf 'run: [xz]\nbugdet: 2\n' >job.yaml
 expect 2 'job.yaml:2:.*budget' "$bourse" plan job.yaml

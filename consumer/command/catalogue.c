@@ -1,0 +1,309 @@
+/* devices --catalogue: what is known of devices by name, and what an operation would take on them.
+ * Offline: nothing here asks a market. */
+#include "consumer/command/catalogue.h"
+
+#include "base/text.h"
+#include "consumer/command/output.h"
+#include "planner/catalogue.h"
+#include "planner/cost.h"
+
+#include <string.h>
+
+enum { IDS_MAX = 256 };
+
+struct figure_facts {
+    const char *name; /* for people */
+    const char *key;  /* for programs, with the unit */
+    double scale;     /* of the unit for people */
+    const char *unit;
+};
+
+static const struct figure_facts facts[PROFILE_FIGURES] = {
+    [FIGURE_FP64] = {"fp64", "fp64_ops", 1e12, "Tflop/s"},
+    [FIGURE_FP64_MATRIX] = {"fp64 matrix", "fp64_matrix_ops", 1e12, "Tflop/s"},
+    [FIGURE_FP32] = {"fp32", "fp32_ops", 1e12, "Tflop/s"},
+    [FIGURE_TF32] = {"tf32", "tf32_ops", 1e12, "Tflop/s"},
+    [FIGURE_FP16] = {"fp16", "fp16_ops", 1e12, "Tflop/s"},
+    [FIGURE_BF16] = {"bf16", "bf16_ops", 1e12, "Tflop/s"},
+    [FIGURE_FP8] = {"fp8", "fp8_ops", 1e12, "Tflop/s"},
+    [FIGURE_INT8] = {"int8", "int8_ops", 1e12, "Top/s"},
+    [FIGURE_INT4] = {"int4", "int4_ops", 1e12, "Top/s"},
+    [FIGURE_SPARSITY] = {"if 2:4 sparse", "sparsity_factor", 1, "times"},
+    [FIGURE_MEMORY] = {"memory", "memory_bytes", 1e9, "GB"},
+    [FIGURE_BANDWIDTH] = {"bandwidth", "bandwidth_bytes", 1e9, "GB/s"},
+    [FIGURE_POWER] = {"power", "power_w", 1, "W"},
+    [FIGURE_INTERCONNECT] = {"interconnect", "interconnect_bytes", 1e9, "GB/s"},
+};
+
+static const char *const source_names[] = {
+    [FIGURE_UNKNOWN] = "unknown", [FIGURE_DECLARED] = "declared", [FIGURE_MEASURED] = "measured"};
+
+static const char *source_text(const struct figure *figure)
+{
+    return figure->unverified ? "declared, unverified" : source_names[figure->source];
+}
+
+struct cell {
+    char text[32];
+};
+
+/* "989.4", "989.4?" when nobody confirmed it, "-" when unknown. */
+static struct cell figure_cell(const struct figure *figure, double scale, const char *unit)
+{
+    struct cell cell = {"-"};
+    if (figure->source != FIGURE_UNKNOWN) {
+        (void)snprintf(cell.text, sizeof cell.text, "%.6g%s%s%s", figure->value / scale,
+                       unit[0] != '\0' ? " " : "", unit, figure->unverified ? "?" : "");
+    }
+    return cell;
+}
+
+static json_t *json_figure(const struct figure *figure)
+{
+    json_t *value = figure->source == FIGURE_UNKNOWN ? json_null() : json_real(figure->value);
+    json_t *all = json_pack("{s:o, s:s}", "value", value, "source", source_names[figure->source]);
+    if (figure->source == FIGURE_DECLARED) {
+        (void)json_object_set_new(all, "verified", json_boolean(!figure->unverified));
+    }
+    return all;
+}
+
+/* ---------------------------------------------------------------- the catalogue */
+
+static json_t *json_device(const struct catalogue_device *device)
+{
+    json_t *figures = json_object();
+    for (int i = 0; i < PROFILE_FIGURES; i++) {
+        (void)json_object_set_new(figures, facts[i].key, json_figure(&device->profile.figures[i]));
+    }
+    json_t *value =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s}", "id", device->id, "vendor",
+                  device->vendor, "model", device->model, "kind", device->kind, "instrument",
+                  device->instrument, "memory_type", device->memory_type, "figures", figures,
+                  "sources", device->sources, "notes", device->notes);
+    if (device->variant[0] != '\0') {
+        (void)json_object_set_new(value, "variant", json_string(device->variant));
+    }
+    return value;
+}
+
+static void add_row(struct grid *table, const struct catalogue_device *device)
+{
+    static const enum profile_figure shown[] = {FIGURE_FP64,      FIGURE_FP32, FIGURE_FP16,
+                                                FIGURE_BF16,      FIGURE_INT8, FIGURE_MEMORY,
+                                                FIGURE_BANDWIDTH, FIGURE_POWER};
+    enum { SHOWN = sizeof shown / sizeof shown[0] };
+    struct cell texts[SHOWN];
+    const char *cells[2 + SHOWN] = {device->id,
+                                    device->variant[0] != '\0' ? device->variant : device->kind};
+    for (size_t i = 0; i < SHOWN; i++) {
+        const struct figure_facts *about = &facts[shown[i]];
+        bool is_rate = shown[i] < FIGURE_SPARSITY; /* its unit stands in the title */
+        texts[i] = figure_cell(&device->profile.figures[shown[i]], about->scale,
+                               is_rate ? "" : about->unit);
+        cells[2 + i] = texts[i].text;
+    }
+    grid_add(table, cells);
+}
+
+static int show_table(struct invocation *invocation)
+{
+    static const char *const titles[] = {"ID",        "KIND",     "FP64 T/s", "FP32 T/s",
+                                         "FP16 T/s",  "BF16 T/s", "INT8 T/s", "MEMORY",
+                                         "BANDWIDTH", "POWER"};
+    struct grid table = grid_of(10, titles, "llrrrrrrrr");
+    json_t *list = json_array();
+    for (size_t i = 0; i < catalogue_count(); i++) {
+        const struct catalogue_device *device = catalogue_at(i);
+        if (invocation->json) {
+            (void)json_array_append_new(list, json_device(device));
+        } else if (invocation->quiet) {
+            (void)puts(device->id);
+        } else {
+            add_row(&table, device);
+        }
+    }
+    int status = BOURSE_OK;
+    if (invocation->json) {
+        status = print_json(json_pack("{s:O}", "catalogue", list), BOURSE_OK);
+    } else if (!invocation->quiet) {
+        grid_print(&table, stdout, invocation->color);
+        (void)fputs("T/s: 10^12 operations a second, dense. \"-\": unknown. \"?\": unverified.\n",
+                    stdout);
+    }
+    json_decref(list);
+    grid_fini(&table);
+    return status;
+}
+
+static int show_device(struct invocation *invocation, const struct catalogue_device *device)
+{
+    static const char *const titles[] = {"FIGURE", "VALUE", "SOURCE"};
+    if (invocation->json) {
+        return print_json(json_pack("{s:[o]}", "catalogue", json_device(device)), BOURSE_OK);
+    }
+    if (invocation->quiet) {
+        (void)puts(device->id);
+        return BOURSE_OK;
+    }
+    (void)printf("%s  %s %s\n", device->id, device->vendor, device->model);
+    (void)printf("kind %s%s%s, instrument %s%s%s\n\n", device->kind,
+                 device->variant[0] != '\0' ? " and " : "", device->variant, device->instrument,
+                 device->memory_type[0] != '\0' ? ", memory " : "", device->memory_type);
+    struct grid table = grid_of(3, titles, "lrl");
+    for (int i = 0; i < PROFILE_FIGURES; i++) {
+        struct figure plain = device->profile.figures[i];
+        plain.unverified = false; /* said in full */
+        struct cell value = figure_cell(&plain, facts[i].scale, facts[i].unit);
+        const char *cells[] = {facts[i].name, value.text, source_text(&device->profile.figures[i])};
+        grid_add(&table, cells);
+    }
+    grid_print(&table, stdout, invocation->color);
+    grid_fini(&table);
+    (void)printf("\nsources: %s\n", device->sources);
+    if (device->notes[0] != '\0') {
+        (void)printf("notes: %s\n", device->notes);
+    }
+    return BOURSE_OK;
+}
+
+/* ---------------------------------------------------------------- estimates */
+
+/* "1.11 ms", "12.4 us": three digits of what is a bound anyway. */
+static struct cell seconds_cell(const struct figure *figure)
+{
+    static const struct {
+        double scale;
+        const char *unit;
+    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
+    size_t at = 0;
+    while (at + 1 < sizeof units / sizeof units[0] && figure->value < units[at].scale) {
+        at++;
+    }
+    struct cell cell = {"-"};
+    if (figure->source != FIGURE_UNKNOWN) {
+        (void)snprintf(cell.text, sizeof cell.text, "%.3g %s%s", figure->value / units[at].scale,
+                       units[at].unit, figure->unverified ? "?" : "");
+    }
+    return cell;
+}
+
+static const char *bound_of(const struct cost *cost)
+{
+    if (cost->memory_s.source == FIGURE_UNKNOWN) {
+        return "compute, bandwidth unknown";
+    }
+    return cost->memory_s.value > cost->compute_s.value ? "bandwidth" : "compute";
+}
+
+struct estimates {
+    struct invocation *invocation;
+    const struct cost_operation *operation;
+    json_t *list;
+    struct grid table;
+    size_t feasible;
+};
+
+static void estimate_one(struct estimates *estimates, const struct catalogue_device *device)
+{
+    struct cost cost;
+    char why[200];
+    enum cost_status status = cost_estimate(&device->profile, estimates->operation, &cost);
+    cost_explain(status, device->id, &device->profile, estimates->operation, why, sizeof why);
+    estimates->feasible += status == COST_OK;
+    if (estimates->invocation->json) {
+        json_t *value =
+            json_pack("{s:s, s:b, s:f, s:f}", "id", device->id, "feasible",
+                      (int)(status == COST_OK), "operations", cost.operations, "bytes", cost.bytes);
+        if (status == COST_OK) {
+            (void)json_object_set_new(value, "bound", json_string(bound_of(&cost)));
+            (void)json_object_set_new(value, "compute_s", json_figure(&cost.compute_s));
+            (void)json_object_set_new(value, "memory_s", json_figure(&cost.memory_s));
+            (void)json_object_set_new(value, "time_s", json_figure(&cost.time_s));
+            (void)json_object_set_new(value, "energy_j", json_figure(&cost.energy_j));
+        } else {
+            (void)json_object_set_new(value, "reason", json_string(why));
+        }
+        (void)json_array_append_new(estimates->list, value);
+        return;
+    }
+    if (estimates->invocation->quiet) {
+        if (status == COST_OK) {
+            (void)puts(device->id);
+        }
+        return;
+    }
+    struct cell time = seconds_cell(&cost.time_s);
+    struct cell energy = figure_cell(&cost.energy_j, 1, "J");
+    const char *cells[] = {device->id, time.text, energy.text,
+                           status == COST_OK ? bound_of(&cost) : why};
+    grid_add(&estimates->table, cells);
+}
+
+static int show_estimates(struct invocation *invocation, const struct cost_operation *operation,
+                          const struct catalogue_device *only)
+{
+    static const char *const titles[] = {"ID", "TIME", "ENERGY", "BOUND BY"};
+    struct estimates estimates = {.invocation = invocation,
+                                  .operation = operation,
+                                  .list = json_array(),
+                                  .table = grid_of(4, titles, "lrrl")};
+    for (size_t i = 0; i < catalogue_count(); i++) {
+        if (only == NULL || only == catalogue_at(i)) {
+            estimate_one(&estimates, catalogue_at(i));
+        }
+    }
+    /* Of one device asked about by name, "it cannot" is the answer; of all of them, some always cannot. */
+    int status = estimates.feasible == 0 ? bourse_exit_status(BOURSE_NO_MATCH) : BOURSE_OK;
+    if (invocation->json) {
+        status = print_json(json_pack("{s:O}", "estimates", estimates.list), status);
+    } else if (!invocation->quiet) {
+        grid_print(&estimates.table, stdout, invocation->color);
+        (void)fputs("The least that each can need: dense peaks, everything moved once. \"?\": "
+                    "rests on unverified figures.\n",
+                    stdout);
+    }
+    json_decref(estimates.list);
+    grid_fini(&estimates.table);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the command */
+
+static int no_such_device(struct invocation *invocation, const char *id)
+{
+    const char *ids[IDS_MAX];
+    size_t count = catalogue_count() < IDS_MAX ? catalogue_count() : IDS_MAX;
+    for (size_t i = 0; i < count; i++) {
+        ids[i] = catalogue_at(i)->id;
+    }
+    const char *nearest = text_nearest(id, ids, count);
+    for (size_t i = count; i-- > 0;) { /* a beginning is nearer than a misspelling */
+        nearest = strncmp(ids[i], id, strlen(id)) == 0 ? ids[i] : nearest;
+    }
+    return complain(invocation, BOURSE_NOT_FOUND,
+                    nearest != NULL ? "no device \"%s\" in the catalogue; did you mean \"%s\"?"
+                                    : "no device \"%s\" in the catalogue; `bourse devices "
+                                      "--catalogue` lists them%s",
+                    plain_text(id), nearest != NULL ? nearest : "");
+}
+
+int show_catalogue(struct invocation *invocation)
+{
+    const char *text = option_text(invocation, "estimate", NULL);
+    const struct catalogue_device *device = NULL;
+    struct cost_operation operation;
+    struct problem problem;
+    if (invocation->word_count == 1) {
+        device = catalogue_find(invocation->words[0]);
+        if (device == NULL) {
+            return no_such_device(invocation, invocation->words[0]);
+        }
+    }
+    if (text != NULL) {
+        return cost_parse(text, &operation, &problem)
+                   ? show_estimates(invocation, &operation, device)
+                   : complain(invocation, BOURSE_USAGE, "--estimate: %s", problem.text);
+    }
+    return device == NULL ? show_table(invocation) : show_device(invocation, device);
+}

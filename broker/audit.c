@@ -75,6 +75,28 @@ bool audit_expect_bytes(struct audit *audit, const char *what, const void *expec
     return row_finding(audit, what);
 }
 
+void audit_cut_name(char ret_name[AUDIT_NAME_SIZE], const char *sent)
+{
+    size_t length = sent == NULL ? 0 : strlen(sent);
+    if (length >= AUDIT_NAME_SIZE) {
+        length = AUDIT_NAME_SIZE - 1;
+        while (length > 0 && ((unsigned char)sent[length] & 0xc0) == 0x80) {
+            length--; /* inside a character of UTF-8 */
+        }
+    }
+    memset(ret_name, 0, AUDIT_NAME_SIZE);
+    if (length > 0) {
+        memcpy(ret_name, sent, length);
+    }
+}
+
+bool audit_expect_name(struct audit *audit, const char *what, const char *sent)
+{
+    char expected[AUDIT_NAME_SIZE];
+    audit_cut_name(expected, sent);
+    return audit_expect_bytes(audit, what, expected, audit->rows.row.name, sizeof expected);
+}
+
 /* ---- the run */
 
 static bool read_version(struct audit *audit)

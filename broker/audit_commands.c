@@ -136,6 +136,7 @@ static bool note_invitation(struct audit *audit, const struct audit_command *com
     }
     *invitation = (struct audit_invitation){
         .roles = body->roles, .credits = body->credits_micro, .expires_ms = body->expires_ms};
+    audit_cut_name(invitation->name, body->name);
     return true;
 }
 

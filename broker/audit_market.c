@@ -35,7 +35,8 @@ bool audit_job_row(struct audit *audit, struct audit_command *command)
                           row->budget) ||
         !audit_expect_i64(audit, "its cap is the one that was signed",
                           body->has_cap_micro ? body->cap_micro : -1, row->cap) ||
-        !audit_expect_i64(audit, "its width is the one that was signed", body->slots, row->width)) {
+        !audit_expect_i64(audit, "its width is the one that was signed", body->slots, row->width) ||
+        !audit_expect_name(audit, "its name is the one that was signed", body->name)) {
         return false;
     }
     struct audit_job *job = audit_map_add(&audit->jobs, &name, sizeof *job);
@@ -270,6 +271,21 @@ bool audit_fill_row(struct audit *audit, struct audit_command *command)
 
 bool audit_flag_row(struct audit *audit, struct audit_command *command)
 {
-    return audit_expect(audit, command->type == MESSAGE_FREEZE || command->type == MESSAGE_HALT,
-                        "a signed Freeze or Halt made it");
+    const struct audit_row *row = &audit->rows.row;
+    struct key32 owner;
+    const char *name;
+    if (command->type == MESSAGE_FREEZE) {
+        const Bourse__V1__Freeze *body = (const Bourse__V1__Freeze *)command->body;
+        owner = codec_key(body->account);
+        name = body->frozen ? "frozen" : "thawed";
+    } else if (command->type == MESSAGE_HALT) {
+        owner = audit->accounts[command->account].key;
+        name = ((const Bourse__V1__Halt *)command->body)->halted ? "halted" : "resumed";
+    } else {
+        return audit_expect(audit, false, "a signed Freeze or Halt made it");
+    }
+    return audit_expect_bytes(audit, "its account is the one that was signed", owner.bytes,
+                              row->owner.bytes, 32) &&
+           audit_expect_i64(audit, "its state is always 0", 0, row->status) &&
+           audit_expect_name(audit, "it says what was signed", name);
 }

@@ -60,7 +60,8 @@ static bool check_founder(struct audit *audit)
            audit_expect_bytes(audit, "its key is the one in the genesis", account->key.bytes,
                               row->owner.bytes, 32) &&
            audit_expect_i64(audit, "its roles are those in the genesis", account->roles,
-                            row->roles);
+                            row->roles) &&
+           audit_expect_name(audit, "its name is the one in the genesis", account->name);
 }
 
 static bool check_joiner(struct audit *audit, struct audit_command *command)
@@ -76,6 +77,11 @@ static bool check_joiner(struct audit *audit, struct audit_command *command)
                       "its invitation was valid") ||
         !audit_expect_i64(audit, "its roles are those of the invitation", invitation->roles,
                           row->roles)) {
+        return false;
+    }
+    const char *name = ((const Bourse__V1__Join *)command->body)->name;
+    if (!audit_expect_name(audit, "its name is its own or the invitation's",
+                           name != NULL && name[0] != '\0' ? name : invitation->name)) {
         return false;
     }
     invitation->is_used = true;

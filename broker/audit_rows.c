@@ -5,13 +5,13 @@
 #include <string.h>
 
 static const char *const queries[AUDIT_TABLES] = {
-    [AUDIT_ACCOUNTS] = "SELECT entry, log_index, log_time_ns, leaf, number, key, roles FROM "
+    [AUDIT_ACCOUNTS] = "SELECT entry, log_index, log_time_ns, leaf, number, key, roles, name FROM "
                        "accounts ORDER BY entry",
     [AUDIT_TRANSFERS] =
         "SELECT entry, log_index, log_time_ns, leaf, kind, debit, credit, amount, job, lease, idx,"
         " attempt FROM transfers ORDER BY entry",
     [AUDIT_JOBS] = "SELECT entry, log_index, log_time_ns, leaf, job, owner, manifest, subtasks, "
-                   "budget, cap, width"
+                   "budget, cap, width, name"
                    " FROM jobs ORDER BY entry",
     [AUDIT_ASKS] =
         "SELECT entry, log_index, log_time_ns, leaf, ask, owner, device, slots, price FROM asks"
@@ -31,7 +31,8 @@ static const char *const queries[AUDIT_TABLES] = {
     [AUDIT_SETTLEMENTS] =
         "SELECT entry, log_index, log_time_ns, leaf, job, state, accepted, failed, cancelled,"
         " charged, released FROM settlements ORDER BY entry",
-    [AUDIT_FLAGS] = "SELECT entry, log_index, log_time_ns, leaf FROM flags ORDER BY entry",
+    [AUDIT_FLAGS] = "SELECT entry, log_index, log_time_ns, leaf, owner, state, name FROM flags "
+                    "ORDER BY entry",
 };
 
 const char *audit_table_name(enum audit_table table)
@@ -86,6 +87,18 @@ static void take_bytes(struct columns *columns, void *ret_bytes, int length)
     columns->next++;
 }
 
+static void take_name(struct columns *columns, struct audit_row *row)
+{
+    const void *text = sqlite3_column_text(columns->statement, columns->next);
+    size_t length = (size_t)sqlite3_column_bytes(columns->statement, columns->next);
+    if (text == NULL || length >= sizeof row->name || memchr(text, '\0', length) != NULL) {
+        columns->failed = true;
+    } else {
+        memcpy(row->name, text, length);
+    }
+    columns->next++;
+}
+
 static void take_transfer(struct columns *columns, struct audit_row *row)
 {
     row->kind = take_i64(columns);
@@ -107,6 +120,7 @@ static void take_job(struct columns *columns, struct audit_row *row)
     row->budget = take_i64(columns);
     row->cap = take_i64(columns);
     row->width = take_u32(columns);
+    take_name(columns, row);
 }
 
 static void take_fill(struct columns *columns, struct audit_row *row)
@@ -160,6 +174,7 @@ static void take_fields(struct columns *columns, struct audit_row *row)
         row->number = take_u32(columns);
         take_bytes(columns, row->owner.bytes, 32);
         row->roles = take_u32(columns);
+        take_name(columns, row);
         return;
     case AUDIT_TRANSFERS:
         take_transfer(columns, row);
@@ -196,6 +211,10 @@ static void take_fields(struct columns *columns, struct audit_row *row)
         take_settlement(columns, row);
         return;
     case AUDIT_FLAGS:
+        take_bytes(columns, row->owner.bytes, 32);
+        row->status = take_u8(columns);
+        take_name(columns, row);
+        return;
     case AUDIT_TABLES:
         return;
     }

@@ -57,6 +57,8 @@ enum audit_money { /* transfers.kind */
                    MONEY_FEE = 7,
 };
 
+enum { AUDIT_NAME_SIZE = 64 }; /* of the ledger's names, their end included */
+
 struct audit_row {
     enum audit_table table;
     uint64_t entry, log_index;
@@ -68,6 +70,7 @@ struct audit_row {
     int64_t kind, amount;   /* transfers */
     uint32_t debit, credit;
     struct key32 owner, provider; /* accounts.key, fills and results.consumer too */
+    char name[AUDIT_NAME_SIZE];   /* accounts, jobs, flags */
     struct id128 job, order, bid,
         device;         /* order: asks.ask, bids.bid, cancels.order_id, fills.ask */
     struct hash32 hash; /* jobs.manifest, results.hash */
@@ -75,7 +78,7 @@ struct audit_row {
     uint32_t index, attempt, position;
     uint32_t subtasks, width, slots;
     int64_t price, budget, cap, term_ns, paid_ns, charge;
-    uint8_t outcome, status; /* settlements.state, cancels.reason too */
+    uint8_t outcome, status; /* settlements.state, cancels.reason, flags.state too */
     uint32_t accepted, failed, cancelled;
     int64_t charged, released;
     const uint8_t *bytes; /* results.bytes, until the next row */
@@ -133,6 +136,7 @@ struct audit_invitation {
     uint32_t roles;
     int64_t credits, expires_ms;
     bool is_used;
+    char name[AUDIT_NAME_SIZE];
 };
 
 struct audit_device {
@@ -247,6 +251,9 @@ bool audit_expect(struct audit *audit, bool holds, const char *what);
 bool audit_expect_i64(struct audit *audit, const char *what, int64_t expected, int64_t found);
 bool audit_expect_bytes(struct audit *audit, const char *what, const void *expected,
                         const void *found, size_t length);
+/* A name of the ledger is the signed one (NULL: none), cut between characters to what the ledger keeps. */
+bool audit_expect_name(struct audit *audit, const char *what, const char *sent);
+void audit_cut_name(char ret_name[AUDIT_NAME_SIZE], const char *sent);
 bool audit_out_of_memory(struct audit *audit);
 
 /* ---- audit_rows.c */

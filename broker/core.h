@@ -1,5 +1,5 @@
 /* broker/core.h - the thread that owns the exchange: sequences commands, stamps log time, applies, and
- * gathers what it applied into groups for the committer (design.md D2).
+ * gathers what it applied into groups for the committer (docs/decisions.md D2).
  *
  * While one group commits, the next is gathered; effects never leave before their own commit. Reads are
  * answered from the state as it stands, inside the open group, and so leave after what they show is

@@ -1,4 +1,4 @@
-/* broker/head.h - the HEAD file: an outside mark of where the journal stood (design.md D3,
+/* broker/head.h - the HEAD file: an outside mark of where the journal stood (docs/decisions.md D3,
  * promise P12).
  *
  * SQLite drops everything after a damaged WAL frame without a word, and an old backup looks

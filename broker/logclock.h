@@ -1,4 +1,4 @@
-/* broker/logclock.h - log time: the only time the exchange knows (design.md D4).
+/* broker/logclock.h - log time: the only time the exchange knows (docs/decisions.md D4).
  *
  * It continues from the last log time in the journal, runs at the rate of CLOCK_MONOTONIC, and leans
  * towards the wall clock by at most 1 %: a wall clock that jumps expires nothing. Clocks are arguments. */

@@ -50,6 +50,45 @@ static struct outgoing *accepted(const struct exchange_effect *effect)
     return outgoing;
 }
 
+/* The message that brings a command of this type; 0: the broker makes it itself. */
+static enum message_type message_of(enum exchange_command_type command)
+{
+    switch (command) {
+    case EXCHANGE_JOIN:
+        return MESSAGE_JOIN;
+    case EXCHANGE_MINT:
+        return MESSAGE_MINT;
+    case EXCHANGE_INVITE:
+        return MESSAGE_INVITE_CREATE;
+    case EXCHANGE_FREEZE:
+        return MESSAGE_FREEZE;
+    case EXCHANGE_HALT:
+        return MESSAGE_HALT;
+    case EXCHANGE_ADVERTISE:
+        return MESSAGE_ADVERTISE;
+    case EXCHANGE_ASK:
+        return MESSAGE_ASK_PLACE;
+    case EXCHANGE_CANCEL_ORDER:
+        return MESSAGE_ORDER_CANCEL;
+    case EXCHANGE_STATEMENT:
+        return MESSAGE_STATEMENT_HELD;
+    case EXCHANGE_RESULTS:
+        return MESSAGE_RESULTS;
+    case EXCHANGE_SUBMIT:
+        return MESSAGE_SUBMIT_JOB;
+    case EXCHANGE_CANCEL_JOB:
+        return MESSAGE_JOB_CANCEL;
+    case EXCHANGE_GENESIS:
+    case EXCHANGE_TICK:
+    case EXCHANGE_SUSPECT:
+    case EXCHANGE_RETURNED:
+    case EXCHANGE_GOODBYE:
+    case EXCHANGE_LIMITS:
+        break;
+    }
+    return (enum message_type)0;
+}
+
 static struct outgoing *rejected(const struct exchange_effect *effect)
 {
     const struct exchange_reject *reject = &effect->reject;
@@ -58,6 +97,7 @@ static struct outgoing *rejected(const struct exchange_effect *effect)
                         reject->value, reject->limit);
     if (outgoing != NULL) {
         outgoing->account = effect->account;
+        outgoing->refused_type = message_of(effect->refused);
     }
     return outgoing;
 }

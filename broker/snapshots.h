@@ -1,4 +1,4 @@
-/* broker/snapshots.h - the thread that writes snapshots with a second exchange (design.md section 4).
+/* broker/snapshots.h - the thread that writes snapshots with a second exchange (docs/architecture.md).
  *
  * For each mark it loads the last snapshot, applies the journal up to the mark over its own read-only
  * connection, and compares state hashes: the market never pauses, and every snapshot is a self-check. A hash

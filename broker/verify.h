@@ -1,4 +1,4 @@
-/* broker/verify.h - the signature workers: decode bodies, verify signatures, hash (design.md D5).
+/* broker/verify.h - the signature workers: decode bodies, verify signatures, hash (docs/decisions.md D5).
  *
  * One Ed25519 check costs as much as 1,600 matches, so it happens here, never in apply; the verdict is
  * part of the command. One worker handles all of an account, in order. */

@@ -213,6 +213,7 @@ struct exchange_effect *reject(struct exchange *exchange, uint32_t code, const c
     struct exchange_effect *effect = emit(exchange, EFFECT_REJECT, exchange->command->account);
     effect->origin = exchange->command->origin;
     effect->id = exchange->command->id;
+    effect->refused = exchange->command->type;
     effect->reject = (struct exchange_reject){.code = code, .value = value, .limit = limit};
     assert(strlen(field) < sizeof effect->reject.field);
     memcpy(effect->reject.field, field, strlen(field));

@@ -2,7 +2,7 @@
  *
  * exchange_step never sends, stores, reads a clock or draws a number: log time, the sender's verified
  * account and every id are arguments; what must happen outside comes back as effects, which the caller
- * releases once the command is durable (design.md D2). The same commands give the same effects, the same
+ * releases once the command is durable (docs/decisions.md D2). The same commands give the same effects, the same
  * bytes of state hash and the same snapshot, everywhere (P8). Money lives in ledger/accounts.h, who meets
  * whom in matching/book.h; here live accounts' rights, ids, providers, jobs, subtasks, leases and attempts.
  *
@@ -261,11 +261,12 @@ struct exchange_lease_note {
 
 struct exchange_effect {
     enum exchange_effect_type type;
-    uint32_t account; /* addressee (or subject, for ACCOUNT) */
-    uint64_t origin;  /* ACCEPT, REJECT */
-    struct id128 id;  /* ACCEPT, REJECT: the command's. JOB: the job's */
-    bool repeated;    /* ACCEPT, REJECT: the same id and body had that answer before */
-    uint64_t index;   /* ACCEPT: log index of the first acceptance */
+    uint32_t account;                   /* addressee (or subject, for ACCOUNT) */
+    uint64_t origin;                    /* ACCEPT, REJECT */
+    enum exchange_command_type refused; /* REJECT: what kind of command */
+    struct id128 id;                    /* ACCEPT, REJECT: the command's. JOB: the job's */
+    bool repeated;  /* ACCEPT, REJECT: the same id and body had that answer before */
+    uint64_t index; /* ACCEPT: log index of the first acceptance */
     union {
         struct exchange_reject reject;
         struct ledger_record ledger;

@@ -297,7 +297,7 @@ struct attempt {
     bool is_withdrawn; /* the agent was told to stop it */
 };
 
-/* Paid time of a lane (design.md D8): `seen` is the union of its attempts' intervals, dispatch to result,
+/* Paid time of a lane (docs/decisions.md D8): `seen` is the union of its attempts' intervals, dispatch to result,
  * as far as results came; a result is paid what it claims, as long as the sum stays within what was seen. */
 struct lane {
     uint32_t in_flight;

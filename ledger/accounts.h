@@ -1,4 +1,4 @@
-/* ledger/accounts.h - the rules of money: balances, transfers, holds. design.md D4, D8; promises
+/* ledger/accounts.h - the rules of money: balances, transfers, holds. docs/decisions.md D4, D8; promises
  * P1-P4.
  *
  * Every account has `available` and `held` micro-credits. A transfer moves an amount from the

@@ -1,4 +1,4 @@
-/* ledger/sqlite.h - stores ledger records, balances and the Merkle tree in SQLite (design.md
+/* ledger/sqlite.h - stores ledger records, balances and the Merkle tree in SQLite (docs/decisions.md
  * D3).
  *
  * One database file per market, WAL, synchronous=FULL, STRICT tables; the SQLite journal

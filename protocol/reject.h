@@ -47,7 +47,7 @@ enum reject_code {
 const char *reject_name(enum reject_code code);
 /* One line that says what to do next; never NULL. */
 const char *reject_advice(enum reject_code code);
-/* The exit status of the command line for it (design.md section 11: 2, 3, 4, 5 or 6). */
+/* The exit status of the command line for it (docs/errors.md: 2, 3, 4, 5 or 6). */
 int reject_exit_status(enum reject_code code);
 
 #endif

@@ -1,4 +1,4 @@
-/* protocol/results.h - many results under one signature, each provable alone (design.md section 9).
+/* protocol/results.h - many results under one signature, each provable alone (docs/protocol.md).
  *
  * The leaf of a result is SHA-256(0x00 || encoded Result); the root is RFC 6962's over the leaves
  * in the order sent; the provider signs "bourse/results/v1" NUL, cluster id, root. A result, its

@@ -1,5 +1,5 @@
 /* provider/jail.h - one jail per (job, lane): a bubblewrap sandbox whose PID 1, bourse-worker,
- * runs the job's subtasks one after another (design.md D14).
+ * runs the job's subtasks one after another (docs/decisions.md D14).
  *
  * The agent never interprets a job's bytes. It speaks to the worker over a socket pair, trusts
  * nothing that comes back, and owns the jail's life: closing it, or dying, ends every process

@@ -88,6 +88,9 @@ void log_line(enum log_level level, const char *format, ...)
             snprintf(line, sizeof line, "{\"time\":\"%s\",\"level\":\"%s\",\"message\":\"%s\"}\n",
                      stamp, level_names[level], escaped);
     } else {
+        for (char *at = message; (at = strpbrk(at, "\r\n")) != NULL;) {
+            *at = ' '; /* SQLite's texts have several lines; ours is one */
+        }
         length = snprintf(line, sizeof line, "%s %s %s\n", stamp, level_names[level], message);
     }
     /* One write a line, so that threads do not mix theirs. Nobody can be told when stderr is gone.

@@ -124,6 +124,11 @@ static int admin_mint(struct invocation *invocation)
     int64_t micro = 0;
     struct bourse_error error;
     enum units_status status = units_money(invocation->words[2], &micro);
+    if (status == UNITS_OVERFLOW || status == UNITS_INEXACT) {
+        char text[256];
+        units_explain(UNITS_MONEY, status, invocation->words[2], text, sizeof text);
+        return complain(invocation, BOURSE_USAGE, "%s", text);
+    }
     if (status != UNITS_OK || micro <= 0) {
         return complain(invocation, BOURSE_USAGE,
                         "'%s' is no amount of credits above zero, such as 12.50",

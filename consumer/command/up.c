@@ -106,7 +106,9 @@ static bool wait_market(struct embedded *embedded, int *ret_status)
     struct market market;
     struct problem problem;
     path_in(embedded, MARKET_FILE, path);
-    while (access(path, F_OK) != 0 || !market_read(path, &market, &problem)) {
+    /* The file of a broker that is gone, or of one that runs and will not let ours in, says nothing of ours. */
+    while (access(path, F_OK) != 0 || !market_read(path, &market, &problem) ||
+           market.pid != embedded->broker.pid) {
         if (!pause_ok(embedded, "the broker is not ready yet", ret_status)) {
             return false;
         }
@@ -183,11 +185,8 @@ static bool start_child(struct embedded *embedded, struct child *child, const ch
 
 static bool start_both(struct embedded *embedded, int *ret_status)
 {
-    char market[PATH_SIZE];
     char agent[PATH_SIZE];
-    path_in(embedded, MARKET_FILE, market);
     path_in(embedded, MARKET_PROVIDER, agent);
-    (void)unlink(market); /* of a broker that is gone: its return is what we wait for */
     return start_child(embedded, &embedded->broker, "broker", "bourse-broker",
                        embedded->household.folder, ret_status) &&
            wait_market(embedded, ret_status) &&

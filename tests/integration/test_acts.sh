@@ -105,6 +105,15 @@ shows ' stop '
 grep -B1 ' stop ' "$work/out" | grep -q 'mara .* ROLE mint' || fail "the last refusal is not before the stop"
 "$bin/bourse-broker" audit "$market" >"$work/out" 2>&1 || fail "audit"
 
+# What a freeze or halt was is held against what was signed.
+for edit in "name = 'halted'" "state = 1" "owner = zeroblob(32)"; do
+    rm -rf "$work/copy"
+    cp -a "$market" "$work/copy"
+    sqlite3 "$work/copy/ledger.db" "UPDATE flags SET $edit WHERE name = 'resumed'" || fail "sqlite3: $edit"
+    "$bin/bourse-broker" audit "$work/copy" >"$work/out" 2>&1 && fail "not found by the audit: flags SET $edit"
+    grep -q 'flags' "$work/out" || fail "the audit does not name the table: $(cat "$work/out")"
+done
+
 # Tampered with, in copies.
 last=$(sqlite3 "$market/ledger.db" 'SELECT max(number) FROM acts')
 tampered() { # SQL NUMBER WORDS

@@ -136,6 +136,20 @@ expect 0 '' "$bourse" run -y -q -- true
 # Down, and up again: the same money, the same jobs.
 expect 0 '' env BOURSE_MARKET="$work/market" "$bourse" down
 expect 6 '.' "$bourse" ps --timeout 1s
+# A broker that runs by itself keeps its market.yaml when `up` finds the folder taken.
+rm -f "$work/market/market.yaml"
+"$bin/bourse-broker" --dir "$work/market" 2>alone.log &
+alone=$!
+for _ in $(seq 300); do
+    [ ! -e "$work/market/market.yaml" ] || break
+    sleep 0.1 # between two looks; the file is the event
+done
+"$bourse" up --dir "$work/market" --detach >out 2>err && fail "a second broker started: $(cat out)"
+grep -q LOCKED err || fail "up does not say that the folder is taken: $(cat err)"
+[ -e "$work/market/market.yaml" ] || fail "up removed the file of a broker that runs"
+kill "$alone"
+wait "$alone" || fail "the broker ended badly: $(cat alone.log)"
+
 expect 0 'process' "$bourse" up --dir "$work/market" --detach
 expect 0 "$job" "$bourse" ps --quiet
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Clocks that lie: the wall clock of broker, agent and client jumps an hour forward and back, stands still and is
 # beyond 2038 while leases and jobs run; a client is hours off; another time zone; a broker that was quiet for long.
-# Leases, ids, invitations and charges follow log time: nothing expires or lives on because of a jump (design.md D4).
+# Leases, ids, invitations and charges follow log time: nothing expires or lives on because of a jump (docs/decisions.md D4).
 # libfaketime gives each process a wall clock from a file, and leaves the monotonic one alone.
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"

@@ -331,6 +331,7 @@ static void add_job_records(struct writer_state *state, const Bourse__V1__Submit
     record->hash = state->manifest;
     record->subtasks = submit->subtasks;
     record->amount_micro = submit->budget_micro;
+    snprintf(record->name, sizeof record->name, "%s", submit->name);
     record->price_micro = -1;
     record->width = 1;
     record->debit = record->credit = SMALL_MARKET_OWNER;

@@ -85,6 +85,10 @@ static const struct planted planted[] = {
     /* jobs, orders, fills */
     {"UPDATE jobs SET budget = budget * 2", "jobs", "budget"},
     {"UPDATE jobs SET manifest = zeroblob(32)", "jobs", "manifest"},
+    {"UPDATE jobs SET name = 'another'", "jobs", "name"},
+    {"UPDATE accounts SET name = 'another' WHERE number = 3", "accounts", "name is the one in"},
+    {"UPDATE accounts SET name = 'another' WHERE number = 4", "accounts", "invitation's"},
+    {"UPDATE jobs SET name = name || char(0)", "jobs", "range"},
     {"UPDATE jobs SET owner = (SELECT key FROM accounts WHERE number = 4)", "jobs", "signed"},
     {"UPDATE asks SET price = price - 1", "asks", "price"},
     {"UPDATE asks SET slots = 99", "asks", "slots"},

@@ -33,10 +33,12 @@ START_TEST(a_line_has_time_level_and_message)
     log_info("started with %d %s", 3, "slots");
     log_debug("not shown");
     log_error("shown");
+    log_error("two\nlines");
     const char *text = caught(pipes);
     ck_assert_uint_eq(strspn(text, "0123456789-:.TZ"), strlen("2026-01-02T03:04:05.678Z"));
     ck_assert_ptr_nonnull(strstr(text, "Z info started with 3 slots\n"));
     ck_assert_ptr_nonnull(strstr(text, "Z error shown\n"));
+    ck_assert_ptr_nonnull(strstr(text, "Z error two lines\n"));
     ck_assert_ptr_null(strstr(text, "debug"));
 }
 END_TEST

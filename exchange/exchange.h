@@ -46,7 +46,7 @@ struct exchange_limits exchange_limits_default(void);
 
 /* Number of the rules by which commands become effects. Whoever changes them so that the same commands would lead to
  * another state raises it: commands written under other rules are then refused, not replayed to something else. */
-enum { EXCHANGE_RULES = 2 };
+enum { EXCHANGE_RULES = 4 };
 
 /* An empty exchange before its genesis command; NULL when out of memory. The caps are `limits` until a command
  * EXCHANGE_LIMITS sets others; key, `cells` and `classes` are for the life of the object. */
@@ -388,6 +388,7 @@ void exchange_quote(const struct exchange *exchange, const struct exchange_need 
 struct exchange_explanation {
     bool has_ended; /* the job has: nothing else is filled in */
     uint32_t devices, fitting, asking, affordable, free;
+    uint32_t simulated; /* of the devices, and not asked for: they are passed over, whatever else they have */
     uint32_t
         avoided; /* of the affordable, of providers that failed this job a moment ago: not free to it */
     uint32_t predicate_count;

@@ -460,6 +460,7 @@ static void explain_device(const struct exchange *exchange, const struct exchang
     why->devices++;
     uint32_t at = explain_predicates(need->needs, attributes, count, why);
     bool is_wide = is_wide_enough(need, device, why, at);
+    why->simulated += requirement_passes_over(need->needs, attributes, count);
     if (!is_wide || !requirement_satisfied(need->needs, attributes, count) ||
         device->key.provider == need->account) {
         return;
@@ -482,6 +483,18 @@ static void explain_device(const struct exchange *exchange, const struct exchang
     }
 }
 
+/* As a predicate that every need has without saying so, where there is a device to fail it. */
+static void explain_simulated(struct exchange_explanation *why)
+{
+    uint32_t at = why->predicate_count;
+    if (why->simulated > 0 && at < REQUIREMENT_NODES_MAX) {
+        why->predicate_count++;
+        (void)snprintf(why->predicates[at].text, sizeof why->predicates[at].text,
+                       "simulated = false");
+        why->predicates[at].failing = why->simulated;
+    }
+}
+
 static void explain(const struct exchange *exchange, const struct exchange_need *need,
                     const struct job *job, struct exchange_explanation *ret_explanation)
 {
@@ -501,6 +514,7 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
             }
         }
     }
+    explain_simulated(ret_explanation);
 }
 
 void exchange_explain(const struct exchange *exchange, const struct exchange_need *need,

@@ -77,10 +77,18 @@ uint32_t book_class_bound(const struct book *book);
 const struct attribute *book_cell_attributes(const struct book *book, uint32_t cell,
                                              size_t *ret_count);
 const struct requirement *book_class_requirement(const struct book *book, uint32_t class_id);
-/* Whether attributes, sorted by name, satisfy a requirement (well formed). The one place that decides. */
+/* Whether attributes, sorted by name, satisfy a requirement (well formed). The one place that decides: the tree holds, and
+ * a simulated device is asked for. */
 bool requirement_satisfied(const struct requirement *requirement,
                            const struct attribute *attributes, size_t count);
 bool requirement_well_formed(const struct requirement *requirement);
+/* Whether the device is a simulation: its attribute `simulated` is not 0, or its instrument begins with "sim.". */
+bool requirement_simulated(const struct attribute *attributes, size_t count);
+/* Whether it is one that the requirement (well formed) does not ask for: then it is passed over, whatever else holds. A
+ * requirement asks by a predicate on `simulated`, or one that an instrument equals a "sim." one, which holds for the
+ * device and stands under an even number of nots. */
+bool requirement_passes_over(const struct requirement *requirement,
+                             const struct attribute *attributes, size_t count);
 /* One predicate of it, for reports. `node` must be a predicate. */
 bool requirement_predicate_holds(const struct requirement_node *node,
                                  const struct attribute *attributes, size_t count);

@@ -96,10 +96,74 @@ bool requirement_predicate_holds(const struct requirement_node *node,
     return node->op == REQUIREMENT_NE ? known && !any : any;
 }
 
-bool requirement_satisfied(const struct requirement *requirement,
-                           const struct attribute *attributes, size_t count)
+/* ---------------------------------------------------------------- simulated devices */
+
+static bool names_simulation(const char *instrument)
 {
-    bool stack[REQUIREMENT_NODES_MAX];
+    return strncmp(instrument, "sim.", 4) == 0;
+}
+
+bool requirement_simulated(const struct attribute *attributes, size_t count)
+{
+    for (size_t i = first_named("instrument", attributes, count);
+         i < count && strcmp(attributes[i].name, "instrument") == 0; i++) {
+        if (attributes[i].is_text && names_simulation(attributes[i].text)) {
+            return true;
+        }
+    }
+    for (size_t i = first_named("simulated", attributes, count);
+         i < count && strcmp(attributes[i].name, "simulated") == 0; i++) {
+        if (attributes[i].is_text || attributes[i].number != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A predicate by which a requirement asks for this simulated device: it speaks of simulation, and holds. */
+static bool asks(const struct requirement_node *node, const struct attribute *attributes,
+                 size_t count)
+{
+    const struct attribute *wanted = &node->attribute;
+    bool by_flag = strcmp(wanted->name, "simulated") == 0;
+    bool by_instrument = node->op == REQUIREMENT_EQ && wanted->is_text &&
+                         strcmp(wanted->name, "instrument") == 0 && names_simulation(wanted->text);
+    return (by_flag || by_instrument) && requirement_predicate_holds(node, attributes, count);
+}
+
+bool requirement_passes_over(const struct requirement *requirement,
+                             const struct attribute *attributes, size_t count)
+{
+    if (!requirement_simulated(attributes, count)) {
+        return false;
+    }
+    /* From the root, which stands last, to the leaves: whether each node stands under an odd number of
+     * nots. What waits on the stack are operands, the last one first, as they come. */
+    bool negated[REQUIREMENT_NODES_MAX + 1] = {false};
+    uint32_t depth = 1;
+    for (uint32_t i = requirement->count; i-- > 0;) {
+        const struct requirement_node *node = &requirement->nodes[i];
+        bool is_negated = negated[--depth];
+        if (is_predicate(node->op)) {
+            if (!is_negated && asks(node, attributes, count)) {
+                return false;
+            }
+            continue;
+        }
+        uint32_t taken = node->op == REQUIREMENT_NOT ? 1 : node->arity;
+        for (uint32_t k = 0; k < taken; k++) {
+            negated[depth++] = is_negated != (node->op == REQUIREMENT_NOT);
+        }
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- the whole tree */
+
+static bool tree_holds(const struct requirement *requirement, const struct attribute *attributes,
+                       size_t count)
+{
+    bool stack[REQUIREMENT_NODES_MAX] = {false};
     uint32_t depth = 0;
     for (uint32_t i = 0; i < requirement->count; i++) {
         const struct requirement_node *node = &requirement->nodes[i];
@@ -118,4 +182,11 @@ bool requirement_satisfied(const struct requirement *requirement,
         }
     }
     return depth == 0 || stack[0];
+}
+
+bool requirement_satisfied(const struct requirement *requirement,
+                           const struct attribute *attributes, size_t count)
+{
+    return tree_holds(requirement, attributes, count) &&
+           !requirement_passes_over(requirement, attributes, count);
 }

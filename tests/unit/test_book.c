@@ -305,6 +305,53 @@ START_TEST(requirements_mean_what_base_says)
 }
 END_TEST
 
+static struct requirement need(struct requirement first, enum requirement_op op,
+                               struct requirement second)
+{
+    struct requirement both = first;
+    both.nodes[1] = second.nodes[0];
+    both.nodes[2] = (struct requirement_node){.op = op, .arity = 2};
+    both.count = 3;
+    return both;
+}
+
+START_TEST(a_simulated_device_is_met_only_by_who_asks_for_one)
+{
+    const struct attribute device[] = {text("instrument", "sim.gpu.nvidia.h100-sxm5"),
+                                       text("kind", "gpu"), number("simulated", 1)};
+    const struct attribute honest[] = {text("instrument", "gpu.nvidia.h100-sxm5"),
+                                       text("kind", "gpu"), number("simulated", 0)};
+    struct requirement gpu = predicate(REQUIREMENT_EQ, text("kind", "gpu"));
+    struct requirement simulated = predicate(REQUIREMENT_EQ, number("simulated", 1));
+    struct requirement not_real = predicate(REQUIREMENT_NE, number("simulated", 0));
+    struct requirement anything = {.count = 0};
+    struct requirement real_only = predicate(REQUIREMENT_EQ, number("simulated", 0));
+    struct requirement named =
+        predicate(REQUIREMENT_EQ, text("instrument", "sim.gpu.nvidia.h100-sxm5"));
+    struct requirement other = predicate(REQUIREMENT_EQ, text("instrument", "sim.lpu.groq.v1"));
+    struct requirement lax = need(gpu, REQUIREMENT_OR, other);
+    struct requirement asked = need(gpu, REQUIREMENT_AND, simulated);
+    struct requirement backwards = real_only;
+    backwards.nodes[backwards.count++] = (struct requirement_node){.op = REQUIREMENT_NOT};
+
+    ck_assert(!requirement_satisfied(&anything, device, 3));
+    ck_assert(!requirement_satisfied(&gpu, device, 3));
+    ck_assert(!requirement_satisfied(&real_only, device, 3));
+    ck_assert(!requirement_satisfied(&backwards, device, 3)); /* asks for nothing by name */
+    ck_assert(!requirement_satisfied(&other, device, 3));
+    ck_assert(!requirement_satisfied(&lax, device, 3)); /* asks, but for another one */
+    ck_assert(requirement_satisfied(&simulated, device, 3));
+    ck_assert(requirement_satisfied(&not_real, device, 3));
+    ck_assert(requirement_satisfied(&named, device, 3));
+    ck_assert(requirement_satisfied(&asked, device, 3));
+    ck_assert(requirement_satisfied(&gpu, honest, 3));
+    ck_assert(requirement_satisfied(&anything, honest, 3));
+    ck_assert(!requirement_satisfied(&asked, honest, 3));
+    ck_assert(!requirement_satisfied(&gpu, device, 2)); /* its instrument alone says what it is */
+    ck_assert(!requirement_satisfied(&gpu, device + 1, 2)); /* and so does its attribute */
+}
+END_TEST
+
 START_TEST(a_tree_that_is_not_one_is_refused)
 {
     struct requirement broken = {.count = 1};
@@ -341,6 +388,7 @@ int main(void)
     tcase_add_test(tests, what_nobody_refers_to_goes_and_its_number_is_used_again);
     tcase_add_test(tests, a_book_made_again_has_the_same_numbers);
     tcase_add_test(tests, requirements_mean_what_base_says);
+    tcase_add_test(tests, a_simulated_device_is_met_only_by_who_asks_for_one);
     tcase_add_test(tests, a_tree_that_is_not_one_is_refused);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -1008,6 +1008,43 @@ static void advertise_kinds(uint32_t provider, int64_t from, size_t count)
     apply(&advertise);
 }
 
+START_TEST(a_simulated_device_does_no_work_for_who_does_not_ask_for_one)
+{
+    struct attribute simulated = {.name = "simulated", .number = 1};
+    struct exchange_device device = {
+        .device = {{1}}, .slots = 1, .attributes = &simulated, .attribute_count = 1};
+    struct exchange_command advertise = command(EXCHANGE_ADVERTISE, PROVIDER);
+    advertise.advertise = (struct exchange_advertise){&device, 1};
+    apply(&advertise);
+    struct id128 job = submit(1, 100); /* rests before the ask, as one does after it */
+    struct exchange_command ask = command(EXCHANGE_ASK, PROVIDER);
+    ask.ask = (struct exchange_ask){.device = {{1}}, .slots = 1, .price_micro = price};
+    apply(&ask);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
+    ck_assert_uint_eq(job_row(job).reason, JOB_REASON_NO_DEVICE);
+
+    struct exchange_need need = {
+        .needs = &anything, .account = CONSUMER, .subtasks = 1, .slots = 1, .cap_micro = -1};
+    struct exchange_explanation why;
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.devices, 1);
+    ck_assert_uint_eq(why.simulated, 1);
+    ck_assert_uint_eq(why.fitting, 0);
+    ck_assert_uint_eq(why.predicate_count, 1);
+    ck_assert_str_eq(why.predicates[0].text, "simulated = false");
+    ck_assert_uint_eq(why.predicates[0].failing, 1);
+
+    struct requirement asks = {.count = 1};
+    asks.nodes[0] = (struct requirement_node){.op = REQUIREMENT_EQ, .attribute = simulated};
+    need.needs = &asks;
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.simulated, 0);
+    ck_assert_uint_eq(why.predicate_count, 1); /* its own */
+    ck_assert_uint_eq(why.fitting, 1);
+    ck_assert_uint_eq(why.free, 1);
+}
+END_TEST
+
 START_TEST(a_provider_uses_only_so_many_kinds_of_device)
 {
     advertise_kinds(PROVIDER, 1, 3);
@@ -1277,6 +1314,7 @@ int main(void)
     tcase_add_test(tests, of_asks_freed_together_the_better_is_filled_first);
     tcase_add_test(tests, a_refused_submit_forgets_no_ended_job);
     tcase_add_test(tests, what_a_job_asked_for_goes_with_its_bid);
+    tcase_add_test(tests, a_simulated_device_does_no_work_for_who_does_not_ask_for_one);
     tcase_add_test(tests, a_provider_uses_only_so_many_kinds_of_device);
     tcase_add_test(tests, devices_advertised_anew_make_room_for_themselves);
     tcase_add_test(tests, a_device_that_a_lease_still_holds_counts);

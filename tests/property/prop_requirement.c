@@ -1,0 +1,206 @@
+/* Requirements against a slow, obvious reader of trees, and the rule of simulated devices: nothing that does
+ * not ask for one ever meets one. */
+#include "base/random.h"
+#include "matching/book.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TREES = 4000, SEEDS = 20, NAMES = 4 };
+
+/* ---------------------------------------------------------------- random devices and trees */
+
+static struct attribute text(const char *name, const char *value)
+{
+    struct attribute attribute = {.is_text = true};
+    (void)snprintf(attribute.name, sizeof attribute.name, "%s", name);
+    (void)snprintf(attribute.text, sizeof attribute.text, "%s", value);
+    return attribute;
+}
+
+static struct attribute number(const char *name, int64_t value)
+{
+    struct attribute attribute = {.number = value};
+    (void)snprintf(attribute.name, sizeof attribute.name, "%s", name);
+    return attribute;
+}
+
+static const char *one_of(struct random *random, const char *const *values, size_t count)
+{
+    return values[random_below(random, count)];
+}
+
+static struct attribute any_fact(struct random *random, uint64_t which)
+{
+    static const char *const instruments[] = {"gpu.a.x", "sim.gpu.a.x", "simgpu.a", "sim.lpu.b"};
+    static const char *const kinds[] = {"cpu", "gpu"};
+    switch (which) { /* in the order of their names */
+    case 0:
+        return text("instrument", one_of(random, instruments, 4));
+    case 1:
+        return text("kind", one_of(random, kinds, 2));
+    case 2:
+        return number("memory", (int64_t)random_below(random, 3));
+    default:
+        return number("simulated", (int64_t)random_below(random, 2));
+    }
+}
+
+static size_t any_device(struct random *random, struct attribute ret_attributes[NAMES])
+{
+    size_t count = 0;
+    for (uint64_t which = 0; which < NAMES; which++) {
+        if (random_below(random, 3) > 0) {
+            ret_attributes[count++] = any_fact(random, which);
+        }
+    }
+    return count;
+}
+
+static enum requirement_op any_op(struct random *random, bool is_text)
+{
+    return (enum requirement_op)(REQUIREMENT_EQ + random_below(random, is_text ? 2 : 6));
+}
+
+static void any_tree(struct random *random, struct requirement *tree, unsigned depth)
+{
+    uint64_t choice = depth == 0 ? 0 : random_below(random, 4);
+    struct requirement_node node = {.op = REQUIREMENT_NOT};
+    if (choice <= 1) {
+        node.attribute = any_fact(random, random_below(random, NAMES));
+        node.op = any_op(random, node.attribute.is_text);
+    } else if (choice == 2) {
+        any_tree(random, tree, depth - 1);
+    } else {
+        node.op = random_below(random, 2) == 0 ? REQUIREMENT_AND : REQUIREMENT_OR;
+        node.arity = 2 + (uint32_t)random_below(random, 2);
+        for (uint32_t i = 0; i < node.arity; i++) {
+            any_tree(random, tree, depth - 1);
+        }
+    }
+    tree->nodes[tree->count++] = node;
+}
+
+/* ---------------------------------------------------------------- the slow reader */
+
+struct reading {
+    const struct requirement *tree;
+    const struct attribute *attributes;
+    size_t count;
+    uint32_t at;  /* nodes not read yet: the next one is below it */
+    bool is_even; /* number of nots above */
+    bool has_asked, has_named;
+};
+
+static bool leaf(struct reading *reading, const struct requirement_node *node)
+{
+    const struct attribute *wanted = &node->attribute;
+    bool known = false;
+    bool holds = false;
+    for (size_t i = 0; i < reading->count; i++) {
+        const struct attribute *have = &reading->attributes[i];
+        if (strcmp(have->name, wanted->name) != 0) {
+            continue;
+        }
+        known = true;
+        int order = have->is_text
+                        ? strcmp(have->text, wanted->text)
+                        : (have->number > wanted->number) - (have->number < wanted->number);
+        holds = holds || (node->op == REQUIREMENT_EQ && order == 0) ||
+                (node->op == REQUIREMENT_NE && order != 0) ||
+                (node->op == REQUIREMENT_LT && order < 0) ||
+                (node->op == REQUIREMENT_LE && order <= 0) ||
+                (node->op == REQUIREMENT_GT && order > 0) ||
+                (node->op == REQUIREMENT_GE && order >= 0);
+    }
+    bool speaks = strcmp(wanted->name, "simulated") == 0 ||
+                  (strcmp(wanted->name, "instrument") == 0 && node->op == REQUIREMENT_EQ &&
+                   strncmp(wanted->text, "sim.", 4) == 0);
+    reading->has_named = reading->has_named || speaks;
+    reading->has_asked = reading->has_asked || (speaks && reading->is_even && known && holds);
+    return known && holds;
+}
+
+static bool read_node(struct reading *reading)
+{
+    const struct requirement_node *node = &reading->tree->nodes[--reading->at];
+    if (node->op == REQUIREMENT_NOT) {
+        reading->is_even = !reading->is_even;
+        bool inner = read_node(reading);
+        reading->is_even = !reading->is_even;
+        return !inner;
+    }
+    if (node->op != REQUIREMENT_AND && node->op != REQUIREMENT_OR) {
+        return leaf(reading, node);
+    }
+    bool all = true;
+    bool any = false;
+    for (uint32_t i = 0; i < node->arity; i++) {
+        bool operand = read_node(reading);
+        all = all && operand;
+        any = any || operand;
+    }
+    return node->op == REQUIREMENT_AND ? all : any;
+}
+
+static bool is_simulated(const struct attribute *attributes, size_t count)
+{
+    bool simulated = false;
+    for (size_t i = 0; i < count; i++) {
+        simulated = simulated ||
+                    (strcmp(attributes[i].name, "simulated") == 0 && attributes[i].number != 0) ||
+                    strncmp(attributes[i].text, "sim.", 4) == 0;
+    }
+    return simulated;
+}
+
+/* ---------------------------------------------------------------- properties */
+
+START_TEST(a_requirement_and_the_slow_reader_agree)
+{
+    printf("seed %d\n", _i);
+    struct random random = random_seeded((uint64_t)_i);
+    size_t met = 0;
+    size_t met_simulated = 0;
+    for (int i = 0; i < TREES; i++) {
+        static struct requirement tree;
+        struct attribute device[NAMES];
+        memset(&tree, 0, sizeof tree);
+        size_t count = any_device(&random, device);
+        if (random_below(&random, 20) > 0) { /* else none at all: anything will do */
+            any_tree(&random, &tree, 3);
+        }
+        ck_assert(requirement_well_formed(&tree));
+        struct reading reading = {
+            .tree = &tree, .attributes = device, .count = count, .at = tree.count, .is_even = true};
+        bool holds = tree.count == 0 || read_node(&reading);
+        ck_assert_uint_eq(reading.at, 0);
+        bool simulated = is_simulated(device, count);
+        bool satisfied = requirement_satisfied(&tree, device, count);
+        ck_assert(requirement_simulated(device, count) == simulated);
+        ck_assert(requirement_passes_over(&tree, device, count) ==
+                  (simulated && !reading.has_asked));
+        ck_assert(satisfied == (holds && (!simulated || reading.has_asked)));
+        ck_assert(!satisfied || !simulated || reading.has_named);
+        met += satisfied;
+        met_simulated += satisfied && simulated;
+    }
+    ck_assert_uint_gt(met, TREES / 10);
+    ck_assert_uint_gt(met_simulated, TREES / 100);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("requirement properties");
+    TCase *tests = tcase_create("requirement");
+    tcase_add_loop_test(tests, a_requirement_and_the_slow_reader_agree, 1, SEEDS + 1);
+    tcase_set_timeout(tests, 60);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

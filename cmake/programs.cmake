@@ -18,7 +18,7 @@ endfunction()
 
 program(bourse-broker SOURCES broker/main.c LINKS broker)
 program(bourse-audit SOURCES broker/audit_main.c LINKS audit)
-program(bourse-provider SOURCES provider/main.c LINKS provider)
+program(bourse-provider SOURCES provider/main.c LINKS owner provider)
 
 program(bourse SOURCES consumer/command/main.c LINKS command)
 

@@ -78,6 +78,10 @@ room(provider_session SOURCES ${provider_session_sources} LINKS protocol base)
 room(provider SOURCES ${provider_sources}
   LINKS provider_session runtime formats PkgConfig::HWLOC PkgConfig::SECCOMP PkgConfig::JANSSON)
 
+# The owner's commands of `bourse-provider`: the agent's program, not the agent.
+file(GLOB owner_sources CONFIGURE_DEPENDS provider/command/*.c)
+room(owner SOURCES ${owner_sources} LINKS provider formats PkgConfig::JANSSON)
+
 file(GLOB consumer_session_sources CONFIGURE_DEPENDS consumer/session*.c)
 file(GLOB consumer_sources CONFIGURE_DEPENDS consumer/*.c)
 list(FILTER consumer_sources EXCLUDE REGEX "/session[^/]*\\.c$")

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "provider/lanes.h"
+#include "provider/owner.h"
 #include "provider/room.h"
 #include "provider/session.h"
 #include "provider/transfer.h"
@@ -46,6 +47,7 @@ struct agent {
     struct store *store;
     struct images *images;
     struct lanes *lanes;
+    struct owner *owner;
     struct reports reports;
     int64_t reconnect_ns;   /* INT64_MAX: connected, or trying */
     int64_t drain_began_ns; /* 0: not draining */
@@ -56,7 +58,24 @@ struct agent {
     bool failed;
     bool refused; /* why it failed: the broker would not have us */
     struct problem problem;
+    /* For the owner's eyes, by the wall clock. */
+    int64_t started_ms, since_ms; /* since: the connection came, or went */
+    struct problem last_error;
+    int64_t last_error_ms;
 };
+
+static int64_t wall_ms(void)
+{
+    return clock_wall_ns() / NS_PER_MS;
+}
+
+/* Something the owner may have to do something about: to the log, and kept for `status`. */
+static void warn(struct agent *agent, const char *text)
+{
+    log_warning("%s", text);
+    problem_set(&agent->last_error, "%s", text);
+    agent->last_error_ms = wall_ms();
+}
 
 /* ---------------------------------------------------------------- reports of other threads */
 
@@ -231,6 +250,7 @@ static void stop_with(struct agent *agent, const char *what)
 static void connected(struct agent *agent)
 {
     const Bourse__V1__Welcome *welcome = agent_session_welcome(agent->session);
+    agent->since_ms = wall_ms();
     if (welcome == NULL || (welcome->has_roles && (welcome->roles & ROLE_PROVIDER) != 0)) {
         log_info("connected; offering %u slots of %s", agent->setup->offer->device.slots,
                  agent->setup->offer->device.instrument);
@@ -269,14 +289,15 @@ static void act(struct agent *agent, int64_t now_ns, const struct agent_action *
         lanes_cancel(agent->lanes, &action->work);
         break;
     case AGENT_RECONNECT:
-        log_warning("the broker is silent; trying again");
+        warn(agent, "the broker is silent; trying again");
+        agent->since_ms = wall_ms();
         agent->reconnect_ns = now_ns + action->wait_ns;
         break;
     case AGENT_READY:
         connected(agent);
         break;
     case AGENT_NOTE:
-        log_warning("%s", action->text);
+        warn(agent, action->text);
         break;
     }
 }
@@ -351,6 +372,34 @@ static void hear_signal(struct agent *agent, int64_t now_ns)
     }
 }
 
+static void hear_owner(struct agent *agent, int64_t now_ns)
+{
+    const struct owner_facts facts = {
+        .config = agent->setup->config,
+        .market = agent->setup->market,
+        .isolation = agent->setup->isolation->level,
+        .lanes = agent->lanes,
+        .is_crowded = agent->crowded,
+        .is_leaving = agent->drain_began_ns != 0,
+        .started_ms = agent->started_ms,
+        .since_ms = agent->since_ms,
+        .last_error = agent->last_error.text,
+        .last_error_ms = agent->last_error_ms,
+    };
+    owner_hear(agent->owner, agent->session, now_ns, wall_ms(), &facts);
+}
+
+/* The owner's drain has no clock: once nothing runs and every result is accepted, the agent leaves as always. */
+static void leave_when_drained(struct agent *agent, int64_t now_ns)
+{
+    struct agent_counts counts = agent_session_counts(agent->session);
+    if (owner_wants_drain(agent->owner) && agent->drain_began_ns == 0 &&
+        counts.queued + counts.running + counts.owed == 0) {
+        agent->drain_began_ns = now_ns;
+        agent_session_drain(agent->session, now_ns, false);
+    }
+}
+
 /* True when it is time to go. */
 static bool drain(struct agent *agent, int64_t now_ns)
 {
@@ -373,6 +422,8 @@ static int wait_ms(const struct agent *agent, int64_t now_ns)
     if (agent->reconnect_ns < until_ns) {
         until_ns = agent->reconnect_ns;
     }
+    int64_t owner_ns = owner_next_deadline_ns(agent->owner);
+    until_ns = owner_ns < until_ns ? owner_ns : until_ns;
     int64_t ms = until_ns <= now_ns ? 0 : (until_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
     int most =
         lanes_restless(agent->lanes) || agent->drain_began_ns != 0 ? RESTLESS_MS : LOOP_MS_MOST;
@@ -395,8 +446,10 @@ static void watch_room(struct agent *agent, int64_t now_ns)
     agent->crowded = crowded;
     agent_session_pause(agent->session, now_ns, crowded);
     if (crowded) {
-        log_warning("the disk of %s is full: nothing is offered until there is room",
+        struct problem full;
+        problem_set(&full, "the disk of %s is full: nothing is offered until there is room",
                     agent->setup->config->folder);
+        warn(agent, full.text);
     } else {
         log_info("the disk of %s has room again: offering", agent->setup->config->folder);
     }
@@ -414,6 +467,8 @@ static void loop(struct agent *agent)
             agent_session_tick(agent->session, now_ns); /* terms end without a broker, too */
         }
         watch_room(agent, now_ns);
+        hear_owner(agent, now_ns);
+        leave_when_drained(agent, now_ns);
         carry_out(agent, now_ns);
         if (agent->failed || drain(agent, now_ns)) {
             return;
@@ -424,8 +479,9 @@ static void loop(struct agent *agent)
             {.fd = agent->reports.event, .events = ZMQ_POLLIN},
             {.fd = agent->setup->signals, .events = ZMQ_POLLIN},
             {.fd = launcher_end(agent->setup->launcher), .events = ZMQ_POLLIN},
+            {.fd = owner_fd(agent->owner), .events = ZMQ_POLLIN}, /* heard in the next turn */
         };
-        if (zmq_poll(items, 4, wait_ms(agent, now_ns)) < 0 && errno != EINTR) {
+        if (zmq_poll(items, 5, wait_ms(agent, now_ns)) < 0 && errno != EINTR) {
             stop_with(agent, "the connection cannot be waited for");
             return;
         }
@@ -530,6 +586,15 @@ static bool open_lanes(struct agent *agent, struct problem *problem)
     return agent->lanes != NULL;
 }
 
+static bool open_owner(struct agent *agent, struct problem *problem)
+{
+    if (!owner_open(agent->setup->config->folder, &agent->owner, problem)) {
+        return false;
+    }
+    owner_begin(agent->owner, agent->session, clock_monotonic_ns());
+    return true;
+}
+
 static void leave(struct agent *agent)
 {
     if (agent->session != NULL && agent->link != NULL) {
@@ -551,6 +616,10 @@ static void close_all(struct agent *agent)
     store_close(&agent->store);
     images_close(&agent->images);
     transfer_close(&agent->transfer);
+    if (agent->owner != NULL) { /* nothing is left to end but the process */
+        owner_ends(agent->owner, agent->session, clock_monotonic_ns());
+        owner_close(&agent->owner);
+    }
     link_close(&agent->link);
     agent_session_destroy(&agent->session);
     while (!list_empty(&agent->reports.done)) {
@@ -570,7 +639,7 @@ static void close_all(struct agent *agent)
 
 bool agent_run(const struct agent_setup *setup, bool *ret_refused, struct problem *ret_problem)
 {
-    struct agent agent = {.setup = setup, .reconnect_ns = INT64_MAX};
+    struct agent agent = {.setup = setup, .reconnect_ns = INT64_MAX, .started_ms = wall_ms()};
     list_init(&agent.reports.done);
     pthread_mutex_init(&agent.reports.mutex, NULL);
     agent.reports.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -580,7 +649,7 @@ bool agent_run(const struct agent_setup *setup, bool *ret_refused, struct proble
         problem_set(ret_problem, "cannot start: %s", strerror(errno));
     }
     good = good && open_session(&agent, ret_problem) && open_blobs(&agent, ret_problem) &&
-           open_lanes(&agent, ret_problem);
+           open_lanes(&agent, ret_problem) && open_owner(&agent, ret_problem);
     if (good) {
         loop(&agent);
         good = !agent.failed;

@@ -593,6 +593,23 @@ void lanes_tick(struct lanes *lanes)
     lanes->restless = restless;
 }
 
+uint32_t lanes_jails(const struct lanes *lanes)
+{
+    uint32_t count = 0;
+    for (const struct list_link *link = lanes->tenancies.next; link != &lanes->tenancies;
+         link = link->next) {
+        struct tenancy *tenancy = LIST_ELEMENT(link, struct tenancy, link);
+        for (struct list_link *inner = tenancy->lanes.next; inner != &tenancy->lanes;
+             inner = inner->next) {
+            struct lane *lane = LIST_ELEMENT(inner, struct lane, link);
+            pthread_mutex_lock(&lane->mutex);
+            count += lane->jail != NULL;
+            pthread_mutex_unlock(&lane->mutex);
+        }
+    }
+    return count;
+}
+
 bool lanes_restless(const struct lanes *lanes)
 {
     return lanes->restless;

@@ -47,6 +47,8 @@ void lanes_cancel(struct lanes *lanes, const struct agent_work *work);
 void lanes_end(struct lanes *lanes, uint64_t lease);
 /* Now and then: repeats cancels that came before their run began, collects threads that have ended. */
 void lanes_tick(struct lanes *lanes);
+/* Jails that stand now. */
+uint32_t lanes_jails(const struct lanes *lanes);
 /* True while something wants lanes_tick within a tenth of a second. */
 bool lanes_restless(const struct lanes *lanes);
 

@@ -1,5 +1,9 @@
 /* bourse-provider: the agent of someone who offers a machine. */
+#include "base/text.h"
+#include "formats/units.h"
 #include "provider/agent.h"
+#include "provider/command/command.h"
+#include "provider/control.h"
 #include "provider/join.h"
 #include "provider/report.h"
 #include "provider/setup.h"
@@ -13,24 +17,23 @@
 #include <string.h>
 #include <unistd.h>
 
-enum exit_status {
-    EXIT_OK = 0,
-    EXIT_FAILED = 1,
-    EXIT_USAGE = 2,
-    EXIT_REFUSED = 4,
-    EXIT_UNREACHABLE = 6
-};
-
 static const char HELP[] =
     "bourse-provider - offers this machine on a bourse market\n"
     "\n"
     "  bourse-provider [run] [--config FILE] [--market DIR]   offer, and run what comes\n"
     "  bourse-provider probe [--json]                         show what would be offered\n"
     "  bourse-provider join INVITE [--name N] [--dir DIR]     join a market\n"
+    "\n"
+    "  bourse-provider status [--json]                        what the running agent does\n"
+    "  bourse-provider pause [--for 2h] [--now]               take the offer back for a while\n"
+    "  bourse-provider resume                                 offer again\n"
+    "  bourse-provider drain                                  finish what runs, then end the "
+    "agent\n"
     "  bourse-provider version\n"
     "\n"
     "`bourse-provider COMMAND --help` says more.\n"
-    "Exit status: 0 ok, 1 failed, 2 usage, 4 refused, 6 broker unreachable.\n";
+    "Exit status: 0 ok, 1 failed, 2 usage, 3 no agent runs here, 4 refused, 6 broker "
+    "unreachable.\n";
 
 static const char HELP_RUN[] =
     "bourse-provider run [--config FILE] [--market DIR] [--dir DIR] [--check-config]\n"
@@ -74,14 +77,88 @@ static const char HELP_JOIN[] =
     "Exit status: 0 joined, 1 failed, 2 usage or a bad invitation, 4 refused, 6 broker "
     "unreachable.\n";
 
+#define OF_THE_AGENT                                                                               \
+    "  --dir DIR      the agent's folder\n"                                                        \
+    "  --market DIR   folder of a market on this machine; the agent's folder is DIR/provider\n"
+
+static const char HELP_STATUS[] =
+    "bourse-provider status [--json] [--dir DIR] [--market DIR]\n"
+    "\n"
+    "Shows what the running agent does: since when it is connected or not, its asks, leases, work "
+    "and "
+    "jails,\n"
+    "the results accepted since it started, whether it is paused or drains, and its last error.\n"
+    "\n"
+    "  --json         one JSON object\n" OF_THE_AGENT "\n"
+    "Exit status: 0 shown, 1 failed, 2 usage, 3 no agent runs here, 4 not yours.\n";
+
+static const char HELP_PAUSE[] =
+    "bourse-provider pause [--after-running|--now] [--for DURATION] [--json] [--dir DIR] "
+    "[--market DIR]\n"
+    "\n"
+    "Takes the offer back before it returns, and starts nothing more: what waits here goes back to "
+    "the market,\n"
+    "what runs ends by itself. The pause outlives the agent: started again, it is still paused.\n"
+    "\n"
+    "  --after-running  let what runs end by itself; the default\n"
+    "  --now            cancel what runs, too; the market runs it again elsewhere\n"
+    "  --for DURATION   offer again after so long, such as 90m or 2h; else until `resume`\n"
+    "  --json           one JSON object\n"
+    "  --dir DIR        the agent's folder\n"
+    "  --market DIR     folder of a market on this machine\n"
+    "\n"
+    "Exit status: 0 paused and withdrawn, 1 failed, 2 usage, 3 no agent runs here, 4 not yours,\n"
+    "6 paused, but the broker has not said that the asks are gone.\n";
+
+static const char HELP_RESUME[] =
+    "bourse-provider resume [--json] [--dir DIR] [--market DIR]\n"
+    "\n"
+    "Ends a pause; returns when the asks stand again.\n"
+    "\n"
+    "  --json         one JSON object\n" OF_THE_AGENT "\n"
+    "Exit status: 0 offering, 1 failed, 2 usage, 3 no agent runs here, 4 refused, or the asks are "
+    "not all\n"
+    "accepted, 6 the broker is not there.\n";
+
+static const char HELP_DRAIN[] =
+    "bourse-provider drain [--json] [--dir DIR] [--market DIR]\n"
+    "\n"
+    "Takes the offer back, lets what runs end by itself however long it takes, gives back what "
+    "waits, "
+    "delivers\n"
+    "every result, and ends the agent; returns then. Interrupting this command does not interrupt "
+    "the "
+    "drain.\n"
+    "SIGTERM, which services get, is shorter: it lets work run for 5 s.\n"
+    "\n"
+    "  --json         one JSON object\n" OF_THE_AGENT "\n"
+    "Exit status: 0 drained and ended, 1 ended before that, 2 usage, 3 no agent runs here, 4 not "
+    "yours.\n";
+
 struct options {
-    struct setup_options setup;
+    struct command command;
     const char *name;
-    bool json, check_config, help;
+    bool check_config, help;
     enum log_level log_level;
     bool log_json;
     const char *operand;
     int operand_count;
+    uint32_t given; /* bits of enum option_number */
+};
+
+enum option_number {
+    OPTION_CONFIG = 1,
+    OPTION_MARKET,
+    OPTION_DIR,
+    OPTION_NAME,
+    OPTION_JSON,
+    OPTION_CHECK,
+    OPTION_LOG,
+    OPTION_LOG_JSON,
+    OPTION_HELP,
+    OPTION_NOW,
+    OPTION_AFTER_RUNNING,
+    OPTION_FOR,
 };
 
 static int complain(const char *what)
@@ -90,56 +167,99 @@ static int complain(const char *what)
     return EXIT_USAGE;
 }
 
+static bool read_term(const char *text, int64_t *ret_ms)
+{
+    int64_t ns;
+    enum units_status status = units_duration(text, &ns);
+    if (status != UNITS_OK) {
+        char why[256];
+        units_explain(UNITS_DURATION, status, text, why, sizeof why);
+        fprintf(stderr, "bourse-provider: --for: %s\n", why);
+        return false;
+    }
+    *ret_ms = ns / NS_PER_MS;
+    if (*ret_ms < 1 || *ret_ms > CONTROL_PAUSE_LONGEST_MS) {
+        (void)complain("--for takes from 1ms to 366d");
+        return false;
+    }
+    return true;
+}
+
+static bool take_option(int number, struct options *options)
+{
+    switch ((enum option_number)number) {
+    case OPTION_CONFIG:
+        options->command.setup.config_file = optarg;
+        return true;
+    case OPTION_MARKET:
+        options->command.setup.market = optarg;
+        return true;
+    case OPTION_DIR:
+        options->command.setup.folder = optarg;
+        return true;
+    case OPTION_NAME:
+        options->name = optarg;
+        return true;
+    case OPTION_JSON:
+        options->command.json = true;
+        return true;
+    case OPTION_CHECK:
+        options->check_config = true;
+        return true;
+    case OPTION_LOG:
+        if (!log_level_from(optarg, &options->log_level)) {
+            (void)complain("--log is error, warning, info or debug");
+            return false;
+        }
+        return true;
+    case OPTION_LOG_JSON:
+        options->log_json = true;
+        return true;
+    case OPTION_HELP:
+        options->help = true;
+        return true;
+    case OPTION_NOW:
+        options->command.now = true;
+        return true;
+    case OPTION_AFTER_RUNNING: /* the default; said in so many words it must not contradict --now */
+        return true;
+    case OPTION_FOR:
+        return read_term(optarg, &options->command.for_ms);
+    }
+    return false;
+}
+
+static const struct option option_table[] = {
+    {"config", required_argument, NULL, OPTION_CONFIG},
+    {"market", required_argument, NULL, OPTION_MARKET},
+    {"dir", required_argument, NULL, OPTION_DIR},
+    {"name", required_argument, NULL, OPTION_NAME},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"check-config", no_argument, NULL, OPTION_CHECK},
+    {"log", required_argument, NULL, OPTION_LOG},
+    {"log-json", no_argument, NULL, OPTION_LOG_JSON},
+    {"now", no_argument, NULL, OPTION_NOW},
+    {"after-running", no_argument, NULL, OPTION_AFTER_RUNNING},
+    {"for", required_argument, NULL, OPTION_FOR},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {NULL, 0, NULL, 0},
+};
+
 /* True when the command line is understood. */
 static bool read_options(int argc, char **argv, struct options *options)
 {
-    enum { CONFIG = 1, MARKET, FOLDER, NAME, JSON, CHECK, LOG, LOG_JSON, HELP_FLAG };
-    static const struct option table[] = {
-        {"config", required_argument, NULL, CONFIG}, {"market", required_argument, NULL, MARKET},
-        {"dir", required_argument, NULL, FOLDER},    {"name", required_argument, NULL, NAME},
-        {"json", no_argument, NULL, JSON},           {"check-config", no_argument, NULL, CHECK},
-        {"log", required_argument, NULL, LOG},       {"log-json", no_argument, NULL, LOG_JSON},
-        {"help", no_argument, NULL, HELP_FLAG},      {NULL, 0, NULL, 0},
-    };
     *options = (struct options){.log_level = LOG_LEVEL_INFO};
     optind = 1;
-    for (int found; (found = getopt_long(argc, argv, "h", table, NULL)) != -1;) {
-        switch (found) {
-        case CONFIG:
-            options->setup.config_file = optarg;
-            break;
-        case MARKET:
-            options->setup.market = optarg;
-            break;
-        case FOLDER:
-            options->setup.folder = optarg;
-            break;
-        case NAME:
-            options->name = optarg;
-            break;
-        case JSON:
-            options->json = true;
-            break;
-        case CHECK:
-            options->check_config = true;
-            break;
-        case LOG:
-            if (!log_level_from(optarg, &options->log_level)) {
-                (void)complain("--log is error, warning, info or debug");
-                return false;
-            }
-            break;
-        case LOG_JSON:
-            options->log_json = true;
-            break;
-        case HELP_FLAG:
-        case 'h':
-            options->help = true;
-            break;
-        default:
-            process_say_nearest_option(argv[optind - 1], table);
+    for (int found; (found = getopt_long(argc, argv, "h", option_table, NULL)) != -1;) {
+        if (found == '?') {
+            process_say_nearest_option(argv[optind - 1], option_table);
             return false; /* getopt has said what is wrong */
         }
+        int number = found == 'h' ? OPTION_HELP : found;
+        if (!take_option(number, options)) {
+            return false;
+        }
+        options->given |= UINT32_C(1) << number;
     }
     options->operand = optind < argc ? argv[optind] : NULL;
     options->operand_count = argc - optind;
@@ -168,7 +288,7 @@ static int fail(int status, const struct problem *problem)
 static int check_config(const struct options *options)
 {
     struct problem problem = {""};
-    if (!setup_check(&options->setup, &problem)) {
+    if (!setup_check(&options->command.setup, &problem)) {
         fprintf(stderr, "bourse-provider: %s\n", problem.text);
         return EXIT_USAGE;
     }
@@ -178,10 +298,13 @@ static int check_config(const struct options *options)
 
 static int run(const struct options *options)
 {
+    if (options->check_config) {
+        return check_config(options);
+    }
     static struct setup setup;
     static struct offer offer;
     struct problem problem = {""};
-    struct setup_options wanted = options->setup;
+    struct setup_options wanted = options->command.setup;
     wanted.needs_market = true;
     if (!setup_begin(&wanted, &setup, &problem)) {
         return fail_run(EXIT_FAILED, &problem);
@@ -221,14 +344,14 @@ static int probe(const struct options *options)
     static struct offer offer;
     static const struct key32 nobody;
     struct problem problem = {""};
-    if (!setup_begin(&options->setup, &setup, &problem)) {
+    if (!setup_begin(&options->command.setup, &setup, &problem)) {
         return fail(EXIT_FAILED, &problem);
     }
     const struct key32 *account = setup.identity == NULL ? &nobody : identity_key(setup.identity);
     bool offered = policy_offer(&setup.config, &setup.machine, &setup.profile, &setup.isolation,
                                 account, &offer, &problem);
     int status = offered ? EXIT_OK : EXIT_REFUSED;
-    if (!options->json) {
+    if (!options->command.json) {
         report_text(stdout, &setup, offered ? &offer : NULL, problem.text);
     } else if (!report_json(stdout, &setup, offered ? &offer : NULL, problem.text)) {
         status = EXIT_FAILED;
@@ -246,7 +369,7 @@ static int join(const struct options *options)
         return complain(
             "join needs exactly one invitation, the text that starts with bourse-invite-1.");
     }
-    const char *wanted = options->setup.folder;
+    const char *wanted = options->command.setup.folder;
     if (wanted == NULL && !setup_default_folder(folder, sizeof folder)) {
         return complain("no home folder; say where with --dir");
     }
@@ -277,12 +400,104 @@ static int join(const struct options *options)
     return EXIT_FAILED;
 }
 
-static int without_operand(const struct options *options, int (*act)(const struct options *))
+static int status(const struct options *options)
 {
-    if (options->operand_count != 0) {
-        return complain("one word too many; see --help");
+    return command_status(&options->command);
+}
+
+static int pause_agent(const struct options *options)
+{
+    const uint32_t both = UINT32_C(1) << OPTION_NOW | UINT32_C(1) << OPTION_AFTER_RUNNING;
+    if ((options->given & both) == both) {
+        return complain("--now cancels what runs, --after-running lets it end: choose one");
     }
-    return act(options);
+    return command_pause(&options->command);
+}
+
+static int resume(const struct options *options)
+{
+    return command_resume(&options->command);
+}
+
+static int drain(const struct options *options)
+{
+    return command_drain(&options->command);
+}
+
+static int version(const struct options *options)
+{
+    (void)options;
+    return say("bourse-provider " BOURSE_VERSION "\n");
+}
+
+static int help(const struct options *options)
+{
+    (void)options;
+    return say(HELP);
+}
+
+/* ---------------------------------------------------------------- the command line */
+
+#define BIT(name) (UINT32_C(1) << OPTION_##name)
+#define EVERYWHERE (BIT(HELP) | BIT(LOG) | BIT(LOG_JSON))
+#define ASKING (BIT(MARKET) | BIT(DIR) | BIT(JSON))
+
+static const struct action {
+    const char *name;
+    int (*act)(const struct options *);
+    const char *help;
+    uint32_t options; /* that it has, beside those of EVERYWHERE */
+    int operands;     /* most; join counts its own */
+} actions[] = {
+    {"run", run, HELP_RUN, BIT(CONFIG) | BIT(MARKET) | BIT(DIR) | BIT(CHECK), 0},
+    {"probe", probe, HELP_PROBE, BIT(CONFIG) | ASKING, 0},
+    {"join", join, HELP_JOIN, BIT(NAME) | BIT(DIR), INT_MAX},
+    {"status", status, HELP_STATUS, ASKING, 0},
+    {"pause", pause_agent, HELP_PAUSE, ASKING | BIT(NOW) | BIT(AFTER_RUNNING) | BIT(FOR), 0},
+    {"resume", resume, HELP_RESUME, ASKING, 0},
+    {"drain", drain, HELP_DRAIN, ASKING, 0},
+    {"version", version, HELP, 0, 0},
+    {"help", help, HELP, 0, 0},
+};
+enum { ACTIONS = sizeof actions / sizeof actions[0] };
+
+static const struct action *find_action(const char *name)
+{
+    for (size_t i = 0; i < ACTIONS; i++) {
+        if (strcmp(actions[i].name, name) == 0) {
+            return &actions[i];
+        }
+    }
+    const char *names[ACTIONS];
+    for (size_t i = 0; i < ACTIONS; i++) {
+        names[i] = actions[i].name;
+    }
+    const char *nearest = text_nearest(name, names, ACTIONS);
+    fprintf(stderr,
+            "bourse-provider: no command \"%.32s\"%s%s%s; `bourse-provider help` lists them\n",
+            name, nearest == NULL ? "" : "; did you mean \"", nearest == NULL ? "" : nearest,
+            nearest == NULL ? "" : "\"");
+    return NULL;
+}
+
+/* An option that a command would not heed is refused, never passed over. */
+static bool fits(const struct action *action, const struct options *options)
+{
+    for (const struct option *option = option_table; option->name != NULL; option++) {
+        uint32_t bit = UINT32_C(1) << option->val;
+        if ((options->given & bit) != 0 && ((action->options | EVERYWHERE) & bit) == 0) {
+            fprintf(
+                stderr,
+                "bourse-provider: %s has no --%s; `bourse-provider %s --help` shows what it has\n",
+                action->name, option->name, action->name);
+            return false;
+        }
+    }
+    if (options->operand_count > action->operands) {
+        (void)complain("one word too many; see --help");
+        return false;
+    }
+    return true;
 }
 
 int main(int argc, char **argv)
@@ -290,7 +505,6 @@ int main(int argc, char **argv)
     struct problem problem = {""};
     struct options options;
     bool named = argc > 1 && argv[1][0] != '-';
-    const char *command = named ? argv[1] : "run";
     int skip = named ? 1 : 0;
     if (!process_start(&problem)) {
         fprintf(stderr, "bourse-provider: %s\n", problem.text);
@@ -299,29 +513,17 @@ int main(int argc, char **argv)
     if (!named && argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         return say(HELP);
     }
+    const struct action *action = find_action(named ? argv[1] : "run");
+    if (action == NULL) {
+        return EXIT_USAGE;
+    }
     argv[skip] = argv[0];
     if (!read_options(argc - skip, argv + skip, &options)) {
         return EXIT_USAGE;
     }
+    if (options.help) {
+        return say(action->help);
+    }
     log_setup(options.log_level, options.log_json);
-    if (strcmp(command, "run") == 0) {
-        return options.help ? say(HELP_RUN)
-                            : without_operand(&options, options.check_config ? check_config : run);
-    }
-    if (strcmp(command, "probe") == 0) {
-        return options.help ? say(HELP_PROBE) : without_operand(&options, probe);
-    }
-    if (strcmp(command, "join") == 0) {
-        return options.help ? say(HELP_JOIN) : join(&options);
-    }
-    if (strcmp(command, "version") == 0) {
-        return say("bourse-provider " BOURSE_VERSION "\n");
-    }
-    if (strcmp(command, "help") == 0) {
-        return say(HELP);
-    }
-    fprintf(stderr,
-            "bourse-provider: no command \"%.32s\"; there are run, probe, join and version\n",
-            command);
-    return EXIT_USAGE;
+    return fits(action, &options) ? action->act(&options) : EXIT_USAGE;
 }

@@ -196,7 +196,8 @@ static void request_rejected(struct agent_session *session, int64_t now_ns,
     if (event->request_type == MESSAGE_RESULTS) {
         results_rejected(session, now_ns, &event->id, event->reject, event->text);
     } else {
-        offers_rejected(session, now_ns, event->request_type, &event->id, event->text);
+        offers_rejected(session, now_ns, event->request_type, &event->id, event->reject,
+                        event->text);
     }
 }
 
@@ -327,6 +328,24 @@ void agent_session_drain(struct agent_session *session, int64_t now_ns, bool can
     results_flush(session, now_ns);
 }
 
+void agent_session_rest(struct agent_session *session, int64_t now_ns, bool resting,
+                        bool cancel_running)
+{
+    session->resting = resting;
+    if (!resting) {
+        if (session_ready(session)) {
+            offers_place(session, now_ns); /* else the next Welcome does */
+        }
+        return;
+    }
+    offers_cancel(session, now_ns);
+    for (struct list_link *link = session->leases.next; link != &session->leases;
+         link = link->next) {
+        work_give_back(session, now_ns, LIST_ELEMENT(link, struct lease, link), cancel_running);
+    }
+    results_flush(session, now_ns);
+}
+
 bool agent_session_drained(const struct agent_session *session)
 {
     return session->draining && session->work_total == 0;
@@ -356,6 +375,27 @@ struct agent_counts agent_session_counts(const struct agent_session *session)
     counts.running = session->work_in[WORK_RUNNING] + session->work_in[WORK_LEFT];
     counts.owed = session->work_in[WORK_READY] + session->work_in[WORK_SENT];
     return counts;
+}
+
+size_t agent_session_leases(const struct agent_session *session, struct agent_lease_row *ret_rows,
+                            size_t limit)
+{
+    size_t count = 0;
+    for (const struct list_link *link = session->leases.next;
+         link != &session->leases && count < limit; link = link->next) {
+        const struct lease *lease = LIST_ELEMENT(link, struct lease, link);
+        struct agent_lease_row row = {
+            .grant = lease->grant, .term_end_ns = lease->term_end_ns, .is_over = lease->over};
+        for (const struct list_link *inner = lease->works.next; inner != &lease->works;
+             inner = inner->next) {
+            enum work_state state = LIST_ELEMENT(inner, struct work, link)->state;
+            row.queued += state == WORK_QUEUED;
+            row.running += state == WORK_RUNNING || state == WORK_LEFT;
+            row.owed += state == WORK_READY || state == WORK_SENT;
+        }
+        ret_rows[count++] = row;
+    }
+    return count;
 }
 
 const Bourse__V1__Welcome *agent_session_welcome(const struct agent_session *session)

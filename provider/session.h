@@ -124,6 +124,13 @@ enum agent_status agent_session_offer(struct agent_session *session, int64_t now
                                       const struct agent_ask *asks, size_t ask_count);
 /* Pausing cancels the asks that stand; leases go on. */
 void agent_session_pause(struct agent_session *session, int64_t now_ns, bool paused);
+/* The owner's pause goes further: asks are cancelled and nothing is started any more. What is queued, and what is still
+ * dispatched, is answered as cancelled, so that the broker gives it to others; what runs ends by itself or, with
+ * `cancel_running`, is cancelled. Leases stay until the broker ends them. False ends it: the asks are placed again. */
+void agent_session_rest(struct agent_session *session, int64_t now_ns, bool resting,
+                        bool cancel_running);
+/* No ask of this agent stands, or may still come to stand: the broker has answered every cancel. */
+bool agent_session_withdrawn(const struct agent_session *session);
 
 /* A (new) connection stands; `dice`: 64 random bits for the waits. */
 void agent_session_connected(struct agent_session *session, int64_t now_ns, uint64_t dice);
@@ -188,6 +195,25 @@ struct agent_counts {
     uint64_t welcomes;
 };
 struct agent_counts agent_session_counts(const struct agent_session *session);
+
+struct agent_ask_row {
+    struct agent_ask terms;
+    const char *instrument; /* of its device; borrowed until the next call that offers */
+    bool is_standing;       /* the broker has accepted it */
+};
+/* False: there are not so many asks. */
+bool agent_session_ask(const struct agent_session *session, size_t index,
+                       struct agent_ask_row *ret_row);
+
+struct agent_lease_row {
+    struct agent_grant grant;
+    uint32_t queued, running, owed;
+    int64_t term_end_ns;
+    bool is_over;
+};
+/* The first `limit` leases, oldest first; returns how many. */
+size_t agent_session_leases(const struct agent_session *session, struct agent_lease_row *ret_rows,
+                            size_t limit);
 /* The last Welcome, or NULL. */
 const Bourse__V1__Welcome *agent_session_welcome(const struct agent_session *session);
 

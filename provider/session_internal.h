@@ -69,7 +69,9 @@ enum ask_state { ASK_ABSENT, ASK_SENT, ASK_STANDING };
 struct offered_ask {
     struct agent_ask terms;
     enum ask_state state;
-    struct id128 order; /* of the last AskPlace; zero: never placed */
+    struct id128 order;   /* of the last AskPlace; zero: none that may stand */
+    struct id128 leaving; /* an order whose cancel has no answer yet; zero: none */
+    struct id128 cancel;  /* id of that request; zero: it has to be sent (again) */
 };
 
 struct agent_session {
@@ -89,7 +91,7 @@ struct agent_session {
     int64_t offer_again_ns; /* after a refusal; INT64_MAX: no need */
     int64_t state_again_ns; /* likewise, for the Statement */
     uint32_t offer_refusals;
-    bool paused, draining, said_goodbye;
+    bool paused, resting, draining, said_goodbye;
 
     struct list_link leases;
     struct list_link ready; /* works whose result waits for a batch */
@@ -124,7 +126,7 @@ void offers_drop(struct agent_session *session);
 void offers_accepted(struct agent_session *session, int64_t now_ns, enum message_type type,
                      const struct id128 *id);
 void offers_rejected(struct agent_session *session, int64_t now_ns, enum message_type type,
-                     const struct id128 *id, const char *text);
+                     const struct id128 *id, enum reject_code code, const char *text);
 
 /* session_work.c */
 void work_granted(struct agent_session *session, int64_t now_ns,
@@ -140,6 +142,9 @@ void work_lease_ended(struct agent_session *session, int64_t now_ns,
 /* Ends the lease here: queued work is answered with `outcome`, running work is cancelled for it. */
 void work_lease_over(struct agent_session *session, int64_t now_ns, struct lease *lease,
                      uint32_t outcome, bool cancel_running);
+/* Queued work is answered as cancelled, running work is cancelled when asked for; the lease stays. */
+void work_give_back(struct agent_session *session, int64_t now_ns, struct lease *lease,
+                    bool cancel_running);
 /* Terms that ended, and leases with nothing left. */
 void work_tick(struct agent_session *session, int64_t now_ns);
 int64_t work_next_deadline_ns(const struct agent_session *session);
@@ -160,6 +165,8 @@ enum agent_status results_owe(struct agent_session *session, int64_t now_ns, str
 void results_owe_unstarted(struct agent_session *session, int64_t now_ns, struct work *work,
                            uint32_t outcome, const char *detail);
 void results_flush(struct agent_session *session, int64_t now_ns);
+/* Whether what was refused with this code may be accepted in a while. */
+bool results_may_pass_later(enum reject_code code);
 void results_accepted(struct agent_session *session, const struct id128 *batch);
 void results_rejected(struct agent_session *session, int64_t now_ns, const struct id128 *batch,
                       enum reject_code code, const char *text);

@@ -46,28 +46,6 @@ static ProtobufCBinaryData view(const void *bytes, size_t length)
     return (ProtobufCBinaryData){.len = length, .data = (uint8_t *)(uintptr_t)bytes};
 }
 
-static void cancel_order(struct agent_session *session, int64_t now_ns, struct offered_ask *ask)
-{
-    if (id128_is_zero(&ask->order)) {
-        return;
-    }
-    dialogue_forget(session->dialogue, &ask->order);
-    Bourse__V1__OrderCancel body = BOURSE__V1__ORDER_CANCEL__INIT;
-    body.order = view(ask->order.bytes, sizeof ask->order.bytes);
-    struct id128 id = session_draw_id(session);
-    if (send_request(session, now_ns, MESSAGE_ORDER_CANCEL, &id, &body.base)) {
-        ask->state = ASK_ABSENT;
-        memset(&ask->order, 0, sizeof ask->order);
-    }
-}
-
-void offers_cancel(struct agent_session *session, int64_t now_ns)
-{
-    for (size_t i = 0; i < session->ask_count; i++) {
-        cancel_order(session, now_ns, &session->asks[i]);
-    }
-}
-
 static int64_t after_refusal_ns(struct agent_session *session, int64_t now_ns)
 {
     int64_t wait_ns = OFFER_AGAIN_FIRST_NS;
@@ -86,6 +64,39 @@ static void offer_later(struct agent_session *session, int64_t now_ns)
     session->offer_again_ns = after_refusal_ns(session, now_ns);
 }
 
+/* What could not be queued is tried again like a refused offer. */
+static void send_cancel(struct agent_session *session, int64_t now_ns, struct offered_ask *ask)
+{
+    Bourse__V1__OrderCancel body = BOURSE__V1__ORDER_CANCEL__INIT;
+    body.order = view(ask->leaving.bytes, sizeof ask->leaving.bytes);
+    struct id128 id = session_draw_id(session);
+    if (send_request(session, now_ns, MESSAGE_ORDER_CANCEL, &id, &body.base)) {
+        ask->cancel = id;
+    } else {
+        offer_later(session, now_ns);
+    }
+}
+
+static void cancel_order(struct agent_session *session, int64_t now_ns, struct offered_ask *ask)
+{
+    if (id128_is_zero(&ask->order)) {
+        return;
+    }
+    dialogue_forget(session->dialogue, &ask->order);
+    ask->leaving = ask->order;
+    ask->state = ASK_ABSENT;
+    memset(&ask->order, 0, sizeof ask->order);
+    memset(&ask->cancel, 0, sizeof ask->cancel);
+    send_cancel(session, now_ns, ask);
+}
+
+void offers_cancel(struct agent_session *session, int64_t now_ns)
+{
+    for (size_t i = 0; i < session->ask_count; i++) {
+        cancel_order(session, now_ns, &session->asks[i]);
+    }
+}
+
 /* What got lost would wait for the next Hello. */
 static void state_later(struct agent_session *session, int64_t now_ns)
 {
@@ -94,7 +105,7 @@ static void state_later(struct agent_session *session, int64_t now_ns)
 
 static void place_asks(struct agent_session *session, int64_t now_ns)
 {
-    if (!session->advertised || session->paused || session->draining) {
+    if (!session->advertised || session->paused || session->resting || session->draining) {
         return;
     }
     for (size_t i = 0; i < session->ask_count; i++) {
@@ -273,9 +284,21 @@ void offers_state(struct agent_session *session, int64_t now_ns)
     free(wire.work_pointers);
 }
 
+/* Cancels that the broker could not take, or that never left. */
+static void cancel_again(struct agent_session *session, int64_t now_ns)
+{
+    for (size_t i = 0; i < session->ask_count; i++) {
+        struct offered_ask *ask = &session->asks[i];
+        if (!id128_is_zero(&ask->leaving) && id128_is_zero(&ask->cancel)) {
+            send_cancel(session, now_ns, ask);
+        }
+    }
+}
+
 void offers_place(struct agent_session *session, int64_t now_ns)
 {
     session->offer_again_ns = INT64_MAX;
+    cancel_again(session, now_ns);
     if (session->draining) {
         return;
     }
@@ -368,7 +391,66 @@ void agent_session_pause(struct agent_session *session, int64_t now_ns, bool pau
     }
 }
 
+bool agent_session_withdrawn(const struct agent_session *session)
+{
+    for (size_t i = 0; i < session->ask_count; i++) {
+        if (!id128_is_zero(&session->asks[i].order) || !id128_is_zero(&session->asks[i].leaving)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool agent_session_ask(const struct agent_session *session, size_t index,
+                       struct agent_ask_row *ret_row)
+{
+    if (index >= session->ask_count) {
+        return false;
+    }
+    const struct offered_ask *ask = &session->asks[index];
+    *ret_row = (struct agent_ask_row){
+        .terms = ask->terms, .instrument = "", .is_standing = ask->state == ASK_STANDING};
+    for (size_t i = 0; i < session->device_count; i++) {
+        if (id128_equal(&session->devices[i].facts.device, &ask->terms.device)) {
+            ret_row->instrument = session->devices[i].facts.instrument;
+        }
+    }
+    return true;
+}
+
 /* ---------------------------------------------------------------- answers */
+
+static struct offered_ask *leaving_by(struct agent_session *session, const struct id128 *cancel)
+{
+    for (size_t i = 0; i < session->ask_count; i++) {
+        if (id128_equal(&session->asks[i].cancel, cancel)) {
+            return &session->asks[i];
+        }
+    }
+    return NULL;
+}
+
+static void cancel_answered(struct agent_session *session, const struct id128 *id)
+{
+    struct offered_ask *ask = leaving_by(session, id);
+    if (ask != NULL) {
+        memset(&ask->leaving, 0, sizeof ask->leaving);
+        memset(&ask->cancel, 0, sizeof ask->cancel);
+    }
+}
+
+/* One that found nothing is what it wanted; one that the broker could not take for now is sent again. */
+static void cancel_refused(struct agent_session *session, int64_t now_ns, const struct id128 *id,
+                           enum reject_code code)
+{
+    struct offered_ask *ask = leaving_by(session, id);
+    if (ask == NULL || !results_may_pass_later(code)) {
+        cancel_answered(session, id);
+        return;
+    }
+    memset(&ask->cancel, 0, sizeof ask->cancel);
+    offer_later(session, now_ns);
+}
 
 static struct offered_ask *ask_of(struct agent_session *session, const struct id128 *order)
 {
@@ -391,11 +473,13 @@ void offers_accepted(struct agent_session *session, int64_t now_ns, enum message
     } else if (ask != NULL) {
         ask->state = ASK_STANDING;
         session->offer_refusals = 0;
+    } else if (type == MESSAGE_ORDER_CANCEL) {
+        cancel_answered(session, id);
     }
 }
 
 void offers_rejected(struct agent_session *session, int64_t now_ns, enum message_type type,
-                     const struct id128 *id, const char *text)
+                     const struct id128 *id, enum reject_code code, const char *text)
 {
     struct offered_ask *ask = type == MESSAGE_ASK_PLACE ? ask_of(session, id) : NULL;
     if (type == MESSAGE_ADVERTISE && id128_equal(id, &session->advertise)) {
@@ -410,8 +494,9 @@ void offers_rejected(struct agent_session *session, int64_t now_ns, enum message
     } else if (type == MESSAGE_STATEMENT_HELD) {
         session_note(session, "the broker refused the statement of held work: %s", text);
         state_later(session, now_ns);
+    } else if (type == MESSAGE_ORDER_CANCEL) {
+        cancel_refused(session, now_ns, id, code);
     }
-    /* A cancel that found nothing is what it wanted. */
 }
 
 void offers_forget(struct agent_session *session)

@@ -202,7 +202,7 @@ void results_accepted(struct agent_session *session, const struct id128 *batch)
     }
 }
 
-static bool passing(enum reject_code code)
+bool results_may_pass_later(enum reject_code code)
 {
     switch ((int)code) {
     case REJECT_ID_EXPIRED: /* a fresh id mends it */
@@ -238,7 +238,7 @@ void results_rejected(struct agent_session *session, int64_t now_ns, const struc
     }
     session->batches--;
     bool many = carried(session, work->result_link.next, batch) != NULL;
-    if (passing(code)) {
+    if (results_may_pass_later(code)) {
         wait_before_retry(session, now_ns);
     } else if (many) {
         session_note(session, "a group of results was refused, each is sent alone: %s", text);
@@ -247,7 +247,7 @@ void results_rejected(struct agent_session *session, int64_t now_ns, const struc
     }
     while ((work = carried(session, link, batch)) != NULL) {
         link = work->result_link.next;
-        if (passing(code)) {
+        if (results_may_pass_later(code)) {
             become_ready(session, now_ns, work);
         } else if (many) {
             work->alone = true; /* one bad result does not take its neighbours along */

@@ -276,11 +276,9 @@ void work_renewed(struct agent_session *session, int64_t now_ns,
     }
 }
 
-void work_lease_over(struct agent_session *session, int64_t now_ns, struct lease *lease,
-                     uint32_t outcome, bool cancel)
+static void stop_work(struct agent_session *session, int64_t now_ns, const struct lease *lease,
+                      uint32_t outcome, bool cancel)
 {
-    lease->over = true;
-    lease->over_outcome = outcome;
     for (struct list_link *link = lease->works.next; link != &lease->works;) {
         struct work *work = LIST_ELEMENT(link, struct work, link);
         link = link->next;
@@ -290,6 +288,19 @@ void work_lease_over(struct agent_session *session, int64_t now_ns, struct lease
             cancel_running(session, work, outcome);
         }
     }
+}
+
+void work_give_back(struct agent_session *session, int64_t now_ns, struct lease *lease, bool cancel)
+{
+    stop_work(session, now_ns, lease, OUTCOME_CANCELLED, cancel);
+}
+
+void work_lease_over(struct agent_session *session, int64_t now_ns, struct lease *lease,
+                     uint32_t outcome, bool cancel)
+{
+    lease->over = true;
+    lease->over_outcome = outcome;
+    stop_work(session, now_ns, lease, outcome, cancel);
     work_settle(session, lease);
 }
 
@@ -387,6 +398,8 @@ static void queue_work(struct agent_session *session, int64_t now_ns, struct lea
         results_owe_unstarted(session, now_ns, work, lease->over_outcome, "the lease is over");
     } else if (session->draining) {
         results_owe_unstarted(session, now_ns, work, OUTCOME_CANCELLED, "the provider is leaving");
+    } else if (session->resting) {
+        results_owe_unstarted(session, now_ns, work, OUTCOME_CANCELLED, "the provider has paused");
     } else {
         advance_lane(session, lease, work->lane);
     }

@@ -57,8 +57,8 @@ static bool absolute(const char *path, char *ret_path, size_t capacity, struct p
     return true;
 }
 
-static bool choose_folder(const struct setup_options *options, char *ret_path, size_t capacity,
-                          struct problem *problem)
+bool setup_folder(const struct setup_options *options, char *ret_path, size_t capacity,
+                  struct problem *problem)
 {
     char path[CONFIG_PATH_SIZE];
     int written = 0;
@@ -87,7 +87,7 @@ bool setup_config(const struct setup_options *options, struct config *ret_config
     char folder[CONFIG_PATH_SIZE];
     char file[CONFIG_PATH_SIZE];
     char market[CONFIG_PATH_SIZE];
-    if (!choose_folder(options, folder, sizeof folder, ret_problem) ||
+    if (!setup_folder(options, folder, sizeof folder, ret_problem) ||
         (options->config_file != NULL &&
          !absolute(options->config_file, file, sizeof file, ret_problem)) ||
         (options->market != NULL &&
@@ -257,7 +257,9 @@ static bool lock_folder(struct setup *setup, struct problem *problem)
         return true;
     }
     if (errno == EWOULDBLOCK) {
-        problem_set(problem, "another agent runs in %s", setup->config.folder);
+        problem_set(problem,
+                    "another agent runs in %s; `bourse-provider status` shows what it offers",
+                    setup->config.folder);
     } else {
         problem_set(problem, "cannot lock %s: %s", path, strerror(errno));
     }

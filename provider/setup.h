@@ -40,6 +40,9 @@ struct setup {
     int signals;
 };
 
+/* The agent's folder, as the options and the environment say. */
+bool setup_folder(const struct setup_options *options, char *ret_path, size_t capacity,
+                  struct problem *ret_problem);
 /* Reads the config only: no root, no jail. */
 bool setup_config(const struct setup_options *options, struct config *ret_config,
                   struct problem *ret_problem);

@@ -431,6 +431,116 @@ START_TEST(a_reconnect_asks_anew_and_cancels_what_may_stand)
 }
 END_TEST
 
+START_TEST(at_rest_the_ask_is_withdrawn_and_nothing_is_started)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 1, 60000);
+    dispatch(&play, 1, 0, 0);
+    dispatch(&play, 1, 1, 0);
+    ck_assert_str_eq(actions(&play), "ready, begin 1, start 1/0, prepare 1/1");
+    ck_assert(!agent_session_withdrawn(play.session));
+
+    agent_session_rest(play.session, play.now_ns, true, false);
+    ck_assert_str_eq(actions(&play), ""); /* what runs goes on */
+    ck_assert(!agent_session_withdrawn(play.session));
+    accept(&play, find_seen(&play, MESSAGE_ORDER_CANCEL));
+    ck_assert(agent_session_withdrawn(play.session));
+
+    dispatch(&play, 1, 2, 0); /* was on its way: it goes back, too */
+    pass_ms(&play, A_BATCH_MS);
+    ck_assert_int_eq(sent_outcome(&play, 1), OUTCOME_CANCELLED);
+    ck_assert_int_eq(sent_outcome(&play, 2), OUTCOME_CANCELLED);
+    ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_OK), AGENT_OK);
+    pass_ms(&play, A_BATCH_MS);
+    ck_assert_int_eq(sent_outcome(&play, 0), OUTCOME_OK);
+    ck_assert_str_eq(actions(&play), ""); /* the lease is the broker's to end */
+    ck_assert_uint_eq(agent_session_counts(play.session).leases, 1);
+    end_lease(&play, 1, LEASE_END_TERM);
+    ck_assert_str_eq(actions(&play), "end 1");
+}
+END_TEST
+
+START_TEST(at_rest_what_runs_is_cancelled_when_asked_for)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 1, 60000);
+    dispatch(&play, 1, 0, 0);
+    (void)actions(&play);
+    agent_session_rest(play.session, play.now_ns, true, false);
+    ck_assert_str_eq(actions(&play), "");
+    agent_session_rest(play.session, play.now_ns, true, true); /* the owner thought better of it */
+    ck_assert_str_eq(actions(&play), "cancel 1/0");
+}
+END_TEST
+
+START_TEST(after_a_rest_asks_are_placed_and_leases_work_again)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 1, 60000);
+    (void)actions(&play);
+    agent_session_rest(play.session, play.now_ns, true, false);
+    accept(&play, find_seen(&play, MESSAGE_ORDER_CANCEL));
+    forget_seen(&play);
+
+    agent_session_pause(play.session, play.now_ns, true); /* a full disk comes and goes meanwhile */
+    agent_session_pause(play.session, play.now_ns, false);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
+
+    agent_session_rest(play.session, play.now_ns, false, false);
+    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
+    struct agent_ask_row row;
+    ck_assert(agent_session_ask(play.session, 0, &row));
+    ck_assert(row.is_standing);
+    ck_assert_str_eq(row.instrument, "cpu.x86_64.avx2");
+    ck_assert(!agent_session_ask(play.session, 1, &row));
+    dispatch(&play, 1, 0, 0);
+    ck_assert_str_eq(actions(&play), "start 1/0");
+    struct agent_lease_row leases[2];
+    ck_assert_uint_eq(agent_session_leases(play.session, leases, 2), 1);
+    ck_assert_uint_eq(leases[0].running, 1);
+    ck_assert_uint_eq(agent_session_leases(play.session, leases, 0), 0);
+}
+END_TEST
+
+/* Withdrawn is what the broker has said, not what was sent. */
+START_TEST(a_cancel_that_the_broker_could_not_take_is_sent_again)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    agent_session_rest(play.session, play.now_ns, true, false);
+    reject(&play, find_seen(&play, MESSAGE_ORDER_CANCEL), REJECT_BUSY);
+    forget_seen(&play);
+    ck_assert(!agent_session_withdrawn(play.session));
+    pass_ms(&play, 2000);
+    reject(&play, find_seen(&play, MESSAGE_ORDER_CANCEL), REJECT_NOT_FOUND);
+    ck_assert(agent_session_withdrawn(play.session));
+}
+END_TEST
+
+START_TEST(a_rest_without_a_broker_holds_at_the_next_welcome)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    agent_session_connected(play.session, play.now_ns, 8); /* no Welcome yet */
+    agent_session_rest(play.session, play.now_ns, true, false);
+    ck_assert(!agent_session_withdrawn(play.session));
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    accept(&play, find_seen(&play, MESSAGE_ORDER_CANCEL));
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ORDER_CANCEL), 1);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
+    ck_assert(agent_session_withdrawn(play.session));
+}
+END_TEST
+
 START_TEST(a_refused_ask_is_tried_again_later)
 {
     CLEANUP(play_end) struct play play;
@@ -1060,6 +1170,11 @@ int main(void)
     tcase_add_test(tcase, a_welcome_brings_statement_devices_and_then_the_ask);
     tcase_add_test(tcase, another_market_is_offered_nothing);
     tcase_add_test(tcase, a_reconnect_asks_anew_and_cancels_what_may_stand);
+    tcase_add_test(tcase, at_rest_the_ask_is_withdrawn_and_nothing_is_started);
+    tcase_add_test(tcase, at_rest_what_runs_is_cancelled_when_asked_for);
+    tcase_add_test(tcase, after_a_rest_asks_are_placed_and_leases_work_again);
+    tcase_add_test(tcase, a_cancel_that_the_broker_could_not_take_is_sent_again);
+    tcase_add_test(tcase, a_rest_without_a_broker_holds_at_the_next_welcome);
     tcase_add_test(tcase, a_refused_ask_is_tried_again_later);
     tcase_add_test(tcase, a_refused_statement_is_made_anew_later);
     tcase_add_test(tcase, a_refused_statement_is_made_anew_though_the_ask_went_out_again_meanwhile);

@@ -1,0 +1,33 @@
+/* provider/command/command.h - the owner's commands: what `bourse-provider` does beside being the agent.
+ *
+ * status, pause, resume and drain ask the running agent (provider/control.h). Each returns the exit status. */
+#ifndef BOURSE_PROVIDER_COMMAND_COMMAND_H
+#define BOURSE_PROVIDER_COMMAND_COMMAND_H
+
+#include "provider/setup.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum exit_status {
+    EXIT_OK = 0,
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_NOBODY = 3, /* no agent runs there */
+    EXIT_REFUSED = 4,
+    EXIT_UNREACHABLE = 6
+};
+
+struct command {
+    struct setup_options setup;
+    bool json;
+    bool now;       /* pause: cancel what runs */
+    int64_t for_ms; /* pause: 0: until resumed */
+};
+
+int command_status(const struct command *command);
+int command_pause(const struct command *command);
+int command_resume(const struct command *command);
+int command_drain(const struct command *command);
+
+#endif

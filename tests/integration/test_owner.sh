@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# The owner's commands of a running agent: status, pause, resume, drain. A pause has withdrawn the asks when it returns and
+# outlives the agent; what runs is finished or given to others, and no work is lost, paid twice or called failed.
+# shellcheck source=tests/support/market.sh
+. "$(dirname "$(realpath "$0")")/../support/market.sh"
+fire_begin owner "$1" bourse-audit
+command -v sqlite3 >/dev/null || skip "no sqlite3"
+
+provider=$bin/bourse-provider
+folder=$market/provider
+expect() { # STATUS PATTERN COMMAND...
+    local want=$1 pattern=$2 got=0
+    shift 2
+    timeout 120 "$@" >out 2>err </dev/null || got=$?
+    [ "$got" -eq "$want" ] || fail "$* ended with $got, not $want: $(cat out err)"
+    [ -z "$pattern" ] || grep -qE -- "$pattern" out err || fail "$* did not say '$pattern': $(cat out err)"
+}
+own() { # STATUS PATTERN COMMAND OPTION...: of the agent in the market's folder
+    local want=$1 pattern=$2 command=$3
+    shift 3
+    expect "$want" "$pattern" "$provider" "$command" --dir "$folder" "$@"
+}
+stands() { # PATTERN: so says status
+    "$provider" status --json --dir "$folder" >status.json 2>status.err && grep -qE -- "$1" status.json
+}
+must_stand() { until_true 20 stands "$1" || fail "status never said '$1': $(cat status.json status.err)"; }
+fills() { sqlite3 -readonly "$market/ledger.db" "SELECT COUNT(*) FROM fills WHERE lower(hex(job)) = '$1'"; }
+results() { # JOB_ID WHERE: how many
+    sqlite3 -readonly "$market/ledger.db" "SELECT COUNT(*) FROM results WHERE lower(hex(job)) = '$1' AND $2"
+}
+submit() { # NAME SUBTASKS PROGRAM: prints the id
+    cat >"$1.yaml" <<END
+name: $1
+array: 0-$(($2 - 1))
+run: [sh, -c, '$3']
+at_most: 1
+limit: 1m
+budget: 1.00
+END
+    "$bourse" submit "$1.yaml" -y --anyway --quiet 2>submit.log || fail "submit: $(cat submit.log)"
+}
+job_is() { # JOB_ID PATTERN
+    "$bourse" ps "$1" --json --timeout 5s >ps.json 2>/dev/null && grep -qE -- "$2" ps.json
+}
+must_end() { until_true 60 job_is "$1" '"state":"done"' || fail "job $1 is not done: $(cat ps.json)"; }
+
+# ---------------------------------------------------------------- nobody there, and wrong words
+
+mkdir -m 700 nobody
+expect 3 'no agent runs in .*bourse-provider run' "$provider" status --dir nobody
+expect 3 'no agent runs in' "$provider" drain --dir nobody/further
+expect 2 'choose one' "$provider" pause --now --after-running --dir nobody
+expect 2 '"2" has no unit' "$provider" pause --for 2 --dir nobody
+expect 2 'from 1ms to 366d' "$provider" pause --for 400d --dir nobody
+expect 2 'run has no --for' "$provider" run --for 2h --dir nobody
+expect 2 'did you mean "pause"' "$provider" puase
+expect 2 'one word too many' "$provider" resume now --dir nobody
+for command in status pause resume drain; do
+    expect 0 "^bourse-provider $command" "$provider" "$command" --help
+done
+
+# ---------------------------------------------------------------- how it stands
+
+market_up --credits 100 --slots 1 --programs sh,sleep,true
+[ "$(stat -c %a "$folder/control.sock")" = 600 ] || fail "the socket has mode $(stat -c %a "$folder/control.sock")"
+must_stand '"state":"offering"'
+own 0 'state +offering' status
+grep -qE 'asks +1 slot of cpu\.' out || fail "status says: $(cat out)"
+grep -qE 'market +connected for' out || fail "status says: $(cat out)"
+[ "$(number pid status.json)" -eq "$agent" ] || fail "status names another process: $(cat status.json)"
+expect 1 'another agent runs in .*bourse-provider status' "$provider" probe --dir "$folder"
+
+# ---------------------------------------------------------------- a pause has withdrawn the asks when it returns
+
+own 0 'paused until .bourse-provider resume' pause
+job=$(submit waits 1 'echo done')
+[ "$(fills "$job")" -eq 0 ] || fail "a job submitted after the pause landed on the paused agent"
+own 0 'state +paused until' status
+grep -q 'not standing' out || fail "status of a paused agent says: $(cat out)"
+job_is "$job" '"running":0,' || fail "the job runs: $(cat ps.json)"
+
+# It outlives the agent, however that ends.
+kill -9 "$agent"
+ended "$agent" 10 || fail "the agent does not die"
+agent_start "$folder"
+must_stand '"connected":true'
+stands '"state":"paused"' || fail "a restart forgot the pause: $(cat status.json)"
+[ "$(fills "$job")" -eq 0 ] || fail "a restart made the paused agent offer"
+own 0 'offering again' resume
+must_end "$job"
+[ "$(fills "$job")" -eq 1 ] || fail "$(fills "$job") fills"
+
+# For a while: it ends by itself, and its end is not forgotten by a restart either.
+own 0 'paused until 20' pause --for 2h
+kill -TERM "$agent"
+wait "$agent" || fail "the agent ended with $?"
+agent_start "$folder"
+must_stand '"until_ms":[1-9]'
+own 0 'paused until 20' pause --for 300ms
+must_stand '"state":"offering"'
+[ ! -e "$folder/paused" ] || fail "the pause is over and still kept"
+
+# ---------------------------------------------------------------- what runs is finished, what waits goes back
+
+gate() { until_true 20 job_is "$1" '"running":[1-9]' || fail "job $1 does not run: $(cat ps.json)"; }
+has_ended_work() { stands '"running":0,"queued":0,"owed":0'; }
+job=$(submit finished 4 'sleep 1')
+gate "$job"
+own 0 '1 subtask still runs' pause
+until_true 20 has_ended_work || fail "a paused agent goes on: $(cat status.json)"
+[ "$(results "$job" 'status = 0')" -ge 1 ] || fail "what ran was not finished"
+[ "$(results "$job" 'status = 0')" -lt 4 ] || fail "a paused agent did all of it"
+own 0 '' resume
+must_end "$job"
+
+# --now: what runs is cancelled and runs again.
+job=$(submit cancelled 2 'sleep 2')
+gate "$job"
+must_stand '"jails":1'
+own 0 'paused' pause --now
+until_true 20 has_ended_work || fail "pause --now does not end what runs: $(cat status.json)"
+[ "$(results "$job" 'outcome = 14 AND status = 2')" -ge 1 ] || fail "nothing was cancelled"
+own 0 '' resume
+must_end "$job"
+
+# ---------------------------------------------------------------- drain loses no work
+
+job=$(submit drained 3 'sleep 1')
+gate "$job"
+own 0 'drained: [1-9][0-9]* results? accepted' drain
+ended "$agent" 10 || fail "the agent is still there after drain"
+wait "$agent" || fail "a drained agent ended with $?"
+[ ! -e "$folder/control.sock" ] || fail "a socket is left behind"
+[ "$(results "$job" 'status = 0')" -ge 1 ] || fail "what ran was not finished"
+own 3 'no agent runs in' status
+agent_start "$folder"
+must_stand '"state":"(offering|asking)"' # a drain is not kept
+must_end "$job"
+[ "$(results "$job" 'status = 0')" -eq 3 ] || fail "$(results "$job" 'status = 0') results"
+failed=$(sqlite3 -readonly "$market/ledger.db" "SELECT COUNT(*) FROM settlements WHERE failed > 0 OR cancelled > 0")
+[ "$failed" -eq 0 ] || fail "subtasks are called failed because an owner paused"
+
+# ---------------------------------------------------------------- the broker away
+
+kill -STOP "$broker"
+own 6 'the broker has not said' pause
+grep -q '^paused' out || fail "pause says: $(cat out)"
+kill -CONT "$broker"
+must_stand '"connected":true'
+job=$(submit alone 1 'echo done')
+[ "$(fills "$job")" -eq 0 ] || fail "the asks outlived a pause that the broker heard late"
+own 0 '' resume
+must_end "$job"
+
+kill -TERM "$agent"
+wait "$agent" || fail "the agent ended with $?"
+agent=
+market_audit
+echo "the owner's word: ok"

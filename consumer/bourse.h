@@ -256,6 +256,10 @@ struct bourse_outcome {
     struct bourse_output standard_output, standard_error;
     size_t output_count;
     struct bourse_output outputs[BOURSE_OUTPUTS_MAX];
+    uint64_t lease; /* started_ms above is the agent's own clock */
+    char device[BOURSE_ID_SIZE];
+    bool has_energy;
+    int64_t energy_mj;
 };
 /* Every attempt of the job, by index; the visitor returns false to stop. */
 typedef bool bourse_outcome_visitor(void *context, const struct bourse_outcome *outcome);

@@ -79,6 +79,11 @@ void client_blobs_end(struct bourse *client);
 bool client_outcomes(struct bourse *client, const char *id, uint32_t from, uint32_t page_rows,
                      bourse_outcome_visitor *visitor, void *context, struct bourse_error *error);
 
+/* The manifest of a job, decoded; the caller frees it with client_manifest_free. */
+bool client_manifest(struct bourse *client, const char *id, Bourse__V1__Manifest **ret_manifest,
+                     struct bourse_error *error);
+void client_manifest_free(Bourse__V1__Manifest **self);
+
 /* Text to ids and back; `what` is for the error. */
 bool client_id_read(const char *text, struct id128 *ret_id, struct bourse_error *error);
 bool client_key_read(const char *text, struct key32 *ret_key, struct bourse_error *error);

@@ -16,7 +16,7 @@
 
 enum { COPY_BYTES = 1 << 16 };
 
-static void manifest_free(Bourse__V1__Manifest **self)
+void client_manifest_free(Bourse__V1__Manifest **self)
 {
     ProtobufCMessage *message = *self != NULL ? &(*self)->base : NULL;
     codec_free(&message);
@@ -180,8 +180,8 @@ static bool fetch_outcome(void *context, const struct bourse_outcome *outcome)
     return true;
 }
 
-static bool read_manifest(struct bourse *client, const char *id,
-                          Bourse__V1__Manifest **ret_manifest, struct bourse_error *error)
+bool client_manifest(struct bourse *client, const char *id, Bourse__V1__Manifest **ret_manifest,
+                     struct bourse_error *error)
 {
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
     struct hash32 hash;
@@ -217,8 +217,8 @@ bool bourse_fetch(struct bourse *bourse, const char *id, const char *folder,
                   struct bourse_fetched *ret_fetched, struct bourse_error *ret_error)
 {
     *ret_fetched = (struct bourse_fetched){.files = 0};
-    CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = NULL;
-    if (!read_manifest(bourse, id, &manifest, ret_error)) {
+    CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
+    if (!client_manifest(bourse, id, &manifest, ret_error)) {
         return false;
     }
     struct problem problem = {.text = ""};

@@ -314,6 +314,8 @@ static bool make_manifest(struct bourse_job *job, const char *folder, struct bou
     manifest.n_subtasks = subtasks.count;
     manifest.subtasks = subtasks.pointers;
     manifest.subtask_count = (uint32_t)job->subtasks;
+    manifest.has_expect_ms = file->expect_ms != JOB_ABSENT;
+    manifest.expect_ms = manifest.has_expect_ms ? job->expect_ms : 0;
     bool ok = fill_lists(job, lists, &manifest, error) && encode(job, &manifest, error) &&
               check_manifest(job, error);
     free(lists);

@@ -120,6 +120,10 @@ static void fill_from_result(const Bourse__V1__Result *result, struct bourse_out
     outcome->busy_ns = result->busy_ns;
     copy(outcome->detail, sizeof outcome->detail, result->detail);
     text_hex(result->provider.data, 32, outcome->provider);
+    outcome->lease = result->lease;
+    text_hex(result->device.data, 16, outcome->device);
+    outcome->has_energy = result->has_energy_mj;
+    outcome->energy_mj = result->has_energy_mj ? result->energy_mj : 0;
     if (result->standard_output != NULL) {
         outcome->has_standard_output = true;
         outcome->standard_output = output_from_wire(result->standard_output);

@@ -317,7 +317,8 @@ static const struct rule manifest_rules[] = {NUMBER(1, 1),
                                              NESTED(manifest_limits),
                                              MANY(manifest_input, LIMIT_INPUTS),
                                              MANY(manifest_subtask, LIMIT_SUBTASKS),
-                                             SUBTASKS};
+                                             SUBTASKS,
+                                             DURATION};
 const struct shape codec_manifest_shape = {&bourse__v1__manifest__descriptor, manifest_rules,
                                            LENGTH(manifest_rules), check_manifest};
 

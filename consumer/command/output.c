@@ -7,9 +7,12 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -93,6 +96,25 @@ void grid_fini(struct grid *table)
 {
     free(table->cells);
     table->cells = NULL;
+}
+
+unsigned terminal_width(int fd)
+{
+    enum { USUAL = 80 };
+    struct winsize size;
+    bool known = isatty(fd) == 1 && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return known ? size.ws_col : USUAL;
+}
+
+bool locale_is_utf8(void)
+{
+    locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+    if (locale == (locale_t)0) {
+        return false;
+    }
+    bool is_utf8 = strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
+    freelocale(locale);
+    return is_utf8;
 }
 
 /* ---------------------------------------------------------------- texts */

@@ -5,7 +5,7 @@
 
 #include "consumer/command/command.h"
 
-enum { GRID_COLUMNS_MAX = 10, CELL_SIZE = 160 };
+enum { GRID_COLUMNS_MAX = 12, CELL_SIZE = 160 };
 
 /* Rows of text, printed with columns as wide as they need. */
 struct grid {
@@ -20,6 +20,11 @@ struct grid grid_of(size_t columns, const char *const *titles, const char *right
 void grid_add(struct grid *table, const char *const *cells);
 void grid_print(const struct grid *table, FILE *to, bool color);
 void grid_fini(struct grid *table);
+
+/* Columns of the terminal that `fd` is, or 80. */
+unsigned terminal_width(int fd);
+/* Whether the locale's characters are UTF-8. */
+bool locale_is_utf8(void);
 
 /* Texts in a small ring of buffers, good for the cells of one row. */
 const char *money_text(int64_t micro); /* 0.10 */

@@ -86,6 +86,10 @@ static const struct option_spec devices_options[] = {
     {"catalogue", 0, NULL, "what is known of devices by name, offline; of ID alone in full"},
     {"estimate", 0, "OPERATION", "what it takes on those: \"matmul:4096x4096x4096:bf16\""},
 };
+static const struct option_spec report_options[] = {
+    {"svg", 0, "FILE", "write the timeline as a picture"},
+    {"width", 0, "N", "columns of the timeline, 40 to 400 (the terminal's, else 80)"},
+};
 static const struct option_spec balance_options[] = {
     {"statement", 's', NULL, "the account's entries as well"},
     {"limit", 'n', "N", "at most so many entries (all)"},
@@ -197,6 +201,15 @@ static const struct command table[] = {
      .words_max = 1,
      .run = command_fetch,
      .details = JOB_WORDS "\nNothing is overwritten; repeating it fetches only what is missing."},
+    {.name = "report",
+     .arguments = "JOB",
+     .summary = "where a job's time and money went, device by device",
+     OPTIONS(report_options),
+     .words_min = 1,
+     .words_max = 1,
+     .run = command_report,
+     .details = JOB_WORDS
+     "\nA column of the timeline is as high as its lane was busy; x is where an attempt failed."},
     {.name = "cancel",
      .arguments = "JOB",
      .summary = "cancel a job; unused money comes back",

@@ -1,0 +1,324 @@
+/* report: where a job's time and money went. planner/report.h has the arithmetic and the pictures. */
+#include "consumer/command/output.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "consumer/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A clock that is off by less is not worth a line: the result's start is in whole milliseconds, and takes a moment
+ * to arrive. */
+#define CLOCK_OFF_NS NS_PER_S
+
+enum { CELL = 96 };
+
+static const char *ns_text(int64_t ns)
+{
+    return ns < 0 ? "unknown" : duration_text((ns + NS_PER_MS - 1) / NS_PER_MS);
+}
+
+/* ---------------------------------------------------------------- table */
+
+static const char *share_text(int64_t share_ppm, char text[CELL])
+{
+    (void)snprintf(text, CELL, "%" PRId64 "%%", share_ppm / 10000);
+    return share_ppm < 0 ? "-" : text;
+}
+
+static const char *price_text(const struct report_device *device, char text[CELL])
+{
+    if (device->price_low_micro < 0) {
+        return "unknown";
+    }
+    bool same = device->price_low_micro == device->price_high_micro;
+    (void)snprintf(text, CELL, "%.32s%s%.32s", money_text(device->price_low_micro), same ? "" : "-",
+                   same ? "" : money_text(device->price_high_micro));
+    return text;
+}
+
+/* Of the attempts whose results say it: where only some do, how many. */
+static const char *energy_text(const struct report_sum *sum, char text[CELL])
+{
+    if (sum->energy_known == 0) {
+        return "unknown";
+    }
+    uint64_t attempts = (uint64_t)sum->accepted + sum->failed + sum->late;
+    char part[CELL / 2] = "";
+    if (sum->energy_known < attempts) {
+        (void)snprintf(part, sizeof part, " (%u of %" PRIu64 ")", sum->energy_known, attempts);
+    }
+    (void)snprintf(text, CELL, "%" PRId64 ".%" PRId64 " J%s", sum->energy_mj / 1000,
+                   sum->energy_mj % 1000 / 100, part);
+    return text;
+}
+
+static void add_line(struct grid *table, const char *provider, const char *device,
+                     const struct report_sum *sum, const char *price)
+{
+    char share[CELL];
+    char energy[CELL];
+    const char *cells[] = {provider,
+                           device,
+                           count_text(sum->lanes),
+                           count_text(sum->accepted),
+                           count_text((uint64_t)sum->failed + sum->late),
+                           ns_text(sum->busy_ns),
+                           share_text(sum->share_ppm, share),
+                           sum->bytes_in < 0 ? "unknown" : bytes_text((uint64_t)sum->bytes_in),
+                           bytes_text((uint64_t)sum->bytes_out),
+                           price,
+                           money_text(sum->charge_micro),
+                           energy_text(sum, energy)};
+    grid_add(table, cells);
+}
+
+static void print_devices(const struct report *report, bool color)
+{
+    static const char *const titles[] = {"PROVIDER", "DEVICE", "LANES", "DONE",
+                                         "FAILED",   "BUSY",   "SHARE", "IN",
+                                         "OUT",      "PRICE",  "COST",  "ENERGY"};
+    CLEANUP(grid_fini) struct grid table = grid_of(12, titles, "llrrrrrrrrrr");
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct report_device *device = &report->devices[i];
+        char name[CELL_SIZE];
+        char price[CELL];
+        (void)snprintf(name, sizeof name, "%s%s", device->sum.simulated > 0 ? "SIM " : "",
+                       device->name);
+        add_line(&table, device->provider, name, &device->sum, price_text(device, price));
+    }
+    if (report->device_count > 1) {
+        add_line(&table, "total", "", &report->total, "");
+    }
+    grid_print(&table, stdout, color);
+}
+
+/* ---------------------------------------------------------------- around it */
+
+static void print_head(const struct report *report)
+{
+    (void)printf("job %.8s (%s): %s, %u of %u subtasks accepted\n", report->id,
+                 plain_text(report->name), report->state, report->total.accepted, report->subtasks);
+    (void)printf("submitted %s", time_text(report->submitted_ns / NS_PER_MS));
+    if (report->first_ns < 0) {
+        (void)printf(", nothing has a result yet\n");
+        return;
+    }
+    (void)printf(", first start after %s, then %s from the first start to the last result\n",
+                 ns_text(report->wait_ns), ns_text(report->span_ns));
+}
+
+static void print_timeline(const struct invocation *invocation, const struct report *report,
+                           unsigned width)
+{
+    const struct report_style style = {
+        .width = width, .ascii = !locale_is_utf8(), .color = invocation->color};
+    char *text = report_timeline(report, &style);
+    if (text != NULL) {
+        (void)printf("\n%s", text);
+    }
+    free(text);
+}
+
+static void print_expected(const struct report *report)
+{
+    if (report->expect_ns == 0 || report->median_ns < 0) {
+        return;
+    }
+    (void)printf("\nexpected %s a subtask, measured %s (median)", ns_text(report->expect_ns),
+                 ns_text(report->median_ns));
+    if (report->expect_span_ns >= 0) {
+        (void)printf("; expected %s over %u lanes, took %s", ns_text(report->expect_span_ns),
+                     report->total.lanes, ns_text(report->span_ns));
+    }
+    (void)putchar('\n');
+}
+
+static void print_slowest(const struct report *report)
+{
+    if (report->slowest_count == 0) {
+        return;
+    }
+    (void)printf("\nslowest:");
+    for (size_t i = 0; i < report->slowest_count; i++) {
+        const struct report_attempt *attempt = &report->attempts[report->slowest[i]];
+        (void)printf("%s subtask %u %s", i == 0 ? "" : ",", attempt->index,
+                     ns_text(attempt->busy_ns));
+    }
+    (void)putchar('\n');
+}
+
+static void print_causes(const struct report *report)
+{
+    if (report->cause_count == 0) {
+        return;
+    }
+    (void)printf("\nattempts that failed:");
+    for (size_t i = 0; i < report->cause_count; i++) {
+        (void)printf("%s %u %s", i == 0 ? "" : ",", report->causes[i].attempts,
+                     report->causes[i].text);
+    }
+    (void)putchar('\n');
+}
+
+static void print_notes(const struct report *report)
+{
+    if (report->total.simulated > 0) {
+        (void)printf("\nSIM: simulated; its busy time and energy are those of a model, nothing was "
+                     "measured.\n");
+    }
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct report_device *device = &report->devices[i];
+        bool is_behind = device->moved_ns >= CLOCK_OFF_NS;
+        bool is_ahead = device->moved_ns <= -CLOCK_OFF_NS;
+        if (is_behind || is_ahead || device->cut > 0) {
+            int64_t off_ns = device->moved_ns < 0 ? -device->moved_ns : device->moved_ns;
+            (void)printf("\nthe clock of %s/%s is at least %s %s; its times were moved to what the "
+                         "market saw",
+                         plain_text(device->provider), plain_text(device->name), ns_text(off_ns),
+                         is_ahead ? "ahead" : "behind");
+            if (device->cut > 0) {
+                (void)printf(", and %u attempts cut that claim more", device->cut);
+            }
+            (void)printf(".\n");
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- JSON */
+
+static json_t *json_known(int64_t value)
+{
+    return value < 0 ? json_null() : json_integer((json_int_t)value);
+}
+
+static json_t *json_sum(const struct report_sum *sum)
+{
+    return json_pack("{s:i, s:i, s:i, s:b, s:i, s:I, s:o, s:I, s:o, s:I, s:o, s:i}", "accepted",
+                     (int)sum->accepted, "failed", (int)sum->failed, "late", (int)sum->late,
+                     "simulated", (int)(sum->simulated > 0), "lanes", (int)sum->lanes, "busy_ns",
+                     (json_int_t)sum->busy_ns, "share_ppm", json_known(sum->share_ppm),
+                     "charged_micro", (json_int_t)sum->charge_micro, "bytes_in",
+                     json_known(sum->bytes_in), "bytes_out", (json_int_t)sum->bytes_out,
+                     "energy_mj", json_known(sum->energy_known > 0 ? sum->energy_mj : -1),
+                     "energy_known", (int)sum->energy_known);
+}
+
+static json_t *json_device(const struct report_device *device)
+{
+    json_t *value = json_sum(&device->sum);
+    char text[REPORT_NAME_SIZE];
+    bourse_printable(device->provider, text, sizeof text);
+    (void)json_object_set_new(value, "provider", json_string(text));
+    bourse_printable(device->name, text, sizeof text);
+    (void)json_object_set_new(value, "device", json_string(text));
+    (void)json_object_set_new(value, "price_low_micro", json_known(device->price_low_micro));
+    (void)json_object_set_new(value, "price_high_micro", json_known(device->price_high_micro));
+    (void)json_object_set_new(value, "moved_ns", json_integer((json_int_t)device->moved_ns));
+    (void)json_object_set_new(value, "cut", json_integer((json_int_t)device->cut));
+    return value;
+}
+
+static json_t *json_report(const struct report *report)
+{
+    json_t *devices = json_array();
+    for (size_t i = 0; i < report->device_count; i++) {
+        (void)json_array_append_new(devices, json_device(&report->devices[i]));
+    }
+    json_t *slowest = json_array();
+    for (size_t i = 0; i < report->slowest_count; i++) {
+        const struct report_attempt *attempt = &report->attempts[report->slowest[i]];
+        (void)json_array_append_new(slowest, json_pack("{s:i, s:I}", "index", (int)attempt->index,
+                                                       "busy_ns", (json_int_t)attempt->busy_ns));
+    }
+    json_t *causes = json_array();
+    for (size_t i = 0; i < report->cause_count; i++) {
+        (void)json_array_append_new(causes, json_pack("{s:s, s:i}", "cause", report->causes[i].text,
+                                                      "attempts", (int)report->causes[i].attempts));
+    }
+    char name[REPORT_NAME_SIZE];
+    bourse_printable(report->name, name, sizeof name);
+    return json_pack(
+        "{s:s, s:s, s:s, s:i, s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "job", report->id,
+        "name", name, "state", report->state, "subtasks", (int)report->subtasks, "submitted_ms",
+        (json_int_t)(report->submitted_ns / NS_PER_MS), "wait_ns", json_known(report->wait_ns),
+        "span_ns", (json_int_t)report->span_ns, "median_ns", json_known(report->median_ns),
+        "expect_ns", json_known(report->expect_ns > 0 ? report->expect_ns : -1), "expect_span_ns",
+        json_known(report->expect_span_ns), "total", json_sum(&report->total), "devices", devices,
+        "slowest", slowest, "failures", causes);
+}
+
+/* ---------------------------------------------------------------- the command */
+
+static bool write_svg(struct invocation *invocation, const struct report *report, const char *path,
+                      int *ret_status)
+{
+    char *text = report_svg(report);
+    if (text == NULL) {
+        *ret_status = complain(invocation, BOURSE_LOCAL, "out of memory");
+        return false;
+    }
+    mode_t before = umask((mode_t)invocation->umask); /* the user's own file */
+    FILE *file = fopen(path, "we");
+    (void)umask(before);
+    bool ok = file != NULL && fputs(text, file) >= 0;
+    ok = (file == NULL || fclose(file) == 0) && ok;
+    if (!ok) {
+        *ret_status = complain(invocation, BOURSE_LOCAL, "%s: %s", path, strerror(errno));
+    }
+    free(text);
+    return ok;
+}
+
+static void print_report(const struct invocation *invocation, const struct report *report,
+                         unsigned width)
+{
+    if (invocation->quiet) {
+        print_devices(report, false);
+        return;
+    }
+    print_head(report);
+    if (report->first_ns < 0) {
+        return;
+    }
+    (void)putchar('\n');
+    print_devices(report, invocation->color);
+    print_timeline(invocation, report, width);
+    print_expected(report);
+    print_slowest(report);
+    print_causes(report);
+    print_notes(report);
+}
+
+int command_report(struct invocation *invocation)
+{
+    int status = 0;
+    int64_t width = terminal_width(STDOUT_FILENO);
+    char id[BOURSE_ID_SIZE];
+    if (!option_count(invocation, "width", REPORT_WIDTH_MIN, REPORT_WIDTH_MAX, &width)) {
+        return BOURSE_USAGE;
+    }
+    if (!connect_broker(invocation, &status) ||
+        !resolve_job(invocation, invocation->words[0], id, &status)) {
+        return status;
+    }
+    CLEANUP(report_destroy) struct report *report = NULL;
+    struct bourse_error error;
+    if (!consumer_report(invocation->bourse, id, &report, &error)) {
+        return complain_with(invocation, &error);
+    }
+    const char *path = option_text(invocation, "svg", NULL);
+    if (path != NULL && !write_svg(invocation, report, path, &status)) {
+        return status;
+    }
+    if (invocation->json) {
+        return print_json(json_report(report), BOURSE_OK);
+    }
+    print_report(invocation, report, (unsigned)width);
+    return BOURSE_OK;
+}

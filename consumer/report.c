@@ -1,0 +1,272 @@
+#include "consumer/report.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "consumer/client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMED_BY_KEY = 12, NO_DEVICE = -1 };
+
+/* What is known of the devices while results come in. */
+struct known {
+    char provider[BOURSE_HEX32_SIZE];
+    char device[BOURSE_ID_SIZE];
+};
+
+struct reading {
+    const struct bourse_job_row *row;
+    const Bourse__V1__Manifest *manifest; /* NULL: it is not there any more */
+    struct report *report;
+    struct known *known; /* as many as report->devices */
+    size_t device_capacity, attempt_capacity;
+    bool *is_seen; /* by lease of the row: a result of it came */
+    bool no_memory;
+};
+
+static int64_t bounded(uint64_t value)
+{
+    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+static int64_t added(int64_t sum, uint64_t more)
+{
+    int64_t result;
+    return checked_add(sum, bounded(more), &result) ? result : INT64_MAX;
+}
+
+static int64_t ns_of(int64_t ms)
+{
+    int64_t ns;
+    return checked_mul(ms, NS_PER_MS, &ns) ? ns : ms < 0 ? INT64_MIN : INT64_MAX;
+}
+
+/* ---------------------------------------------------------------- bytes */
+
+static int64_t shared_bytes(const Bourse__V1__Manifest *manifest)
+{
+    if (manifest == NULL) {
+        return -1;
+    }
+    int64_t bytes = manifest->has_image_size ? bounded(manifest->image_size) : 0;
+    for (size_t i = 0; i < manifest->n_shared; i++) {
+        bytes = added(bytes, manifest->shared[i]->size);
+    }
+    return bytes;
+}
+
+static int64_t bytes_in(const Bourse__V1__Manifest *manifest, uint32_t index)
+{
+    if (manifest == NULL) {
+        return -1;
+    }
+    int64_t bytes = 0;
+    if (index < manifest->n_subtasks) {
+        const Bourse__V1__ManifestSubtask *subtask = manifest->subtasks[index];
+        for (size_t i = 0; i < subtask->n_inputs; i++) {
+            bytes = added(bytes, subtask->inputs[i]->size);
+        }
+    }
+    return bytes;
+}
+
+static int64_t bytes_out(const struct bourse_outcome *outcome)
+{
+    int64_t bytes = outcome->has_standard_output ? bounded(outcome->standard_output.size) : 0;
+    bytes = outcome->has_standard_error ? added(bytes, outcome->standard_error.size) : bytes;
+    for (size_t i = 0; i < outcome->output_count; i++) {
+        bytes = added(bytes, outcome->outputs[i].size);
+    }
+    return bytes;
+}
+
+/* ---------------------------------------------------------------- devices */
+
+/* A lease has people's names for what a result names by keys; the broker forgets old ones. */
+static void add_lease(struct reading *reading, uint64_t number, struct report_device *device)
+{
+    for (size_t i = 0; i < reading->row->lease_count; i++) {
+        const struct bourse_lease *lease = &reading->row->leases[i];
+        if (lease->lease != number || reading->is_seen[i]) {
+            continue;
+        }
+        reading->is_seen[i] = true;
+        client_copy(device->provider, sizeof device->provider, lease->provider);
+        client_copy(device->name, sizeof device->name, lease->device);
+        device->slots += lease->slots;
+        bool first = device->price_low_micro < 0;
+        if (first || lease->price_micro < device->price_low_micro) {
+            device->price_low_micro = lease->price_micro;
+        }
+        if (first || lease->price_micro > device->price_high_micro) {
+            device->price_high_micro = lease->price_micro;
+        }
+    }
+}
+
+static bool grow_devices(struct reading *reading)
+{
+    size_t capacity = reading->device_capacity == 0 ? 16 : reading->device_capacity * 2;
+    struct known *known = reallocarray(reading->known, capacity, sizeof *known);
+    reading->known = known != NULL ? known : reading->known;
+    struct report_device *devices =
+        reallocarray(reading->report->devices, capacity, sizeof *devices);
+    reading->report->devices = devices != NULL ? devices : reading->report->devices;
+    if (known == NULL || devices == NULL) {
+        return false;
+    }
+    reading->device_capacity = capacity;
+    return true;
+}
+
+static bool grow_attempts(struct reading *reading)
+{
+    size_t capacity = reading->attempt_capacity == 0 ? 256 : reading->attempt_capacity * 2;
+    struct report_attempt *attempts =
+        reallocarray(reading->report->attempts, capacity, sizeof *attempts);
+    if (attempts == NULL) {
+        return false;
+    }
+    reading->report->attempts = attempts;
+    reading->attempt_capacity = capacity;
+    return true;
+}
+
+static int64_t device_of(struct reading *reading, const struct bourse_outcome *outcome)
+{
+    struct report *report = reading->report;
+    for (size_t i = 0; i < report->device_count; i++) {
+        if (strcmp(reading->known[i].device, outcome->device) == 0 &&
+            strcmp(reading->known[i].provider, outcome->provider) == 0) {
+            return (int64_t)i;
+        }
+    }
+    if (report->device_count == reading->device_capacity && !grow_devices(reading)) {
+        return NO_DEVICE;
+    }
+    size_t at = report->device_count++;
+    client_copy(reading->known[at].provider, sizeof reading->known[at].provider, outcome->provider);
+    client_copy(reading->known[at].device, sizeof reading->known[at].device, outcome->device);
+    report->devices[at] = (struct report_device){.price_low_micro = -1,
+                                                 .price_high_micro = -1,
+                                                 .shared_bytes = shared_bytes(reading->manifest)};
+    (void)snprintf(report->devices[at].provider, sizeof report->devices[at].provider, "%.*s",
+                   NAMED_BY_KEY, outcome->provider);
+    (void)snprintf(report->devices[at].name, sizeof report->devices[at].name, "%.*s", NAMED_BY_KEY,
+                   outcome->device);
+    return (int64_t)at;
+}
+
+/* ---------------------------------------------------------------- results */
+
+static bool add_outcome(void *context, const struct bourse_outcome *outcome)
+{
+    struct reading *reading = context;
+    struct report *report = reading->report;
+    int64_t device = device_of(reading, outcome);
+    bool is_full = report->attempt_count == reading->attempt_capacity;
+    if (device == NO_DEVICE || (is_full && !grow_attempts(reading))) {
+        reading->no_memory = true;
+        return false;
+    }
+    add_lease(reading, outcome->lease, &report->devices[device]);
+    report->attempts[report->attempt_count++] = (struct report_attempt){
+        .device = (uint32_t)device,
+        .index = outcome->index,
+        .attempt = outcome->attempt,
+        .fate = outcome->status == ATTEMPT_ACCEPTED ? REPORT_ACCEPTED
+                : outcome->status == ATTEMPT_LATE   ? REPORT_LATE
+                                                    : REPORT_FAILED,
+        .simulated = outcome->simulated,
+        .cause = outcome->status == ATTEMPT_LATE ? "came too late" : outcome->outcome_text,
+        .started_ns = ns_of(outcome->started_ms),
+        .busy_ns = outcome->busy_ns,
+        .charge_micro = outcome->charge_micro,
+        .bytes_in = bytes_in(reading->manifest, outcome->index),
+        .bytes_out = bytes_out(outcome),
+        .energy_mj = outcome->has_energy && outcome->energy_mj >= 0 ? outcome->energy_mj : -1,
+    };
+    return true;
+}
+
+static bool read_results(struct bourse *bourse, struct reading *reading, struct bourse_error *error)
+{
+    reading->is_seen = calloc(reading->row->lease_count + 1, sizeof *reading->is_seen);
+    if (reading->is_seen == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    if (!bourse_outcomes(bourse, reading->row->id, 0, add_outcome, reading, error)) {
+        return false;
+    }
+    enum report_status status =
+        reading->no_memory ? REPORT_NO_MEMORY : report_make(reading->report);
+    switch (status) {
+    case REPORT_OK:
+        return true;
+    case REPORT_BAD_INPUT:
+        return client_fail(error, BOURSE_UNVERIFIED,
+                           "the broker sent a result with a time, an amount or a size below zero");
+    case REPORT_NO_MEMORY:
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    return false;
+}
+
+/* When the job ended or, of one that is open, the market's present time. */
+static bool read_end(struct bourse *bourse, const struct bourse_job_row *row, struct report *report,
+                     struct bourse_error *error)
+{
+    struct bourse_account account;
+    report->submitted_ns = ns_of(row->submitted_ms);
+    if (row->ended_ms > 0) {
+        report->until_ns = ns_of(row->ended_ms);
+    } else if (bourse_whoami(bourse, &account, error)) {
+        report->until_ns = ns_of(account.log_time_ms);
+    } else {
+        return false;
+    }
+    /* Both are in whole milliseconds. */
+    report->until_ns =
+        report->until_ns < report->submitted_ns ? report->submitted_ns : report->until_ns;
+    return true;
+}
+
+bool consumer_report(struct bourse *bourse, const char *id, struct report **ret_report,
+                     struct bourse_error *ret_error)
+{
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
+    CLEANUP(report_destroy) struct report *report = calloc(1, sizeof *report);
+    if (report == NULL) {
+        return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+    }
+    if (!bourse_jobs(bourse, id, &jobs, ret_error)) {
+        return false;
+    }
+    const struct bourse_job_row *row = bourse_jobs_row(jobs, 0);
+    struct bourse_error absent;
+    if (!client_manifest(bourse, id, &manifest, &absent)) {
+        if (absent.status != BOURSE_NOT_FOUND) {
+            *ret_error = absent;
+            return false;
+        }
+        manifest = NULL; /* a blob that expired: what went in is unknown */
+    }
+    client_copy(report->id, sizeof report->id, row->id);
+    client_copy(report->name, sizeof report->name, row->name);
+    client_copy(report->state, sizeof report->state, row->state_text);
+    report->subtasks = row->subtasks;
+    report->expect_ns =
+        manifest != NULL && manifest->has_expect_ms ? ns_of(manifest->expect_ms) : 0;
+    struct reading reading = {.row = row, .manifest = manifest, .report = report};
+    bool ok = read_end(bourse, row, report, ret_error) && read_results(bourse, &reading, ret_error);
+    free(reading.known);
+    free(reading.is_seen);
+    if (!ok) {
+        return false;
+    }
+    *ret_report = report;
+    report = NULL;
+    return true;
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# What became of a job, told by a real market: the table adds up to what `ps` says, the timeline fits its terminal, the
+# picture is well-formed, what failed is named.
+set -euo pipefail
+here=$(dirname "$(realpath "$0")")
+# shellcheck source=tests/support/market.sh
+. "$here/../support/market.sh"
+fire_begin report "$1"
+market_up --slots 2
+
+cat >job.yaml <<'YAML'
+name: <uneven> & "odd"
+array: 0-11
+run: [sh, -c, 'sleep 0.$(($1 % 3 + 1)); echo did $1; test $1 != 7', sh, "{index}"]
+expect: 200ms
+YAML
+"$bourse" submit job.yaml -y --wait --quiet >id || [ $? -eq 1 ] || fail "submit ended with $?"
+job=$(cat id)
+
+LC_ALL=C "$bourse" report "$job" >table || fail "report"
+has "$(cat table)" 'failed, 11 of 12 subtasks accepted'
+has "$(cat table)" 'attempts that failed: 1 program failed'
+has "$(cat table)" 'expected 200ms a subtask, measured '
+grep -q 'unknown$' table || fail "an energy that no result says is not unknown: $(cat table)"
+grep -qE '^provider/.*x.* [0-9]+%$' table || fail "no failure in the timeline: $(cat table)"
+! LC_ALL=C grep -q '[^ -~]' table || fail "not plain text: $(cat table)"
+awk '/busy$/ {f = 1} f && NF == 0 {exit} f && length > 80 {exit 1}' table || fail "wider than 80 columns: $(cat table)"
+LC_ALL=C.UTF-8 "$bourse" report "$job" --width 60 >wide || fail "report --width"
+has "$(cat wide)" '█'
+[ "$(grep busy wide | awk '{print length}')" -eq 60 ] || fail "not 60 columns wide: $(cat wide)"
+NO_COLOR=1 "$bourse" report "$job" >plain || fail "report with NO_COLOR"
+"$bourse" report "$job" --color always >coloured || fail "report --color"
+grep -q $'\033' coloured || fail "no color when asked for"
+! grep -q $'\033' plain || fail "color with NO_COLOR"
+
+"$bourse" report "$job" --json --svg picture.svg >json || fail "report --json"
+"$bourse" ps "$job" --json >ps.json || fail "ps"
+[ "$(number charged_micro json)" = "$(number charged_micro ps.json)" ] || fail "charged: $(cat json ps.json)"
+[ "$(number bytes_out json)" -gt 0 ] || fail "no bytes out: $(cat json)"
+has "$(cat json)" '"energy_mj":null'
+has "$(cat picture.svg)" '&lt;uneven&gt; &amp; &quot;odd&quot;'
+[ "$(grep -c '<title>' picture.svg)" -ge 12 ] || fail "fewer boxes than subtasks: $(cat picture.svg)"
+if command -v xmllint >/dev/null; then
+    xmllint --noout picture.svg || fail "the picture is no XML"
+fi
+got=0
+"$bourse" report "$job" --svg /nowhere/picture.svg >out 2>err || got=$?
+[ "$got" -eq 2 ] || fail "a picture nowhere ended with $got"
+has "$(cat err)" '/nowhere/picture.svg'
+got=0
+"$bourse" report ffff >out 2>err || got=$?
+[ "$got" -eq 3 ] || fail "no such job ended with $got"
+
+# Before anything has a result, and while it runs.
+"$bourse" submit --anyway --budget 1 -y -q <(printf 'name: never\nneeds: {kind: gpu}\nrun: [sh]\n') >id 2>err || fail "submit: $(cat err)"
+has "$("$bourse" report "$(cat id)")" 'nothing has a result yet'
+"$bourse" cancel "$(cat id)" >out
+echo "reports of a market: ok"

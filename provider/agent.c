@@ -252,8 +252,10 @@ static void connected(struct agent *agent)
     const Bourse__V1__Welcome *welcome = agent_session_welcome(agent->session);
     agent->since_ms = wall_ms();
     if (welcome == NULL || (welcome->has_roles && (welcome->roles & ROLE_PROVIDER) != 0)) {
-        log_info("connected; offering %u slots of %s", agent->setup->offer->device.slots,
-                 agent->setup->offer->device.instrument);
+        for (size_t i = 0; i < agent->setup->offers->count; i++) {
+            const struct agent_device *device = &agent->setup->offers->items[i].device;
+            log_info("connected; offering %u slots of %s", device->slots, device->instrument);
+        }
         return;
     }
     agent->refused = true;
@@ -517,8 +519,15 @@ static bool open_session(struct agent *agent, struct problem *problem)
         problem_set(problem, "out of memory");
         return false;
     }
-    if (agent_session_offer(agent->session, clock_monotonic_ns(), &setup->offer->device, 1,
-                            &setup->offer->ask, 1) != AGENT_OK) {
+    struct agent_device devices[1 + CONFIG_DEVICES_MAX];
+    struct agent_ask asks[1 + CONFIG_DEVICES_MAX];
+    size_t count = setup->offers->count;
+    for (size_t i = 0; i < count; i++) {
+        devices[i] = setup->offers->items[i].device;
+        asks[i] = setup->offers->items[i].ask;
+    }
+    if (agent_session_offer(agent->session, clock_monotonic_ns(), devices, count, asks, count) !=
+        AGENT_OK) {
         problem_set(problem, "the offer does not fit a message");
         return false;
     }
@@ -570,7 +579,7 @@ static bool open_lanes(struct agent *agent, struct problem *problem)
         .cgroups = setup->cgroups,
         .worker_path = setup->worker_path,
         .config = setup->config,
-        .offer = setup->offer,
+        .offers = setup->offers,
         .machine = setup->machine,
         .cpu_enforced = setup->isolation->cpu_enforced,
         .store = agent->store,

@@ -21,7 +21,7 @@ struct agent_setup { /* all borrowed */
     const struct identity *identity;
     const struct machine *machine;
     const struct isolation *isolation;
-    const struct offer *offer;
+    const struct offers *offers;
     struct launcher *launcher;
     struct cgroups *cgroups; /* NULL: none */
     const char *worker_path;

@@ -168,6 +168,71 @@ const struct config_program *config_program(const struct config *config, const c
     return NULL;
 }
 
+/* ---------------------------------------------------------------- more devices */
+
+static uint64_t read_memory(struct yaml_value value, uint64_t fallback)
+{
+    return (uint64_t)yaml_bytes(value, 16 * MIB, 4096 * GIB, (int64_t)fallback);
+}
+
+static uint64_t read_disk(struct yaml_value value, uint64_t fallback)
+{
+    return (uint64_t)yaml_bytes(value, 1 * MIB, 4096 * GIB, (int64_t)fallback);
+}
+
+static uint32_t read_processes(struct yaml_value value, uint32_t fallback)
+{
+    return (uint32_t)yaml_integer(value, 4, FORMAT_PROCESSES, fallback);
+}
+
+static int64_t read_term_ms(struct yaml_value value, int64_t fallback)
+{
+    return yaml_duration_ms(value, TERM_LEAST_MS, TERM_MOST_MS, fallback);
+}
+
+static int64_t read_price_micro(struct yaml_value value, int64_t fallback)
+{
+    return yaml_money(value, 0, PRICE_MOST, fallback);
+}
+
+static void read_device(struct config *config, struct yaml_value item)
+{
+    static const char *const keys[] = {"name", "price",     "slots", "memory",
+                                       "disk", "processes", "term"};
+    struct config_device *device = &config->devices[config->device_count];
+    yaml_known_keys(item, keys, sizeof keys / sizeof keys[0]);
+    (void)snprintf(device->name, sizeof device->name, "%s",
+                   yaml_text(yaml_required(item, "name"), sizeof device->name - 1, ""));
+    device->price_micro = read_price_micro(yaml_key(item, "price"), config->price_micro);
+    device->slots = (uint32_t)yaml_integer(yaml_key(item, "slots"), 1, FORMAT_SLOTS, 1);
+    device->memory_bytes = read_memory(yaml_key(item, "memory"), config->memory_bytes);
+    device->disk_bytes = read_disk(yaml_key(item, "disk"), config->disk_bytes);
+    device->processes = read_processes(yaml_key(item, "processes"), config->processes);
+    device->term_ms = read_term_ms(yaml_key(item, "term"), config->term_ms);
+    /* The name is what the market knows the device by, over restarts. */
+    bool is_taken = device->name[0] == '\0' || strcmp(device->name, config->name) == 0;
+    for (size_t i = 0; i < config->device_count; i++) {
+        is_taken = is_taken || strcmp(device->name, config->devices[i].name) == 0;
+    }
+    if (is_taken) {
+        yaml_refuse(item, "each device needs a name of its own");
+    }
+    config->device_count++;
+}
+
+static void read_devices(struct config *config, struct yaml_value list)
+{
+    if (!yaml_present(list) || !yaml_is_list(list, CONFIG_DEVICES_MAX)) {
+        return;
+    }
+    for (size_t i = 0; i < yaml_count(list); i++) {
+        if (!yaml_is_map(yaml_item(list, i), CONFIG_DEVICES_MAX)) {
+            return;
+        }
+        read_device(config, yaml_item(list, i));
+    }
+}
+
 /* ---------------------------------------------------------------- the file */
 
 /* `name` as seen from the folder; refused when it does not fit. */
@@ -193,9 +258,9 @@ static void market_in_folder(char *path, size_t capacity)
 
 static void read_keys(struct config *config, struct yaml_value root, const char *base)
 {
-    static const char *const keys[] = {"market", "name",  "region",    "price", "slots",
-                                       "memory", "disk",  "processes", "term",  "programs",
-                                       "user",   "cache", "spool"};
+    static const char *const keys[] = {"market", "name",  "region",    "price",  "slots",
+                                       "memory", "disk",  "processes", "term",   "programs",
+                                       "user",   "cache", "spool",     "devices"};
     char host[ATTRIBUTE_TEXT_SIZE] = "host";
     (void)gethostname(host, sizeof host - 1); /* else the name above */
 
@@ -210,16 +275,16 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
     (void)snprintf(config->user, sizeof config->user, "%s",
                    yaml_text(yaml_key(root, "user"), sizeof config->user - 1, CONFIG_USER));
     config->names_user = yaml_present(yaml_key(root, "user"));
-    config->price_micro = yaml_money(yaml_key(root, "price"), 0, PRICE_MOST, CONFIG_PRICE_MICRO);
+    config->price_micro = read_price_micro(yaml_key(root, "price"), CONFIG_PRICE_MICRO);
     config->slots = (uint32_t)yaml_integer(yaml_key(root, "slots"), 1, FORMAT_SLOTS, 0);
-    config->memory_bytes = (uint64_t)yaml_bytes(yaml_key(root, "memory"), 16 * MIB, 4096 * GIB, 0);
-    config->disk_bytes = (uint64_t)yaml_bytes(yaml_key(root, "disk"), 1 * MIB, 4096 * GIB, 0);
-    config->processes =
-        (uint32_t)yaml_integer(yaml_key(root, "processes"), 4, FORMAT_PROCESSES, 256);
-    config->term_ms = yaml_duration_ms(yaml_key(root, "term"), TERM_LEAST_MS, TERM_MOST_MS, 0);
+    config->memory_bytes = read_memory(yaml_key(root, "memory"), 0);
+    config->disk_bytes = read_disk(yaml_key(root, "disk"), 0);
+    config->processes = read_processes(yaml_key(root, "processes"), 256);
+    config->term_ms = read_term_ms(yaml_key(root, "term"), 0);
     config->cache_bytes =
         (uint64_t)yaml_bytes(yaml_key(root, "cache"), 64 * MIB, 1024 * 1024 * GIB, 4 * GIB);
     read_programs(config, yaml_key(root, "programs"));
+    read_devices(config, yaml_key(root, "devices"));
 }
 
 static void folder_of(const char *file, char *ret_folder, size_t capacity)

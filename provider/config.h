@@ -13,6 +13,8 @@
  *     user: bourse           whom the agent becomes when root starts it
  *     cache: 4GiB            of inputs, and as much again of unpacked images
  *     spool: spool           folder for outputs on their way; default beside this file
+ *     devices:               more devices beside the one that all of the above describes
+ *       - {name: quiet, slots: 2, price: 0.02}    cores of their own; memory, disk, processes and term, too
  *
  * Unknown keys are refused with their line. Reading touches no device; what the machine has stands in
  * provider/discover.h. */
@@ -31,6 +33,7 @@
 enum {
     CONFIG_PROGRAMS_MAX = 96, /* with the other attributes below LIMIT_ATTRIBUTES */
     CONFIG_PATH_SIZE = 1024,
+    CONFIG_DEVICES_MAX = 63, /* of `devices:`; the first stands before them */
 };
 
 #define CONFIG_PRICE_MICRO INT64_C(100000)
@@ -39,6 +42,15 @@ enum {
 struct config_program {
     char name[ATTRIBUTE_TEXT_SIZE];
     char path[256]; /* absolute, below /usr */
+};
+
+struct config_device { /* one of `devices:`; what it does not say is as above it */
+    char name[ATTRIBUTE_TEXT_SIZE];
+    int64_t price_micro;
+    uint32_t slots;
+    uint64_t memory_bytes, disk_bytes; /* per slot; 0: as those of the first device */
+    uint32_t processes;
+    int64_t term_ms;
 };
 
 struct config {
@@ -51,7 +63,7 @@ struct config {
     bool names_user; /* the file does, and it is `owner`'s */
     uid_t owner;
     int64_t price_micro;
-    uint32_t slots;        /* 0: all */
+    uint32_t slots;        /* 0: all that no other device has */
     uint64_t memory_bytes; /* per slot; 0: a share of the machine */
     uint64_t disk_bytes;   /* per slot; 0: a third of memory */
     uint32_t processes;    /* per slot */
@@ -59,6 +71,8 @@ struct config {
     uint64_t cache_bytes;
     struct config_program programs[CONFIG_PROGRAMS_MAX];
     size_t program_count;
+    struct config_device devices[CONFIG_DEVICES_MAX];
+    size_t device_count;
 };
 
 /* Reads FOLDER/provider.yaml or `file` (NULL: that); a missing default file is an empty one. Names of

@@ -21,6 +21,7 @@ struct lane {
     struct list_link link; /* in its tenancy */
     struct lanes *lanes;
     struct holding *holding;
+    const struct offer *offer; /* the device leased */
     uint32_t number;
     uint32_t first_cpu, cpu_count; /* taken from lanes->cpu_taken; 0: none */
     pthread_t thread;
@@ -41,6 +42,7 @@ struct lane {
 struct tenancy { /* a lease here */
     struct list_link link;
     struct holding *holding;
+    const struct offer *offer;
     struct list_link lanes;
     bool ending;
 };
@@ -59,8 +61,8 @@ struct lanes {
 static void take_cpus(struct lanes *lanes, struct lane *lane, uint32_t width)
 {
     uint32_t run = 0;
-    for (uint32_t i = 0; i < lanes->config.offer->device.slots && !lanes->config.cpu_enforced;
-         i++) {
+    uint32_t end = lane->offer->first_core + lane->offer->device.slots;
+    for (uint32_t i = lane->offer->first_core; i < end && !lanes->config.cpu_enforced; i++) {
         run = lanes->cpu_taken[i] ? 0 : run + 1;
         if (run == width) {
             lane->first_cpu = i + 1 - width;
@@ -116,7 +118,7 @@ static bool begin_jail(struct lane *lane, struct problem *problem)
         .worker_path = config->worker_path,
         .image_path = holding_image(lane->holding),
         .name = name,
-        .limits = policy_jail(config->offer, grant->slots_per_subtask,
+        .limits = policy_jail(lane->offer, grant->slots_per_subtask,
                               asked != NULL ? asked->memory_bytes : 0,
                               asked != NULL ? asked->disk_bytes : 0,
                               asked != NULL ? asked->processes : 0, config->cpu_enforced),
@@ -394,6 +396,7 @@ static struct lane *start_lane(struct lanes *lanes, struct tenancy *tenancy, uin
     }
     lane->lanes = lanes;
     lane->holding = tenancy->holding;
+    lane->offer = tenancy->offer;
     lane->number = number;
     list_init(&lane->waiting);
     list_init(&lane->fresh);
@@ -444,11 +447,13 @@ struct lanes *lanes_create(const struct lanes_config *config)
 
 bool lanes_begin(struct lanes *lanes, const struct agent_grant *grant)
 {
-    struct tenancy *tenancy = calloc(1, sizeof *tenancy);
+    const struct offer *offer = policy_offer_of(lanes->config.offers, &grant->device);
+    struct tenancy *tenancy = offer == NULL ? NULL : calloc(1, sizeof *tenancy);
     if (tenancy == NULL) {
         return false;
     }
     list_init(&tenancy->lanes);
+    tenancy->offer = offer;
     tenancy->holding = holding_create(grant, lanes->config.store, lanes->config.images);
     if (tenancy->holding == NULL) {
         free(tenancy);

@@ -19,7 +19,7 @@ struct lanes_config {
     struct cgroups *cgroups; /* NULL: none */
     const char *worker_path;
     const struct config *config;
-    const struct offer *offer;
+    const struct offers *offers;
     const struct machine *machine;
     bool cpu_enforced; /* by a control group; else each lane is bound to CPUs of its own */
     struct store *store;

@@ -302,7 +302,7 @@ static int run(const struct options *options)
         return check_config(options);
     }
     static struct setup setup;
-    static struct offer offer;
+    static struct offers offers;
     struct problem problem = {""};
     struct setup_options wanted = options->command.setup;
     wanted.needs_market = true;
@@ -313,8 +313,8 @@ static int run(const struct options *options)
         log_warning("%s", setup.isolation.warnings[i]);
     }
     int status = EXIT_OK;
-    if (!policy_offer(&setup.config, &setup.machine, &setup.profile, &setup.isolation,
-                      identity_key(setup.identity), &offer, &problem)) {
+    if (!policy_offers(&setup.config, &setup.machine, &setup.profile, &setup.isolation,
+                       identity_key(setup.identity), &offers, &problem)) {
         status = fail_run(EXIT_REFUSED, &problem);
     } else {
         struct agent_setup agent = {
@@ -323,7 +323,7 @@ static int run(const struct options *options)
             .identity = setup.identity,
             .machine = &setup.machine,
             .isolation = &setup.isolation,
-            .offer = &offer,
+            .offers = &offers,
             .launcher = setup.launcher,
             .cgroups = setup.cgroups,
             .worker_path = setup.worker_path,
@@ -341,19 +341,19 @@ static int run(const struct options *options)
 static int probe(const struct options *options)
 {
     static struct setup setup;
-    static struct offer offer;
+    static struct offers offers;
     static const struct key32 nobody;
     struct problem problem = {""};
     if (!setup_begin(&options->command.setup, &setup, &problem)) {
         return fail(EXIT_FAILED, &problem);
     }
     const struct key32 *account = setup.identity == NULL ? &nobody : identity_key(setup.identity);
-    bool offered = policy_offer(&setup.config, &setup.machine, &setup.profile, &setup.isolation,
-                                account, &offer, &problem);
+    bool offered = policy_offers(&setup.config, &setup.machine, &setup.profile, &setup.isolation,
+                                 account, &offers, &problem);
     int status = offered ? EXIT_OK : EXIT_REFUSED;
     if (!options->command.json) {
-        report_text(stdout, &setup, offered ? &offer : NULL, problem.text);
-    } else if (!report_json(stdout, &setup, offered ? &offer : NULL, problem.text)) {
+        report_text(stdout, &setup, offered ? &offers : NULL, problem.text);
+    } else if (!report_json(stdout, &setup, offered ? &offers : NULL, problem.text)) {
         status = EXIT_FAILED;
     }
     setup_end(&setup);

@@ -59,7 +59,7 @@ static void describe(struct offer *offer, const struct config *config,
     text_attribute(offer, "arch", machine->arch);
     text_attribute(offer, "vendor", machine->vendor);
     text_attribute(offer, "model", machine->model);
-    text_attribute(offer, "label", config->name);
+    text_attribute(offer, "label", offer->device.label);
     text_attribute(offer, "region", config->region);
     number_attribute(offer, "cores", offer->device.slots);
     number_attribute(offer, "memory", (int64_t)offer->memory_bytes);
@@ -75,13 +75,28 @@ static void describe(struct offer *offer, const struct config *config,
 
 /* ---------------------------------------------------------------- shares */
 
-static bool share_memory(struct offer *offer, const struct config *config,
-                         const struct machine *machine, struct problem *problem)
+/* The config's first device, as its `devices` are written. */
+static struct config_device first_device(const struct config *config, uint32_t slots)
 {
-    uint64_t slots = offer->device.slots;
-    uint64_t share = machine->memory_bytes / 4 * 3 / slots; /* a quarter stays the owner's */
-    uint64_t disk = config->disk_bytes;
-    uint64_t memory = config->memory_bytes;
+    struct config_device first = {
+        .price_micro = config->price_micro,
+        .slots = slots < LIMIT_SLOTS ? slots : LIMIT_SLOTS,
+        .memory_bytes = config->memory_bytes,
+        .disk_bytes = config->disk_bytes,
+        .processes = config->processes,
+        .term_ms = config->term_ms,
+    };
+    (void)snprintf(first.name, sizeof first.name, "%s", config->name);
+    return first;
+}
+
+/* Of a slot; what the owner does not say is a share of the machine. */
+static bool share_memory(struct offer *offer, const struct config_device *device,
+                         const struct machine *machine, uint64_t all_slots, struct problem *problem)
+{
+    uint64_t share = machine->memory_bytes / 4 * 3 / all_slots; /* a quarter stays the owner's */
+    uint64_t disk = device->disk_bytes;
+    uint64_t memory = device->memory_bytes;
     if (memory == 0) {
         memory = disk == 0 ? share / 4 * 3 : share > disk ? share - disk : 0;
     }
@@ -94,57 +109,127 @@ static bool share_memory(struct offer *offer, const struct config *config,
         problem_set(problem,
                     "%llu slots leave %llu MiB of memory each, and a slot needs %llu; offer "
                     "fewer slots",
-                    (unsigned long long)slots, (unsigned long long)(memory / MIB),
+                    (unsigned long long)all_slots, (unsigned long long)(memory / MIB),
                     (unsigned long long)(MEMORY_LEAST / MIB));
-        return false;
-    }
-    uint64_t each = offer->memory_bytes + offer->disk_bytes; /* files of jobs live in memory */
-    if (machine->memory_bytes > 0 && each > machine->memory_bytes / slots) {
-        char have[UNITS_TEXT_SIZE];
-        units_bytes_short((int64_t)machine->memory_bytes, have);
-        problem_set(problem,
-                    "memory and disk of %llu slots are %llu MiB together, and this machine has "
-                    "%s; lower `memory`, `disk` or `slots`",
-                    (unsigned long long)slots, (unsigned long long)(each * slots / MIB), have);
         return false;
     }
     return true;
 }
 
-bool policy_offer(const struct config *config, const struct machine *machine,
-                  const struct profile *profile, const struct isolation *isolation,
-                  const struct key32 *account, struct offer *ret_offer, struct problem *ret_problem)
+/* Files of jobs live in memory: both count. */
+static bool memory_suffices(const struct offers *offers, const struct machine *machine,
+                            uint64_t all_slots, struct problem *problem)
+{
+    uint64_t needed = 0;
+    for (size_t i = 0; i < offers->count; i++) {
+        const struct offer *offer = &offers->items[i];
+        needed += (offer->memory_bytes + offer->disk_bytes) * offer->device.slots;
+    }
+    if (machine->memory_bytes > 0 && needed > machine->memory_bytes) {
+        char have[UNITS_TEXT_SIZE];
+        units_bytes_short((int64_t)machine->memory_bytes, have);
+        problem_set(problem,
+                    "memory and disk of %llu slots are %llu MiB together, and this machine has "
+                    "%s; lower `memory`, `disk` or `slots`",
+                    (unsigned long long)all_slots, (unsigned long long)(needed / MIB), have);
+        return false;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- offers */
+
+/* How many cores the first device has, once all others have theirs. */
+static bool share_cores(const struct config *config, const struct machine *machine,
+                        uint32_t *ret_first, struct problem *problem)
+{
+    uint64_t others = 0;
+    for (size_t i = 0; i < config->device_count; i++) {
+        others += config->devices[i].slots;
+    }
+    uint64_t wanted = others + (config->slots == 0 ? 1 : config->slots);
+    if (config->slots > machine->cores) {
+        problem_set(problem, "slots: %u, but this process may use %u cores", config->slots,
+                    machine->cores);
+        return false;
+    }
+    if (wanted > machine->cores) {
+        problem_set(problem,
+                    "all devices together have %llu slots, but this process may use %u cores; "
+                    "lower `slots`, of the first or of those under `devices`",
+                    (unsigned long long)wanted, machine->cores);
+        return false;
+    }
+    *ret_first = config->slots == 0 ? machine->cores - (uint32_t)others : config->slots;
+    return true;
+}
+
+static void fill_offer(struct offer *offer, const struct config_device *device,
+                       const struct machine *machine, const struct key32 *account, bool is_first)
+{
+    char name[8 + ATTRIBUTE_TEXT_SIZE] = "cpu";
+    if (!is_first) {
+        (void)snprintf(name, sizeof name, "cpu/%s", device->name);
+    }
+    offer->device.slots = device->slots;
+    offer->device.device = discover_device_id(account, name);
+    offer->device.attributes = offer->attributes;
+    offer->processes = device->processes;
+    (void)snprintf(offer->device.instrument, sizeof offer->device.instrument, "%s",
+                   machine->instrument);
+    (void)snprintf(offer->device.label, sizeof offer->device.label, "%s", device->name);
+    offer->ask = (struct agent_ask){
+        .device = offer->device.device,
+        .slots = device->slots,
+        .price_micro = device->price_micro,
+        .max_term_ms = device->term_ms,
+    };
+}
+
+bool policy_offers(const struct config *config, const struct machine *machine,
+                   const struct profile *profile, const struct isolation *isolation,
+                   const struct key32 *account, struct offers *ret_offers,
+                   struct problem *ret_problem)
 {
     if (isolation->level < 1) {
         problem_set(ret_problem, "this host cannot isolate jobs, so nothing is offered: %s",
                     isolation->refusal);
         return false;
     }
-    if (config->slots > machine->cores) {
-        problem_set(ret_problem, "slots: %u, but this process may use %u cores", config->slots,
-                    machine->cores);
+    uint32_t slots;
+    if (!share_cores(config, machine, &slots, ret_problem)) {
         return false;
     }
-    memset(ret_offer, 0, sizeof *ret_offer);
-    uint32_t slots = config->slots == 0 ? machine->cores : config->slots;
-    ret_offer->device.slots = slots < LIMIT_SLOTS ? slots : LIMIT_SLOTS;
-    ret_offer->device.device = discover_device_id(account, "cpu");
-    ret_offer->device.attributes = ret_offer->attributes;
-    ret_offer->processes = config->processes;
-    (void)snprintf(ret_offer->device.instrument, sizeof ret_offer->device.instrument, "%s",
-                   machine->instrument);
-    (void)snprintf(ret_offer->device.label, sizeof ret_offer->device.label, "%s", config->name);
-    if (!share_memory(ret_offer, config, machine, ret_problem)) {
-        return false;
+    const struct config_device first = first_device(config, slots);
+    memset(ret_offers, 0, sizeof *ret_offers);
+    ret_offers->count = 1 + config->device_count;
+    uint64_t all_slots = first.slots;
+    for (size_t i = 0; i < config->device_count; i++) {
+        all_slots += config->devices[i].slots;
     }
-    describe(ret_offer, config, machine, profile, isolation);
-    ret_offer->ask = (struct agent_ask){
-        .device = ret_offer->device.device,
-        .slots = ret_offer->device.slots,
-        .price_micro = config->price_micro,
-        .max_term_ms = config->term_ms,
-    };
-    return true;
+    uint32_t core = 0;
+    for (size_t i = 0; i < ret_offers->count; i++) {
+        const struct config_device *device = i == 0 ? &first : &config->devices[i - 1];
+        struct offer *offer = &ret_offers->items[i];
+        fill_offer(offer, device, machine, account, i == 0);
+        offer->first_core = core;
+        core += device->slots;
+        if (!share_memory(offer, device, machine, all_slots, ret_problem)) {
+            return false;
+        }
+        describe(offer, config, machine, profile, isolation);
+    }
+    return memory_suffices(ret_offers, machine, all_slots, ret_problem);
+}
+
+const struct offer *policy_offer_of(const struct offers *offers, const struct id128 *device)
+{
+    for (size_t i = 0; i < offers->count; i++) {
+        if (id128_equal(&offers->items[i].device.device, device)) {
+            return &offers->items[i];
+        }
+    }
+    return NULL;
 }
 
 static uint64_t lesser(uint64_t ours, int64_t asked)

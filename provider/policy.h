@@ -20,14 +20,22 @@ struct offer {
     uint64_t memory_bytes; /* of one slot */
     uint64_t disk_bytes;   /* of one slot */
     uint32_t processes;    /* of one slot */
+    uint32_t first_core;   /* its cores are machine.cpus[first_core] and on, one for each slot */
 };
 
-/* False, with what to change, when nothing can be offered: no isolation, or memory for less than one
- * slot. `account` names the device. */
-bool policy_offer(const struct config *config, const struct machine *machine,
-                  const struct profile *profile, const struct isolation *isolation,
-                  const struct key32 *account, struct offer *ret_offer,
-                  struct problem *ret_problem);
+struct offers { /* one for each device: the config's first, then its `devices` */
+    struct offer items[1 + CONFIG_DEVICES_MAX];
+    size_t count;
+};
+
+/* False, with what to change, when not all can be offered: no isolation, more cores than there are, or
+ * memory for less than one slot. `account` and their names name the devices. */
+bool policy_offers(const struct config *config, const struct machine *machine,
+                   const struct profile *profile, const struct isolation *isolation,
+                   const struct key32 *account, struct offers *ret_offers,
+                   struct problem *ret_problem);
+/* The offer of that device, or NULL. */
+const struct offer *policy_offer_of(const struct offers *offers, const struct id128 *device);
 
 /* Bounds of the jail for `width` slots of the offer. A manifest may ask for less: 0 asks for nothing. */
 struct jail_limits policy_jail(const struct offer *offer, uint32_t width, int64_t memory_bytes,

@@ -44,7 +44,7 @@ static void print_offer(FILE *out, const struct setup *setup, const struct offer
     char money[UNITS_TEXT_SIZE];
     units_money_text(offer->ask.price_micro, money);
     fprintf(out, "Would be offered\n");
-    fprintf(out, "  %-12s %s\n", "name", setup->config.name);
+    fprintf(out, "  %-12s %s\n", "name", offer->device.label);
     fprintf(out, "  %-12s %s\n", "instrument", offer->device.instrument);
     fprintf(out, "  %-12s %s\n", "model", setup->machine.model);
     fprintf(out, "  %-12s %u\n", "slots", offer->device.slots);
@@ -86,12 +86,13 @@ static void print_isolation(FILE *out, const struct setup *setup)
     }
 }
 
-void report_text(FILE *out, const struct setup *setup, const struct offer *offer,
+void report_text(FILE *out, const struct setup *setup, const struct offers *offers,
                  const char *refusal)
 {
-    if (offer != NULL) {
-        print_offer(out, setup, offer);
-    } else {
+    for (size_t i = 0; offers != NULL && i < offers->count; i++) {
+        print_offer(out, setup, &offers->items[i]);
+    }
+    if (offers == NULL) {
         fprintf(out, "Nothing would be offered\n  %s\n", refusal);
     }
     print_machine(out, &setup->machine);
@@ -110,20 +111,28 @@ static json_t *attribute_json(const struct attribute *attribute)
 
 static json_t *offer_json(const struct offer *offer)
 {
-    if (offer == NULL) {
-        return json_null();
-    }
     char device[33];
     text_hex(offer->device.device.bytes, sizeof offer->device.device.bytes, device);
     json_t *attributes = json_array();
     for (size_t i = 0; i < offer->device.attribute_count; i++) {
         (void)json_array_append_new(attributes, attribute_json(&offer->attributes[i]));
     }
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "device", device, "instrument",
-                     offer->device.instrument, "slots", (json_int_t)offer->device.slots,
-                     "price_micro", (json_int_t)offer->ask.price_micro, "memory_bytes",
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "device", device, "label",
+                     offer->device.label, "instrument", offer->device.instrument, "slots",
+                     (json_int_t)offer->device.slots, "price_micro",
+                     (json_int_t)offer->ask.price_micro, "memory_bytes",
                      (json_int_t)offer->memory_bytes, "disk_bytes", (json_int_t)offer->disk_bytes,
                      "processes", (json_int_t)offer->processes, "attributes", attributes);
+}
+
+/* One for each device; none when nothing can be offered. */
+static json_t *offers_json(const struct offers *offers)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; offers != NULL && i < offers->count; i++) {
+        (void)json_array_append_new(list, offer_json(&offers->items[i]));
+    }
+    return list;
 }
 
 static json_t *machine_json(const struct machine *machine)
@@ -152,15 +161,15 @@ static json_t *isolation_json(const struct setup *setup)
         (int)isolation->cpu_enforced, "no_cgroups", setup->no_cgroups, "warnings", warnings);
 }
 
-bool report_json(FILE *out, const struct setup *setup, const struct offer *offer,
+bool report_json(FILE *out, const struct setup *setup, const struct offers *offers,
                  const char *refusal)
 {
-    json_t *root = json_pack("{s:i, s:s, s:o, s:s, s:o, s:o, s:{s:I, s:I}}", "version",
-                             REPORT_VERSION, "name", setup->config.name, "offer", offer_json(offer),
-                             "refusal", offer == NULL ? refusal : "", "machine",
-                             machine_json(&setup->machine), "isolation", isolation_json(setup),
-                             "profile", "mflops", (json_int_t)setup->profile.mflops,
-                             "bandwidth_bytes", (json_int_t)setup->profile.bandwidth_bytes);
+    json_t *root = json_pack(
+        "{s:i, s:s, s:o, s:s, s:o, s:o, s:{s:I, s:I}}", "version", REPORT_VERSION, "name",
+        setup->config.name, "offers", offers_json(offers), "refusal", offers == NULL ? refusal : "",
+        "machine", machine_json(&setup->machine), "isolation", isolation_json(setup), "profile",
+        "mflops", (json_int_t)setup->profile.mflops, "bandwidth_bytes",
+        (json_int_t)setup->profile.bandwidth_bytes);
     bool good = root != NULL && json_dumpf(root, out, JSON_COMPACT) == 0;
     if (good) {
         fputc('\n', out);

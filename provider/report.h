@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* `offer` is NULL when nothing can be offered, for the reason in `refusal`. */
-void report_text(FILE *out, const struct setup *setup, const struct offer *offer,
+/* `offers` is NULL when nothing can be offered, for the reason in `refusal`. */
+void report_text(FILE *out, const struct setup *setup, const struct offers *offers,
                  const char *refusal);
 /* One JSON object, version 1. False: out of memory. */
-bool report_json(FILE *out, const struct setup *setup, const struct offer *offer,
+bool report_json(FILE *out, const struct setup *setup, const struct offers *offers,
                  const char *refusal);
 
 #endif

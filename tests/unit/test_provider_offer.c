@@ -219,6 +219,13 @@ START_TEST(wrong_keys_and_values_are_refused_with_their_line)
         {"programs: {a/b: /usr/bin/sh}\n", "slash"},
         {"programs: [../../bin/sh]\n", "no program"},
         {"- a\n", "provider.yaml"},
+        {"devices: {name: a}\n", ":1:"},
+        {"devices: [a]\n", ":1:"},
+        {"devices:\n - {price: 1}\n", ":2:"},
+        {"devices:\n - {name: a}\n - {name: a}\n", "each device needs a name of its own"},
+        {"name: a\ndevices:\n - {name: a}\n", ":3:"},
+        {"devices:\n - {name: a, slots: 0}\n", ":2:"},
+        {"devices:\n - {name: a, programs: [sh]}\n", "unknown key \"programs\""},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct problem problem = {""};
@@ -234,7 +241,8 @@ END_TEST
 static const struct isolation jailed = {.level = 1};
 static const struct profile profile = {.mflops = 12000, .bandwidth_bytes = 9000000000};
 static const struct key32 account = {{7}};
-static struct offer offer;
+static struct offers offers;
+static const struct offer *const first = &offers.items[0];
 
 static void machine_of(uint32_t cores, uint64_t memory_bytes)
 {
@@ -248,9 +256,9 @@ static void machine_of(uint32_t cores, uint64_t memory_bytes)
 
 static const struct attribute *attribute(const char *name)
 {
-    for (size_t i = 0; i < offer.device.attribute_count; i++) {
-        if (strcmp(offer.attributes[i].name, name) == 0) {
-            return &offer.attributes[i];
+    for (size_t i = 0; i < first->device.attribute_count; i++) {
+        if (strcmp(first->attributes[i].name, name) == 0) {
+            return &first->attributes[i];
         }
     }
     return NULL;
@@ -259,9 +267,9 @@ static const struct attribute *attribute(const char *name)
 static size_t count_text(const char *name, const char *text)
 {
     size_t count = 0;
-    for (size_t i = 0; i < offer.device.attribute_count; i++) {
-        count += strcmp(offer.attributes[i].name, name) == 0 &&
-                 strcmp(offer.attributes[i].text, text) == 0;
+    for (size_t i = 0; i < first->device.attribute_count; i++) {
+        count += strcmp(first->attributes[i].name, name) == 0 &&
+                 strcmp(first->attributes[i].text, text) == 0;
     }
     return count;
 }
@@ -271,26 +279,26 @@ START_TEST(an_offer_leaves_the_owner_a_quarter)
     struct problem problem;
     machine_of(4, 16 * GIB);
     ck_assert(config_read("/nonexistent", NULL, &config, &problem));
-    ck_assert_msg(policy_offer(&config, &machine, &profile, &jailed, &account, &offer, &problem),
+    ck_assert_msg(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem),
                   "%s", problem.text);
-    ck_assert_uint_eq(offer.device.slots, 4);
-    ck_assert_uint_le(4 * (offer.memory_bytes + offer.disk_bytes), 12 * GIB);
-    ck_assert_uint_ge(4 * (offer.memory_bytes + offer.disk_bytes), 11 * GIB);
+    ck_assert_uint_eq(first->device.slots, 4);
+    ck_assert_uint_le(4 * (first->memory_bytes + first->disk_bytes), 12 * GIB);
+    ck_assert_uint_ge(4 * (first->memory_bytes + first->disk_bytes), 11 * GIB);
     ck_assert_str_eq(attribute("kind")->text, "cpu");
     ck_assert_uint_eq(count_text("kind", "cpu-riscv"), 0);
     (void)snprintf(machine.arch, sizeof machine.arch, "riscv64");
-    ck_assert(policy_offer(&config, &machine, &profile, &jailed, &account, &offer, &problem));
+    ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
     ck_assert_uint_eq(count_text("kind", "cpu"), 1);
     ck_assert_uint_eq(count_text("kind", "cpu-riscv"), 1);
     ck_assert_int_eq(attribute("isolation")->number, 1);
-    ck_assert_int_eq(attribute("memory")->number, (int64_t)offer.memory_bytes);
+    ck_assert_int_eq(attribute("memory")->number, (int64_t)first->memory_bytes);
     ck_assert_int_eq(attribute("gflops")->number, 12);
     ck_assert_str_eq(attribute("model")->text, "Example 9000");
     ck_assert_ptr_nonnull(attribute("program"));
     ck_assert_str_eq(attribute("executor")->text, "command");
     ck_assert_ptr_null(attribute("region")); /* not configured, not claimed */
-    ck_assert_uint_le(offer.device.attribute_count, LIMIT_ATTRIBUTES);
-    ck_assert_uint_eq(offer.ask.slots, 4);
+    ck_assert_uint_le(first->device.attribute_count, LIMIT_ATTRIBUTES);
+    ck_assert_uint_eq(first->ask.slots, 4);
 }
 END_TEST
 
@@ -300,21 +308,87 @@ START_TEST(what_cannot_be_kept_is_not_offered)
     struct isolation open = {.level = 0, .refusal = "no namespaces"};
     machine_of(4, 16 * GIB);
     ck_assert(config_read("/nonexistent", NULL, &config, &problem));
-    ck_assert(!policy_offer(&config, &machine, &profile, &open, &account, &offer, &problem));
+    ck_assert(!policy_offers(&config, &machine, &profile, &open, &account, &offers, &problem));
     ck_assert_ptr_nonnull(strstr(problem.text, "no namespaces"));
 
     config.slots = 8;
-    ck_assert(!policy_offer(&config, &machine, &profile, &jailed, &account, &offer, &problem));
+    ck_assert(!policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
     config.slots = 4;
     config.memory_bytes = 8 * GIB;
-    ck_assert(!policy_offer(&config, &machine, &profile, &jailed, &account, &offer, &problem));
+    ck_assert(!policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
     config.memory_bytes = 2 * GIB;
-    ck_assert(policy_offer(&config, &machine, &profile, &jailed, &account, &offer, &problem));
+    ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
 
     config.memory_bytes = 0;
     machine_of(4, GIB / 8);
-    ck_assert(!policy_offer(&config, &machine, &profile, &jailed, &account, &offer, &problem));
+    ck_assert(!policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
     ck_assert_ptr_nonnull(strstr(problem.text, "fewer slots"));
+}
+END_TEST
+
+START_TEST(one_machine_offers_several_devices)
+{
+    struct problem problem = {""};
+    machine_of(8, 16 * GIB);
+    ck_assert_msg(read_text("name: attic\nprice: 0.25\nmemory: 1GiB\ndisk: 512MiB\nprocesses: 64\n"
+                            "devices:\n"
+                            "  - {name: quiet, slots: 2, price: 0, term: 2h}\n"
+                            "  - {name: large, memory: 4GiB, disk: 1GiB, processes: 9}\n",
+                            &config, &problem),
+                  "%s", problem.text);
+    ck_assert_msg(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem),
+                  "%s", problem.text);
+    ck_assert_uint_eq(offers.count, 3);
+    const struct offer *quiet = &offers.items[1];
+    const struct offer *large = &offers.items[2];
+    ck_assert_uint_eq(first->device.slots, 5); /* what is left */
+    ck_assert_uint_eq(quiet->device.slots, 2);
+    ck_assert_uint_eq(large->device.slots, 1);
+    ck_assert_uint_eq(first->first_core, 0);
+    ck_assert_uint_eq(quiet->first_core, 5); /* a core is of one device */
+    ck_assert_uint_eq(large->first_core, 7);
+    ck_assert_int_eq(first->ask.price_micro, 250000);
+    ck_assert_int_eq(quiet->ask.price_micro, 0);
+    ck_assert_int_eq(quiet->ask.max_term_ms, 7200000);
+    ck_assert_int_eq(large->ask.price_micro, 250000); /* as the first */
+    ck_assert_uint_eq(quiet->memory_bytes, GIB);
+    ck_assert_uint_eq(large->memory_bytes, 4 * GIB);
+    ck_assert_uint_eq(quiet->processes, 64);
+    ck_assert_uint_eq(large->processes, 9);
+    ck_assert_str_eq(quiet->device.label, "quiet");
+    for (size_t i = 0; i < offers.count; i++) {
+        ck_assert_ptr_eq(policy_offer_of(&offers, &offers.items[i].device.device),
+                         &offers.items[i]);
+        ck_assert(id128_equal(&offers.items[i].ask.device, &offers.items[i].device.device));
+        ck_assert_ptr_eq(offers.items[i].device.attributes, offers.items[i].attributes);
+    }
+    struct id128 nobody = {{9}};
+    ck_assert_ptr_null(policy_offer_of(&offers, &nobody));
+    struct id128 kept = quiet->device.device;
+    ck_assert(read_text("devices: [{name: large}, {name: quiet}]\n", &config, &problem));
+    ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert(id128_equal(&offers.items[2].device.device, &kept)); /* by name, wherever it stands */
+}
+END_TEST
+
+START_TEST(devices_share_what_the_machine_has)
+{
+    struct problem problem = {""};
+    machine_of(4, 16 * GIB);
+    ck_assert(read_text("devices: [{name: a, slots: 4}]\n", &config, &problem));
+    ck_assert(!policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "may use 4 cores"));
+    ck_assert(read_text("slots: 3\ndevices: [{name: a}, {name: b}]\n", &config, &problem));
+    ck_assert(!policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert(read_text("slots: 2\nmemory: 2GiB\ndisk: 2GiB\ndevices: [{name: a, memory: 9GiB}]\n",
+                        &config, &problem));
+    ck_assert(!policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "of 3 slots"));
+    ck_assert(read_text("slots: 2\ndevices: [{name: a, slots: 2}]\n", &config, &problem));
+    ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert_uint_le(2 * (offers.items[0].memory_bytes + offers.items[1].memory_bytes +
+                           offers.items[0].disk_bytes + offers.items[1].disk_bytes),
+                      12 * GIB);
 }
 END_TEST
 
@@ -323,14 +397,14 @@ START_TEST(a_job_gets_the_lesser_of_what_it_asks_and_what_is_offered)
     struct problem problem;
     machine_of(4, 16 * GIB);
     ck_assert(config_read("/nonexistent", NULL, &config, &problem));
-    ck_assert(policy_offer(&config, &machine, &profile, &jailed, &account, &offer, &problem));
-    struct jail_limits limits = policy_jail(&offer, 2, 0, 0, 0, true);
-    ck_assert_uint_eq(limits.memory_bytes, 2 * offer.memory_bytes);
-    ck_assert_uint_eq(limits.processes, 2 * offer.processes);
+    ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    struct jail_limits limits = policy_jail(first, 2, 0, 0, 0, true);
+    ck_assert_uint_eq(limits.memory_bytes, 2 * first->memory_bytes);
+    ck_assert_uint_eq(limits.processes, 2 * first->processes);
     ck_assert_uint_eq(limits.cpu_milli, 2000);
-    limits = policy_jail(&offer, 1, 1 << 20, INT64_MAX, 3, false);
+    limits = policy_jail(first, 1, 1 << 20, INT64_MAX, 3, false);
     ck_assert_uint_eq(limits.memory_bytes, 1 << 20);
-    ck_assert_uint_eq(limits.disk_bytes, offer.disk_bytes);
+    ck_assert_uint_eq(limits.disk_bytes, first->disk_bytes);
     ck_assert_uint_eq(limits.processes, 3);
     ck_assert_uint_eq(limits.cpu_milli, 0);
 }
@@ -354,6 +428,8 @@ int main(void)
     tcase_add_test(tcase, wrong_keys_and_values_are_refused_with_their_line);
     tcase_add_test(tcase, an_offer_leaves_the_owner_a_quarter);
     tcase_add_test(tcase, what_cannot_be_kept_is_not_offered);
+    tcase_add_test(tcase, one_machine_offers_several_devices);
+    tcase_add_test(tcase, devices_share_what_the_machine_has);
     tcase_add_test(tcase, a_job_gets_the_lesser_of_what_it_asks_and_what_is_offered);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

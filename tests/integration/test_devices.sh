@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Several devices of one agent, in a real market: each job runs on the device that it asks for, at that device's price.
+. "$(dirname "$0")/../support/market.sh"
+fire_begin devices "$1"
+[ "$(nproc)" -ge 2 ] || skip "one core only"
+market_up --slots 1 --credits 50
+agent_join "$work/attic" --name attic </dev/null
+cat >"$work/attic/provider.yaml" <<'END'
+name: attic
+price: 0.30
+slots: 1
+memory: 128MiB
+disk: 64MiB
+devices:
+  - {name: quiet, price: 0.20, term: 2h}
+END
+agent_folder=$work/attic
+"$bin/bourse-provider" run --check-config --dir "$agent_folder" 2>check.log || fail "check-config: $(cat check.log)"
+"$bin/bourse-provider" run --dir "$agent_folder" >agent-attic.log 2>&1 &
+started+=($!)
+asked() { # LABEL PRICE: a device of that label asks that much
+    "$bourse" devices --json 2>/dev/null | tr '{' '\n' | grep "\"label\":\"$1\"" | grep -q "\"price_micro\":$2,"
+}
+until_true 60 asked attic 300000 || fail "the first device is not on offer: $("$bourse" devices)"
+until_true 60 asked quiet 200000 || fail "the second device is not on offer: $("$bourse" devices)"
+
+# run_on LABEL: a job that asks for that device runs there, and on no other.
+run_on() {
+    timeout 120 "$bourse" run -y --needs "label = $1" -- echo "on $1" >out 2>err || fail "a job for $1: $(cat out err)"
+    grep -q "^on $1\$" out || fail "no output: $(cat out err)"
+    "$bourse" ps last --json >job.json
+    grep -q "\"device\":\"$1\"" job.json || fail "a job for $1 ran elsewhere: $(cat job.json)"
+}
+run_on quiet
+grep -q '"price_micro":200000' job.json || fail "not at its own price: $(cat job.json)"
+run_on attic
+grep -q '"price_micro":300000' job.json || fail "not at its own price: $(cat job.json)"
+
+# Both at once: two leases of one agent, on two devices.
+timeout 120 "$bourse" run -y --array 1-2 --needs 'label in (quiet, attic)' -- sh -c 'sleep 1; echo {index}' >out 2>err ||
+    fail "two devices together: $(cat out err)"
+"$bourse" ps last --json >job.json
+grep -q '"accepted":2' job.json || fail "not both: $(cat job.json)"
+echo "several devices of one agent: ok"

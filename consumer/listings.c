@@ -40,7 +40,11 @@ static void device_from_wire(const Bourse__V1__DeviceRow *row, struct bourse_att
                                                   .text = from->text,
                                                   .number = from->text == NULL ? from->number : 0};
         if (from->text != NULL && strcmp(from->name, "kind") == 0) {
-            client_copy(ret_device->kind, sizeof ret_device->kind, from->text);
+            /* Its variants stand beside it, as in cpu and cpu-x86. */
+            size_t length = strlen(ret_device->kind);
+            if (length == 0 || strlen(from->text) < length) {
+                client_copy(ret_device->kind, sizeof ret_device->kind, from->text);
+            }
         } else if (strcmp(from->name, "simulated") == 0) {
             ret_device->simulated = from->text != NULL || from->number != 0;
         }

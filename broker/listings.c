@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIELD_BYTES = 8 }; /* tag and length of a row in its reply, at most */
+enum {
+    FIELD_BYTES = 8, /* tag and length of a row in its reply, at most */
+    BOOK_NEEDS = 256 /* different ones in one page of the book */
+};
 
 static ProtobufCBinaryData view(const void *bytes, size_t length)
 {
@@ -202,6 +205,237 @@ struct outgoing *listings_devices(const struct exchange *exchange, const struct 
         outgoing = refuse(request, listing);
         if (outgoing == NULL && !page.is_out_of_memory) {
             outgoing = devices_reply(request, &page, listing == LISTING_MORE ? &next : NULL);
+        }
+    }
+    arena_fini(&page.arena);
+    return outgoing;
+}
+
+/* ---------------------------------------------------------------- providers */
+
+struct provider_wire {
+    Bourse__V1__ProviderRow wire;
+    struct exchange_account_row account;
+};
+
+static bool add_provider(void *context, const struct exchange_provider_row *row)
+{
+    struct page *page = context;
+    struct provider_wire *provider = page_take(page, 1, sizeof *provider);
+    if (provider == NULL) {
+        return false;
+    }
+    bool is_known = exchange_account(page->exchange, row->provider, &provider->account);
+    assert(is_known); /* who advertises has an account */
+    Bourse__V1__ProviderRow *wire = &provider->wire;
+    bourse__v1__provider_row__init(wire);
+    wire->account = view(&provider->account.key, sizeof provider->account.key);
+    wire->name = provider->account.name;
+    wire->state = packed(state_text(row->state));
+    wire->devices = row->devices;
+    wire->slots = row->slots;
+    wire->leased = row->leased;
+    wire->free = row->free;
+    return page_add(page, &wire->base);
+}
+
+struct outgoing *listings_providers(const struct exchange *exchange, const struct request *request)
+{
+    const Bourse__V1__ProvidersRequest *body = (const void *)request->translation.body;
+    struct page page;
+    struct outgoing *outgoing = NULL;
+    if (page_open(&page, exchange, body->has_limit, body->limit)) {
+        Bourse__V1__ProvidersReply answer = BOURSE__V1__PROVIDERS_REPLY__INIT;
+        enum exchange_listing listing = exchange_list_providers(
+            exchange, body->has_from ? body->from : 0, add_provider, &page, &answer.next);
+        outgoing = refuse(request, listing);
+        if (outgoing == NULL && !page.is_out_of_memory) {
+            answer.has_next = listing == LISTING_MORE;
+            answer.n_rows = page.count;
+            answer.rows = (Bourse__V1__ProviderRow **)(void *)page.rows;
+            answer.index = exchange_index(exchange);
+            outgoing = outgoing_reply(request, MESSAGE_PROVIDERS_REPLY, &answer.base);
+        }
+    }
+    arena_fini(&page.arena);
+    return outgoing;
+}
+
+/* ---------------------------------------------------------------- the book */
+
+struct book_page {
+    struct page asks, needs, bids; /* the first one's arena holds what rows are made of */
+    size_t limit;                  /* of orders */
+};
+
+static bool add_book_ask(struct book_page *book, const struct exchange_book_row *row)
+{
+    struct book_ask_wire {
+        Bourse__V1__BookAsk wire;
+        char instrument[ATTRIBUTE_TEXT_SIZE];
+    } *ask = page_take(&book->asks, 1, sizeof *ask);
+    if (ask == NULL) {
+        return false;
+    }
+    memcpy(ask->instrument, row->instrument, sizeof ask->instrument);
+    bourse__v1__book_ask__init(&ask->wire);
+    ask->wire.provider = row->provider;
+    ask->wire.instrument = ask->instrument;
+    ask->wire.price_micro = row->price_micro;
+    ask->wire.slots = row->slots;
+    ask->wire.free = row->free;
+    return page_add(&book->asks, &ask->wire.base);
+}
+
+/* What a bid needs is in a reply once, under its number. */
+static bool add_book_needs(struct book_page *book, const struct exchange_book_row *row)
+{
+    for (size_t i = 0; i < book->needs.count; i++) {
+        const Bourse__V1__BookNeeds *known = book->needs.rows[i];
+        if (known->number == row->class_id) {
+            return true;
+        }
+    }
+    Bourse__V1__BookNeeds *needs = page_take(&book->asks, 1, sizeof *needs);
+    if (needs == NULL) {
+        return false;
+    }
+    bourse__v1__book_needs__init(needs);
+    needs->number = row->class_id;
+    needs->needs = codec_requirement_to_wire(row->needs);
+    book->asks.is_out_of_memory = book->asks.is_out_of_memory || needs->needs == NULL;
+    if (needs->needs == NULL || !page_add(&book->needs, &needs->base)) {
+        codec_requirement_free(&needs->needs);
+        return false;
+    }
+    return true;
+}
+
+static bool add_book_bid(struct book_page *book, const struct exchange_book_row *row)
+{
+    Bourse__V1__BookBid *bid = page_take(&book->asks, 1, sizeof *bid);
+    if (bid == NULL || !add_book_needs(book, row)) {
+        return false;
+    }
+    bourse__v1__book_bid__init(bid);
+    bid->needs = row->class_id;
+    bid->limit_micro = row->price_micro;
+    bid->slots = row->slots;
+    return page_add(&book->bids, &bid->base);
+}
+
+static bool add_book_row(void *context, const struct exchange_book_row *row)
+{
+    struct book_page *book = context;
+    if (book->asks.bytes + book->needs.bytes + book->bids.bytes >= LISTING_BYTES ||
+        book->asks.count + book->bids.count == book->limit) {
+        return false;
+    }
+    return row->is_bid ? add_book_bid(book, row) : add_book_ask(book, row);
+}
+
+static bool book_open(struct book_page *book, const struct exchange *exchange,
+                      const Bourse__V1__BookRequest *body)
+{
+    bool asks = page_open(&book->asks, exchange, body->has_limit, body->limit);
+    bool needs = page_open(&book->needs, exchange, true, BOOK_NEEDS);
+    bool bids = page_open(&book->bids, exchange, body->has_limit, body->limit);
+    book->limit = book->asks.limit;
+    return asks && needs && bids;
+}
+
+static void book_close(struct book_page *book)
+{
+    for (size_t i = 0; i < book->needs.count; i++) {
+        Bourse__V1__BookNeeds *needs = book->needs.rows[i];
+        codec_requirement_free(&needs->needs);
+    }
+    arena_fini(&book->asks.arena);
+    arena_fini(&book->needs.arena);
+    arena_fini(&book->bids.arena);
+}
+
+struct outgoing *listings_book(const struct exchange *exchange, const struct request *request)
+{
+    const Bourse__V1__BookRequest *body = (const void *)request->translation.body;
+    struct requirement needs;
+    if (body->needs != NULL && !codec_requirement_from_wire(body->needs, &needs)) {
+        return refuse(request, LISTING_BAD_NEEDS);
+    }
+    struct book_page book;
+    struct outgoing *outgoing = NULL;
+    if (book_open(&book, exchange, body)) {
+        Bourse__V1__BookReply answer = BOURSE__V1__BOOK_REPLY__INIT;
+        enum exchange_listing listing =
+            exchange_list_book(exchange, body->needs == NULL ? NULL : &needs,
+                               body->has_from ? body->from : 0, add_book_row, &book, &answer.next);
+        outgoing = refuse(request, listing);
+        if (outgoing == NULL && !book.asks.is_out_of_memory) {
+            answer.has_next = listing == LISTING_MORE;
+            answer.n_asks = book.asks.count;
+            answer.asks = (Bourse__V1__BookAsk **)(void *)book.asks.rows;
+            answer.n_needs = book.needs.count;
+            answer.needs = (Bourse__V1__BookNeeds **)(void *)book.needs.rows;
+            answer.n_bids = book.bids.count;
+            answer.bids = (Bourse__V1__BookBid **)(void *)book.bids.rows;
+            answer.index = exchange_index(exchange);
+            outgoing = outgoing_reply(request, MESSAGE_BOOK_REPLY, &answer.base);
+        }
+    }
+    book_close(&book);
+    return outgoing;
+}
+
+/* ---------------------------------------------------------------- own orders */
+
+struct order_wire {
+    Bourse__V1__OrderRow wire;
+    struct exchange_order_row row;
+};
+
+static bool add_order(void *context, const struct exchange_order_row *row)
+{
+    struct page *page = context;
+    struct order_wire *order = page_take(page, 1, sizeof *order);
+    if (order == NULL) {
+        return false;
+    }
+    order->row = *row;
+    Bourse__V1__OrderRow *wire = &order->wire;
+    bourse__v1__order_row__init(wire);
+    wire->order = view(&order->row.order, sizeof order->row.order);
+    wire->bid = row->is_bid;
+    wire->name = order->row.name;
+    wire->has_device = !row->is_bid;
+    wire->device = view(&order->row.device, sizeof order->row.device);
+    wire->price_micro = row->price_micro;
+    wire->slots = row->slots;
+    wire->free = row->free;
+    wire->place = row->ahead + 1;
+    wire->has_good_till_ms = row->good_till_ns > 0;
+    wire->good_till_ms = row->good_till_ns / NS_PER_MS;
+    wire->has_max_term_ms = row->max_term_ns > 0;
+    wire->max_term_ms = row->max_term_ns / NS_PER_MS;
+    return page_add(page, &wire->base);
+}
+
+struct outgoing *listings_orders(const struct exchange *exchange, const struct request *request)
+{
+    const Bourse__V1__OrdersRequest *body = (const void *)request->translation.body;
+    struct page page;
+    struct outgoing *outgoing = NULL;
+    if (page_open(&page, exchange, body->has_limit, body->limit)) {
+        Bourse__V1__OrdersReply answer = BOURSE__V1__ORDERS_REPLY__INIT;
+        enum exchange_listing listing =
+            exchange_list_orders(exchange, request->account, body->has_from ? body->from : 0,
+                                 add_order, &page, &answer.next);
+        outgoing = refuse(request, listing);
+        if (outgoing == NULL && !page.is_out_of_memory) {
+            answer.has_next = listing == LISTING_MORE;
+            answer.n_rows = page.count;
+            answer.rows = (Bourse__V1__OrderRow **)(void *)page.rows;
+            answer.index = exchange_index(exchange);
+            outgoing = outgoing_reply(request, MESSAGE_ORDERS_REPLY, &answer.base);
         }
     }
     arena_fini(&page.arena);

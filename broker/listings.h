@@ -11,7 +11,11 @@
 
 enum { LISTING_BYTES = 256 << 10 };
 
-/* NULL when out of memory. */
+/* Each NULL when out of memory. */
 struct outgoing *listings_devices(const struct exchange *exchange, const struct request *request);
+struct outgoing *listings_providers(const struct exchange *exchange, const struct request *request);
+struct outgoing *listings_book(const struct exchange *exchange, const struct request *request);
+/* Of the asker's own orders. */
+struct outgoing *listings_orders(const struct exchange *exchange, const struct request *request);
 
 #endif

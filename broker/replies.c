@@ -485,6 +485,12 @@ struct outgoing *replies_to_read(const struct exchange *exchange, const struct r
         return accounts(exchange, request);
     case MESSAGE_DEVICES_REQUEST:
         return listings_devices(exchange, request);
+    case MESSAGE_PROVIDERS_REQUEST:
+        return listings_providers(exchange, request);
+    case MESSAGE_BOOK_REQUEST:
+        return listings_book(exchange, request);
+    case MESSAGE_ORDERS_REQUEST:
+        return listings_orders(exchange, request);
     default:
         return refuse(request, REJECT_TYPE,
                       "type"); /* of the schema, but not for the control port */

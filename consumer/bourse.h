@@ -361,7 +361,7 @@ struct bourse_device {
     char id[BOURSE_ID_SIZE];
     char label[BOURSE_NAME_SIZE];
     char instrument[BOURSE_NAME_SIZE];
-    char kind[BOURSE_NAME_SIZE]; /* "cpu", "gpu" ...; "" when it says none */
+    char kind[BOURSE_NAME_SIZE]; /* "cpu", "gpu" ...: the widest; "" when it says none */
     bool simulated;
     uint32_t slots, leased;
     uint32_t free;                             /* slots of its ask that are not leased */
@@ -379,6 +379,58 @@ bool bourse_devices(struct bourse *bourse, bourse_device_visitor *visitor, void 
 bool bourse_devices_fitting(struct bourse *bourse, const char *needs,
                             bourse_device_visitor *visitor, void *context,
                             struct bourse_error *ret_error);
+
+struct bourse_provider {
+    char account[BOURSE_HEX32_SIZE];
+    char name[BOURSE_NAME_SIZE];
+    char state[BOURSE_NAME_SIZE]; /* "present", "suspect", "away" */
+    uint32_t devices;
+    uint64_t slots, leased; /* of its devices */
+    uint64_t free;          /* of its asks */
+};
+/* Everybody who ever offered a device. */
+typedef bool bourse_provider_visitor(void *context, const struct bourse_provider *provider);
+bool bourse_providers(struct bourse *bourse, bourse_provider_visitor *visitor, void *context,
+                      struct bourse_error *ret_error);
+
+struct bourse_ask_level { /* all asks for one instrument at one price */
+    char instrument[BOURSE_NAME_SIZE];
+    int64_t price_micro;
+    uint64_t slots, free; /* offered, and not leased */
+    uint32_t providers;
+};
+struct bourse_bid_level { /* all bids with equal needs at one limit */
+    const char *needs;    /* as text; lives as long as the book */
+    int64_t limit_micro;
+    uint64_t slots; /* wanted now */
+    uint32_t bids;
+};
+struct bourse_book;
+/* What rests: asks by instrument and price, cheapest first, and bids by needs and limit, dearest first. `needs` (NULL: none)
+ * leaves out the asks of devices that do not satisfy it; bids are all there. Whose the bids are nobody is told. */
+bool bourse_book(struct bourse *bourse, const char *needs, struct bourse_book **ret_book,
+                 struct bourse_error *ret_error);
+const struct bourse_ask_level *bourse_book_asks(const struct bourse_book *book, size_t *ret_count);
+const struct bourse_bid_level *bourse_book_bids(const struct bourse_book *book, size_t *ret_count);
+void bourse_book_destroy(struct bourse_book **self);
+
+struct bourse_order {
+    char id[BOURSE_ID_SIZE]; /* a bid's is its job's */
+    bool is_bid;
+    char name[BOURSE_NAME_SIZE]; /* of the job, or label of the device */
+    char device[BOURSE_ID_SIZE]; /* "" for a bid */
+    int64_t price_micro;         /* least, or the bid's limit */
+    uint32_t slots;              /* offered, or wanted now */
+    uint32_t free;               /* of an ask: not leased */
+    uint32_t place; /* among the orders for that kind of device, or with those needs; 1: first */
+    int64_t good_till_ms, max_term_ms; /* of an ask; 0: none */
+};
+/* This account's own asks and its jobs' bids, oldest first. */
+typedef bool bourse_order_visitor(void *context, const struct bourse_order *order);
+bool bourse_orders(struct bourse *bourse, bourse_order_visitor *visitor, void *context,
+                   struct bourse_error *ret_error);
+/* Cancels an ask of this account's; its leases run on. A bid ends with its job: bourse_cancel. */
+bool bourse_cancel_ask(struct bourse *bourse, const char *id, struct bourse_error *ret_error);
 
 /* ---------------------------------------------------------------- joining, and the operator */
 

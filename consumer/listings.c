@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "consumer/depth.h"
 #include "formats/requirement.h"
 
 #include <string.h>
@@ -12,6 +13,22 @@ static void requirement_free(Bourse__V1__Requirement **self)
     if (*self != NULL) {
         codec_requirement_free(self);
     }
+}
+
+/* What people write as what travels, for requirement_free; NULL stays NULL. */
+static bool needs_read(const char *text, Bourse__V1__Requirement **ret_needs,
+                       struct bourse_error *error)
+{
+    struct requirement requirement;
+    struct problem problem = {.text = ""};
+    if (text == NULL) {
+        return true;
+    }
+    if (!requirement_parse(text, &requirement, &problem)) {
+        return client_fail(error, BOURSE_USAGE, "%s", problem.text);
+    }
+    *ret_needs = codec_requirement_to_wire(&requirement);
+    return *ret_needs != NULL ? true : client_fail(error, BOURSE_LOCAL, "out of memory");
 }
 
 /* ---------------------------------------------------------------- devices */
@@ -96,15 +113,149 @@ bool bourse_devices_fitting(struct bourse *bourse, const char *needs,
                             bourse_device_visitor *visitor, void *context,
                             struct bourse_error *ret_error)
 {
-    struct requirement requirement;
-    struct problem problem = {.text = ""};
-    if (!requirement_parse(needs, &requirement, &problem)) {
-        return client_fail(ret_error, BOURSE_USAGE, "%s", problem.text);
+    CLEANUP(requirement_free) Bourse__V1__Requirement *wire = NULL;
+    return needs_read(needs, &wire, ret_error) &&
+           list_devices(bourse, wire, visitor, context, ret_error);
+}
+
+/* ---------------------------------------------------------------- providers */
+
+static struct bourse_provider provider_from_wire(const Bourse__V1__ProviderRow *row)
+{
+    struct bourse_provider provider = {
+        .devices = row->devices, .slots = row->slots, .leased = row->leased, .free = row->free};
+    text_hex(row->account.data, 32, provider.account);
+    client_copy(provider.name, sizeof provider.name, row->name);
+    client_copy(provider.state, sizeof provider.state, row->state);
+    return provider;
+}
+
+bool bourse_providers(struct bourse *bourse, bourse_provider_visitor *visitor, void *context,
+                      struct bourse_error *ret_error)
+{
+    Bourse__V1__ProvidersRequest body = BOURSE__V1__PROVIDERS_REQUEST__INIT;
+    for (;;) {
+        CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+        if (!client_call(bourse, MESSAGE_PROVIDERS_REQUEST, &body.base, MESSAGE_PROVIDERS_REPLY,
+                         &answer, ret_error)) {
+            return false;
+        }
+        const Bourse__V1__ProvidersReply *reply = (const void *)answer;
+        for (size_t i = 0; i < reply->n_rows; i++) {
+            struct bourse_provider provider = provider_from_wire(reply->rows[i]);
+            if (!visitor(context, &provider)) {
+                return true;
+            }
+        }
+        if (!reply->has_next || (body.has_from && reply->next == body.from)) {
+            return true;
+        }
+        body.has_from = true;
+        body.from = reply->next;
     }
-    CLEANUP(requirement_free)
-    Bourse__V1__Requirement *wire = codec_requirement_to_wire(&requirement);
-    if (wire == NULL) {
+}
+
+/* ---------------------------------------------------------------- the book */
+
+static bool read_book(struct bourse *bourse, Bourse__V1__BookRequest *body,
+                      struct bourse_book *book, struct bourse_error *error)
+{
+    for (;;) {
+        CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+        if (!client_call(bourse, MESSAGE_BOOK_REQUEST, &body->base, MESSAGE_BOOK_REPLY, &answer,
+                         error)) {
+            return false;
+        }
+        const Bourse__V1__BookReply *reply = (const void *)answer;
+        switch (depth_add(book, reply)) {
+        case DEPTH_OK:
+            break;
+        case DEPTH_OUT_OF_MEMORY:
+            return client_fail(error, BOURSE_LOCAL, "out of memory");
+        case DEPTH_CONTRADICTS:
+            return client_fail(error, BOURSE_UNVERIFIED,
+                               "the broker sent a book that contradicts itself");
+        }
+        if (!reply->has_next || (body->has_from && reply->next <= body->from)) {
+            return depth_settle(book) ? true : client_fail(error, BOURSE_LOCAL, "out of memory");
+        }
+        body->has_from = true;
+        body->from = reply->next;
+    }
+}
+
+bool bourse_book(struct bourse *bourse, const char *needs, struct bourse_book **ret_book,
+                 struct bourse_error *ret_error)
+{
+    CLEANUP(requirement_free) Bourse__V1__Requirement *wire = NULL;
+    if (!needs_read(needs, &wire, ret_error)) {
+        return false;
+    }
+    CLEANUP(bourse_book_destroy) struct bourse_book *book = depth_create();
+    if (book == NULL) {
         return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
     }
-    return list_devices(bourse, wire, visitor, context, ret_error);
+    Bourse__V1__BookRequest body = BOURSE__V1__BOOK_REQUEST__INIT;
+    body.needs = wire;
+    if (!read_book(bourse, &body, book, ret_error)) {
+        return false;
+    }
+    *ret_book = book;
+    book = NULL;
+    return true;
+}
+
+/* ---------------------------------------------------------------- own orders */
+
+static struct bourse_order order_from_wire(const Bourse__V1__OrderRow *row)
+{
+    struct bourse_order order = {.is_bid = row->bid,
+                                 .price_micro = row->price_micro,
+                                 .slots = row->slots,
+                                 .free = row->free,
+                                 .place = row->place,
+                                 .good_till_ms = row->has_good_till_ms ? row->good_till_ms : 0,
+                                 .max_term_ms = row->has_max_term_ms ? row->max_term_ms : 0};
+    text_hex(row->order.data, 16, order.id);
+    if (row->has_device) {
+        text_hex(row->device.data, 16, order.device);
+    }
+    client_copy(order.name, sizeof order.name, row->name);
+    return order;
+}
+
+bool bourse_orders(struct bourse *bourse, bourse_order_visitor *visitor, void *context,
+                   struct bourse_error *ret_error)
+{
+    Bourse__V1__OrdersRequest body = BOURSE__V1__ORDERS_REQUEST__INIT;
+    for (;;) {
+        CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+        if (!client_call(bourse, MESSAGE_ORDERS_REQUEST, &body.base, MESSAGE_ORDERS_REPLY, &answer,
+                         ret_error)) {
+            return false;
+        }
+        const Bourse__V1__OrdersReply *reply = (const void *)answer;
+        for (size_t i = 0; i < reply->n_rows; i++) {
+            struct bourse_order order = order_from_wire(reply->rows[i]);
+            if (!visitor(context, &order)) {
+                return true;
+            }
+        }
+        if (!reply->has_next || (body.has_from && reply->next <= body.from)) {
+            return true;
+        }
+        body.has_from = true;
+        body.from = reply->next;
+    }
+}
+
+bool bourse_cancel_ask(struct bourse *bourse, const char *id, struct bourse_error *ret_error)
+{
+    struct id128 order;
+    if (!client_id_read(id, &order, ret_error)) {
+        return false;
+    }
+    Bourse__V1__OrderCancel body = BOURSE__V1__ORDER_CANCEL__INIT;
+    body.order = client_bytes(order.bytes, sizeof order.bytes);
+    return client_call(bourse, MESSAGE_ORDER_CANCEL, &body.base, 0, NULL, ret_error);
 }

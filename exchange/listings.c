@@ -2,6 +2,8 @@
 
 #include "exchange/state.h"
 
+#include <string.h>
+
 static struct provider *provider_numbered(const struct exchange *exchange, uint32_t number)
 {
     const struct member *member = member_by_number(exchange, number);
@@ -102,6 +104,260 @@ enum exchange_listing exchange_list_devices(const struct exchange *exchange,
         if (is_over ||
             !take_devices(&page, provider, provider == first ? from->device : 0, &stop.device)) {
             *ret_next = stop;
+            return LISTING_MORE;
+        }
+    }
+    return LISTING_END;
+}
+
+/* ---------------------------------------------------------------- providers */
+
+static struct exchange_provider_row provider_row(const struct exchange *exchange,
+                                                 const struct provider *provider, size_t *steps)
+{
+    struct exchange_provider_row row = {.provider = provider->number, .state = provider->state};
+    for (const struct list_link *at = provider->devices.next; at != &provider->devices;
+         at = at->next) {
+        const struct device *device = LIST_ELEMENT(at, struct device, of_provider);
+        (*steps)++;
+        if (device->is_advertised) {
+            row.devices++;
+            row.slots += device->slots;
+            row.leased += device->leased;
+            row.free +=
+                device->ask == NULL ? 0 : book_ask(exchange->book, device->ask->handle)->slots;
+        }
+    }
+    return row;
+}
+
+enum exchange_listing exchange_list_providers(const struct exchange *exchange, uint32_t from,
+                                              exchange_provider_visit *visit, void *context,
+                                              uint32_t *ret_next)
+{
+    const struct provider *first = from == 0 ? NULL : provider_numbered(exchange, from);
+    if (from != 0 && first == NULL) {
+        return LISTING_NO_PLACE;
+    }
+    size_t steps = 0;
+    const struct list_link *head = &exchange->provider_list;
+    for (const struct list_link *at = first == NULL ? head->next : &first->all; at != head;
+         at = at->next) {
+        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        bool is_over = steps >= EXCHANGE_LISTING_STEPS;
+        steps++;
+        struct exchange_provider_row row = {0};
+        if (!is_over) {
+            row = provider_row(exchange, provider, &steps);
+        }
+        if (is_over || !visit(context, &row)) {
+            *ret_next = provider->number;
+            return LISTING_MORE;
+        }
+    }
+    return LISTING_END;
+}
+
+/* ---------------------------------------------------------------- the book */
+
+struct book_page {
+    const struct exchange *exchange;
+    const struct requirement *needs;
+    exchange_book_visit *visit;
+    void *context;
+    size_t steps;
+};
+
+static void copy_instrument(const struct attribute *attributes, size_t count,
+                            char ret_instrument[ATTRIBUTE_TEXT_SIZE])
+{
+    for (size_t i = 0; i < count; i++) {
+        if (attributes[i].is_text && strcmp(attributes[i].name, "instrument") == 0) {
+            memcpy(ret_instrument, attributes[i].text, ATTRIBUTE_TEXT_SIZE);
+            return;
+        }
+    }
+}
+
+static bool take_ask(struct book_page *page, const struct ask *ask, const struct book_ask *resting)
+{
+    size_t count;
+    const struct attribute *attributes =
+        book_cell_attributes(page->exchange->book, resting->cell, &count);
+    if (page->needs != NULL) {
+        page->steps += page->needs->count * count;
+        if (!requirement_satisfied(page->needs, attributes, count)) {
+            return true;
+        }
+    }
+    struct exchange_book_row row = {
+        .price_micro = resting->price_micro,
+        .slots = ask->slots,
+        .free = resting->slots,
+        .provider = resting->owner,
+    };
+    copy_instrument(attributes, count, row.instrument);
+    return page->visit(page->context, &row);
+}
+
+static bool take_bid(struct book_page *page, const struct book_bid *resting)
+{
+    const struct exchange_book_row row = {
+        .is_bid = true,
+        .price_micro = resting->limit_micro,
+        .slots = resting->slots,
+        .class_id = resting->class_id,
+        .needs = book_class_requirement(page->exchange->book, resting->class_id),
+    };
+    return row.slots == 0 || page->visit(page->context, &row);
+}
+
+/* False: the page ends before this handle. */
+static bool take_order(struct book_page *page, uint32_t handle)
+{
+    if (page->steps >= EXCHANGE_LISTING_STEPS) {
+        return false;
+    }
+    page->steps++;
+    const struct book_ask *ask = book_ask(page->exchange->book, handle);
+    const struct book_bid *bid = book_bid(page->exchange->book, handle);
+    if (ask != NULL) {
+        return take_ask(page, page->exchange->orders_by_handle[handle], ask);
+    }
+    return bid == NULL || take_bid(page, bid);
+}
+
+enum exchange_listing exchange_list_book(const struct exchange *exchange,
+                                         const struct requirement *needs, uint32_t from,
+                                         exchange_book_visit *visit, void *context,
+                                         uint32_t *ret_next)
+{
+    if (needs != NULL && !requirement_well_formed(needs)) {
+        return LISTING_BAD_NEEDS;
+    }
+    if (from >= exchange->handle_capacity) {
+        return LISTING_NO_PLACE;
+    }
+    struct book_page page = {
+        .exchange = exchange, .needs = needs, .visit = visit, .context = context};
+    for (uint32_t handle = from; handle < exchange->handle_capacity; handle++) {
+        if (!take_order(&page, handle)) {
+            *ret_next = handle;
+            return LISTING_MORE;
+        }
+    }
+    return LISTING_END;
+}
+
+/* ---------------------------------------------------------------- own orders */
+
+static struct exchange_order_row own_ask(const struct exchange *exchange, const struct ask *ask)
+{
+    struct exchange_order_row row = {
+        .order = ask->order,
+        .device = ask->device->key.device,
+        .price_micro = ask->price_micro,
+        .slots = ask->slots,
+        .free = book_ask(exchange->book, ask->handle)->slots,
+        .good_till_ns = ask->good_till_ns,
+        .max_term_ns = ask->max_term_ns,
+        .ahead = book_ahead(exchange->book, ask->handle, EXCHANGE_LISTING_STEPS),
+    };
+    copy_name(row.name, ask->device->label);
+    return row;
+}
+
+static struct exchange_order_row own_bid(const struct exchange *exchange, const struct job *job)
+{
+    const struct book_bid *resting = book_bid(exchange->book, job->handle);
+    struct exchange_order_row row = {
+        .is_bid = true,
+        .order = job->id,
+        .price_micro = resting->limit_micro,
+        .slots = resting->slots,
+        .ahead = book_ahead(exchange->book, job->handle, EXCHANGE_LISTING_STEPS),
+    };
+    copy_name(row.name, job->name);
+    return row;
+}
+
+/* Two lists, each by age, walked as one: devices and jobs are numbered together. */
+struct order_walk {
+    const struct list_link *device,
+        *devices; /* the next one, and the list's head; equal at its end */
+    const struct list_link *job, *jobs;
+};
+
+static const struct device *next_device(const struct order_walk *walk)
+{
+    return walk->device == walk->devices ? NULL
+                                         : LIST_ELEMENT(walk->device, struct device, of_provider);
+}
+
+static const struct job *next_job(const struct order_walk *walk)
+{
+    return walk->job == walk->jobs ? NULL : LIST_ELEMENT(walk->job, struct job, of_owner);
+}
+
+static struct order_walk walk_of(const struct member *member)
+{
+    static const struct list_link none = {0};
+    struct order_walk walk = {
+        .device = &none, .devices = &none, .job = member->jobs.next, .jobs = &member->jobs};
+    if (member->provider != NULL) {
+        walk.devices = &member->provider->devices;
+        walk.device = walk.devices->next;
+    }
+    return walk;
+}
+
+/* The next order of something of at least that age number; false at the end. */
+static bool next_order(struct order_walk *walk, uint64_t from, const struct ask **ret_ask,
+                       const struct job **ret_job, uint64_t *ret_age)
+{
+    for (;;) {
+        const struct device *device = next_device(walk);
+        const struct job *job = next_job(walk);
+        if (device == NULL && job == NULL) {
+            return false;
+        }
+        bool is_job = device == NULL || (job != NULL && job->order < device->order);
+        *ret_age = is_job ? job->order : device->order;
+        *ret_job = is_job && job->handle != BOOK_NONE ? job : NULL;
+        *ret_ask = is_job ? NULL : device->ask;
+        if (is_job) {
+            walk->job = walk->job->next;
+        } else {
+            walk->device = walk->device->next;
+        }
+        if (*ret_age >= from && (*ret_job != NULL || *ret_ask != NULL)) {
+            return true;
+        }
+    }
+}
+
+enum exchange_listing exchange_list_orders(const struct exchange *exchange, uint32_t account,
+                                           uint64_t from, exchange_order_visit *visit,
+                                           void *context, uint64_t *ret_next)
+{
+    const struct member *member = member_by_number(exchange, account);
+    if (member == NULL) {
+        return LISTING_NO_PLACE;
+    }
+    struct order_walk walk = walk_of(member);
+    const struct ask *ask = NULL;
+    const struct job *job = NULL;
+    uint64_t age = 0;
+    size_t steps = 0;
+    while (next_order(&walk, from, &ask, &job, &age)) {
+        struct exchange_order_row row = {0};
+        bool is_over = steps >= EXCHANGE_LISTING_STEPS;
+        if (!is_over) {
+            row = job != NULL ? own_bid(exchange, job) : own_ask(exchange, ask);
+            steps += 1 + row.ahead;
+        }
+        if (is_over || !visit(context, &row)) {
+            *ret_next = age;
             return LISTING_MORE;
         }
     }

@@ -47,4 +47,54 @@ enum exchange_listing exchange_list_devices(const struct exchange *exchange,
                                             exchange_device_visit *visit, void *context,
                                             struct exchange_place *ret_next);
 
+struct exchange_provider_row {
+    uint32_t provider;
+    uint8_t state;          /* enum provider_state */
+    uint32_t devices;       /* advertised */
+    uint64_t slots, leased; /* of those */
+    uint64_t free;          /* of their asks */
+};
+typedef bool exchange_provider_visit(void *context, const struct exchange_provider_row *row);
+/* Everybody who ever advertised. `from`: 0, or the account number at which the page before ended. */
+enum exchange_listing exchange_list_providers(const struct exchange *exchange, uint32_t from,
+                                              exchange_provider_visit *visit, void *context,
+                                              uint32_t *ret_next);
+
+/* One order that rests, and not whose it is where it is a bid. */
+struct exchange_book_row {
+    bool is_bid;
+    int64_t price_micro;                  /* least of an ask, limit of a bid */
+    uint32_t slots;                       /* offered; or wanted now, at least 1 */
+    uint32_t free;                        /* ASK: not leased */
+    uint32_t provider;                    /* ASK */
+    char instrument[ATTRIBUTE_TEXT_SIZE]; /* ASK */
+    uint32_t class_id;                    /* BID: equal numbers are equal needs, within one call */
+    const struct requirement *needs;      /* BID; borrowed until the next step */
+};
+typedef bool exchange_book_visit(void *context, const struct exchange_book_row *row);
+/* Every order that rests, in no order that means anything: a page is not a depth, all of them together are. `needs` (NULL:
+ * none) leaves out the asks of devices that do not satisfy it. `from`: 0, or where the page before ended. */
+enum exchange_listing exchange_list_book(const struct exchange *exchange,
+                                         const struct requirement *needs, uint32_t from,
+                                         exchange_book_visit *visit, void *context,
+                                         uint32_t *ret_next);
+
+struct exchange_order_row {
+    bool is_bid;
+    struct id128 order;            /* a bid's is its job's */
+    char name[EXCHANGE_NAME_SIZE]; /* of the job; label of the device */
+    struct id128 device;           /* ASK */
+    int64_t price_micro;
+    uint32_t slots;                    /* as in the book, but a bid that wants nothing now has 0 */
+    uint32_t free;                     /* ASK */
+    int64_t good_till_ns, max_term_ns; /* ASK; 0: none */
+    uint32_t
+        ahead; /* orders of its cell or class that come before it, counted up to EXCHANGE_LISTING_STEPS */
+};
+typedef bool exchange_order_visit(void *context, const struct exchange_order_row *row);
+/* The account's own asks and its jobs' bids, by the age of device and job. `from`: 0, or where the page before ended. */
+enum exchange_listing exchange_list_orders(const struct exchange *exchange, uint32_t account,
+                                           uint64_t from, exchange_order_visit *visit,
+                                           void *context, uint64_t *ret_next);
+
 #endif

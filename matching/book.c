@@ -672,6 +672,17 @@ bool book_would_self_match(const struct book *book, uint32_t handle)
                        : ask_meets_itself(book, book_ask(book, handle));
 }
 
+uint32_t book_ahead(const struct book *book, uint32_t handle, uint32_t most)
+{
+    assert(book_rests(book, handle));
+    uint32_t ahead = 0;
+    for (uint32_t at = book->orders[handle].previous; at != BOOK_NONE && ahead < most;
+         at = book->orders[at].previous) {
+        ahead++;
+    }
+    return ahead;
+}
+
 void book_walk_asks(const struct book *book, const struct requirement *requirement,
                     book_visit *visit, void *context)
 {

@@ -137,6 +137,9 @@ uint32_t book_fillable(const struct book *book, uint32_t ask, uint32_t bid);
 /* Price of a fill between them, given which one arrived first by sequence. */
 int64_t book_price(const struct book *book, uint32_t ask, uint32_t bid);
 
+/* How many orders of its cell or class come before a resting one, counted up to `most`. */
+uint32_t book_ahead(const struct book *book, uint32_t handle, uint32_t most);
+
 /* Walks all resting asks of the cells that `requirement` accepts, best first. */
 typedef bool book_visit(void *context, uint32_t handle,
                         const struct book_ask *ask); /* false: stop */

@@ -272,6 +272,21 @@ SHAPE(device_row, device_row, HASH, NAME(0, LIMIT_NAME_BYTES), STATE, ID, NAME(0
       ATTRIBUTE_TEXT, SLOTS, COUNT, COUNT, MONEY, DURATION, MANY(attribute, LIMIT_ATTRIBUTES));
 SHAPE(devices_reply, devices_reply, MANY(device_row, LIMIT_ROWS), NESTED(device_place), COUNT);
 
+SHAPE(providers_request, providers_request, NUMBER(1, UINT32_MAX), ROWS_WANTED);
+SHAPE(provider_row, provider_row, HASH, NAME(0, LIMIT_NAME_BYTES), STATE, COUNT, COUNT, COUNT,
+      COUNT);
+SHAPE(providers_reply, providers_reply, MANY(provider_row, LIMIT_ROWS), COUNT, COUNT);
+SHAPE(book_request, book_request, NESTED(requirement), COUNT, ROWS_WANTED);
+SHAPE(book_ask, book_ask, COUNT, ATTRIBUTE_TEXT, MONEY, SLOTS, COUNT);
+SHAPE(book_needs, book_needs, COUNT, NESTED(requirement));
+SHAPE(book_bid, book_bid, COUNT, MONEY, COUNT);
+SHAPE(book_reply, book_reply, MANY(book_ask, LIMIT_ROWS), MANY(book_needs, LIMIT_ROWS),
+      MANY(book_bid, LIMIT_ROWS), COUNT, COUNT);
+SHAPE(orders_request, orders_request, COUNT, ROWS_WANTED);
+SHAPE(order_row, order_row, ID, FLAG, NAME(0, LIMIT_NAME_BYTES), ID, MONEY, COUNT, COUNT,
+      NUMBER(1, UINT32_MAX), MOMENT, DURATION);
+SHAPE(orders_reply, orders_reply, MANY(order_row, LIMIT_ROWS), COUNT, COUNT);
+
 /* ---- blobs ---- */
 
 static bool check_blob_put(const struct sighting *sighting, struct codec_error *ret_error)
@@ -404,6 +419,16 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
     [MESSAGE_CHECKPOINT_REPLY] = {"checkpoint-reply", &checkpoint_reply_shape, MEDIUM, false,
                                   BROKER, 0},
 
+    [MESSAGE_BOOK_REQUEST] = {"book-request", &book_request_shape, MEDIUM, false, MEMBER,
+                              MESSAGE_BOOK_REPLY},
+    [MESSAGE_BOOK_REPLY] = {"book-reply", &book_reply_shape, LARGE, false, BROKER, 0},
+    [MESSAGE_PROVIDERS_REQUEST] = {"providers-request", &providers_request_shape, SMALL, false,
+                                   MEMBER, MESSAGE_PROVIDERS_REPLY},
+    [MESSAGE_PROVIDERS_REPLY] = {"providers-reply", &providers_reply_shape, LARGE, false, BROKER,
+                                 0},
+    [MESSAGE_ORDERS_REQUEST] = {"orders-request", &orders_request_shape, SMALL, false, TRADER,
+                                MESSAGE_ORDERS_REPLY},
+    [MESSAGE_ORDERS_REPLY] = {"orders-reply", &orders_reply_shape, LARGE, false, BROKER, 0},
     [MESSAGE_DEVICES_REQUEST] = {"devices-request", &devices_request_shape, MEDIUM, false, MEMBER,
                                  MESSAGE_DEVICES_REPLY},
     [MESSAGE_DEVICES_REPLY] = {"devices-reply", &devices_reply_shape, LARGE, false, BROKER, 0},

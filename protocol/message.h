@@ -52,9 +52,15 @@ enum message_type {
     MESSAGE_RECEIPT_REPLY = 80,
     MESSAGE_CHECKPOINT_REQUEST = 81,
     MESSAGE_CHECKPOINT_REPLY = 82,
-    /* the market, for every member; 83 to 86 and 89 to 92 are reserved */
+    /* the market, for every member; 85 and 86 are reserved */
+    MESSAGE_BOOK_REQUEST = 83,
+    MESSAGE_BOOK_REPLY = 84,
     MESSAGE_DEVICES_REQUEST = 87,
     MESSAGE_DEVICES_REPLY = 88,
+    MESSAGE_PROVIDERS_REQUEST = 89,
+    MESSAGE_PROVIDERS_REPLY = 90,
+    MESSAGE_ORDERS_REQUEST = 91, /* one's own */
+    MESSAGE_ORDERS_REPLY = 92,
     /* blobs, on their own port */
     MESSAGE_BLOB_HAVE = 96,
     MESSAGE_BLOB_MISSING = 97,

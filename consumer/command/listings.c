@@ -1,8 +1,9 @@
-/* devices: what the market looks like. */
+/* devices, providers, book, order: what the market looks like, and what is one's own in it. */
 #include "consumer/command/catalogue.h"
 #include "consumer/command/output.h"
 
 #include "base/cleanup.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -151,4 +152,280 @@ int command_devices(struct invocation *invocation)
     }
     grid_fini(&listing.table);
     return status;
+}
+
+/* ---------------------------------------------------------------- providers */
+
+static bool add_provider(void *context, const struct bourse_provider *provider)
+{
+    struct listing *listing = context;
+    if (listing->list != NULL) {
+        return json_array_append_new(
+                   listing->list,
+                   json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "account", provider->account,
+                             "name", provider->name, "state", provider->state, "devices",
+                             (json_int_t)provider->devices, "slots", (json_int_t)provider->slots,
+                             "leased", (json_int_t)provider->leased, "free",
+                             (json_int_t)provider->free)) == 0;
+    }
+    if (listing->quiet) {
+        (void)puts(provider->account);
+        return true;
+    }
+    const char *cells[] = {provider->name,
+                           provider->state,
+                           count_text(provider->devices),
+                           count_text(provider->slots),
+                           count_text(provider->leased),
+                           count_text(provider->free)};
+    grid_add(&listing->table, cells);
+    return true;
+}
+
+int command_providers(struct invocation *invocation)
+{
+    static const char *const titles[] = {"PROVIDER", "STATE", "DEVICES", "SLOTS", "LEASED", "FREE"};
+    int status = 0;
+    if (!connect_broker(invocation, &status)) {
+        return status;
+    }
+    struct listing listing = {.list = invocation->json ? json_array() : NULL,
+                              .quiet = invocation->quiet,
+                              .table = grid_of(6, titles, "llrrrr")};
+    struct bourse_error error;
+    if (bourse_providers(invocation->bourse, add_provider, &listing, &error)) {
+        status = show_listing(invocation, &listing, "providers");
+    } else {
+        json_decref(listing.list);
+        status = complain_with(invocation, &error);
+    }
+    grid_fini(&listing.table);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the book */
+
+static int book_as_json(const struct bourse_book *book)
+{
+    size_t count = 0;
+    json_t *asks = json_array();
+    const struct bourse_ask_level *levels = bourse_book_asks(book, &count);
+    for (size_t i = 0; i < count; i++) {
+        (void)json_array_append_new(
+            asks, json_pack("{s:s, s:I, s:I, s:I, s:I}", "instrument", levels[i].instrument,
+                            "price_micro", (json_int_t)levels[i].price_micro, "slots",
+                            (json_int_t)levels[i].slots, "free", (json_int_t)levels[i].free,
+                            "providers", (json_int_t)levels[i].providers));
+    }
+    json_t *bids = json_array();
+    const struct bourse_bid_level *wanted = bourse_book_bids(book, &count);
+    for (size_t i = 0; i < count; i++) {
+        (void)json_array_append_new(
+            bids, json_pack("{s:s, s:I, s:I, s:I}", "needs", wanted[i].needs, "limit_micro",
+                            (json_int_t)wanted[i].limit_micro, "slots", (json_int_t)wanted[i].slots,
+                            "bids", (json_int_t)wanted[i].bids));
+    }
+    return print_json(json_pack("{s:o, s:o}", "asks", asks, "bids", bids), BOURSE_OK);
+}
+
+static void print_book(const struct bourse_book *book, bool color)
+{
+    static const char *const ask_titles[] = {"INSTRUMENT", "ASK", "FREE", "SLOTS", "PROVIDERS"};
+    static const char *const bid_titles[] = {"BID", "WANTED", "JOBS", "NEEDS"};
+    CLEANUP(grid_fini) struct grid asks = grid_of(5, ask_titles, "lrrrr");
+    CLEANUP(grid_fini) struct grid bids = grid_of(4, bid_titles, "rrrl");
+    size_t count = 0;
+    const struct bourse_ask_level *levels = bourse_book_asks(book, &count);
+    for (size_t i = 0; i < count; i++) {
+        const char *cells[] = {levels[i].instrument, money_text(levels[i].price_micro),
+                               count_text(levels[i].free), count_text(levels[i].slots),
+                               count_text(levels[i].providers)};
+        grid_add(&asks, cells);
+    }
+    const struct bourse_bid_level *wanted = bourse_book_bids(book, &count);
+    for (size_t i = 0; i < count; i++) {
+        const char *cells[] = {money_text(wanted[i].limit_micro), count_text(wanted[i].slots),
+                               count_text(wanted[i].bids), wanted[i].needs};
+        grid_add(&bids, cells);
+    }
+    grid_print(&asks, stdout, color);
+    (void)putchar('\n');
+    grid_print(&bids, stdout, color);
+}
+
+/* Both at once as one text, for free(); NULL: neither, or out of memory. */
+static char *needs_of(const char *needs, const char *instrument)
+{
+    if (instrument == NULL) {
+        return needs != NULL ? strdup(needs) : NULL;
+    }
+    size_t size = 2 * strlen(instrument) + (needs != NULL ? strlen(needs) : 0) + 64;
+    char *text = malloc(size);
+    if (text == NULL) {
+        return NULL;
+    }
+    bool is_both = needs != NULL;
+    size_t used = (size_t)snprintf(text, size, "%s%s%sinstrument = \"", is_both ? "(" : "",
+                                   is_both ? needs : "", is_both ? ") and " : "");
+    for (const char *c = instrument; *c != '\0'; c++) {
+        if (*c == '"' || *c == '\\') {
+            text[used++] = '\\';
+        }
+        text[used++] = *c;
+    }
+    (void)snprintf(text + used, size - used, "\"");
+    return text;
+}
+
+int command_book(struct invocation *invocation)
+{
+    const char *needs = option_text(invocation, "needs", NULL);
+    const char *instrument = option_text(invocation, "instrument", NULL);
+    int status = 0;
+    if (!connect_broker(invocation, &status)) {
+        return status;
+    }
+    char *both = needs_of(needs, instrument);
+    CLEANUP(bourse_book_destroy) struct bourse_book *book = NULL;
+    struct bourse_error error;
+    bool is_read = bourse_book(invocation->bourse, both, &book, &error);
+    free(both);
+    if (!is_read) {
+        return complain_with(invocation, &error);
+    }
+    if (invocation->json) {
+        return book_as_json(book);
+    }
+    print_book(book, invocation->color);
+    return BOURSE_OK;
+}
+
+/* ---------------------------------------------------------------- own orders */
+
+static json_t *json_order(const struct bourse_order *order)
+{
+    json_t *value = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "order", order->id, "side",
+                              order->is_bid ? "bid" : "ask", order->is_bid ? "job" : "label",
+                              order->name, "price_micro", (json_int_t)order->price_micro, "slots",
+                              (json_int_t)order->slots, "place", (json_int_t)order->place);
+    if (!order->is_bid) {
+        (void)json_object_set_new(value, "device", json_string(order->device));
+        (void)json_object_set_new(value, "free", json_integer((json_int_t)order->free));
+        (void)json_object_set_new(value, "good_till_ms",
+                                  json_integer((json_int_t)order->good_till_ms));
+        (void)json_object_set_new(value, "max_term_ms",
+                                  json_integer((json_int_t)order->max_term_ms));
+    }
+    return value;
+}
+
+static bool add_order(void *context, const struct bourse_order *order)
+{
+    struct listing *listing = context;
+    if (listing->list != NULL) {
+        return json_array_append_new(listing->list, json_order(order)) == 0;
+    }
+    if (listing->quiet) {
+        (void)puts(order->id);
+        return true;
+    }
+    const char *cells[] = {short_id(order->id),
+                           order->is_bid ? "bid" : "ask",
+                           order->name,
+                           money_text(order->price_micro),
+                           count_text(order->slots),
+                           order->is_bid ? "" : count_text(order->free),
+                           count_text(order->place),
+                           order->good_till_ms > 0 ? time_text(order->good_till_ms) : "",
+                           order->max_term_ms > 0 ? duration_text(order->max_term_ms) : ""};
+    grid_add(&listing->table, cells);
+    return true;
+}
+
+static int order_list(struct invocation *invocation)
+{
+    static const char *const titles[] = {"ORDER", "SIDE",  "FOR",       "PRICE",   "SLOTS",
+                                         "FREE",  "PLACE", "GOOD TILL", "MAX TERM"};
+    struct listing listing = {.list = invocation->json ? json_array() : NULL,
+                              .quiet = invocation->quiet,
+                              .table = grid_of(9, titles, "lllrrrrll")};
+    struct bourse_error error;
+    int status;
+    if (bourse_orders(invocation->bourse, add_order, &listing, &error)) {
+        status = show_listing(invocation, &listing, "orders");
+    } else {
+        json_decref(listing.list);
+        status = complain_with(invocation, &error);
+    }
+    grid_fini(&listing.table);
+    return status;
+}
+
+struct order_search {
+    const char *prefix;
+    struct bourse_order found;
+    size_t matches;
+};
+
+static bool match_order(void *context, const struct bourse_order *order)
+{
+    struct order_search *search = context;
+    if (strncmp(order->id, search->prefix, strlen(search->prefix)) == 0) {
+        search->found = *order;
+        search->matches++;
+    }
+    return true;
+}
+
+static int order_cancel(struct invocation *invocation)
+{
+    struct order_search search = {.prefix = invocation->words[1]};
+    struct bourse_error error;
+    if (!bourse_orders(invocation->bourse, match_order, &search, &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (search.prefix[0] == '\0' || search.matches == 0) {
+        return complain(invocation, BOURSE_NOT_FOUND,
+                        "no order '%s'; `bourse order list` shows yours", search.prefix);
+    }
+    if (search.matches > 1) {
+        return complain(invocation, BOURSE_USAGE,
+                        "'%s' begins the ids of %zu orders; give more digits", search.prefix,
+                        search.matches);
+    }
+    if (search.found.is_bid) {
+        return complain(invocation, BOURSE_USAGE,
+                        "%s is the bid of a job and ends with it: `bourse cancel %.8s`",
+                        search.prefix, search.found.id);
+    }
+    if (!bourse_cancel_ask(invocation->bourse, search.found.id, &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (invocation->json) {
+        return print_json(json_pack("{s:s}", "cancelled", search.found.id), BOURSE_OK);
+    }
+    (void)puts(search.found.id);
+    return BOURSE_OK;
+}
+
+int command_order(struct invocation *invocation)
+{
+    static const char *const acts[] = {"list", "cancel"};
+    const char *word = invocation->words[0];
+    bool is_list = strcmp(word, acts[0]) == 0;
+    if (!is_list && strcmp(word, acts[1]) != 0) {
+        const char *near = text_nearest(word, acts, 2);
+        return complain(invocation, BOURSE_USAGE, "order has no '%s'%s%s%s", word,
+                        near != NULL ? "; did you mean `" : "", near != NULL ? near : "",
+                        near != NULL ? "`?" : "");
+    }
+    if (invocation->word_count != (is_list ? 1 : 2)) {
+        return complain(invocation, BOURSE_USAGE,
+                        "order %s: wrong number of words; see `bourse help order`", word);
+    }
+    int status = 0;
+    if (!connect_broker(invocation, &status)) {
+        return status;
+    }
+    return is_list ? order_list(invocation) : order_cancel(invocation);
 }

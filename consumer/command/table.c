@@ -90,6 +90,10 @@ static const struct option_spec report_options[] = {
     {"svg", 0, "FILE", "write the timeline as a picture"},
     {"width", 0, "N", "columns of the timeline, 40 to 400 (the terminal's, else 80)"},
 };
+static const struct option_spec book_options[] = {
+    {"needs", 0, "TEXT", "only the asks of devices that have it: \"kind = gpu\""},
+    {"instrument", 0, "NAME", "only the asks for this one: cpu.x86_64.avx512"},
+};
 static const struct option_spec balance_options[] = {
     {"statement", 's', NULL, "the account's entries as well"},
     {"limit", 'n', "N", "at most so many entries (all)"},
@@ -234,6 +238,29 @@ static const struct command table[] = {
          "Those of all providers, with what each asks per slot-hour and what is free of it.\n"
          "With --catalogue or --estimate, what is published of devices, ID being one of them; "
          "no market is asked."},
+    {.name = "providers",
+     .arguments = "",
+     .summary = "list the providers",
+     .run = command_providers},
+    {.name = "book",
+     .arguments = "",
+     .summary = "show what is offered and what is wanted, by price",
+     OPTIONS(book_options),
+     .run = command_book,
+     .details = "Asks by instrument and price, cheapest first; then what jobs still want, by what "
+                "they need "
+                "and the most\nthey pay per slot-hour. Bids are without names."},
+    {.name = "order",
+     .arguments = "list | cancel ORDER",
+     .summary = "your own asks and bids",
+     .words_min = 1,
+     .words_max = 2,
+     .run = command_order,
+     .details =
+         "PLACE is where an order stands among those for the same kind of device, or with the same "
+         "needs.\nAn ask that is cancelled fills no more; its leases run on. An agent asks again "
+         "when "
+         "it next connects.\nA job's bid ends with the job: `bourse cancel`."},
     {.name = "balance",
      .arguments = "",
      .summary = "your money",

@@ -10,6 +10,12 @@ static void check_requirement(enum message_type type, const ProtobufCMessage *bo
         (void)codec_requirement_from_wire(
             ((const Bourse__V1__SubmitJob *)(const void *)body)->needs, &requirement);
     }
+    if (type == MESSAGE_BOOK_REPLY) {
+        const Bourse__V1__BookReply *book = (const void *)body;
+        for (size_t i = 0; i < book->n_needs; i++) {
+            (void)codec_requirement_from_wire(book->needs[i]->needs, &requirement);
+        }
+    }
     if (type == MESSAGE_DEVICES_REQUEST &&
         ((const Bourse__V1__DevicesRequest *)(const void *)body)->needs != NULL) {
         (void)codec_requirement_from_wire(

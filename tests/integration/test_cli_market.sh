@@ -115,6 +115,22 @@ expect 0 "\"device\":\"$device\"" "$bourse" devices --json --needs 'kind = cpu'
 expect 0 '"devices":\[\]' "$bourse" devices --json --needs 'kind = tpu'
 expect 2 'did you mean' "$bourse" devices --needs 'knd = tpu'
 
+expect 0 'provider +present +1 ' "$bourse" providers
+expect 0 '"state":"present"' "$bourse" providers --json
+instrument=$("$bourse" devices --json | sed -E 's/.*"instrument":"([^"]*)".*/\1/')
+expect 0 "$instrument +0.10 " "$bourse" book --instrument "$instrument"
+expect 0 '"asks":\[\]' "$bourse" book --json --instrument 'no "such" one'
+expect 0 '"providers":1' "$bourse" book --json --needs 'kind = cpu' --instrument "$instrument"
+expect 2 '.' "$bourse" book --needs 'kind ='
+wanting=$("$bourse" submit all.yaml -y --quiet --anyway --budget 1 2>err) || fail "all.yaml: $(cat err)"
+expect 0 "${wanting:0:8} +bid +all " "$bourse" order list
+expect 0 '"side":"bid"' "$bourse" order list --json
+expect 2 "bourse cancel ${wanting:0:8}" "$bourse" order cancel "$wanting"
+expect 3 'no order' "$bourse" order cancel ffffffff
+expect 2 'did you mean .list' "$bourse" order lst
+expect 0 '"bids":1' "$bourse" book --json
+expect 0 '.' "$bourse" cancel "$wanting"
+
 # Money: every entry is there, and the operator can let somebody in.
 expect 0 'hold' "$bourse" ledger
 expect 0 'owner' "$bourse" admin accounts

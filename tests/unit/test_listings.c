@@ -231,6 +231,231 @@ START_TEST(places_and_needs_that_are_none_are_refused)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- providers */
+
+struct providers {
+    struct exchange_provider_row rows[8];
+    size_t count, page, in_page;
+};
+
+static bool see_provider(void *context, const struct exchange_provider_row *row)
+{
+    struct providers *seen = context;
+    if (seen->in_page == seen->page) {
+        return false;
+    }
+    seen->in_page++;
+    seen->rows[seen->count++] = *row;
+    return true;
+}
+
+START_TEST(providers_are_summed_up_and_stay_when_they_leave)
+{
+    advertise(OTHER_PROVIDER, 0, 3);
+    offer(PROVIDER, 4, price / 2);
+    (void)submit(1, 100);
+    struct providers seen = {.page = 1};
+    uint32_t next = 0;
+    ck_assert_int_eq(exchange_list_providers(market.exchange, 0, see_provider, &seen, &next),
+                     LISTING_MORE);
+    ck_assert_uint_eq(next, PROVIDER);
+    seen.in_page = 0;
+    ck_assert_int_eq(exchange_list_providers(market.exchange, next, see_provider, &seen, &next),
+                     LISTING_END);
+    ck_assert_uint_eq(seen.count, 2);
+    ck_assert_uint_eq(seen.rows[0].provider, OTHER_PROVIDER); /* who advertised first */
+    ck_assert_uint_eq(seen.rows[0].devices, 3);
+    ck_assert_uint_eq(seen.rows[0].slots, 12);
+    ck_assert_uint_eq(seen.rows[0].free, 0); /* it asks for nothing */
+    ck_assert_uint_eq(seen.rows[1].slots, 4);
+    ck_assert_uint_eq(seen.rows[1].leased, 1);
+    ck_assert_uint_eq(seen.rows[1].free, 3);
+    presence(EXCHANGE_GOODBYE, PROVIDER);
+    seen = (struct providers){.page = 8};
+    ck_assert_int_eq(exchange_list_providers(market.exchange, 0, see_provider, &seen, &next),
+                     LISTING_END);
+    ck_assert_uint_eq(seen.count, 2);
+    ck_assert_uint_eq(seen.rows[1].state, 0);
+    ck_assert_uint_eq(seen.rows[1].devices, 0);
+    ck_assert_int_eq(exchange_list_providers(market.exchange, CONSUMER, see_provider, &seen, &next),
+                     LISTING_NO_PLACE);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- the book */
+
+struct book_seen {
+    struct exchange_book_row rows[64];
+    size_t count, page, in_page;
+};
+
+static bool see_order(void *context, const struct exchange_book_row *row)
+{
+    struct book_seen *seen = context;
+    if (seen->in_page == seen->page) {
+        return false;
+    }
+    seen->in_page++;
+    ck_assert_uint_lt(seen->count, 64);
+    seen->rows[seen->count++] = *row;
+    return true;
+}
+
+static void see_book(const struct requirement *needs, size_t page, struct book_seen *seen)
+{
+    uint32_t next = 0;
+    enum exchange_listing listing;
+    *seen = (struct book_seen){.page = page};
+    do {
+        seen->in_page = 0;
+        uint32_t from = next;
+        listing = exchange_list_book(market.exchange, needs, from, see_order, seen, &next);
+    } while (listing == LISTING_MORE);
+    ck_assert_int_eq(listing, LISTING_END);
+}
+
+static uint64_t slots_of(const struct book_seen *seen, bool is_bid, int64_t at_price)
+{
+    uint64_t slots = 0;
+    for (size_t i = 0; i < seen->count; i++) {
+        const struct exchange_book_row *row = &seen->rows[i];
+        slots += row->is_bid == is_bid && row->price_micro == at_price ? row->slots : 0;
+    }
+    return slots;
+}
+
+START_TEST(the_book_holds_what_rests_on_both_sides)
+{
+    struct book_seen seen;
+    offer(PROVIDER, 4, 2 * price); /* above what any job pays here: it rests */
+    offer(OTHER_PROVIDER, 3, 3 * price);
+    (void)submit(5, 100);
+    struct exchange_command dear = submit_of(2, 100);
+    dear.submit.cap_micro = price + 1;
+    apply(&dear);
+    for (size_t page = 1; page < 6; page += 2) {
+        see_book(NULL, page, &seen);
+        ck_assert_uint_eq(seen.count, 4);
+        ck_assert_uint_eq(slots_of(&seen, false, 2 * price), 4);
+        ck_assert_uint_eq(slots_of(&seen, false, 3 * price), 3);
+        ck_assert_uint_eq(slots_of(&seen, true, price), 5);
+        ck_assert_uint_eq(slots_of(&seen, true, price + 1), 2);
+    }
+    struct requirement gpus = needs_kind("gpu"); /* those are cpus; bids stay */
+    see_book(&gpus, SIZE_MAX, &seen);
+    ck_assert_uint_eq(seen.count, 2);
+    ck_assert_uint_eq(slots_of(&seen, true, price), 5);
+}
+END_TEST
+
+START_TEST(what_is_leased_is_not_free_and_who_has_enough_wants_nothing)
+{
+    struct book_seen seen;
+    offer(PROVIDER, 4, price / 2);
+    (void)submit(1, 100); /* its one subtask runs */
+    see_book(NULL, SIZE_MAX, &seen);
+    ck_assert_uint_eq(seen.count, 1);
+    ck_assert(!seen.rows[0].is_bid);
+    ck_assert_uint_eq(seen.rows[0].slots, 4);
+    ck_assert_uint_eq(seen.rows[0].free, 3);
+}
+END_TEST
+
+START_TEST(a_book_from_nowhere_is_refused)
+{
+    struct book_seen seen = {.page = SIZE_MAX};
+    uint32_t next = 77;
+    ck_assert_int_eq(exchange_list_book(market.exchange, NULL, UINT32_MAX, see_order, &seen, &next),
+                     LISTING_NO_PLACE);
+    struct requirement bad = {.count = 1};
+    bad.nodes[0].op = REQUIREMENT_AND;
+    ck_assert_int_eq(exchange_list_book(market.exchange, &bad, 0, see_order, &seen, &next),
+                     LISTING_BAD_NEEDS);
+    ck_assert_uint_eq(next, 77);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- own orders */
+
+struct orders_seen {
+    struct exchange_order_row rows[16];
+    size_t count, page, in_page;
+};
+
+static bool see_own(void *context, const struct exchange_order_row *row)
+{
+    struct orders_seen *seen = context;
+    if (seen->in_page == seen->page) {
+        return false;
+    }
+    seen->in_page++;
+    seen->rows[seen->count++] = *row;
+    return true;
+}
+
+static void see_orders(uint32_t account, size_t page, struct orders_seen *seen)
+{
+    uint64_t next = 0;
+    enum exchange_listing listing;
+    *seen = (struct orders_seen){.page = page};
+    do {
+        seen->in_page = 0;
+        uint64_t from = next;
+        listing = exchange_list_orders(market.exchange, account, from, see_own, seen, &next);
+    } while (listing == LISTING_MORE);
+    ck_assert_int_eq(listing, LISTING_END);
+}
+
+START_TEST(own_orders_have_a_place_in_their_queue)
+{
+    struct orders_seen seen;
+    offer(PROVIDER, 4, 2 * price);
+    offer(OTHER_PROVIDER, 3, 2 * price); /* the same kind, the same price, but later */
+    struct id128 first = submit(5, 100);
+    struct exchange_command dear = submit_of(2, 100);
+    dear.submit.cap_micro = price + 1;
+    apply(&dear);
+
+    see_orders(OTHER_PROVIDER, 1, &seen);
+    ck_assert_uint_eq(seen.count, 1);
+    ck_assert(!seen.rows[0].is_bid);
+    ck_assert_uint_eq(seen.rows[0].ahead, 1);
+    ck_assert_str_eq(seen.rows[0].name, "a cpu");
+    see_orders(PROVIDER, 1, &seen);
+    ck_assert_uint_eq(seen.rows[0].ahead, 0);
+    for (size_t page = 1; page < 4; page++) {
+        see_orders(CONSUMER, page, &seen);
+        ck_assert_uint_eq(seen.count, 2); /* by age */
+        ck_assert(id128_equal(&seen.rows[0].order, &first));
+        ck_assert_uint_eq(seen.rows[0].ahead, 1);
+        ck_assert(id128_equal(&seen.rows[1].order, &dear.id));
+        ck_assert_uint_eq(seen.rows[1].ahead, 0); /* it pays more */
+        ck_assert(seen.rows[0].is_bid && seen.rows[1].is_bid);
+    }
+    see_orders(OPERATOR, 1, &seen);
+    ck_assert_uint_eq(seen.count, 0);
+}
+END_TEST
+
+START_TEST(an_order_that_ended_is_not_listed)
+{
+    struct orders_seen seen;
+    offer(PROVIDER, 4, 2 * price);
+    struct id128 job = submit(5, 100);
+    see_orders(PROVIDER, 9, &seen);
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_ORDER, PROVIDER);
+    cancel.cancel_order.order = seen.rows[0].order;
+    apply(&cancel);
+    see_orders(PROVIDER, 9, &seen);
+    ck_assert_uint_eq(seen.count, 0);
+    struct exchange_command end = command(EXCHANGE_CANCEL_JOB, CONSUMER);
+    end.cancel_job.job = job;
+    apply(&end);
+    see_orders(CONSUMER, 9, &seen);
+    ck_assert_uint_eq(seen.count, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("listings");
@@ -244,6 +469,12 @@ int main(void)
     tcase_add_test(tests, devices_that_come_and_go_hide_none_that_stay);
     tcase_add_test(tests, one_page_takes_a_bounded_number_of_steps);
     tcase_add_test(tests, places_and_needs_that_are_none_are_refused);
+    tcase_add_test(tests, providers_are_summed_up_and_stay_when_they_leave);
+    tcase_add_test(tests, the_book_holds_what_rests_on_both_sides);
+    tcase_add_test(tests, what_is_leased_is_not_free_and_who_has_enough_wants_nothing);
+    tcase_add_test(tests, a_book_from_nowhere_is_refused);
+    tcase_add_test(tests, own_orders_have_a_place_in_their_queue);
+    tcase_add_test(tests, an_order_that_ended_is_not_listed);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -169,16 +169,32 @@ START_TEST(any_member_may_read_the_market_and_a_stranger_may_not)
     static const uint32_t roles[] = {ROLE_CONSUMER, ROLE_PROVIDER, ROLE_AUDITOR, ROLE_RISK};
     open_market();
     Bourse__V1__DevicesRequest devices = BOURSE__V1__DEVICES_REQUEST__INIT;
+    Bourse__V1__ProvidersRequest providers = BOURSE__V1__PROVIDERS_REQUEST__INIT;
+    Bourse__V1__BookRequest book = BOURSE__V1__BOOK_REQUEST__INIT;
+    Bourse__V1__OrdersRequest orders = BOURSE__V1__ORDERS_REQUEST__INIT;
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
         struct member member;
         member_open(&member, roles[i], SESSION_CONSUMER);
         ProtobufCMessage *answer = read_of(&member.client, MESSAGE_DEVICES_REQUEST, &devices.base);
         codec_free(&answer);
+        answer = read_of(&member.client, MESSAGE_PROVIDERS_REQUEST, &providers.base);
+        codec_free(&answer);
+        answer = read_of(&member.client, MESSAGE_BOOK_REQUEST, &book.base);
+        codec_free(&answer);
+        if ((roles[i] & (ROLE_CONSUMER | ROLE_PROVIDER)) == 0) { /* who can have no orders */
+            expect_refused(&member.client, MESSAGE_ORDERS_REQUEST, &orders.base, REJECT_ROLE);
+        } else {
+            answer = read_of(&member.client, MESSAGE_ORDERS_REQUEST, &orders.base);
+            codec_free(&answer);
+        }
         member_close(&member);
     }
     struct member stranger;
     member_open(&stranger, 0, SESSION_CONSUMER);
     expect_refused(&stranger.client, MESSAGE_DEVICES_REQUEST, &devices.base, REJECT_ROLE);
+    expect_refused(&stranger.client, MESSAGE_PROVIDERS_REQUEST, &providers.base, REJECT_ROLE);
+    expect_refused(&stranger.client, MESSAGE_BOOK_REQUEST, &book.base, REJECT_ROLE);
+    expect_refused(&stranger.client, MESSAGE_ORDERS_REQUEST, &orders.base, REJECT_ROLE);
     member_close(&stranger);
     close_market();
 }
@@ -290,6 +306,140 @@ START_TEST(absurd_pages_and_needs_are_refused)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- orders, and the book of them */
+
+static void ask(struct member *provider, uint32_t device, int64_t price_micro,
+                const struct id128 *order)
+{
+    uint8_t id[16] = {0};
+    memcpy(id, &device, sizeof device);
+    id[15] = 1;
+    Bourse__V1__AskPlace body = BOURSE__V1__ASK_PLACE__INIT;
+    body.device = bytes_of(id, sizeof id);
+    body.slots = 2;
+    body.price_micro = price_micro;
+    expect_accepted(&provider->client, MESSAGE_ASK_PLACE, order, &body.base);
+}
+
+static void bid(struct broker_client *client, const struct id128 *job)
+{
+    static const uint8_t manifest[32] = {1};
+    Bourse__V1__SubmitJob body = BOURSE__V1__SUBMIT_JOB__INIT;
+    Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
+    body.name = text_of("job");
+    body.manifest = bytes_of(manifest, sizeof manifest);
+    body.subtasks = 3;
+    body.budget_micro = 1000000;
+    body.has_cap_micro = true;
+    body.cap_micro = 1000;
+    body.needs = &needs;
+    body.slots = 1;
+    body.limit_ms = 60000;
+    body.term_ms = 600000;
+    body.verify = text_of("none");
+    expect_accepted(client, MESSAGE_SUBMIT_JOB, job, &body.base);
+}
+
+START_TEST(a_provider_sees_and_cancels_its_own_asks_only)
+{
+    enum { ASKS = 7 };
+    open_market();
+    struct member provider;
+    struct member other;
+    struct id128 first = entropy_id();
+    struct id128 job = entropy_id();
+    member_open(&provider, ROLE_PROVIDER, SESSION_PROVIDER);
+    member_open(&other, ROLE_PROVIDER, SESSION_PROVIDER);
+    advertise(&provider, ASKS, NULL, 0);
+    for (uint32_t i = 0; i < ASKS; i++) {
+        ask(&provider, i, 5000 + i, i == 0 ? &first : NULL);
+    }
+    bid(&owner, &job);
+
+    Bourse__V1__OrdersRequest orders = BOURSE__V1__ORDERS_REQUEST__INIT;
+    orders.has_limit = true;
+    orders.limit = 2;
+    size_t count = 0;
+    for (bool more = true; more;) {
+        ProtobufCMessage *answer = read_of(&provider.client, MESSAGE_ORDERS_REQUEST, &orders.base);
+        const Bourse__V1__OrdersReply *reply = (const void *)answer;
+        for (size_t i = 0; i < reply->n_rows; i++) {
+            ck_assert(!reply->rows[i]->bid);
+            ck_assert_int_eq(reply->rows[i]->price_micro, 5000 + (int64_t)count);
+            ck_assert_uint_eq(reply->rows[i]->place, ++count); /* the same kind, ever dearer */
+        }
+        more = reply->has_next;
+        orders.has_from = true;
+        orders.from = reply->next;
+        codec_free(&answer);
+    }
+    ck_assert_uint_eq(count, ASKS);
+
+    orders.has_from = orders.has_limit = false;
+    ProtobufCMessage *answer = read_of(&other.client, MESSAGE_ORDERS_REQUEST, &orders.base);
+    ck_assert_uint_eq(((const Bourse__V1__OrdersReply *)(const void *)answer)->n_rows, 0);
+    codec_free(&answer);
+    answer = read_of(&owner, MESSAGE_ORDERS_REQUEST, &orders.base);
+    const Bourse__V1__OrdersReply *own = (const void *)answer;
+    ck_assert_uint_eq(own->n_rows, 1);
+    ck_assert(own->rows[0]->bid);
+    ck_assert_mem_eq(own->rows[0]->order.data, job.bytes, 16);
+    codec_free(&answer);
+
+    /* Somebody else's ask, and a job's bid, are not there for whoever is not theirs. */
+    Bourse__V1__OrderCancel cancel = BOURSE__V1__ORDER_CANCEL__INIT;
+    cancel.order = bytes_of(first.bytes, 16);
+    expect_refused(&other.client, MESSAGE_ORDER_CANCEL, &cancel.base, REJECT_NOT_FOUND);
+    expect_refused(&owner, MESSAGE_ORDER_CANCEL, &cancel.base, REJECT_ROLE);
+    expect_accepted(&provider.client, MESSAGE_ORDER_CANCEL, NULL, &cancel.base);
+    cancel.order = bytes_of(job.bytes, 16);
+    expect_refused(&provider.client, MESSAGE_ORDER_CANCEL, &cancel.base, REJECT_NOT_FOUND);
+
+    Bourse__V1__BookRequest book = BOURSE__V1__BOOK_REQUEST__INIT;
+    answer = read_of(&other.client, MESSAGE_BOOK_REQUEST, &book.base);
+    const Bourse__V1__BookReply *reply = (const void *)answer;
+    ck_assert_uint_eq(reply->n_asks, ASKS - 1);
+    ck_assert_str_eq(reply->asks[0]->instrument, "cpu.test");
+    ck_assert_uint_eq(reply->n_bids, 1);
+    ck_assert_uint_eq(reply->n_needs, 1);
+    ck_assert_uint_eq(reply->bids[0]->slots, 3);
+    ck_assert_int_eq(reply->bids[0]->limit_micro, 1000);
+    codec_free(&answer);
+    member_close(&provider);
+    member_close(&other);
+    close_market();
+}
+END_TEST
+
+START_TEST(absurd_pages_of_the_book_and_of_orders_are_refused)
+{
+    open_market();
+    Bourse__V1__BookRequest book = BOURSE__V1__BOOK_REQUEST__INIT;
+    book.has_from = true;
+    book.from = UINT32_MAX;
+    expect_refused(&owner, MESSAGE_BOOK_REQUEST, &book.base, REJECT_NOT_FOUND);
+    book.has_from = false;
+    book.has_limit = true;
+    book.limit = LIMIT_ROWS + 1;
+    expect_refused(&owner, MESSAGE_BOOK_REQUEST, &book.base, REJECT_MALFORMED);
+    Bourse__V1__ProvidersRequest providers = BOURSE__V1__PROVIDERS_REQUEST__INIT;
+    providers.has_from = true;
+    providers.from = 3; /* the owner, who is no provider */
+    expect_refused(&owner, MESSAGE_PROVIDERS_REQUEST, &providers.base, REJECT_NOT_FOUND);
+    providers.from = 0;
+    expect_refused(&owner, MESSAGE_PROVIDERS_REQUEST, &providers.base, REJECT_MALFORMED);
+    Bourse__V1__OrdersRequest orders = BOURSE__V1__ORDERS_REQUEST__INIT;
+    orders.has_from = true;
+    orders.from = UINT64_MAX; /* younger than anything */
+    ProtobufCMessage *answer = read_of(&owner, MESSAGE_ORDERS_REQUEST, &orders.base);
+    const Bourse__V1__OrdersReply *reply = (const void *)answer;
+    ck_assert_uint_eq(reply->n_rows, 0);
+    ck_assert(!reply->has_next);
+    codec_free(&answer);
+    close_market();
+}
+END_TEST
+
 int main(void)
 {
     if (sodium_init() < 0) {
@@ -303,6 +453,8 @@ int main(void)
     tcase_add_test(tests, large_devices_fill_pages_by_their_bytes);
     tcase_add_test(tests, an_instrument_of_odd_bytes_spoils_nobodys_list);
     tcase_add_test(tests, absurd_pages_and_needs_are_refused);
+    tcase_add_test(tests, a_provider_sees_and_cancels_its_own_asks_only);
+    tcase_add_test(tests, absurd_pages_of_the_book_and_of_orders_are_refused);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,0 +1,230 @@
+#include "consumer/depth.h"
+
+#include "formats/requirement.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NEEDS_TEXT_SIZE = 16384 }; /* more than any requirement's */
+
+struct ask { /* one order, until they are summed up */
+    struct bourse_ask_level level;
+    uint32_t provider;
+};
+
+struct bourse_book {
+    struct ask *asks;
+    size_t ask_count, ask_capacity;
+    struct bourse_bid_level *bids;
+    size_t bid_count, bid_capacity;
+    char **texts; /* what the bids' needs point to */
+    size_t text_count, text_capacity;
+    struct bourse_ask_level *levels; /* of the asks, once settled */
+    size_t level_count;
+};
+
+struct bourse_book *depth_create(void)
+{
+    return calloc(1, sizeof(struct bourse_book));
+}
+
+void bourse_book_destroy(struct bourse_book **self)
+{
+    struct bourse_book *book = *self;
+    if (book != NULL) {
+        for (size_t i = 0; i < book->text_count; i++) {
+            free(book->texts[i]);
+        }
+        free(book->texts);
+        free(book->asks);
+        free(book->bids);
+        free(book->levels);
+        free(book);
+        *self = NULL;
+    }
+}
+
+const struct bourse_ask_level *bourse_book_asks(const struct bourse_book *book, size_t *ret_count)
+{
+    *ret_count = book->level_count;
+    return book->levels;
+}
+
+const struct bourse_bid_level *bourse_book_bids(const struct bourse_book *book, size_t *ret_count)
+{
+    *ret_count = book->bid_count;
+    return book->bids;
+}
+
+/* `items` with room for `more` behind the first `count`; NULL, and they are as they were, when out of memory. */
+static void *with_room(void *items, size_t count, size_t more, size_t *capacity, size_t size)
+{
+    if (items != NULL && count + more <= *capacity) {
+        return items;
+    }
+    size_t grown = 2 * (count + more) + 16;
+    void *larger = reallocarray(items, grown, size);
+    *capacity = larger != NULL ? grown : *capacity;
+    return larger;
+}
+
+/* ---------------------------------------------------------------- pages */
+
+static bool add_asks(struct bourse_book *book, const Bourse__V1__BookReply *page)
+{
+    struct ask *asks =
+        with_room(book->asks, book->ask_count, page->n_asks, &book->ask_capacity, sizeof *asks);
+    if (asks == NULL) {
+        return false;
+    }
+    book->asks = asks;
+    for (size_t i = 0; i < page->n_asks; i++) {
+        const Bourse__V1__BookAsk *from = page->asks[i];
+        struct ask *ask = &asks[book->ask_count++];
+        *ask = (struct ask){
+            .level = {.price_micro = from->price_micro, .slots = from->slots, .free = from->free},
+            .provider = from->provider};
+        (void)snprintf(ask->level.instrument, sizeof ask->level.instrument, "%s", from->instrument);
+    }
+    return true;
+}
+
+/* The texts of a page's needs, in its order, behind those that are there. */
+static enum depth_status add_texts(struct bourse_book *book, const Bourse__V1__BookReply *page)
+{
+    char **texts = with_room(book->texts, book->text_count, page->n_needs, &book->text_capacity,
+                             sizeof *texts);
+    if (texts == NULL) {
+        return DEPTH_OUT_OF_MEMORY;
+    }
+    book->texts = texts;
+    for (size_t i = 0; i < page->n_needs; i++) {
+        struct requirement needs;
+        char text[NEEDS_TEXT_SIZE];
+        if (!codec_requirement_from_wire(page->needs[i]->needs, &needs) ||
+            !requirement_text(&needs, text, sizeof text)) {
+            return DEPTH_CONTRADICTS;
+        }
+        texts[book->text_count] = strdup(text);
+        if (texts[book->text_count] == NULL) {
+            return DEPTH_OUT_OF_MEMORY;
+        }
+        book->text_count++;
+    }
+    return DEPTH_OK;
+}
+
+static const char *text_numbered(const Bourse__V1__BookReply *page, char *const *texts,
+                                 uint32_t number)
+{
+    for (size_t i = 0; i < page->n_needs; i++) {
+        if (page->needs[i]->number == number) {
+            return texts[i];
+        }
+    }
+    return NULL;
+}
+
+static enum depth_status add_bids(struct bourse_book *book, const Bourse__V1__BookReply *page)
+{
+    size_t first_text = book->text_count;
+    struct bourse_bid_level *bids =
+        with_room(book->bids, book->bid_count, page->n_bids, &book->bid_capacity, sizeof *bids);
+    if (bids == NULL) {
+        return DEPTH_OUT_OF_MEMORY;
+    }
+    book->bids = bids;
+    enum depth_status status = add_texts(book, page);
+    for (size_t i = 0; status == DEPTH_OK && i < page->n_bids; i++) {
+        const Bourse__V1__BookBid *from = page->bids[i];
+        const char *needs = text_numbered(page, book->texts + first_text, from->needs);
+        if (needs == NULL) {
+            return DEPTH_CONTRADICTS;
+        }
+        bids[book->bid_count++] = (struct bourse_bid_level){
+            .needs = needs, .limit_micro = from->limit_micro, .slots = from->slots, .bids = 1};
+    }
+    return status;
+}
+
+enum depth_status depth_add(struct bourse_book *book, const Bourse__V1__BookReply *page)
+{
+    return add_asks(book, page) ? add_bids(book, page) : DEPTH_OUT_OF_MEMORY;
+}
+
+/* ---------------------------------------------------------------- levels */
+
+static int compare_levels(const struct bourse_ask_level *left, const struct bourse_ask_level *right)
+{
+    int instruments = strcmp(left->instrument, right->instrument);
+    return instruments != 0 ? instruments
+                            : (left->price_micro > right->price_micro) -
+                                  (left->price_micro < right->price_micro);
+}
+
+static int compare_asks(const void *left, const void *right)
+{
+    const struct ask *a = left;
+    const struct ask *b = right;
+    int levels = compare_levels(&a->level, &b->level);
+    return levels != 0 ? levels : (a->provider > b->provider) - (a->provider < b->provider);
+}
+
+static int compare_bids(const void *left, const void *right)
+{
+    const struct bourse_bid_level *a = left;
+    const struct bourse_bid_level *b = right;
+    int needs = strcmp(a->needs, b->needs);
+    return needs != 0 ? needs
+                      : (a->limit_micro < b->limit_micro) - (a->limit_micro > b->limit_micro);
+}
+
+/* In sorted order the asks of a level stand together, and in it those of a provider. */
+static void settle_asks(struct bourse_book *book)
+{
+    for (size_t i = 0; i < book->ask_count; i++) {
+        const struct ask *ask = &book->asks[i];
+        const struct ask *before = i > 0 ? &book->asks[i - 1] : NULL;
+        bool is_new = before == NULL || compare_levels(&before->level, &ask->level) != 0;
+        if (is_new) {
+            book->levels[book->level_count++] = ask->level;
+        } else {
+            book->levels[book->level_count - 1].slots += ask->level.slots;
+            book->levels[book->level_count - 1].free += ask->level.free;
+        }
+        book->levels[book->level_count - 1].providers +=
+            is_new || before->provider != ask->provider;
+    }
+}
+
+static void settle_bids(struct bourse_book *book)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < book->bid_count; i++) {
+        if (kept > 0 && compare_bids(&book->bids[kept - 1], &book->bids[i]) == 0) {
+            book->bids[kept - 1].slots += book->bids[i].slots;
+            book->bids[kept - 1].bids += book->bids[i].bids;
+        } else {
+            book->bids[kept++] = book->bids[i];
+        }
+    }
+    book->bid_count = kept;
+}
+
+bool depth_settle(struct bourse_book *book)
+{
+    book->levels = calloc(book->ask_count + 1, sizeof *book->levels);
+    if (book->levels == NULL) {
+        return false;
+    }
+    if (book->ask_count > 0) {
+        qsort(book->asks, book->ask_count, sizeof *book->asks, compare_asks);
+    }
+    if (book->bid_count > 0) {
+        qsort(book->bids, book->bid_count, sizeof *book->bids, compare_bids);
+    }
+    settle_asks(book);
+    settle_bids(book);
+    return true;
+}

@@ -104,6 +104,7 @@ int command_plan(struct invocation *invocation);
 int command_ps(struct invocation *invocation);
 int command_logs(struct invocation *invocation);
 int command_fetch(struct invocation *invocation);
+int command_watch(struct invocation *invocation);
 int command_report(struct invocation *invocation);
 int command_cancel(struct invocation *invocation);
 int command_explain(struct invocation *invocation);

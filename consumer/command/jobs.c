@@ -44,13 +44,16 @@ static void print_jobs(const struct bourse_jobs *jobs, bool color)
     grid_print(&table, stdout, color);
 }
 
-static void print_leases(const struct bourse_job_row *row, bool color)
+void print_leases(FILE *to, const struct bourse_job_row *row, bool also_ended, bool color)
 {
     static const char *const titles[] = {"LEASE", "PROVIDER", "DEVICE", "STATE",
                                          "SLOTS", "PRICE",    "DONE",   "COST"};
     CLEANUP(grid_fini) struct grid table = grid_of(8, titles, "rlllrrrr");
     for (size_t i = 0; i < row->lease_count; i++) {
         const struct bourse_lease *lease = &row->leases[i];
+        if (!also_ended && strcmp(lease->state, "ended") == 0) {
+            continue;
+        }
         const char *cells[] = {count_text(lease->lease),
                                lease->provider,
                                lease->device,
@@ -61,9 +64,9 @@ static void print_leases(const struct bourse_job_row *row, bool color)
                                money_text(lease->charged_micro)};
         grid_add(&table, cells);
     }
-    if (row->lease_count > 0) {
-        (void)putchar('\n');
-        grid_print(&table, stdout, color);
+    if (table.rows > 0) {
+        (void)fputc('\n', to);
+        grid_print(&table, to, color);
     }
 }
 
@@ -85,7 +88,7 @@ static int show_jobs(struct invocation *invocation, const struct bourse_jobs *jo
     }
     print_jobs(jobs, invocation->color);
     if (one) {
-        print_leases(bourse_jobs_row(jobs, 0), invocation->color);
+        print_leases(stdout, bourse_jobs_row(jobs, 0), true, invocation->color);
     }
     return BOURSE_OK;
 }

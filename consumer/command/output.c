@@ -98,12 +98,24 @@ void grid_fini(struct grid *table)
     table->cells = NULL;
 }
 
+static struct winsize terminal_size(int fd)
+{
+    struct winsize size = {.ws_col = 0};
+    bool known = isatty(fd) == 1 && ioctl(fd, TIOCGWINSZ, &size) == 0;
+    if (!known || size.ws_col == 0 || size.ws_row < 2) {
+        size = (struct winsize){.ws_col = 80, .ws_row = 24};
+    }
+    return size;
+}
+
 unsigned terminal_width(int fd)
 {
-    enum { USUAL = 80 };
-    struct winsize size;
-    bool known = isatty(fd) == 1 && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    return known ? size.ws_col : USUAL;
+    return terminal_size(fd).ws_col;
+}
+
+unsigned terminal_height(int fd)
+{
+    return terminal_size(fd).ws_row;
 }
 
 bool locale_is_utf8(void)
@@ -314,6 +326,35 @@ json_t *json_outcome(const struct bourse_outcome *outcome)
     return value;
 }
 
+/* ---------------------------------------------------------------- pace */
+
+uint64_t job_done(const struct bourse_job_row *row)
+{
+    return (uint64_t)row->accepted + row->failed + row->cancelled;
+}
+
+void pace_note(struct pace *pace, const struct bourse_job_row *row)
+{
+    if (!pace->is_known) {
+        *pace = (struct pace){
+            .is_known = true, .first = job_done(row), .since_ns = clock_monotonic_ns()};
+    }
+}
+
+bool pace_of(const struct pace *pace, const struct bourse_job_row *row, int64_t *ret_per_hour,
+             int64_t *ret_left_ms)
+{
+    uint64_t done = job_done(row);
+    int64_t elapsed_ns = clock_monotonic_ns() - pace->since_ns;
+    if (!pace->is_known || done <= pace->first || done >= row->subtasks || elapsed_ns < 1) {
+        return false;
+    }
+    int64_t since = (int64_t)(done - pace->first);
+    return checked_muldiv_floor(since, NS_PER_HOUR, elapsed_ns, ret_per_hour) &&
+           checked_muldiv_floor(elapsed_ns / NS_PER_MS, (int64_t)(row->subtasks - done), since,
+                                ret_left_ms);
+}
+
 /* ---------------------------------------------------------------- progress */
 
 static const int64_t REDRAW_NS = 100 * NS_PER_MS;
@@ -321,12 +362,10 @@ static const int64_t LINE_NS = 5 * NS_PER_S;
 
 struct progress progress_start(const struct invocation *invocation)
 {
-    struct progress progress = {.terminal = isatty(STDERR_FILENO) == 1,
-                                .started_ns = clock_monotonic_ns()};
+    struct progress progress = {.terminal = isatty(STDERR_FILENO) == 1};
     bool asked = option_given(invocation, "progress");
     /* Asked for by name it shows with --quiet too, which then keeps stdout to ids and no more. */
     progress.on = asked || (progress.terminal && !invocation->json && !invocation->quiet);
-    progress.first = UINT64_MAX;
     return progress;
 }
 
@@ -349,29 +388,29 @@ void progress_text(struct progress *progress, bool force, const char *format, ..
     (void)fflush(stderr);
 }
 
+void job_line(const struct bourse_job_row *row, const struct pace *pace,
+              char ret_text[JOB_LINE_SIZE])
+{
+    char left[CELL_SIZE] = "";
+    int64_t per_hour = 0;
+    int64_t left_ms = 0;
+    if (pace_of(pace, row, &per_hour, &left_ms)) {
+        (void)snprintf(left, sizeof left, ", about %.60s left", duration_text(left_ms));
+    }
+    const char *why = row->running == 0 && row->reason_text[0] != '\0' ? row->reason_text : "";
+    (void)snprintf(ret_text, JOB_LINE_SIZE,
+                   "%.8s  %u/%u done, %u failed, %u running, %u waiting, %s credits%s%s%s%s",
+                   row->id, row->accepted, row->subtasks, row->failed, row->running, row->waiting,
+                   money_text(row->charged_micro), left, why[0] != '\0' ? " (" : "", why,
+                   why[0] != '\0' ? ")" : "");
+}
+
 void progress_job(struct progress *progress, const struct bourse_job_row *row)
 {
-    uint64_t done = (uint64_t)row->accepted + row->failed + row->cancelled;
-    if (progress->first == UINT64_MAX) {
-        progress->first = done;
-    }
-    char left[CELL_SIZE] = "";
-    uint64_t since = done - (done < progress->first ? done : progress->first);
-    if (since > 0 && done < row->subtasks) {
-        int64_t elapsed_ms = (clock_monotonic_ns() - progress->started_ns) / NS_PER_MS;
-        int64_t left_ms = 0;
-        if (checked_muldiv_floor(elapsed_ms, (int64_t)(row->subtasks - done), (int64_t)since,
-                                 &left_ms)) {
-            (void)snprintf(left, sizeof left, ", about %.60s left", duration_text(left_ms));
-        }
-    }
-    bool ended = row->state != BOURSE_OPEN;
-    const char *why = row->running == 0 && row->reason_text[0] != '\0' ? row->reason_text : "";
-    progress_text(progress, ended,
-                  "%.8s  %u/%u done, %u failed, %u running, %u waiting, %s credits%s%s%s%s",
-                  row->id, row->accepted, row->subtasks, row->failed, row->running, row->waiting,
-                  money_text(row->charged_micro), left, why[0] != '\0' ? " (" : "", why,
-                  why[0] != '\0' ? ")" : "");
+    char line[JOB_LINE_SIZE];
+    pace_note(&progress->pace, row);
+    job_line(row, &progress->pace, line);
+    progress_text(progress, row->state != BOURSE_OPEN, "%s", line);
 }
 
 void progress_end(struct progress *progress)

@@ -21,8 +21,9 @@ void grid_add(struct grid *table, const char *const *cells);
 void grid_print(const struct grid *table, FILE *to, bool color);
 void grid_fini(struct grid *table);
 
-/* Columns of the terminal that `fd` is, or 80. */
+/* Columns and lines of the terminal that `fd` is, or 80 and 24. */
 unsigned terminal_width(int fd);
+unsigned terminal_height(int fd);
 /* Whether the locale's characters are UTF-8. */
 bool locale_is_utf8(void);
 
@@ -43,17 +44,33 @@ json_t *json_explanation(const struct bourse_explanation *explanation);
 json_t *json_quote(const struct bourse_quote *quote);
 json_t *json_outcome(const struct bourse_outcome *outcome);
 
+/* How fast a job goes, since it was first seen. */
+struct pace {
+    bool is_known;
+    uint64_t first; /* done then */
+    int64_t since_ns;
+};
+void pace_note(struct pace *pace, const struct bourse_job_row *row); /* of each row: starts it */
+uint64_t job_done(const struct bourse_job_row *row);                 /* with any end */
+/* Subtasks in an hour, and the time that is left at that pace; false as long as nobody can tell. */
+bool pace_of(const struct pace *pace, const struct bourse_job_row *row, int64_t *ret_per_hour,
+             int64_t *ret_left_ms);
+
 /* One line on stderr, redrawn on a terminal, a line of its own now and then elsewhere when asked
  * for. */
 struct progress {
     bool on; /* draw at all */
     bool terminal;
-    int64_t started_ns, drawn_ns;
-    uint64_t first; /* done when it started, for the estimate */
+    int64_t drawn_ns;
+    struct pace pace;
     bool has_line;
 };
 struct progress progress_start(const struct invocation *invocation);
 void progress_job(struct progress *progress, const struct bourse_job_row *row);
+/* What it draws: done, failed, running, waiting, cost, time left, why it waits. */
+enum { JOB_LINE_SIZE = 512 };
+void job_line(const struct bourse_job_row *row, const struct pace *pace,
+              char ret_text[JOB_LINE_SIZE]);
 __attribute__((format(printf, 3, 4))) void progress_text(struct progress *progress, bool force,
                                                          const char *format, ...);
 void progress_end(struct progress *progress);

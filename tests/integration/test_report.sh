@@ -51,6 +51,45 @@ got=0
 "$bourse" report ffff >out 2>err || got=$?
 [ "$got" -eq 3 ] || fail "no such job ended with $got"
 
+# A live view: lines where there is no terminal, the end and its exit status, one value as JSON, ids with --quiet.
+got=0
+"$bourse" watch "$job" >out || got=$?
+[ "$got" -eq 1 ] || fail "watching a job that failed ended with $got"
+has "$(cat out)" '11/12 done, 1 failed'
+has "$(cat out)" ': failed'
+"$bourse" watch >out 2>err || fail "watching nothing"
+has "$(cat err)" 'no job of this account is open'
+printf 'name: slow\narray: 0-3\nrun: [sleep, "1"]\n' >slow.yaml
+"$bourse" submit slow.yaml -y -q >id 2>err || fail "submit: $(cat err)"
+"$bourse" watch >out || fail "watch"
+has "$(cat out)" "$(head -c 8 id)  4/4 done"
+has "$(cat out)" ': done'
+"$bourse" watch "$(cat id)" --json >out || fail "watch --json"
+has "$(cat out)" '"accepted":4'
+[ "$("$bourse" watch "$(cat id)" -q)" = "$(cat id)" ] || fail "watch --quiet"
+"$bourse" submit slow.yaml -y -q >id 2>err || fail "submit: $(cat err)"
+if command -v script >/dev/null; then # a terminal, which it draws over
+    script -qec "'$bourse' watch $(cat id)" /dev/null >out </dev/null || fail "watch on a terminal: $(cat out)"
+    has "$(cat out)" 'RUNNING'
+    has "$(cat out)" 'PROVIDER'
+    grep -q $'\033\\[[0-9]*A' out || fail "nothing was drawn over: $(cat out)"
+fi
+# Ctrl-C leaves the view, and the job alone.
+printf 'name: long\nrun: [sleep, "60"]\n' >long.yaml
+"$bourse" submit long.yaml -y -q >id 2>err || fail "submit: $(cat err)"
+set -m # so that it may be interrupted: what runs in the background of a script ignores it
+"$bourse" watch "$(cat id)" >out 2>err &
+watch=$!
+set +m
+until_true 20 grep -q running out || fail "watch shows nothing"
+kill -INT "$watch"
+got=0
+wait "$watch" || got=$?
+[ "$got" -eq 130 ] || fail "interrupted, the watch ended with $got"
+has "$(cat err)" 'goes on without'
+has "$("$bourse" ps "$(cat id)" --json)" '"state":"open"'
+"$bourse" cancel "$(cat id)" >out
+
 # Before anything has a result, and while it runs.
 "$bourse" submit --anyway --budget 1 -y -q <(printf 'name: never\nneeds: {kind: gpu}\nrun: [sh]\n') >id 2>err || fail "submit: $(cat err)"
 has "$("$bourse" report "$(cat id)")" 'nothing has a result yet'

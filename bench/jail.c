@@ -1,8 +1,9 @@
 /* bench/jail.c - what a subtask costs beyond its program: one jail, many runs. Prints one JSON
  * object.
  *
- *     jail [BIN-FOLDER [SECONDS]]     BIN-FOLDER holds bourse-worker; as root it drops to nobody first */
+ *     jail [BIN-FOLDER [SECONDS]]     BIN-FOLDER holds bourse-worker and bourse-tensor; as root it drops to nobody first */
 #include "provider/jail.h"
+#include "formats/npy.h"
 #include "provider/cgroup.h"
 #include "provider/launcher.h"
 #include "provider/privilege.h"
@@ -17,21 +18,26 @@
 #include <unistd.h>
 
 struct bench {
-    char folder[64], worker[96];
+    char folder[64], worker[96], tensor[96];
     struct cgroups *cgroups;
     struct launcher *launcher;
     struct jail *jail;
     double seconds;
 };
 
-static bool prepare(struct bench *bench, const char *source, struct problem *problem)
+static bool prepare(struct bench *bench, const char *programs, struct problem *problem)
 {
+    char worker[600];
+    char tensor[600];
+    (void)snprintf(worker, sizeof worker, "%s/bourse-worker", programs);
+    (void)snprintf(tensor, sizeof tensor, "%s/bourse-tensor", programs);
     (void)snprintf(bench->folder, sizeof bench->folder, "/tmp/bourse-bench-XXXXXX");
     if (mkdtemp(bench->folder) == NULL) {
         problem_set(problem, "no folder");
         return false;
     }
     (void)snprintf(bench->worker, sizeof bench->worker, "%s/worker", bench->folder);
+    (void)snprintf(bench->tensor, sizeof bench->tensor, "%s/tensor", bench->folder);
     uid_t uid = getuid();
     gid_t gid = getgid();
     bool root = uid == 0;
@@ -40,7 +46,8 @@ static bool prepare(struct bench *bench, const char *source, struct problem *pro
           cgroups_open(NULL, "bench", uid, gid, &bench->cgroups, problem))) {
         return false;
     }
-    return jail_install_worker(source, bench->worker, root ? uid : (uid_t)-1, problem) &&
+    return jail_install_worker(worker, bench->worker, root ? uid : (uid_t)-1, problem) &&
+           jail_install_worker(tensor, bench->tensor, root ? uid : (uid_t)-1, problem) &&
            (!root || privilege_drop(uid, gid, problem)) &&
            launcher_start(&bench->launcher, problem);
 }
@@ -98,6 +105,40 @@ static double direct_rate(double seconds)
     return (double)count * 1e9 / (double)spent_ns;
 }
 
+/* Products of 16 x 16 matrices, nothing to compute: what a tensor subtask costs. The first one starts the
+ * program. */
+static void measure_tensor(struct bench *bench)
+{
+    static const char *const product[] = {"matmul", "a.npy", "a.npy", "c.npy", NULL};
+    static const char *const outputs[] = {"c.npy"};
+    enum { SIDE = 16, DATA_BYTES = SIDE * SIDE * sizeof(float) };
+    uint8_t file[NPY_MATRIX_BYTES + DATA_BYTES] = {0};
+    char path[] = "/tmp/bourse-bench-input-XXXXXX";
+    int input = mkstemp(path);
+    (void)unlink(path);
+    npy_write_matrix(SIDE, SIDE, file);
+    if (input < 0 || write(input, file, sizeof file) != (ssize_t)sizeof file) {
+        perror("jail: input");
+        return;
+    }
+    struct jail_input place = {.name = "a.npy", .fd = input, .size = sizeof file};
+    struct jail_request request = {.tensor_threads = 1,
+                                   .argv = product,
+                                   .stdin_fd = -1,
+                                   .inputs = &place,
+                                   .input_count = 1,
+                                   .outputs = outputs,
+                                   .output_count = 1};
+    struct jail_reply first;
+    double busy_us = 0;
+    jail_run(bench->jail, &request, &first);
+    jail_reply_fini(&first);
+    double rate = run_rate(bench, &request, &busy_us);
+    (void)printf("\"tensor_per_s\":%.0f,\"tensor_us\":%.1f,\"tensor_first_ms\":%.1f,", rate,
+                 busy_us, (double)first.busy_ns / 1e6);
+    (void)close(input);
+}
+
 static void measure(struct bench *bench, double open_ms)
 {
     static const char *const argv[] = {"/bin/true", NULL};
@@ -125,12 +166,13 @@ static void measure(struct bench *bench, double open_ms)
     double trues = run_rate(bench, &plain, &true_us);
     double copies = run_rate(bench, &files, &copy_us);
     double direct = direct_rate(bench->seconds);
-    (void)printf(
-        "{\"noop_per_s\":%.0f,\"true_per_s\":%.0f,\"true_us\":%.1f,\"direct_true_us\":%.1f,"
-        "\"overhead_us\":%.1f,\"copy_64k_per_s\":%.0f,\"copy_64k_us\":%.1f,"
-        "\"open_ms\":%.1f,\"cgroups\":%d}\n",
-        noops, trues, true_us, 1e6 / direct, 1e6 / trues - 1e6 / direct, copies, copy_us, open_ms,
-        bench->cgroups != NULL ? cgroups_version(bench->cgroups) : 0);
+    (void)printf("{");
+    measure_tensor(bench);
+    (void)printf("\"noop_per_s\":%.0f,\"true_per_s\":%.0f,\"true_us\":%.1f,\"direct_true_us\":%.1f,"
+                 "\"overhead_us\":%.1f,\"copy_64k_per_s\":%.0f,\"copy_64k_us\":%.1f,"
+                 "\"open_ms\":%.1f,\"cgroups\":%d}\n",
+                 noops, trues, true_us, 1e6 / direct, 1e6 / trues - 1e6 / direct, copies, copy_us,
+                 open_ms, bench->cgroups != NULL ? cgroups_version(bench->cgroups) : 0);
     (void)close(input);
 }
 
@@ -139,21 +181,19 @@ int main(int argc, char **argv)
     struct problem problem = {{0}};
     struct bench bench = {.seconds = argc > 2 ? strtod(argv[2], NULL) : 1.0};
     char folder[512];
-    char source[600];
     if (!process_start(&problem) || !process_folder(folder, sizeof folder)) {
         (void)fprintf(stderr, "jail: %s\n", problem.text);
         return 1;
     }
-    if (argc > 1) {
-        (void)snprintf(source, sizeof source, "%s/bourse-worker", argv[1]);
-    } else {
-        (void)snprintf(source, sizeof source, "%s/../bin/bourse-worker", folder);
-    }
-    if (!prepare(&bench, source, &problem)) {
+    char programs[540];
+    (void)snprintf(programs, sizeof programs, "%s%s", argc > 1 ? argv[1] : folder,
+                   argc > 1 ? "" : "/../bin");
+    if (!prepare(&bench, programs, &problem)) {
         (void)fprintf(stderr, "jail: %s\n", problem.text);
         return 1;
     }
     struct jail_spec spec = {.worker_path = bench.worker,
+                             .tensor_path = bench.tensor,
                              .name = "lane",
                              .cgroups = bench.cgroups,
                              .limits = {.disk_bytes = UINT64_C(256) << 20}};
@@ -168,6 +208,7 @@ int main(int argc, char **argv)
     launcher_stop(&bench.launcher);
     cgroups_close(&bench.cgroups);
     (void)unlink(bench.worker);
+    (void)unlink(bench.tensor);
     (void)rmdir(bench.folder);
     return opened ? 0 : 1;
 }

@@ -1,6 +1,6 @@
-# bourse-broker, bourse-provider, bourse; and two helpers they start: bourse-audit, which shares no
+# bourse-broker, bourse-provider, bourse; and three helpers they start: bourse-audit, which shares no
 # code with the exchange or the ledger, and bourse-worker, PID 1 of every jail, static so that it
-# runs inside any root image.
+# runs inside any root image. bourse-tensor runs inside the jails of tensor jobs.
 
 function(program name)
   cmake_parse_arguments(PARSE_ARGV 1 PROGRAM "" "" "SOURCES;LINKS")
@@ -32,4 +32,17 @@ if(worker_sources)
     -Wstrict-prototypes -Wmissing-prototypes -O2 -fstack-protector-strong)
   set_target_properties(bourse-worker PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF POSITION_INDEPENDENT_CODE OFF)
   target_link_options(bourse-worker PRIVATE -static)
+endif()
+
+# The tensor program: no sanitizer either. Dynamic, for oneDNN; its jails show the host's system tree.
+add_executable(bourse-tensor ${tensor_sources} provider/tensor/main.c provider/worker/packet.c
+  formats/npy.c formats/tensor_op.c formats/template.c base/cursor.c base/text.c)
+target_include_directories(bourse-tensor PRIVATE ${CMAKE_SOURCE_DIR})
+target_compile_definitions(bourse-tensor PRIVATE _GNU_SOURCE)
+target_compile_options(bourse-tensor PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla
+  -Wstrict-prototypes -Wmissing-prototypes -O2 -fstack-protector-strong)
+set_target_properties(bourse-tensor PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
+target_link_libraries(bourse-tensor PRIVATE m)
+if(ONEDNN_FOUND)
+  target_link_libraries(bourse-tensor PRIVATE ${ONEDNN_LIBRARY})
 endif()

@@ -72,6 +72,17 @@ room(audit SOURCES ${audit_sources} LINKS protocol base PkgConfig::SQLITE PkgCon
 file(GLOB provider_session_sources CONFIGURE_DEPENDS provider/session*.c)
 file(GLOB provider_sources CONFIGURE_DEPENDS provider/*.c provider/executors/*.c provider/worker/packet.c)
 list(FILTER provider_sources EXCLUDE REGEX "/(main|session[^/]*)\\.c$")
+# What bourse-tensor computes, as a library: for tests and benchmarks. No agent links it.
+file(GLOB tensor_sources CONFIGURE_DEPENDS provider/tensor/*.c)
+list(FILTER tensor_sources EXCLUDE REGEX "/main\\.c$")
+set_source_files_properties(provider/tensor/gemm.c provider/tensor/freivalds.c PROPERTIES COMPILE_OPTIONS "-O3")
+room(tensor SOURCES ${tensor_sources} LINKS formats base m)
+if(ONEDNN_FOUND)
+  set_source_files_properties(provider/tensor/gemm_onednn.c PROPERTIES
+    COMPILE_DEFINITIONS BOURSE_ONEDNN INCLUDE_DIRECTORIES ${ONEDNN_INCLUDE})
+  target_link_libraries(tensor PUBLIC ${ONEDNN_LIBRARY})
+endif()
+
 # What the probe measures is the machine, not the build.
 set_source_files_properties(provider/probe.c PROPERTIES COMPILE_OPTIONS "-O2;-ftree-vectorize;-fno-sanitize=all")
 room(provider_session SOURCES ${provider_session_sources} LINKS protocol base)

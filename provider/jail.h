@@ -26,7 +26,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Copies the worker's program to `target` (mode 0500, owned by `owner` unless it is (uid_t)-1),
+/* Copies the worker's program, or bourse-tensor, to `target` (mode 0500, owned by `owner` unless it is (uid_t)-1),
  * because the service user may not be able to read where it was built. Call it before dropping
  * privileges. */
 bool jail_install_worker(const char *source, const char *target, uid_t owner,
@@ -47,7 +47,9 @@ struct jail_limits {
 struct jail_spec {
     const char *worker_path; /* the installed worker, absolute */
     const char
-        *image_path;       /* an unpacked image (image.h), absolute; NULL: the host's system tree */
+        *image_path; /* an unpacked image (image.h), absolute; NULL: the host's system tree */
+    const char
+        *tensor_path; /* NULL; of a job of tensor subtasks: bourse-tensor as installed, absolute */
     const char *bind_path; /* NULL; for image.c: a folder that is /work and is kept after runs */
     const char *name;      /* of its cgroup: [a-z0-9-], unique among open jails */
     struct jail_limits limits;
@@ -78,6 +80,9 @@ struct jail_input {
  * stdin is `stdin_size` bytes from the start of `stdin_fd` (a regular file), or of `stdin_bytes`
  * if not NULL. */
 struct jail_request {
+    /* 0: `argv` is a program. Else it is an operation (formats/tensor_op.h) for the jail's bourse-tensor, which
+     * computes on so many threads at most and stays for the jail's next subtasks. `env` and stdin are not its. */
+    uint32_t tensor_threads;
     const char *const *argv;
     const char *const *env; /* "NAME=value" */
     const struct jail_input *inputs;

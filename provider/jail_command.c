@@ -2,6 +2,7 @@
  * are it. */
 #include "provider/jail_parts.h"
 #include "provider/seccomp.h"
+#include "provider/tensor/ask.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -103,6 +104,10 @@ static void add_folders(struct command *command, const struct jail_spec *spec)
     /* A copy, not a bind: the list of mounts would show the job where the owner's folders are. */
     ADD(command, "--perms", "0555", "--ro-bind-data", text(command, "%d", 3 + COMMAND_WORKER),
         "/.bourse-worker");
+    if (spec->tensor_path != NULL) {
+        ADD(command, "--perms", "0555", "--ro-bind-data", text(command, "%d", 3 + COMMAND_TENSOR),
+            TENSOR_PROGRAM);
+    }
     /* What bwrap made itself is writable without a size: no more of that. */
     ADD(command, "--remount-ro", "/dev", "--remount-ro", "/");
 }
@@ -138,6 +143,14 @@ static bool make_files(struct command *command, const struct jail_spec *spec,
         problem_set(ret_problem, "the worker %s: %s", spec->worker_path, strerror(errno));
         return false;
     }
+    if (spec->tensor_path != NULL) {
+        command->files[COMMAND_TENSOR] = open(spec->tensor_path, O_RDONLY | O_CLOEXEC);
+        if (command->files[COMMAND_TENSOR] < 0) {
+            problem_set(ret_problem, "the tensor program %s: %s", spec->tensor_path,
+                        strerror(errno));
+            return false;
+        }
+    }
     return true;
 }
 
@@ -145,7 +158,7 @@ bool command_build(const struct jail_spec *spec, struct command *command,
                    struct problem *ret_problem)
 {
     int socket = command->files[COMMAND_SOCKET];
-    *command = (struct command){.files = {socket, -1, -1, -1, -1}};
+    *command = (struct command){.files = {socket, -1, -1, -1, -1, -1}};
     const char *bwrap = find_bwrap(ret_problem);
     if (bwrap == NULL || !make_files(command, spec, ret_problem)) {
         command_close(command);

@@ -111,18 +111,18 @@ static bool start(struct launcher *launcher, struct jail *jail, const struct jai
         return false;
     }
     jail->socket = sockets[0];
-    struct command command = {.files = {sockets[1], -1, -1, -1, -1}};
+    struct command command = {.files = {sockets[1], -1, -1, -1, -1, -1}};
     bool started = command_build(&full, &command, ret_problem);
     if (started) {
         const char *groups[CGROUP_HIERARCHIES];
-        struct launch launch = {.argv = command.argv,
-                                .files = command.files,
-                                .file_count = COMMAND_FILES,
-                                .error_file = error_file,
-                                .groups = groups,
-                                .group_count =
-                                    jail->group != NULL ? cgroup_procs(jail->group, groups) : 0,
-                                .cpus = spec->cpus};
+        struct launch launch = {
+            .argv = command.argv,
+            .files = command.files,
+            .file_count = spec->tensor_path != NULL ? COMMAND_FILES : COMMAND_FILES - 1,
+            .error_file = error_file,
+            .groups = groups,
+            .group_count = jail->group != NULL ? cgroup_procs(jail->group, groups) : 0,
+            .cpus = spec->cpus};
         started = launcher_launch(launcher, &launch, &jail->control, ret_problem);
         command_close(&command);
     }

@@ -29,6 +29,7 @@ enum command_file {
     COMMAND_PASSWD,
     COMMAND_GROUP,
     COMMAND_WORKER,
+    COMMAND_TENSOR, /* last: only in jails that have it */
     COMMAND_FILES
 };
 struct command {
@@ -36,7 +37,7 @@ struct command {
     size_t count;
     char texts[COMMAND_TEXTS][128]; /* those that had to be made */
     size_t text_count;
-    int files[COMMAND_FILES]; /* descriptors 3, 4, ... of bwrap */
+    int files[COMMAND_FILES]; /* descriptors 3, 4, ... of bwrap; the last may be absent, -1 */
 };
 /* The caller sets files[COMMAND_SOCKET] before; the others are made here and the caller's to
  * close. */

@@ -96,6 +96,7 @@ static void write_body(struct writer *out, const struct run_source *source)
     writer_u64(out, request->output_bytes);
     writer_u64(out, request->capture_bytes);
     writer_u32(out, source->limits->processes);
+    writer_u32(out, request->tensor_threads);
     writer_u32(out, argument_count);
     for (uint32_t i = 0; i < argument_count; i++) {
         write_text(out, request->argv[i]);

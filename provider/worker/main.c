@@ -137,6 +137,7 @@ static bool read_run(const uint8_t *body, size_t length, struct run *run)
     run->output_bytes = reader_u64(&in);
     run->capture_bytes = reader_u64(&in);
     run->processes = reader_u32(&in);
+    run->tensor_threads = reader_u32(&in);
     run->argv = read_texts(&in, LIMIT_ARGUMENTS);
     run->env = read_texts(&in, LIMIT_VARIABLES);
     read_inputs(&in, run);

@@ -2,7 +2,10 @@
  * alive.
  *
  * The subtask ends when its first process does; whatever that one left behind is killed. As
- * process 1 we inherit every orphan, so "no child left" means that the jail is empty. */
+ * process 1 we inherit every orphan, so "no child left" means that the jail is empty.
+ *
+ * A tensor subtask is asked of the resident instead and ends with its answer. The resident stays, as long as
+ * nobody but it is there; else it dies with them, and the next subtask starts another. */
 #include "base/cursor.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
@@ -13,6 +16,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -30,7 +34,8 @@ struct watch {
     const struct run *run;
     struct outcome *outcome;
     pid_t first;
-    bool ended; /* the first process has been reaped */
+    bool ended;    /* the first process has been reaped */
+    bool answered; /* by the resident; the outcome is its */
     int status;
     int pipes[2];
     uint64_t started_ns, next_ns, interval_ns;
@@ -53,58 +58,23 @@ static uint64_t reaped_cpu_ns(void)
            (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
 }
 
-/* vfork: the new process borrows our memory until it executes, which is what makes a subtask
- * cheap. It touches nothing of ours but its stack frame and *ret_error; descriptors, limits and
- * credentials are its own. */
-__attribute__((noinline)) static pid_t start(const struct child *child, volatile int *ret_error)
+/* What the subtask has used so far; `alive_ns` of it by processes that still run. */
+static uint64_t used_cpu_ns(const struct watch *watch, uint64_t alive_ns)
 {
-    pid_t pid = vfork();
-    if (pid == 0) {
-        *ret_error = confine_execute(child);
-        _exit(127);
-    }
-    return pid;
+    uint64_t total_ns = reaped_cpu_ns() + alive_ns;
+    return total_ns > watch->cpu_before_ns ? total_ns - watch->cpu_before_ns : 0;
+}
+
+/* The files that the resident maps are in its memory. */
+static uint64_t memory_bound(const struct watch *watch)
+{
+    return watch->run->memory_bytes + (watch->run->tensor_threads > 0 ? watch->run->disk_bytes : 0);
 }
 
 static void verdict(struct outcome *outcome, enum result_outcome what, const char *detail)
 {
     outcome->outcome = what;
     (void)snprintf(outcome->detail, sizeof outcome->detail, "%s", detail);
-}
-
-static void not_started(struct outcome *outcome, const char *name, int error)
-{
-    switch (error) {
-    case ENOENT:
-    case ENOTDIR:
-    case ELOOP:
-        outcome->outcome = OUTCOME_PROGRAM_MISSING;
-        (void)snprintf(outcome->detail, sizeof outcome->detail,
-                       "%.128s: no such program in the jail, or its interpreter is missing", name);
-        return;
-    case EACCES:
-    case EISDIR:
-    case ENOEXEC:
-        outcome->outcome = OUTCOME_PROGRAM_MISSING;
-        (void)snprintf(outcome->detail, sizeof outcome->detail,
-                       "%.128s: not a program that this machine can execute", name);
-        return;
-    case E2BIG:
-        verdict(outcome, OUTCOME_REFUSED,
-                "arguments and environment are larger than the system passes");
-        return;
-    case ENOMEM:
-        verdict(outcome, OUTCOME_MEMORY_LIMIT, "no memory to start the program");
-        return;
-    case EAGAIN:
-        verdict(outcome, OUTCOME_PROCESS_LIMIT, "no process left to start the program");
-        return;
-    default:
-        outcome->outcome = OUTCOME_JAIL_FAILED;
-        (void)snprintf(outcome->detail, sizeof outcome->detail, "cannot start %.128s: %s", name,
-                       strerror(error));
-        return;
-    }
 }
 
 /* Moves what is in one pipe to the agent's file, up to the cap. True at end of file. */
@@ -173,11 +143,11 @@ static bool passed_limit(struct watch *watch)
         return false;
     }
     struct load load = watch_load();
-    if (run->cpu_ns != 0 && reaped_cpu_ns() - watch->cpu_before_ns + load.cpu_ns > run->cpu_ns) {
+    if (run->cpu_ns != 0 && used_cpu_ns(watch, load.cpu_ns) > run->cpu_ns) {
         verdict(watch->outcome, OUTCOME_CPU_LIMIT, "more CPU time used than the limit");
         return true;
     }
-    if (watch->worker->watch_memory && load.resident_bytes > run->memory_bytes) {
+    if (watch->worker->watch_memory && load.resident_bytes > memory_bound(watch)) {
         watch->outcome->peak_memory_bytes = load.resident_bytes;
         verdict(watch->outcome, OUTCOME_MEMORY_LIMIT, "more memory used than the limit");
         return true;
@@ -214,15 +184,18 @@ static void clear_signals(int children)
     }
 }
 
-/* Until the first process ends (false) or a limit or the agent says stop (true). */
+/* Until the first process ends or the resident answers (false), or a limit or the agent says stop (true). */
 static bool stopped(struct watch *watch)
 {
-    struct pollfd polls[4] = {{.fd = watch->worker->socket, .events = POLLIN},
-                              {.fd = watch->worker->children, .events = POLLIN},
-                              {.fd = watch->pipes[0], .events = POLLIN},
-                              {.fd = watch->pipes[1], .events = POLLIN}};
+    bool resident = watch->run->tensor_threads > 0;
+    struct pollfd polls[5] = {
+        {.fd = watch->worker->socket, .events = POLLIN},
+        {.fd = watch->worker->children, .events = POLLIN},
+        {.fd = watch->pipes[0], .events = POLLIN},
+        {.fd = watch->pipes[1], .events = POLLIN},
+        {.fd = resident ? watch->worker->resident.socket : -1, .events = POLLIN}};
     uint64_t end_ns = watch->started_ns + watch->run->wall_ns;
-    while (!watch->ended) {
+    while (!watch->ended && !watch->answered) {
         uint64_t now = now_ns();
         if (now >= end_ns) {
             verdict(watch->outcome, OUTCOME_TIME_LIMIT, "more wall time used than the limit");
@@ -237,7 +210,7 @@ static bool stopped(struct watch *watch)
         }
         uint64_t until = (watch->next_ns < end_ns ? watch->next_ns : end_ns) - now;
         struct timespec timeout = {.tv_sec = (time_t)(until / NS), .tv_nsec = (long)(until % NS)};
-        if (ppoll(polls, 4, &timeout, NULL) <= 0) {
+        if (ppoll(polls, 5, &timeout, NULL) <= 0) {
             continue;
         }
         if (polls[0].revents != 0 && cancelled(watch)) {
@@ -247,6 +220,10 @@ static bool stopped(struct watch *watch)
             if (polls[2 + i].revents != 0 && drain(watch, i)) {
                 polls[2 + i].fd = -1; /* closed by the program; nothing more comes */
             }
+        }
+        if (polls[4].revents != 0) {
+            watch->answered = resident_answer(watch->worker, watch->outcome);
+            polls[4].fd = -1; /* hung up without a word: its end is news of the children */
         }
         if (polls[1].revents != 0) {
             clear_signals(watch->worker->children);
@@ -302,8 +279,7 @@ static void blame(struct watch *watch)
         verdict(outcome, OUTCOME_CPU_LIMIT, "more CPU time used than the limit");
     } else if (signal == SIGXFSZ || watch->disk_full || complains(watch, disk)) {
         verdict(outcome, OUTCOME_DISK_LIMIT, "failed when its files reached the disk limit");
-    } else if (worker->watch_memory &&
-               (peak > watch->run->memory_bytes || complains(watch, memory))) {
+    } else if (worker->watch_memory && (peak > memory_bound(watch) || complains(watch, memory))) {
         verdict(outcome, OUTCOME_MEMORY_LIMIT, "failed when it reached the memory limit");
     } else if (lacks_processes(watch)) {
         verdict(outcome, OUTCOME_PROCESS_LIMIT, "failed when it reached the process limit");
@@ -313,6 +289,9 @@ static void blame(struct watch *watch)
 static void conclude(struct watch *watch, bool was_stopped)
 {
     struct outcome *outcome = watch->outcome;
+    if (watch->answered) {
+        return;
+    }
     if (was_stopped) {
         bool limited =
             outcome->outcome == OUTCOME_TIME_LIMIT || outcome->outcome == OUTCOME_CPU_LIMIT;
@@ -366,33 +345,46 @@ static void watch_program(struct watch *watch)
         watch->processes_full =
             watch->processes_full || watch_load().processes >= watch->run->processes;
     }
-    kill_all(watch);
-    watch->outcome->cpu_ns = reaped_cpu_ns() - watch->cpu_before_ns;
+    struct worker *worker = watch->worker;
+    bool stays = watch->answered && watch_alone(watch->first);
+    if (!stays) {
+        kill_all(watch);
+    }
+    watch->outcome->cpu_ns = used_cpu_ns(watch, stays ? resident_cpu_ns(worker) : 0);
     for (size_t i = 0; i < 2; i++) {
-        (void)drain(watch, i); /* every writer is dead: this reads to the end */
+        (void)drain(watch, i); /* every writer is dead or idle: this reads to the end */
     }
     if (!was_stopped && watch->status != 0) {
-        watch->disk_full = watch->disk_full || stage_usage(watch->worker, !watch->run->keep).full;
+        watch->disk_full = watch->disk_full || stage_usage(worker, !watch->run->keep).full;
     }
     conclude(watch, was_stopped);
+    if (!stays && worker->resident.pid != 0) {
+        resident_forget(worker);
+    }
 }
 
-static bool open_pipes(int reads[2], int writes[2])
+static void run_resident(struct watch *watch)
 {
-    for (size_t i = 0; i < 2; i++) {
-        int ends[2];
-        if (pipe2(ends, O_CLOEXEC) != 0) {
-            if (i == 1) {
-                (void)close(reads[0]);
-                (void)close(writes[0]);
-            }
-            return false;
-        }
-        reads[i] = ends[0];
-        writes[i] = ends[1];
-        (void)fcntl(reads[i], F_SETFL, O_NONBLOCK); /* of a pipe just made: cannot fail */
+    struct worker *worker = watch->worker;
+    watch->first = worker->resident.pid;
+    if (watch->first != 0) {
+        (void)reap(watch, WNOHANG); /* it may have died since the last answer */
+        watch->outcome->peak_memory_bytes = 0;
     }
-    return true;
+    if (watch->ended) {
+        resident_forget(worker);
+        watch->ended = false;
+    }
+    if (!resident_ready(worker, watch->run, watch->outcome)) {
+        kill_all(watch);
+        return;
+    }
+    watch->first = worker->resident.pid;
+    memcpy(watch->pipes, worker->resident.pipes, sizeof watch->pipes);
+    watch->cpu_before_ns = reaped_cpu_ns() + resident_cpu_ns(worker);
+    if (resident_ask(worker, watch->run, watch->outcome)) {
+        watch_program(watch);
+    }
 }
 
 void run_program(struct worker *worker, struct run *run, struct outcome *ret_outcome)
@@ -403,7 +395,13 @@ void run_program(struct worker *worker, struct run *run, struct outcome *ret_out
                           .interval_ns = WATCH_FIRST_NS,
                           .cpu_before_ns = reaped_cpu_ns()};
     int writes[2];
-    if (!open_pipes(watch.pipes, writes)) {
+    if (run->tensor_threads > 0) {
+        watch.started_ns = now_ns();
+        watch.next_ns = watch.started_ns + watch.interval_ns;
+        run_resident(&watch);
+        return;
+    }
+    if (!start_pipes(watch.pipes, writes)) {
         verdict(ret_outcome, OUTCOME_JAIL_FAILED, "the worker has no descriptor left");
         return;
     }
@@ -421,15 +419,15 @@ void run_program(struct worker *worker, struct run *run, struct outcome *ret_out
     volatile int error = 0;
     watch.started_ns = now_ns();
     watch.next_ns = watch.started_ns + watch.interval_ns;
-    watch.first = start(&child, &error);
+    watch.first = start_child(&child, &error);
     int fork_error = errno;
     (void)close(writes[0]);
     (void)close(writes[1]);
     if (watch.first < 0) {
-        not_started(ret_outcome, run->argv[0], fork_error);
+        start_failed(ret_outcome, run->argv[0], fork_error);
     } else if (error != 0) {
         kill_all(&watch);
-        not_started(ret_outcome, run->argv[0], error);
+        start_failed(ret_outcome, run->argv[0], error);
     } else {
         watch_program(&watch);
     }

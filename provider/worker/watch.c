@@ -70,3 +70,19 @@ struct load watch_load(void)
     (void)closedir(proc);
     return load;
 }
+
+bool watch_alone(pid_t pid)
+{
+    DIR *proc = opendir("/proc");
+    bool alone = proc != NULL;
+    for (struct dirent *entry = NULL; alone && (entry = readdir(proc)) != NULL;) {
+        if (isdigit((unsigned char)entry->d_name[0])) {
+            long found = strtol(entry->d_name, NULL, 10);
+            alone = found == 1 || found == (long)pid;
+        }
+    }
+    if (proc != NULL) {
+        (void)closedir(proc);
+    }
+    return alone;
+}

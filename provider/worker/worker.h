@@ -12,8 +12,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { FOLDERS = 3, FOLDER_WORK = 0 }; /* /work, /tmp, /dev/shm */
+
+/* The program that computes a job's tensor subtasks: started for the first, it stays for the next ones. */
+struct resident {
+    pid_t pid; /* 0: none */
+    int socket;
+    int pipes[2]; /* its standard output and error, read without waiting */
+};
 
 struct worker {
     int socket;
@@ -24,6 +32,7 @@ struct worker {
     int capture[2];       /* the agent's files for stdout and stderr */
     bool watch_memory;    /* there is no memory cgroup: RLIMIT_AS and a watch */
     bool count_processes; /* there is no pids cgroup: RLIMIT_NPROC and a watch */
+    struct resident resident;
 };
 
 struct input {
@@ -38,7 +47,8 @@ struct run {
     int stdin_file; /* -1: /dev/null */
     uint64_t wall_ns, cpu_ns, memory_bytes, disk_bytes, output_bytes, capture_bytes;
     uint32_t processes;
-    char **argv, **env; /* NULL-terminated, into the request's body */
+    uint32_t tensor_threads; /* 0: a program of its own; else `argv` is for the resident */
+    char **argv, **env;      /* NULL-terminated, into the request's body */
     struct input *inputs;
     size_t input_count;
     const char *outputs[LIMIT_OUTPUTS];
@@ -89,6 +99,21 @@ struct load {
     uint32_t processes; /* with threads, without the worker */
 };
 struct load watch_load(void);
+bool watch_alone(pid_t pid); /* only it and the worker are alive */
+
+/* start.c: new processes. */
+pid_t start_child(const struct child *child,
+                  volatile int *ret_error); /* ret_error: of its execve */
+void start_failed(struct outcome *outcome, const char *name, int error);
+bool start_pipes(int ret_reads[2], int ret_writes[2]); /* the reading ends do not wait */
+
+/* resident.c: bourse-tensor (provider/tensor/ask.h). */
+bool resident_ready(struct worker *worker, const struct run *run, struct outcome *outcome);
+bool resident_ask(const struct worker *worker, const struct run *run, struct outcome *outcome);
+bool resident_answer(const struct worker *worker,
+                     struct outcome *outcome); /* false: it is ending */
+uint64_t resident_cpu_ns(const struct worker *worker);
+void resident_forget(struct worker *worker); /* it is dead */
 
 /* run.c: runs it and leaves nobody alive. */
 void run_program(struct worker *worker, struct run *run, struct outcome *ret_outcome);

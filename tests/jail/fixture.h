@@ -33,6 +33,7 @@ enum way { WAY_SERVICE, WAY_ORDINARY, WAYS }; /* the first needs root */
 struct fixture {
     char folder[64];
     char worker[96];
+    char tensor[96]; /* bourse-tensor; only jails that ask for it have it */
     char secret[96]; /* a file of the same user, outside */
     char mark[16];   /* the probe's name in this test: its processes are known by it */
     int probe;
@@ -68,7 +69,10 @@ static inline bool fixture_prepare(struct fixture *fixture, enum way way, struct
         /* Where no hierarchy may be written (a container), the tests run on rlimits. */
         (void)cgroups_open(NULL, fixture->mark, uid, gid, &fixture->cgroups, problem);
     }
+    (void)snprintf(fixture->tensor, sizeof fixture->tensor, "%s/tensor", fixture->folder);
     if (!jail_install_worker(BOURSE_BIN_DIR "/bourse-worker", fixture->worker,
+                             root ? uid : (uid_t)-1, problem) ||
+        !jail_install_worker(BOURSE_BIN_DIR "/bourse-tensor", fixture->tensor,
                              root ? uid : (uid_t)-1, problem) ||
         (root && !privilege_drop(uid, gid, problem))) {
         return false;
@@ -133,6 +137,7 @@ static inline void fixture_close(struct fixture *fixture)
     launcher_stop(&fixture->launcher);
     cgroups_close(&fixture->cgroups);
     (void)unlink(fixture->worker);
+    (void)unlink(fixture->tensor);
     (void)unlink(fixture->secret);
     (void)rmdir(fixture->folder);
     (void)close(fixture->probe);
@@ -208,6 +213,7 @@ static inline int fixture_skip(void)
         }
         isolation_probe(fixture.launcher, fixture.worker, NULL, &isolation);
         (void)unlink(fixture.worker);
+        (void)unlink(fixture.tensor);
         (void)unlink(fixture.secret);
         (void)rmdir(fixture.folder);
         if (isolation.level == 0) {

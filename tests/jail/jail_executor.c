@@ -277,7 +277,7 @@ START_TEST(a_wrong_manifest_is_refused_once)
     given.manifest.version = 2;
     ck_assert(!command_check(&given.manifest, &problem));
     given.manifest.version = 1;
-    given.manifest.executor = (char *)(uintptr_t) "tensor";
+    given.manifest.executor = (char *)(uintptr_t) "kernel";
     ck_assert(!command_check(&given.manifest, &problem));
     given.manifest.executor = (char *)(uintptr_t) "command";
     given.manifest.subtask_count = 2;

@@ -1,0 +1,175 @@
+#include "formats/tensor_op.h"
+
+#include "base/text.h"
+#include "formats/template.h"
+
+#include <string.h>
+
+#define REFUSE(problem, ...) (problem_set((problem), __VA_ARGS__), false)
+
+static const char *const verbs[] = {"matmul", "gemm", "freivalds"};
+static const char *const usages[] = {
+    "[matmul, A.npy, B.npy, C.npy]",
+    "[gemm, --alpha, \"1\", --beta, \"1\", A.npy, B.npy, C0.npy, C.npy]",
+    "[freivalds, A.npy, B.npy, C.npy, SEED, ROUNDS]",
+};
+static const size_t operands[] = {3, 4, 5};
+enum { VERBS = sizeof verbs / sizeof verbs[0] };
+
+struct words {
+    const char *const *items;
+    size_t count;
+    bool has_holes;
+    struct problem *problem;
+};
+
+static const char *shown(const char *text, char ret_text[80])
+{
+    text_printable(text, strlen(text), ret_text, 80);
+    return ret_text;
+}
+
+static size_t digits(const char *text)
+{
+    return strspn(text, "0123456789");
+}
+
+/* A decimal number: nothing that a locale or a library may read in its own way. */
+static bool is_number(const char *text)
+{
+    if (strlen(text) >= TENSOR_NUMBER_BYTES) {
+        return false;
+    }
+    text += *text == '-' || *text == '+';
+    size_t whole = digits(text);
+    text += whole;
+    size_t part = *text == '.' ? digits(text + 1) : 0;
+    text += *text == '.' ? 1 + part : 0;
+    if (whole + part == 0) {
+        return false;
+    }
+    if (*text == 'e' || *text == 'E') {
+        text++;
+        text += *text == '-' || *text == '+';
+        size_t power = digits(text);
+        if (power == 0) {
+            return false;
+        }
+        text += power;
+    }
+    return *text == '\0';
+}
+
+static bool read_factors(struct words *words, struct tensor_op *op)
+{
+    while (words->count >= 2 && strncmp(words->items[0], "--", 2) == 0) {
+        const char **factor = strcmp(words->items[0], "--alpha") == 0  ? &op->alpha
+                              : strcmp(words->items[0], "--beta") == 0 ? &op->beta
+                                                                       : NULL;
+        char text[80];
+        if (factor == NULL) {
+            return REFUSE(words->problem, "gemm has no option \"%s\"; write %s",
+                          shown(words->items[0], text), usages[TENSOR_GEMM]);
+        }
+        *factor = words->items[1];
+        if (!words->has_holes && !is_number(*factor)) {
+            return REFUSE(words->problem, "%s: \"%s\" is no decimal number such as 0.5 or -1e3",
+                          words->items[0], shown(*factor, text));
+        }
+        words->items += 2;
+        words->count -= 2;
+    }
+    return true;
+}
+
+static bool read_name(const struct words *words, size_t which, const char **ret_name)
+{
+    const char *name = words->items[which];
+    char text[80];
+    if (!words->has_holes && !template_path_safe(name)) {
+        return REFUSE(words->problem, "\"%s\" is no file of the work folder", shown(name, text));
+    }
+    *ret_name = name;
+    return true;
+}
+
+static bool read_dice(const struct words *words, struct tensor_op *op)
+{
+    char text[80];
+    const char *rounds = words->items[4];
+    if (words->has_holes) {
+        return true;
+    }
+    if (!text_unhex(words->items[3], op->seed, sizeof op->seed)) {
+        return REFUSE(words->problem, "the seed \"%s\" is not %d hexadecimal digits",
+                      shown(words->items[3], text), 2 * TENSOR_SEED_BYTES);
+    }
+    size_t length = digits(rounds);
+    for (size_t i = 0; i < length && length <= 2; i++) {
+        op->rounds = 10 * op->rounds + (uint32_t)(rounds[i] - '0');
+    }
+    if (rounds[length] != '\0' || op->rounds < 1 || op->rounds > TENSOR_ROUNDS_MOST) {
+        return REFUSE(words->problem, "\"%s\" rounds; 1 to %d are computed", shown(rounds, text),
+                      TENSOR_ROUNDS_MOST);
+    }
+    return true;
+}
+
+static bool read_operands(const struct words *words, struct tensor_op *op)
+{
+    if (!read_name(words, 0, &op->a) || !read_name(words, 1, &op->b)) {
+        return false;
+    }
+    switch (op->verb) {
+    case TENSOR_MATMUL:
+        return read_name(words, 2, &op->result);
+    case TENSOR_GEMM:
+        return read_name(words, 2, &op->c) && read_name(words, 3, &op->result);
+    case TENSOR_FREIVALDS:
+        return read_name(words, 2, &op->c) && read_dice(words, op);
+    }
+    return false;
+}
+
+/* An input is never the result: it may be shared, and is read-only. */
+static bool result_is_new(const struct words *words, const struct tensor_op *op)
+{
+    const char *inputs[] = {op->a, op->b, op->c};
+    for (size_t i = 0; i < 3 && op->result != NULL; i++) {
+        if (inputs[i] != NULL && strcmp(inputs[i], op->result) == 0) {
+            char text[80];
+            return REFUSE(words->problem, "\"%s\" is read and cannot be the result too",
+                          shown(op->result, text));
+        }
+    }
+    return true;
+}
+
+bool tensor_op_read(const char *const *arguments, size_t count, bool has_holes,
+                    struct tensor_op *ret_op, struct problem *ret_problem)
+{
+    size_t verb = 0;
+    while (count > 0 && verb < VERBS && strcmp(arguments[0], verbs[verb]) != 0) {
+        verb++;
+    }
+    if (count == 0 || verb == VERBS) {
+        char text[80];
+        return REFUSE(ret_problem,
+                      "no tensor operation \"%s\"; there are matmul, gemm and freivalds",
+                      count == 0 ? "" : shown(arguments[0], text));
+    }
+    struct words words = {
+        .items = arguments + 1, .count = count - 1, .has_holes = has_holes, .problem = ret_problem};
+    struct tensor_op op = {.verb = (enum tensor_verb)verb, .alpha = "1", .beta = "1"};
+    if (op.verb == TENSOR_GEMM && !read_factors(&words, &op)) {
+        return false;
+    }
+    if (words.count != operands[verb]) {
+        return REFUSE(ret_problem, "%zu operands; write %s", words.count, usages[verb]);
+    }
+    if (!read_operands(&words, &op) || !result_is_new(&words, &op)) {
+        return false;
+    }
+    *ret_op = op;
+    return true;
+}

@@ -1,0 +1,41 @@
+/* formats/tensor_op.h - what a subtask of the executor "tensor" computes, as its list of arguments.
+ *
+ *     matmul A B C                            C = A B
+ *     gemm [--alpha X] [--beta Y] A B C0 C    C = X A B + Y C0; without the options 1 and 1
+ *     freivalds A B C SEED ROUNDS             whether C is A B, by random vectors: a verdict
+ *
+ * A, B, C and C0 are names of .npy files in the work folder; the last name of matmul and gemm is the file
+ * that is made. One reader for the job file, the agent and the program that computes. Pure. */
+#ifndef BOURSE_FORMATS_TENSOR_OP_H
+#define BOURSE_FORMATS_TENSOR_OP_H
+
+#include "base/problem.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TENSOR_SEED_BYTES = 32,
+    TENSOR_ROUNDS_MOST = 64,
+    TENSOR_NUMBER_BYTES = 32, /* a factor as text */
+};
+
+enum tensor_verb { TENSOR_MATMUL, TENSOR_GEMM, TENSOR_FREIVALDS };
+
+struct tensor_op { /* points into the arguments */
+    enum tensor_verb verb;
+    const char *a, *b;
+    const char *c;      /* gemm: what is added; freivalds: the product in question; else NULL */
+    const char *result; /* NULL: a verdict, no file */
+    const char *alpha, *beta; /* decimal numbers, such as -1.5e-3 */
+    uint8_t seed[TENSOR_SEED_BYTES];
+    uint32_t rounds;
+};
+
+/* False with the problem, which says how the operation is written. `has_holes`: the arguments are templates,
+ * so that only their number and the operation can be checked. */
+bool tensor_op_read(const char *const *arguments, size_t count, bool has_holes,
+                    struct tensor_op *ret_op, struct problem *ret_problem);
+
+#endif

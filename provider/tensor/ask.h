@@ -1,0 +1,20 @@
+/* provider/tensor/ask.h - what process 1 of a jail and bourse-tensor say to one another, over a SOCK_SEQPACKET
+ * pair that is bourse-tensor's standard input. One ASK at a time, one ANSWER to each; fields go through
+ * base/cursor.h. What an operation prints goes to standard output and standard error before its answer.
+ *
+ *     ASK      u64 memory that the operation may allocate, u32 count, for each argument u32 length with its
+ *              NUL and the bytes
+ *     ANSWER   u32 operation_status, u64 peak memory of the program so far, u32 length, the problem's text */
+#ifndef BOURSE_PROVIDER_TENSOR_ASK_H
+#define BOURSE_PROVIDER_TENSOR_ASK_H
+
+enum {
+    ASK_BYTES = 32768, /* arguments are a few names */
+    ASK_ARGUMENTS = 16,
+    ANSWER_BYTES = 1024,
+};
+
+#define TENSOR_PROGRAM "/.bourse-tensor" /* its name in a jail that has it */
+#define TENSOR_MEASURE "measure" /* the agent's own: {"engine":..,"mflops":..} of one thread */
+
+#endif

@@ -1,0 +1,148 @@
+/* bourse-tensor: computes with matrices inside a jail, for one job, subtask after subtask (ask.h).
+ *
+ * It runs where the job's files are and parses them there, never in the agent. It keeps nothing of one
+ * subtask for the next: all it holds between two is its libraries, ready. */
+#include "base/cursor.h"
+#include "provider/tensor/ask.h"
+#include "provider/tensor/gemm.h"
+#include "provider/tensor/operation.h"
+#include "provider/worker/packet.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SIDE = 512, LEAST_ROUNDS = 2, MOST_ROUNDS = 40 };
+#define MEASURE_NS INT64_C(100000000)
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The best of some products: the others had company, and the first makes its code. */
+static enum operation_status measure(struct problem *problem)
+{
+    size_t cells = (size_t)SIDE * SIDE;
+    float *values = calloc(3 * cells, sizeof *values);
+    if (values == NULL) {
+        problem_set(problem, "no memory to measure with");
+        return OPERATION_MEMORY;
+    }
+    for (size_t i = 0; i < 2 * cells; i++) {
+        values[i] = (float)(i % 251) / 251.0F;
+    }
+    struct gemm gemm = {.rows = SIDE,
+                        .inner = SIDE,
+                        .columns = SIDE,
+                        .alpha = 1,
+                        .a = values,
+                        .b = values + cells,
+                        .c = values + 2 * cells};
+    int64_t began_ns = now_ns();
+    int64_t best_ns = INT64_MAX;
+    bool good = true;
+    for (int round = 0;
+         good && round < MOST_ROUNDS && (round < LEAST_ROUNDS || now_ns() - began_ns < MEASURE_NS);
+         round++) {
+        int64_t before_ns = now_ns();
+        good = gemm_run(&gemm) == GEMM_OK;
+        int64_t took_ns = now_ns() - before_ns;
+        best_ns = took_ns > 0 && took_ns < best_ns ? took_ns : best_ns;
+    }
+    free(values);
+    if (!good) {
+        problem_set(problem, "%s refuses a product", gemm_engine());
+        return OPERATION_FAILED;
+    }
+    double flops = 2.0 * SIDE * SIDE * SIDE;
+    (void)printf("{\"engine\":\"%s\",\"mflops\":%.0f}\n", gemm_engine(),
+                 flops * 1e3 / (double)best_ns);
+    return OPERATION_OK;
+}
+
+static enum operation_status carry_out(const char *const *arguments, size_t count,
+                                       uint64_t memory_bytes, struct problem *problem)
+{
+    char line[OPERATION_LINE_SIZE];
+    if (count == 1 && strcmp(arguments[0], TENSOR_MEASURE) == 0) {
+        return measure(problem);
+    }
+    enum operation_status status =
+        operation_run(AT_FDCWD, arguments, count, memory_bytes, line, problem);
+    (void)fputs(line, stdout);
+    return status;
+}
+
+/* False: it does not decode. */
+static bool read_ask(const uint8_t *bytes, size_t length, const char *ret_arguments[ASK_ARGUMENTS],
+                     size_t *ret_count, uint64_t *ret_memory_bytes)
+{
+    struct reader in = reader_over(bytes, length);
+    *ret_memory_bytes = reader_u64(&in);
+    *ret_count = reader_u32(&in);
+    if (*ret_count > ASK_ARGUMENTS) {
+        return false;
+    }
+    for (size_t i = 0; i < *ret_count; i++) {
+        uint32_t size = reader_u32(&in);
+        const uint8_t *text = reader_view(&in, size);
+        if (text == NULL || size == 0 || text[size - 1] != '\0') {
+            return false;
+        }
+        ret_arguments[i] = (const char *)text;
+    }
+    return reader_finished(&in);
+}
+
+static bool answer(enum operation_status status, const struct problem *problem)
+{
+    uint8_t bytes[ANSWER_BYTES];
+    struct writer out = writer_over(bytes, sizeof bytes);
+    struct rusage usage = {.ru_maxrss = 0};
+    (void)getrusage(RUSAGE_SELF, &usage);
+    size_t length = strlen(problem->text);
+    writer_u32(&out, (uint32_t)status);
+    writer_u64(&out, (uint64_t)usage.ru_maxrss * 1024);
+    writer_u32(&out, (uint32_t)length);
+    writer_bytes(&out, problem->text, length);
+    return !out.failed && packet_send(STDIN_FILENO, bytes, out.position, NULL, 0);
+}
+
+int main(void)
+{
+    static uint8_t bytes[ASK_BYTES];
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file beyond the limit is an error like others */
+    (void)signal(SIGPIPE, SIG_IGN);
+    for (;;) {
+        int files[1];
+        size_t file_count;
+        const char *arguments[ASK_ARGUMENTS];
+        size_t count;
+        uint64_t memory_bytes;
+        struct problem problem = {""};
+        ssize_t length = packet_receive(STDIN_FILENO, bytes, sizeof bytes, files, 1, &file_count);
+        if (length <= 0) {
+            return 0;
+        }
+        packet_close_files(files, file_count);
+        if (!read_ask(bytes, (size_t)length, arguments, &count, &memory_bytes)) {
+            return 1;
+        }
+        enum operation_status status = carry_out(arguments, count, memory_bytes, &problem);
+        if (status != OPERATION_OK) {
+            (void)fprintf(stderr, "%s\n", problem.text);
+        }
+        if (fflush(NULL) != 0 || !answer(status, &problem)) {
+            return 1;
+        }
+    }
+}

@@ -1,0 +1,278 @@
+#include "provider/tensor/operation.h"
+
+#include "formats/npy.h"
+#include "formats/tensor_op.h"
+#include "provider/tensor/freivalds.h"
+#include "provider/tensor/gemm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct matrix {
+    uint8_t *file; /* mapped; NULL: nothing */
+    size_t file_bytes;
+    uint64_t rows, columns;
+    float *values; /* in the file */
+};
+
+struct operation {
+    int folder;
+    struct tensor_op op;
+    uint64_t memory_bytes;
+    struct matrix a, b, c;
+    char *line;
+    struct problem *problem;
+};
+
+static enum operation_status fail(const struct operation *operation, enum operation_status status,
+                                  const char *name, const char *what)
+{
+    problem_set(operation->problem, "%.200s: %s", name, what);
+    return status;
+}
+
+static void unmap(struct matrix *matrix)
+{
+    if (matrix->file != NULL) {
+        (void)munmap(matrix->file, matrix->file_bytes);
+        matrix->file = NULL;
+    }
+}
+
+/* ---------------------------------------------------------------- operands */
+
+static bool take_header(const struct operation *operation, const char *name, struct matrix *matrix)
+{
+    struct npy npy;
+    struct problem why = {""};
+    if (!npy_read(matrix->file, matrix->file_bytes, matrix->file_bytes, &npy, &why) ||
+        !npy_is_matrix(&npy, &why)) {
+        (void)fail(operation, OPERATION_FAILED, name, why.text);
+        return false;
+    }
+    matrix->rows = npy.shape[0];
+    matrix->columns = npy.shape[1];
+    matrix->values = (float *)(void *)(matrix->file + npy.data_offset); /* a multiple of 4 */
+    return true;
+}
+
+static enum operation_status map_input(const struct operation *operation, const char *name,
+                                       struct matrix *matrix)
+{
+    struct stat status;
+    int file = openat(operation->folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) {
+        return fail(operation, OPERATION_FAILED, name,
+                    errno == ENOENT ? "no such file in the work folder; list it under `files`"
+                                    : strerror(errno));
+    }
+    bool regular = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+    void *bytes = MAP_FAILED;
+    if (regular && status.st_size > 0) {
+        bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    }
+    int error = errno;
+    (void)close(file);
+    if (!regular || status.st_size == 0) {
+        return fail(operation, OPERATION_FAILED, name,
+                    regular ? "it is empty; np.save writes a .npy file" : "it is no regular file");
+    }
+    if (bytes == MAP_FAILED) {
+        return fail(operation, error == ENOMEM ? OPERATION_MEMORY : OPERATION_FAILED, name,
+                    strerror(error));
+    }
+    matrix->file = bytes;
+    matrix->file_bytes = (size_t)status.st_size;
+    return take_header(operation, name, matrix) ? OPERATION_OK : OPERATION_FAILED;
+}
+
+/* A and B, and C where it is given: each is a matrix, and the shapes fit. */
+static enum operation_status take_operands(struct operation *operation)
+{
+    const struct tensor_op *op = &operation->op;
+    enum operation_status status = map_input(operation, op->a, &operation->a);
+    status = status != OPERATION_OK ? status : map_input(operation, op->b, &operation->b);
+    if (status == OPERATION_OK && op->c != NULL) {
+        status = map_input(operation, op->c, &operation->c);
+    }
+    if (status != OPERATION_OK) {
+        return status;
+    }
+    const struct matrix *a = &operation->a;
+    const struct matrix *b = &operation->b;
+    const struct matrix *c = &operation->c;
+    if (a->columns != b->rows) {
+        problem_set(operation->problem,
+                    "the shapes do not fit: %.100s is %" PRIu64 " x %" PRIu64 " and %.100s %" PRIu64
+                    " x %" PRIu64 "; the first must have as many columns as the second has rows",
+                    op->a, a->rows, a->columns, op->b, b->rows, b->columns);
+        return OPERATION_FAILED;
+    }
+    if (op->c != NULL && (c->rows != a->rows || c->columns != b->columns)) {
+        problem_set(operation->problem,
+                    "the shapes do not fit: %.100s is %" PRIu64 " x %" PRIu64
+                    ", and the product of %.100s and %.100s is %" PRIu64 " x %" PRIu64,
+                    op->c, c->rows, c->columns, op->a, op->b, a->rows, b->columns);
+        return OPERATION_FAILED;
+    }
+    return OPERATION_OK;
+}
+
+/* ---------------------------------------------------------------- matmul and gemm */
+
+static enum operation_status no_room(const struct operation *operation, uint64_t bytes, int error)
+{
+    const struct tensor_op *op = &operation->op;
+    if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
+        problem_set(operation->problem,
+                    "%.200s: the result of %" PRIu64
+                    " bytes does not fit beside the inputs; raise `limits: {disk: ...}`",
+                    op->result, bytes);
+        return OPERATION_DISK;
+    }
+    return fail(operation, error == ENOMEM ? OPERATION_MEMORY : OPERATION_FAILED, op->result,
+                strerror(error));
+}
+
+/* A new file with its header, its room taken: writing through the mapping cannot fail then. */
+static enum operation_status make_result(struct operation *operation, struct matrix *result)
+{
+    uint64_t cells;
+    uint64_t bytes;
+    result->rows = operation->a.rows;
+    result->columns = operation->b.columns;
+    if (__builtin_mul_overflow(result->rows, result->columns, &cells) ||
+        __builtin_mul_overflow(cells, sizeof(float), &bytes) ||
+        bytes > (uint64_t)INT64_MAX - NPY_MATRIX_BYTES) {
+        problem_set(operation->problem,
+                    "%.200s: a result of %" PRIu64 " x %" PRIu64 " is larger than any file",
+                    operation->op.result, result->rows, result->columns);
+        return OPERATION_FAILED;
+    }
+    bytes += NPY_MATRIX_BYTES;
+    int file = openat(operation->folder, operation->op.result,
+                      O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (file < 0) {
+        return fail(operation, OPERATION_FAILED, operation->op.result,
+                    errno == EEXIST ? "it is there already; name a new file" : strerror(errno));
+    }
+    int error = posix_fallocate(file, 0, (off_t)bytes);
+    void *mapped = MAP_FAILED;
+    if (error == 0) {
+        mapped = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        error = mapped == MAP_FAILED ? errno : 0;
+    }
+    (void)close(file); /* what is written goes through the mapping */
+    if (error != 0) {
+        (void)unlinkat(operation->folder, operation->op.result, 0);
+        return no_room(operation, bytes, error);
+    }
+    result->file = mapped;
+    result->file_bytes = (size_t)bytes;
+    result->values = (float *)(void *)(result->file + NPY_MATRIX_BYTES);
+    npy_write_matrix(result->rows, result->columns, result->file);
+    return OPERATION_OK;
+}
+
+static enum operation_status multiply(struct operation *operation)
+{
+    struct matrix result = {.file = NULL};
+    struct gemm gemm = {.rows = operation->a.rows,
+                        .inner = operation->a.columns,
+                        .columns = operation->b.columns,
+                        .alpha = 1,
+                        .beta = 0,
+                        .a = operation->a.values,
+                        .b = operation->b.values};
+    enum operation_status status = make_result(operation, &result);
+    if (status != OPERATION_OK) {
+        return status;
+    }
+    gemm.c = result.values;
+    if (operation->op.verb == TENSOR_GEMM) {
+        gemm.alpha = strtof(operation->op.alpha, NULL);
+        gemm.beta = strtof(operation->op.beta, NULL);
+    }
+    if (gemm.beta != 0) {
+        memcpy(result.values, operation->c.values, result.file_bytes - NPY_MATRIX_BYTES);
+    }
+    switch (gemm_run(&gemm)) {
+    case GEMM_OK:
+        break;
+    case GEMM_OUT_OF_MEMORY:
+        status = fail(operation, OPERATION_MEMORY, operation->op.result,
+                      "no memory left to compute it; raise `limits: {memory: ...}`");
+        break;
+    case GEMM_FAILED:
+        status = fail(operation, OPERATION_FAILED, operation->op.result,
+                      "the library refused the product");
+        break;
+    }
+    unmap(&result);
+    if (status != OPERATION_OK) {
+        (void)unlinkat(operation->folder, operation->op.result, 0);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- freivalds */
+
+static enum operation_status check_product(struct operation *operation)
+{
+    static const char *const verdicts[] = {"accept", "reject", "unsure"};
+    struct freivalds check = {.rows = operation->a.rows,
+                              .inner = operation->a.columns,
+                              .columns = operation->b.columns,
+                              .a = operation->a.values,
+                              .b = operation->b.values,
+                              .c = operation->c.values,
+                              .rounds = operation->op.rounds};
+    struct freivalds_result result;
+    uint64_t bytes = freivalds_bytes(check.rows, check.inner, check.columns);
+    memcpy(check.seed, operation->op.seed, sizeof check.seed);
+    if (bytes == 0 || bytes > operation->memory_bytes) {
+        problem_set(operation->problem,
+                    "the check takes %" PRIu64 " bytes of memory, and %" PRIu64
+                    " may be used; raise `limits: {memory: ...}`",
+                    bytes == 0 ? UINT64_MAX : bytes, operation->memory_bytes);
+        return OPERATION_MEMORY;
+    }
+    if (!freivalds_run(&check, &result)) {
+        problem_set(operation->problem, "no memory left for the check of %" PRIu64 " bytes", bytes);
+        return OPERATION_MEMORY;
+    }
+    (void)snprintf(operation->line, OPERATION_LINE_SIZE,
+                   "{\"verdict\":\"%s\",\"rounds\":%" PRIu32
+                   ",\"false_accept\":%.6g,\"worst\":%.6g,\"row\":%" PRIu64 ",\"why\":\"%s\"}\n",
+                   verdicts[result.verdict], result.rounds, result.false_accept, result.worst,
+                   result.row, result.why);
+    return OPERATION_OK;
+}
+
+enum operation_status operation_run(int folder, const char *const *arguments, size_t count,
+                                    uint64_t memory_bytes, char ret_line[OPERATION_LINE_SIZE],
+                                    struct problem *ret_problem)
+{
+    struct operation operation = {
+        .folder = folder, .memory_bytes = memory_bytes, .line = ret_line, .problem = ret_problem};
+    ret_line[0] = '\0';
+    if (!tensor_op_read(arguments, count, false, &operation.op, ret_problem)) {
+        return OPERATION_FAILED;
+    }
+    enum operation_status status = take_operands(&operation);
+    if (status == OPERATION_OK) {
+        status = operation.op.verb == TENSOR_FREIVALDS ? check_product(&operation)
+                                                       : multiply(&operation);
+    }
+    unmap(&operation.a);
+    unmap(&operation.b);
+    unmap(&operation.c);
+    return status;
+}

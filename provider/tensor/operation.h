@@ -1,0 +1,30 @@
+/* provider/tensor/operation.h - carries out one operation on the files of a folder.
+ *
+ * Everything about the operands is checked before anything is made: that they are float32 matrices, whole, and
+ * fit one another. Inputs are mapped, not read; the result gets its room first and is written in place. */
+#ifndef BOURSE_PROVIDER_TENSOR_OPERATION_H
+#define BOURSE_PROVIDER_TENSOR_OPERATION_H
+
+#include "base/problem.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum operation_status {
+    OPERATION_OK,
+    OPERATION_FAILED, /* the operands or the arguments are wrong */
+    OPERATION_MEMORY, /* more memory needed than there may be */
+    OPERATION_DISK,   /* no room for the result */
+    OPERATION_STATUSES
+};
+
+enum { OPERATION_LINE_SIZE = 512 };
+
+/* `arguments` as in formats/tensor_op.h; `memory_bytes` is what the check may allocate. OK: the result is in
+ * the folder, or `ret_line` holds the verdict, one line of JSON with a newline (else it is ""). Any other status: the problem
+ * says why in a line for the job's owner, and no result is left. */
+enum operation_status operation_run(int folder, const char *const *arguments, size_t count,
+                                    uint64_t memory_bytes, char ret_line[OPERATION_LINE_SIZE],
+                                    struct problem *ret_problem);
+
+#endif

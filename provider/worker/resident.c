@@ -1,0 +1,168 @@
+/* bourse-tensor, as the worker sees it: one process that answers a job's tensor subtasks, confined like any
+ * program of the job. Only jails of such jobs have its file. */
+#include "base/cursor.h"
+#include "provider/tensor/ask.h"
+#include "provider/tensor/operation.h"
+#include "provider/worker/packet.h"
+#include "provider/worker/wire.h"
+#include "provider/worker/worker.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ADDRESS_SPARE_BYTES (UINT64_C(1) << 30) /* libraries and the stacks of threads */
+
+static bool failed(struct outcome *outcome, enum result_outcome what, const char *detail)
+{
+    outcome->outcome = what;
+    (void)snprintf(outcome->detail, sizeof outcome->detail, "%s", detail);
+    return false;
+}
+
+/* As many as the lease has slots, and as the jail has processors and processes for. */
+static unsigned threads_of(const struct run *run)
+{
+    unsigned threads = run->tensor_threads;
+    cpu_set_t cpus;
+    if (sched_getaffinity(0, sizeof cpus, &cpus) == 0 && (unsigned)CPU_COUNT(&cpus) < threads) {
+        threads = (unsigned)CPU_COUNT(&cpus);
+    }
+    threads = run->processes < threads ? run->processes : threads;
+    return threads > 0 ? threads : 1;
+}
+
+static pid_t start(struct worker *worker, const struct run *run, int socket, const int writes[2],
+                   volatile int *ret_error)
+{
+    static char program[] = TENSOR_PROGRAM;
+    static char places[][32] = {"PATH=/usr/bin:/bin", "HOME=/work", "TMPDIR=/tmp", "LANG=C"};
+    char threads[48];
+    (void)snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%u", threads_of(run));
+    char *argv[] = {program, NULL};
+    char *env[] = {places[0], places[1], places[2], places[3], threads, NULL};
+    struct child child = {
+        .standard = {socket, writes[0], writes[1]},
+        .ruleset = worker->ruleset,
+        /* The files it maps count too. */
+        .address_bytes = worker->watch_memory
+                             ? 2 * (run->memory_bytes + run->disk_bytes) + ADDRESS_SPARE_BYTES
+                             : 0,
+        .file_bytes = run->disk_bytes,
+        .processes = worker->count_processes ? run->processes + 1 : 0, /* and the worker */
+        .argv = argv,
+        .env = env,
+        .path = "/",
+    };
+    return start_child(&child, ret_error);
+}
+
+bool resident_ready(struct worker *worker, const struct run *run, struct outcome *outcome)
+{
+    struct resident *resident = &worker->resident;
+    if (resident->pid != 0) {
+        return true;
+    }
+    int sockets[2];
+    int writes[2];
+    if (!packet_pair(sockets)) {
+        return failed(outcome, OUTCOME_JAIL_FAILED, "the worker has no descriptor left");
+    }
+    if (!start_pipes(resident->pipes, writes)) {
+        (void)close(sockets[0]);
+        (void)close(sockets[1]);
+        return failed(outcome, OUTCOME_JAIL_FAILED, "the worker has no descriptor left");
+    }
+    volatile int error = 0;
+    resident->socket = sockets[0];
+    resident->pid = start(worker, run, sockets[1], writes, &error);
+    int fork_error = errno;
+    (void)close(sockets[1]);
+    (void)close(writes[0]);
+    (void)close(writes[1]);
+    if (resident->pid > 0 && error == 0) {
+        return true;
+    }
+    start_failed(outcome, TENSOR_PROGRAM, resident->pid < 0 ? fork_error : error);
+    resident_forget(worker); /* its process, if any, is reaped with the next dead */
+    return false;
+}
+
+bool resident_ask(const struct worker *worker, const struct run *run, struct outcome *outcome)
+{
+    uint8_t bytes[ASK_BYTES];
+    struct writer out = writer_over(bytes, sizeof bytes);
+    uint32_t count = 0;
+    while (run->argv[count] != NULL) {
+        count++;
+    }
+    writer_u64(&out, run->memory_bytes);
+    writer_u32(&out, count);
+    for (uint32_t i = 0; i < count; i++) {
+        size_t size = strlen(run->argv[i]) + 1;
+        writer_u32(&out, (uint32_t)size);
+        writer_bytes(&out, run->argv[i], size);
+    }
+    if (out.failed || count > ASK_ARGUMENTS) {
+        return failed(outcome, OUTCOME_REFUSED, "the operation's arguments are too long");
+    }
+    return packet_send(worker->resident.socket, bytes, out.position, NULL, 0) ||
+           failed(outcome, OUTCOME_JAIL_FAILED, "the tensor program has ended");
+}
+
+bool resident_answer(const struct worker *worker, struct outcome *outcome)
+{
+    static const enum result_outcome outcomes[OPERATION_STATUSES] = {
+        [OPERATION_OK] = OUTCOME_OK,
+        [OPERATION_FAILED] = OUTCOME_PROGRAM_FAILED,
+        [OPERATION_MEMORY] = OUTCOME_MEMORY_LIMIT,
+        [OPERATION_DISK] = OUTCOME_DISK_LIMIT,
+    };
+    uint8_t bytes[ANSWER_BYTES];
+    int files[1];
+    size_t file_count;
+    ssize_t received =
+        packet_receive(worker->resident.socket, bytes, sizeof bytes, files, 1, &file_count);
+    if (received <= 0) {
+        return false;
+    }
+    packet_close_files(files, file_count);
+    struct reader in = reader_over(bytes, (size_t)received);
+    uint32_t status = reader_u32(&in);
+    uint64_t peak_bytes = reader_u64(&in);
+    uint32_t length = reader_u32(&in);
+    const uint8_t *text = reader_view(&in, length);
+    if (!reader_finished(&in) || status >= OPERATION_STATUSES) {
+        (void)failed(outcome, OUTCOME_JAIL_FAILED, "the tensor program's answer does not decode");
+        return true;
+    }
+    outcome->outcome = outcomes[status];
+    outcome->exit_code = status == OPERATION_FAILED ? 1 : 0;
+    outcome->peak_memory_bytes = peak_bytes;
+    (void)snprintf(outcome->detail, sizeof outcome->detail, "%.*s", (int)length,
+                   text != NULL ? (const char *)text : "");
+    return true;
+}
+
+uint64_t resident_cpu_ns(const struct worker *worker)
+{
+    clockid_t clock;
+    struct timespec used;
+    if (worker->resident.pid == 0 || clock_getcpuclockid(worker->resident.pid, &clock) != 0 ||
+        clock_gettime(clock, &used) != 0) {
+        return 0;
+    }
+    return (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
+}
+
+void resident_forget(struct worker *worker)
+{
+    struct resident *resident = &worker->resident;
+    (void)close(resident->socket);
+    (void)close(resident->pipes[0]);
+    (void)close(resident->pipes[1]);
+    *resident = (struct resident){.pid = 0};
+}

@@ -1,0 +1,80 @@
+/* Starting a process of the jail, and saying why one did not start. */
+#include "provider/worker/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* vfork: the new process borrows our memory until it executes, which is what makes a subtask
+ * cheap. It touches nothing of ours but its stack frame and *ret_error; descriptors, limits and
+ * credentials are its own. */
+__attribute__((noinline)) pid_t start_child(const struct child *child, volatile int *ret_error)
+{
+    pid_t pid = vfork();
+    if (pid == 0) {
+        *ret_error = confine_execute(child);
+        _exit(127);
+    }
+    return pid;
+}
+
+static void verdict(struct outcome *outcome, enum result_outcome what, const char *detail)
+{
+    outcome->outcome = what;
+    (void)snprintf(outcome->detail, sizeof outcome->detail, "%s", detail);
+}
+
+void start_failed(struct outcome *outcome, const char *name, int error)
+{
+    switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+        outcome->outcome = OUTCOME_PROGRAM_MISSING;
+        (void)snprintf(outcome->detail, sizeof outcome->detail,
+                       "%.128s: no such program in the jail, or its interpreter is missing", name);
+        return;
+    case EACCES:
+    case EISDIR:
+    case ENOEXEC:
+        outcome->outcome = OUTCOME_PROGRAM_MISSING;
+        (void)snprintf(outcome->detail, sizeof outcome->detail,
+                       "%.128s: not a program that this machine can execute", name);
+        return;
+    case E2BIG:
+        verdict(outcome, OUTCOME_REFUSED,
+                "arguments and environment are larger than the system passes");
+        return;
+    case ENOMEM:
+        verdict(outcome, OUTCOME_MEMORY_LIMIT, "no memory to start the program");
+        return;
+    case EAGAIN:
+        verdict(outcome, OUTCOME_PROCESS_LIMIT, "no process left to start the program");
+        return;
+    default:
+        outcome->outcome = OUTCOME_JAIL_FAILED;
+        (void)snprintf(outcome->detail, sizeof outcome->detail, "cannot start %.128s: %s", name,
+                       strerror(error));
+        return;
+    }
+}
+
+bool start_pipes(int ret_reads[2], int ret_writes[2])
+{
+    for (size_t i = 0; i < 2; i++) {
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC) != 0) {
+            if (i == 1) {
+                (void)close(ret_reads[0]);
+                (void)close(ret_writes[0]);
+            }
+            return false;
+        }
+        ret_reads[i] = ends[0];
+        ret_writes[i] = ends[1];
+        (void)fcntl(ret_reads[i], F_SETFL, O_NONBLOCK); /* of a pipe just made: cannot fail */
+    }
+    return true;
+}

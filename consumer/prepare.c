@@ -286,6 +286,7 @@ static bool make_manifest(struct bourse_job *job, const char *folder, struct bou
 {
     static char command_executor[] = "command";
     static char noop_executor[] = "noop";
+    static char tensor_executor[] = "tensor";
     struct job_file *file = job->file;
     CLEANUP(subtasks_fini) struct subtasks subtasks = {.items = NULL};
     if (!make_subtasks(job, folder, &subtasks, error)) {
@@ -297,7 +298,9 @@ static bool make_manifest(struct bourse_job *job, const char *folder, struct bou
     }
     Bourse__V1__Manifest manifest = BOURSE__V1__MANIFEST__INIT;
     manifest.version = 1;
-    manifest.executor = file->is_noop ? noop_executor : command_executor;
+    manifest.executor = file->is_noop     ? noop_executor
+                        : file->is_tensor ? tensor_executor
+                                          : command_executor;
     manifest.name = file->name;
     manifest.n_arguments = file->run.count;
     manifest.arguments = file->run.items;
@@ -350,6 +353,9 @@ static bool add_program(struct bourse_job *job, struct bourse_error *error)
     job->needs = file->needs;
     if (file->is_noop) {
         return add_need(job, "executor", "noop", error); /* older agents do not have it */
+    }
+    if (file->is_tensor) {
+        return add_need(job, "executor", "tensor", error); /* not every device has it */
     }
     const char *program = file->run.items[0];
     if (file->image != NULL || program[0] == '{') {

@@ -57,7 +57,8 @@ struct job_file {
     unsigned files_line;
     char *image; /* root file system tar, or NULL: a host program */
     unsigned image_line;
-    bool is_noop; /* `executor: noop`: every subtask is answered inside the jail at once */
+    bool is_noop;   /* `executor: noop`: every subtask is answered inside the jail at once */
+    bool is_tensor; /* `executor: tensor`: `run` is an operation (formats/tensor_op.h) */
     struct job_strings run; /* templates; the program first; at least one, or none of a no-op */
     struct job_variable *env;
     size_t env_count;

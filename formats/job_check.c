@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "formats/limits.h"
+#include "formats/tensor_op.h"
 #include "formats/units.h"
 
 #include <inttypes.h>
@@ -81,11 +82,43 @@ static bool check_noop(const struct job_file *job, struct job_fault *fault)
     return true;
 }
 
+/* An operation on matrices: its program is the executor's own. */
+static bool check_operation(const struct job_file *job, struct job_fault *fault)
+{
+    const char *field = job->image != NULL            ? "image"
+                        : job->env_count > 0          ? "env"
+                        : job->standard_input != NULL ? "stdin"
+                                                      : NULL;
+    if (field != NULL) {
+        return FAULT(fault, field, 0,
+                     "a tensor operation takes no env, stdin and image, only files");
+    }
+    struct tensor_op operation;
+    struct problem problem;
+    if (!tensor_op_read((const char *const *)job->run.items, job->run.count, true, &operation,
+                        &problem)) {
+        return FAULT(fault, "run", 0, "%s", problem.text);
+    }
+    if (operation.result != NULL && job->outputs.count == 0) {
+        return FAULT(fault, "run", 0, "the result is not kept; add outputs: [\"%.80s\"]",
+                     operation.result);
+    }
+    for (size_t i = 0; i < job->run.count; i++) {
+        if (!template_fits(job, "run", i, job->run.items[i], fault)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool check_program(const struct job_file *job, struct job_fault *fault)
 {
     const struct job_strings *run = &job->run;
     if (job->is_noop) {
         return check_noop(job, fault);
+    }
+    if (job->is_tensor && job->run.count > 0) {
+        return check_operation(job, fault);
     }
     if (run->count == 0) {
         return FAULT(fault, "run", 0, "the program is missing, as in run: [xz, -9, \"{in}\"]");

@@ -99,10 +99,12 @@ static void read_names(struct yaml_value value, size_t most_items, struct job_st
     }
 }
 
-static bool read_is_noop(struct yaml_value value)
+static void read_executor(struct yaml_value value, struct job_file *job)
 {
-    static const char *const names[] = {"command", "noop"};
-    return yaml_choice(value, names, sizeof names / sizeof names[0], 0) == 1;
+    static const char *const names[] = {"command", "noop", "tensor"};
+    size_t which = (size_t)yaml_choice(value, names, sizeof names / sizeof names[0], 0);
+    job->is_noop = which == 1;
+    job->is_tensor = which == 2;
 }
 
 static void read_run(struct yaml_value value, struct job_file *job)
@@ -206,7 +208,7 @@ static void read_job(struct yaml_value root, struct job_file *job)
     job->files_line = yaml_line(yaml_key(root, "files"));
     read_text(yaml_key(root, "image"), FORMAT_PATH_BYTES, &job->image);
     job->image_line = yaml_line(yaml_key(root, "image"));
-    job->is_noop = read_is_noop(yaml_key(root, "executor"));
+    read_executor(yaml_key(root, "executor"), job);
     read_run(job->is_noop ? yaml_key(root, "run") : yaml_required(root, "run"), job);
     read_environment(yaml_key(root, "env"), job);
     read_text(yaml_key(root, "stdin"), FORMAT_ARGUMENT_BYTES, &job->standard_input);

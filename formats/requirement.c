@@ -25,6 +25,9 @@ static const struct requirement_field fields[] = {
     {"program", FIELD_TEXT, "a host program that the owner allows, as in xz"},
     {"label", FIELD_TEXT, "a word that the owner gave it"},
     {"gflops", FIELD_NUMBER, "measured speed of one slot, in 10^9 operations per second"},
+    {"gemm_fp32", FIELD_NUMBER,
+     "measured speed of one slot in float32 matrix products, in 10^6 operations per second"},
+    {"executor", FIELD_TEXT, "what it can run: command, noop or tensor"},
     {"bandwidth", FIELD_BYTES, "measured memory bandwidth of one slot, per second"},
     {"simulated", FIELD_FLAG, "whether the device is a simulation"},
 };

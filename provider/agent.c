@@ -578,6 +578,7 @@ static bool open_lanes(struct agent *agent, struct problem *problem)
         .launcher = setup->launcher,
         .cgroups = setup->cgroups,
         .worker_path = setup->worker_path,
+        .tensor_path = setup->tensor_path,
         .config = setup->config,
         .offers = setup->offers,
         .machine = setup->machine,

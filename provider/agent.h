@@ -25,7 +25,8 @@ struct agent_setup { /* all borrowed */
     struct launcher *launcher;
     struct cgroups *cgroups; /* NULL: none */
     const char *worker_path;
-    int signals; /* of process_signals */
+    const char *tensor_path; /* NULL: no matrices are computed here */
+    int signals;             /* of process_signals */
 };
 
 /* Runs until SIGINT or SIGTERM: then asks are cancelled, work may end for a few seconds, what is left is

@@ -2,6 +2,7 @@
 
 #include "provider/executors/command.h"
 #include "provider/executors/noop.h"
+#include "provider/executors/tensor.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -127,8 +128,10 @@ static enum result_outcome decode(const struct store_blob *blob,
         return OUTCOME_REFUSED;
     }
     *ret_manifest = manifest;
-    bool good =
-        noop_names(manifest) ? noop_check(manifest, problem) : command_check(manifest, problem);
+    bool good = noop_names(manifest)
+                    ? noop_check(manifest, problem)
+                    : command_check(manifest, problem) &&
+                          (!tensor_names(manifest) || tensor_check(manifest, problem));
     return good ? OUTCOME_OK : OUTCOME_REFUSED;
 }
 

@@ -2,6 +2,7 @@
 
 #include "provider/executors/command.h"
 #include "provider/executors/noop.h"
+#include "provider/executors/tensor.h"
 #include "provider/holding.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
@@ -116,6 +117,7 @@ static bool begin_jail(struct lane *lane, struct problem *problem)
     (void)snprintf(name, sizeof name, "l%llx-%u", (unsigned long long)grant->lease, lane->number);
     struct jail_spec spec = {
         .worker_path = config->worker_path,
+        .tensor_path = tensor_names(holding_manifest(lane->holding)) ? config->tensor_path : NULL,
         .image_path = holding_image(lane->holding),
         .name = name,
         .limits = policy_jail(lane->offer, grant->slots_per_subtask,
@@ -221,6 +223,9 @@ static void run_in_jail(struct lane *lane, const struct store_blob *inputs, stru
         .jail = lane->jail,
         .store = lane->lanes->config.store,
         .limit_ms = holding_grant(lane->holding)->limit_ms,
+        .tensor_threads = tensor_names(holding_manifest(lane->holding))
+                              ? holding_grant(lane->holding)->slots_per_subtask
+                              : 0,
     };
     command_run(&command, outcome, &ended);
     if (ended) {
@@ -251,6 +256,11 @@ static void run_work(struct lane *lane, struct outcome *outcome)
     if (noop_names(holding_manifest(lane->holding))) {
         lane->is_noop = true;
         run_noops(lane, &outcome, 1);
+        return;
+    }
+    if (tensor_names(holding_manifest(lane->holding)) && lane->lanes->config.tensor_path == NULL) {
+        outcome_fail(outcome, OUTCOME_REFUSED,
+                     "this agent has no tensor executor; let the job need executor = tensor");
         return;
     }
     if (!take_inputs(lane, outcome->work.index, outcome, &inputs, &count)) {

@@ -18,6 +18,7 @@ struct lanes_config {
     struct launcher *launcher;
     struct cgroups *cgroups; /* NULL: none */
     const char *worker_path;
+    const char *tensor_path; /* NULL: this agent computes no matrices */
     const struct config *config;
     const struct offers *offers;
     const struct machine *machine;

@@ -312,6 +312,9 @@ static int run(const struct options *options)
     for (size_t i = 0; i < setup.isolation.warning_count; i++) {
         log_warning("%s", setup.isolation.warnings[i]);
     }
+    if (setup.no_tensor[0] != '\0') {
+        log_warning("no matrices are computed here: %s", setup.no_tensor);
+    }
     int status = EXIT_OK;
     if (!policy_offers(&setup.config, &setup.machine, &setup.profile, &setup.isolation,
                        identity_key(setup.identity), &offers, &problem)) {
@@ -327,6 +330,7 @@ static int run(const struct options *options)
             .launcher = setup.launcher,
             .cgroups = setup.cgroups,
             .worker_path = setup.worker_path,
+            .tensor_path = setup.tensor_path[0] != '\0' ? setup.tensor_path : NULL,
             .signals = setup.signals,
         };
         bool is_refused = false;

@@ -68,6 +68,10 @@ static void describe(struct offer *offer, const struct config *config,
     number_attribute(offer, "isolation", isolation->level);
     text_attribute(offer, "executor", "command");
     text_attribute(offer, "executor", "noop");
+    if (profile->gemm.mflops > 0) {
+        text_attribute(offer, "executor", "tensor");
+        number_attribute(offer, "gemm_fp32", profile->gemm.mflops);
+    }
     for (size_t i = 0; i < config->program_count; i++) {
         text_attribute(offer, "program", config->programs[i].name);
     }

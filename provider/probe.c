@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    PROFILE_VERSION = 1,
+    PROFILE_VERSION = 2,
     PROFILE_BYTES = 4096,
     LANES = 32,            /* independent sums: enough to fill the pipelines of wide units */
     STEPS = 20000,         /* per measurement */
@@ -97,11 +97,16 @@ static bool read_profile(const char *file, const char *model, struct profile *re
     json_t *root = json_loadb((const char *)bytes, length, JSON_REJECT_DUPLICATES, NULL);
     free(bytes);
     const char *known = json_string_value(json_object_get(root, "model"));
+    const char *engine = json_string_value(json_object_get(root, "gemm_engine"));
     json_int_t version = json_integer_value(json_object_get(root, "version"));
     struct profile profile = {
         .mflops = json_integer_value(json_object_get(root, "mflops")),
         .bandwidth_bytes = json_integer_value(json_object_get(root, "bandwidth_bytes")),
+        .gemm = {.mflops = json_integer_value(json_object_get(root, "gemm_mflops"))},
     };
+    if (engine != NULL) {
+        (void)snprintf(profile.gemm.engine, sizeof profile.gemm.engine, "%s", engine);
+    }
     bool good = version == PROFILE_VERSION && known != NULL && strcmp(known, model) == 0 &&
                 profile.mflops > 0 && profile.bandwidth_bytes > 0;
     json_decref(root);
@@ -114,9 +119,10 @@ static bool read_profile(const char *file, const char *model, struct profile *re
 static void write_profile(const char *file, const char *model, const struct profile *profile)
 {
     struct problem problem = {""};
-    json_t *root = json_pack("{s:i, s:s, s:I, s:I}", "version", PROFILE_VERSION, "model", model,
-                             "mflops", (json_int_t)profile->mflops, "bandwidth_bytes",
-                             (json_int_t)profile->bandwidth_bytes);
+    json_t *root = json_pack("{s:i, s:s, s:I, s:I, s:s, s:I}", "version", PROFILE_VERSION, "model",
+                             model, "mflops", (json_int_t)profile->mflops, "bandwidth_bytes",
+                             (json_int_t)profile->bandwidth_bytes, "gemm_engine",
+                             profile->gemm.engine, "gemm_mflops", (json_int_t)profile->gemm.mflops);
     char *text = root == NULL ? NULL : json_dumps(root, JSON_INDENT(2));
     if (text != NULL && !file_write(file, text, strlen(text), 0600, &problem)) {
         log_warning("the measured profile is not kept: %s", problem.text);
@@ -125,12 +131,17 @@ static void write_profile(const char *file, const char *model, const struct prof
     json_decref(root);
 }
 
-void probe_profile(const char *file, const char *model, struct profile *ret_profile)
+void probe_profile(const char *file, const char *model, const struct profile_gemm *gemm,
+                   struct profile *ret_profile)
 {
-    if (file != NULL && read_profile(file, model, ret_profile)) {
+    bool kept = file != NULL && read_profile(file, model, ret_profile);
+    if (kept && strcmp(ret_profile->gemm.engine, gemm->engine) == 0) {
         return;
     }
-    probe_measure(ret_profile);
+    if (!kept) {
+        probe_measure(ret_profile);
+    }
+    ret_profile->gemm = *gemm;
     if (file != NULL) {
         write_profile(file, model, ret_profile);
     }

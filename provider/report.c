@@ -54,6 +54,12 @@ static void print_offer(FILE *out, const struct setup *setup, const struct offer
     print_size(out, "disk", offer->disk_bytes);
     fprintf(out, "  %-12s %lld Gflop/s measured on one core\n", "speed",
             (long long)(setup->profile.mflops / 1000));
+    if (setup->profile.gemm.mflops > 0) {
+        fprintf(out, "  %-12s %.1f Gflop/s of float32 products measured on one core (%s)\n",
+                "matrices", (double)setup->profile.gemm.mflops / 1000, setup->profile.gemm.engine);
+    } else {
+        fprintf(out, "  %-12s not computed: %s\n", "matrices", setup->no_tensor);
+    }
     print_size(out, "bandwidth", (uint64_t)setup->profile.bandwidth_bytes);
     print_programs(out, &setup->config);
 }
@@ -165,11 +171,12 @@ bool report_json(FILE *out, const struct setup *setup, const struct offers *offe
                  const char *refusal)
 {
     json_t *root = json_pack(
-        "{s:i, s:s, s:o, s:s, s:o, s:o, s:{s:I, s:I}}", "version", REPORT_VERSION, "name",
+        "{s:i, s:s, s:o, s:s, s:o, s:o, s:{s:I, s:I, s:I, s:s}}", "version", REPORT_VERSION, "name",
         setup->config.name, "offers", offers_json(offers), "refusal", offers == NULL ? refusal : "",
         "machine", machine_json(&setup->machine), "isolation", isolation_json(setup), "profile",
         "mflops", (json_int_t)setup->profile.mflops, "bandwidth_bytes",
-        (json_int_t)setup->profile.bandwidth_bytes);
+        (json_int_t)setup->profile.bandwidth_bytes, "gemm_fp32_mflops",
+        (json_int_t)setup->profile.gemm.mflops, "gemm_engine", setup->profile.gemm.engine);
     bool good = root != NULL && json_dumpf(root, out, JSON_COMPACT) == 0;
     if (good) {
         fputc('\n', out);

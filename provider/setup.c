@@ -2,6 +2,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "provider/executors/tensor.h"
 #include "provider/jail.h"
 #include "provider/privilege.h"
 #include "provider/session.h"
@@ -21,6 +22,7 @@
 
 #define SYSTEM_FOLDER "/var/lib/bourse-provider"
 #define WORKER_PROGRAM "bourse-worker"
+#define TENSOR_PROGRAM_NAME "bourse-tensor"
 
 /* ---------------------------------------------------------------- folders */
 
@@ -189,16 +191,16 @@ static void open_cgroups(struct setup *setup, uid_t uid, gid_t gid)
     }
 }
 
-static bool worker_source(char *ret_path, size_t capacity, struct problem *problem)
+static bool beside(const char *program, char *ret_path, size_t capacity, struct problem *problem)
 {
     char folder[PATH_MAX];
     if (!process_folder(folder, sizeof folder)) {
         problem_set(problem, "the folder of this program cannot be found");
         return false;
     }
-    int written = snprintf(ret_path, capacity, "%s/%s", folder, WORKER_PROGRAM);
+    int written = snprintf(ret_path, capacity, "%s/%s", folder, program);
     if (written < 0 || (size_t)written >= capacity || access(ret_path, R_OK) != 0) {
-        problem_set(problem, "%s is not beside this program; install it there", WORKER_PROGRAM);
+        problem_set(problem, "%s is not beside this program; install it there", program);
         return false;
     }
     return true;
@@ -209,8 +211,22 @@ static bool install_worker(struct setup *setup, uid_t owner, struct problem *pro
     char source[PATH_MAX + 32];
     (void)snprintf(setup->worker_path, sizeof setup->worker_path, "%s/worker",
                    setup->config.folder);
-    return worker_source(source, sizeof source, problem) &&
+    return beside(WORKER_PROGRAM, source, sizeof source, problem) &&
            jail_install_worker(source, setup->worker_path, owner, problem);
+}
+
+/* An agent without it runs all other jobs. */
+static void install_tensor(struct setup *setup, uid_t owner)
+{
+    char source[PATH_MAX + 32];
+    struct problem problem = {""};
+    (void)snprintf(setup->tensor_path, sizeof setup->tensor_path, "%s/tensor",
+                   setup->config.folder);
+    if (!beside(TENSOR_PROGRAM_NAME, source, sizeof source, &problem) ||
+        !jail_install_worker(source, setup->tensor_path, owner, &problem)) {
+        setup->tensor_path[0] = '\0';
+        (void)snprintf(setup->no_tensor, sizeof setup->no_tensor, "%s", problem.text);
+    }
 }
 
 static bool prepare_as_root(struct setup *setup, struct problem *problem)
@@ -222,6 +238,7 @@ static bool prepare_as_root(struct setup *setup, struct problem *problem)
         return false;
     }
     open_cgroups(setup, uid, gid);
+    install_tensor(setup, uid);
     return install_worker(setup, uid, problem) && privilege_drop(uid, gid, problem);
 }
 
@@ -231,6 +248,7 @@ static bool prepare_as_user(struct setup *setup, struct problem *problem)
         return false;
     }
     open_cgroups(setup, (uid_t)-1, (gid_t)-1);
+    install_tensor(setup, (uid_t)-1);
     return install_worker(setup, (uid_t)-1, problem);
 }
 
@@ -319,8 +337,16 @@ static void learn_machine(struct setup *setup)
 {
     char file[CONFIG_PATH_SIZE + 32];
     (void)snprintf(file, sizeof file, "%s/profile.json", setup->config.folder);
-    probe_profile(file, setup->machine.model, &setup->profile);
     isolation_probe(setup->launcher, setup->worker_path, setup->cgroups, &setup->isolation);
+    struct profile_gemm gemm = {.engine = ""};
+    struct problem problem = {""};
+    if (setup->isolation.level > 0 && setup->tensor_path[0] != '\0' &&
+        !tensor_probe(setup->launcher, setup->worker_path, setup->tensor_path, setup->cgroups,
+                      &gemm, &problem)) {
+        setup->tensor_path[0] = '\0';
+        (void)snprintf(setup->no_tensor, sizeof setup->no_tensor, "%s", problem.text);
+    }
+    probe_profile(file, setup->machine.model, &gemm, &setup->profile);
 }
 
 static bool start_as_user(struct setup *setup, const struct setup_options *options,

@@ -35,6 +35,9 @@ struct setup {
     struct cgroups *cgroups; /* NULL: none */
     struct launcher *launcher;
     char worker_path[CONFIG_PATH_SIZE + 16];
+    char tensor_path[CONFIG_PATH_SIZE +
+                     16]; /* "": no matrices are computed here, for this reason: */
+    char no_tensor[512];
     char no_cgroups[512]; /* why there are none */
     int lock;
     int signals;

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "formats/template.h"
+#include "formats/tensor_op.h"
 #include "provider/room.h"
 #include "runtime/clock.h"
 
@@ -76,10 +77,10 @@ static bool templates_good(const Bourse__V1__Manifest *manifest, struct problem 
 
 bool command_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem)
 {
-    if (manifest->version != 1 || strcmp(manifest->executor, "command") != 0) {
-        problem_set(
-            ret_problem,
-            "this agent runs manifests of version 1 for the executors \"command\" and \"noop\"");
+    if (manifest->version != 1 ||
+        (strcmp(manifest->executor, "command") != 0 && strcmp(manifest->executor, "tensor") != 0)) {
+        problem_set(ret_problem, "this agent runs manifests of version 1 for the executors "
+                                 "\"command\", \"noop\" and \"tensor\"");
         return false;
     }
     if (manifest->n_arguments == 0) {
@@ -157,6 +158,13 @@ static bool refuse(struct outcome *outcome, const char *what)
 
 static bool settle_program(struct run *run, struct outcome *outcome)
 {
+    if (run->command->tensor_threads > 0) {
+        struct tensor_op operation;
+        struct problem problem = {""};
+        return tensor_op_read((const char *const *)run->arguments.items, run->arguments.count,
+                              false, &operation, &problem) ||
+               refuse(outcome, problem.text);
+    }
     char *name = run->arguments.items[0];
     if (run->command->manifest->has_image) {
         return true; /* any program of the image */
@@ -335,6 +343,7 @@ static bool prepare(struct run *run, struct outcome *outcome)
         return false;
     }
     settle_limits(run);
+    run->request.tensor_threads = command->tensor_threads;
     run->request.argv = (const char *const *)run->arguments.items;
     run->request.env = (const char *const *)run->environment.items;
     run->request.inputs = run->inputs;

@@ -1,4 +1,4 @@
-/* provider/executors/command.h - runs one subtask of a command job in a jail.
+/* provider/executors/command.h - runs one subtask of a command or tensor job in a jail.
  *
  * The manifest has passed the codec; what it asks for is checked here against what the owner allows.
  * Templates are expanded per subtask by formats/template.h. Everything that can go wrong has a typed
@@ -21,8 +21,9 @@ struct command {
     uint32_t index;                  /* of the subtask */
     const struct store_blob *inputs; /* command_inputs of them, in its order */
     struct jail *jail;
-    struct store *store; /* makes room for outputs */
-    int64_t limit_ms;    /* wall time that the lease allows */
+    struct store *store;     /* makes room for outputs */
+    int64_t limit_ms;        /* wall time that the lease allows */
+    uint32_t tensor_threads; /* not 0: the arguments are an operation for bourse-tensor */
 };
 
 /* Checks a decoded manifest once: the executor, the count, templates and paths that hold for every

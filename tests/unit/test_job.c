@@ -130,6 +130,36 @@ START_TEST(a_noop_needs_no_program_and_takes_none)
 }
 END_TEST
 
+START_TEST(a_tensor_job_is_an_operation_on_files)
+{
+    struct problem problem;
+    CLEANUP(job_file_destroy)
+    struct job_file *job = parse("executor: tensor\n"
+                                 "each: rows-*.npy\n"
+                                 "run: [gemm, --alpha, 2, \"{in}\", b.npy, c0.npy, \"{out}\"]\n"
+                                 "outputs: [\"{out}\"]\n",
+                                 &problem);
+    ck_assert_msg(job != NULL, "%s", problem.text);
+    ck_assert(job->is_tensor && !job->is_noop);
+    ck_assert_str_eq(job->name, "gemm");
+    check_refused("executor: tensor\n", "job.yaml:1: \"run:\" is missing");
+    check_refused("executor: tensor\nrun: [matmul, a, b]\n",
+                  "job.yaml:2: run: 2 operands; write [matmul, A.npy, B.npy, C.npy]");
+    check_refused("executor: tensor\nrun: [xz, -9]\n",
+                  "job.yaml:2: run: no tensor operation \"xz\"; there are matmul, gemm and "
+                  "freivalds");
+    check_refused("executor: tensor\nrun: [matmul, a, b, c]\n",
+                  "job.yaml:2: run: the result is not kept; add outputs: [\"c\"]");
+    check_refused("executor: tensor\nrun: [matmul, \"{in}\", b, c]\noutputs: c\n",
+                  "job.yaml:2: run: \"{in}\" only has a meaning with `each:`");
+    check_refused("executor: tensor\nrun: [matmul, a, b, c]\noutputs: c\nenv: {A: b}\n",
+                  "job.yaml:4: A: a tensor operation takes no env, stdin and image, only files");
+    check_refused(
+        "executor: tensor\nrun: [matmul, a, b, c]\noutputs: c\nimage: x.tar\n",
+        "job.yaml:4: image: a tensor operation takes no env, stdin and image, only files");
+}
+END_TEST
+
 START_TEST(a_byte_order_mark_and_tabs_do_no_harm)
 {
     struct problem problem;
@@ -346,6 +376,7 @@ int main(void)
     tcase_add_test(tests, a_whole_job_is_read);
     tcase_add_test(tests, a_job_needs_no_more_than_a_program);
     tcase_add_test(tests, a_noop_needs_no_program_and_takes_none);
+    tcase_add_test(tests, a_tensor_job_is_an_operation_on_files);
     tcase_add_test(tests, a_byte_order_mark_and_tabs_do_no_harm);
     tcase_add_test(tests, an_input_is_a_program_inside_an_image);
     tcase_add_test(tests, arrays_and_lines_make_subtasks_too);

@@ -284,6 +284,22 @@ START_TEST(a_noop_needs_an_agent_that_knows_it_and_lists_nothing)
 }
 END_TEST
 
+START_TEST(a_tensor_job_needs_a_device_that_has_the_executor)
+{
+    put("a.npy", "any bytes: only the jail reads them");
+    CLEANUP(bourse_job_destroy)
+    struct bourse_job *job = prepared("executor: tensor\nfiles: a.npy\nneeds: \"memory >= 1GiB\"\n"
+                                      "run: [matmul, a.npy, a.npy, c.npy]\noutputs: c.npy\n");
+    CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
+    ck_assert_str_eq(manifest->executor, "tensor");
+    ck_assert_uint_eq(manifest->n_arguments, 4);
+    ck_assert_str_eq(manifest->arguments[0], "matmul");
+    ck_assert_uint_eq(job->needs.count, 3); /* and no host program of that name */
+    ck_assert_str_eq(job->needs.nodes[1].attribute.name, "executor");
+    ck_assert_str_eq(job->needs.nodes[1].attribute.text, "tensor");
+}
+END_TEST
+
 START_TEST(an_image_brings_its_own_programs)
 {
     char tar[513];
@@ -378,6 +394,7 @@ int main(void)
     tcase_add_test(jobs, lines_become_values_without_empty_ones);
     tcase_add_test(jobs, a_host_program_is_part_of_what_the_job_needs);
     tcase_add_test(jobs, a_noop_needs_an_agent_that_knows_it_and_lists_nothing);
+    tcase_add_test(jobs, a_tensor_job_needs_a_device_that_has_the_executor);
     tcase_add_test(jobs, an_image_brings_its_own_programs);
     tcase_add_test(jobs, shared_files_may_not_hide_one_another);
     tcase_add_test(jobs, a_wrong_job_file_names_its_line);

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Products of matrices through a whole market: the files are those that a slow hand would write, byte for byte; only devices
+# that have the executor get the job; what is wrong with a file is told where its owner looks.
+# shellcheck source=tests/support/market.sh
+. "$(dirname "$(realpath "$0")")/../support/market.sh"
+fire_begin tensor "$1" bourse-tensor bourse-audit
+command -v sqlite3 >/dev/null || skip "no sqlite3"
+
+# npy FILE TYPE SHAPE HEX...: a file as NumPy writes it, its data given in hexadecimal.
+npy() {
+    local file=$1 type=$2 shape=$3
+    shift 3
+    {
+        printf '\x93NUMPY\x01\x00\x76\x00'
+        printf '%-117s\n' "{'descr': '$type', 'fortran_order': False, 'shape': ($shape), }"
+        printf '%b' "$(printf '%s' "$@" | sed 's/../\\x&/g')"
+    } >"$file"
+}
+one=0000803f two=00000040 three=00004040 four=00008040 five=0000a040 six=0000c040 zero=00000000 nan=0000c07f
+ten=00002041 eleven=00003041
+npy a.npy '<f4' '2, 3' $one $two $three $four $five $six
+npy b.npy '<f4' '3, 2' $one $zero $zero $one $one $one
+npy product.npy '<f4' '2, 2' $four $five $ten $eleven
+npy odd.npy '<f4' '2, 3' $one $two $three $four $nan $six
+npy counts.npy '<i8' '2, 3' "$(printf '%096d' 0)"
+job() { # NAME LINE...: submits it and waits; its id is in `id`
+    local name=$1
+    shift
+    printf '%s\n' "name: $name" "executor: tensor" "expect: 10ms" "budget: 1.00" "$@" >"$name.yaml"
+    id=$("$bourse" submit "$name.yaml" -y --quiet 2>submit.log) || fail "submit: $(cat submit.log)"
+}
+is_over() { "$bourse" ps "$id" --json >ps.json 2>/dev/null && grep -qE '"state":"(done|failed)"' ps.json; }
+await() { until_true 60 is_over || fail "$1: $(cat ps.json; "$bourse" explain "$id" 2>&1)"; }
+
+market_up --credits 100 --slots 1
+mkdir -m 700 looked
+"$bin/bourse-provider" probe --dir "$work/looked" --json >probe.json 2>probe.log || fail "probe: $(cat probe.log)"
+grep -q '"name":"executor","text":"tensor"' probe.json || fail "no tensor executor: $(cat probe.log probe.json)"
+
+job product 'files: [a.npy, b.npy]' 'run: [matmul, a.npy, b.npy, c.npy]' 'outputs: c.npy'
+await product
+"$bourse" fetch "$id" -o out >fetch.log 2>&1 || fail "fetch: $(cat fetch.log)"
+cmp product.npy out/c.npy || fail "the product is another"
+
+# One subtask per file, with NaN on the way; then the check of one of them.
+job rows 'each: [a.npy, odd.npy]' 'files: b.npy' 'run: [matmul, "{in}", b.npy, "{out}"]' 'outputs: ["{out}"]'
+await rows
+"$bourse" fetch "$id" -o rows >fetch.log 2>&1 || fail "fetch: $(cat fetch.log)"
+cmp product.npy rows/a.npy || fail "the first product is another"
+tail -c 16 rows/odd.npy | od -An -tf4 | tr -s ' ' | grep -qx ' 4 5 -*nan -*nan' || fail "NaN got lost"
+seed=$(printf '%064d' 7)
+job check 'files: [a.npy, b.npy, product.npy]' "run: [freivalds, a.npy, b.npy, product.npy, \"$seed\", 20]"
+await check
+"$bourse" logs "$id" >logs.txt 2>&1 || fail "logs: $(cat logs.txt)"
+has "$(cat logs.txt)" '"verdict":"accept","rounds":20'
+
+# What is wrong is said in words, and nothing is left.
+job wrong 'files: [counts.npy, b.npy]' 'run: [matmul, counts.npy, b.npy, c.npy]' 'outputs: c.npy'
+await wrong
+grep -q '"state":"failed"' ps.json || fail "a wrong file is taken: $(cat ps.json)"
+"$bourse" logs "$id" >logs.txt 2>&1 || true
+has "$(cat logs.txt)" "counts.npy: its elements are int64, and float32 is computed with; convert them"
+job shapes 'files: [a.npy, b.npy]' 'run: [matmul, a.npy, a.npy, c.npy]' 'outputs: c.npy'
+await shapes
+"$bourse" logs "$id" >logs.txt 2>&1 || true
+has "$(cat logs.txt)" "a.npy is 2 x 3 and a.npy 2 x 3; the first must have as many columns"
+
+# An agent that lacks the program offers no such executor, and gets no such job.
+kill -TERM "$agent"
+ended "$agent" 20 || fail "the agent does not end"
+mkdir bare
+cp "$bin/bourse-provider" "$bin/bourse-worker" bare/
+[ "$(id -u)" -ne 0 ] || chmod 711 bare
+bare/bourse-provider run --dir "$market/provider" >>"$work/agent-bare.log" 2>&1 &
+agent=$!
+until_true 20 offered 1 || fail "the bare agent offers nothing"
+grep -q "no matrices are computed here" agent-bare.log || fail "it does not say so"
+status=0
+"$bourse" submit product.yaml -y --quiet >submit.out 2>submit.log || status=$?
+[ "$status" -eq 5 ] || fail "a submit that no device fits ends with $status: $(cat submit.out submit.log)"
+has "$(cat submit.log)" 'fail on executor = "tensor"'
+
+market_audit
+echo "products, checks and refusals through the market: ok"

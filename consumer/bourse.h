@@ -432,6 +432,77 @@ bool bourse_orders(struct bourse *bourse, bourse_order_visitor *visitor, void *c
 /* Cancels an ask of this account's; its leases run on. A bid ends with its job: bourse_cancel. */
 bool bourse_cancel_ask(struct bourse *bourse, const char *id, struct bourse_error *ret_error);
 
+/* ---------------------------------------------------------------- products of matrices */
+
+/* C = A B as one job: C is cut into tiles, each a subtask that gets a block of A's rows and a block of B's columns. The
+ * matrices are .npy files of float32, rows one after the other; none is ever in memory whole. */
+struct bourse_product;
+
+struct bourse_product_options {
+    const char *a, *b;  /* files */
+    const char *output; /* C's; has its name only once it is complete and checked */
+    uint32_t tile_rows,
+        tile_columns; /* blocks of A's rows and B's columns; 0: as the devices on offer suggest */
+    uint32_t at_most; /* slots at a time; 0: as many as help */
+    int64_t budget_micro, cap_micro; /* -1: not given */
+};
+/* Reads both headers, asks the market for its devices, chooses the tiles, makes room for C on the disk, and hashes
+ * every block. Nothing is sent. */
+bool bourse_product_plan(struct bourse *bourse, const struct bourse_product_options *options,
+                         struct bourse_product **ret_product, struct bourse_error *ret_error);
+/* A product that was submitted before. Of `options` only `output` is needed; without `a` and `b` it cannot be checked. */
+bool bourse_product_resume(struct bourse *bourse, const char *id,
+                           const struct bourse_product_options *options,
+                           struct bourse_product **ret_product, struct bourse_error *ret_error);
+void bourse_product_destroy(struct bourse_product **self);
+/* The job to quote and submit; it lives as long as the product. NULL: one that was submitted before. */
+struct bourse_job *bourse_product_job(struct bourse_product *product);
+
+struct bourse_product_summary {
+    uint64_t rows, inner, columns;    /* inner: 0 when it is not known */
+    uint32_t tile_rows, tile_columns; /* blocks along each side of C */
+    uint64_t tiles, collected;        /* of these, written into C */
+    uint64_t collected_bytes;
+    /* Of a plan: */
+    uint32_t devices, devices_used; /* that can multiply, and that are to */
+    uint32_t slots;                 /* in use at a time */
+    bool is_split;                  /* over several devices */
+    int64_t predicted_ms,
+        single_ms; /* by the devices' measured speeds; on the best single device */
+};
+void bourse_product_summary(const struct bourse_product *product,
+                            struct bourse_product_summary *ret_summary);
+
+/* Writes the tiles of the job that are accepted and not yet in C into it. Each is checked against the hash in its
+ * provider's signed result, and for its shape. */
+bool bourse_product_collect(struct bourse *bourse, struct bourse_product *product, const char *id,
+                            struct bourse_error *ret_error);
+
+enum { BOURSE_WRONG_TILES_MAX = 8 };
+struct bourse_wrong_tile {
+    uint32_t index, row, column; /* of the subtask; of the tile in C */
+    char provider[BOURSE_HEX32_SIZE];
+    uint64_t at_row, at_column; /* its first wrong entry, in C */
+    double found, expected;
+};
+struct bourse_product_check {
+    bool is_right;
+    uint32_t rounds;
+    uint64_t wrong_rows;
+    uint64_t doubtful_rows; /* further off than usual, and no further than rounding can be */
+    uint64_t unchecked_rows,
+        unchecked_columns; /* with NaN or infinity: only a sample of them was looked at */
+    double max_rel_error;  /* of a sample of rows: error / root mean square of the row */
+    uint64_t wrong_tiles;
+    struct bourse_wrong_tile tiles[BOURSE_WRONG_TILES_MAX]; /* the first of them */
+};
+/* Whether C is the product, by Freivalds' method in double (docs/consumer.md). UNVERIFIED when it is not: *ret_check is
+ * filled then too. All tiles have been collected. */
+bool bourse_product_check(struct bourse *bourse, struct bourse_product *product,
+                          struct bourse_product_check *ret_check, struct bourse_error *ret_error);
+/* Makes C durable and gives it its name; a file of that name is replaced. Once, when all tiles have been collected. */
+bool bourse_product_keep(struct bourse_product *product, struct bourse_error *ret_error);
+
 /* ---------------------------------------------------------------- joining, and the operator */
 
 /* Redeems an invitation with the key at `key_path` (made when absent) and writes `market_path`. */

@@ -9,6 +9,7 @@
 #include "base/problem.h"
 #include "consumer/bourse.h"
 #include "consumer/session.h"
+#include "protocol/codec.h"
 #include "protocol/identity.h"
 #include "protocol/limits.h"
 #include "runtime/blob_client.h"

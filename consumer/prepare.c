@@ -26,6 +26,7 @@ void bourse_job_destroy(struct bourse_job **self)
         input_list_fini(&job->own);
         input_list_fini(&job->shared);
         input_list_fini(&job->image);
+        free(job->made.items);
         free(job->manifest);
         free(job);
         *self = NULL;
@@ -282,6 +283,12 @@ static bool fill_lists(struct bourse_job *job, struct lists *lists, Bourse__V1__
     return true;
 }
 
+bool prepare_manifest(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
+                      struct bourse_error *error)
+{
+    return encode(job, manifest, error) && check_manifest(job, error);
+}
+
 static bool make_manifest(struct bourse_job *job, const char *folder, struct bourse_error *error)
 {
     static char command_executor[] = "command";
@@ -319,16 +326,15 @@ static bool make_manifest(struct bourse_job *job, const char *folder, struct bou
     manifest.subtask_count = (uint32_t)job->subtasks;
     manifest.has_expect_ms = file->expect_ms != JOB_ABSENT;
     manifest.expect_ms = manifest.has_expect_ms ? job->expect_ms : 0;
-    bool ok = fill_lists(job, lists, &manifest, error) && encode(job, &manifest, error) &&
-              check_manifest(job, error);
+    bool ok = fill_lists(job, lists, &manifest, error) && prepare_manifest(job, &manifest, error);
     free(lists);
     return ok;
 }
 
 /* ---------------------------------------------------------------- needs */
 
-static bool add_need(struct bourse_job *job, const char *name, const char *text,
-                     struct bourse_error *error)
+bool prepare_need(struct bourse_job *job, const char *name, const char *text,
+                  struct bourse_error *error)
 {
     struct requirement_node node = {.op = REQUIREMENT_EQ, .attribute = {.is_text = true}};
     client_copy(node.attribute.name, sizeof node.attribute.name, name);
@@ -352,10 +358,10 @@ static bool add_program(struct bourse_job *job, struct bourse_error *error)
     const struct job_file *file = job->file;
     job->needs = file->needs;
     if (file->is_noop) {
-        return add_need(job, "executor", "noop", error); /* older agents do not have it */
+        return prepare_need(job, "executor", "noop", error); /* older agents do not have it */
     }
     if (file->is_tensor) {
-        return add_need(job, "executor", "tensor", error); /* not every device has it */
+        return prepare_need(job, "executor", "tensor", error); /* not every device has it */
     }
     const char *program = file->run.items[0];
     if (file->image != NULL || program[0] == '{') {
@@ -365,7 +371,7 @@ static bool add_program(struct bourse_job *job, struct bourse_error *error)
         return client_fail(error, BOURSE_USAGE, "run: a host program's name has at most %d bytes",
                            ATTRIBUTE_TEXT_SIZE - 1);
     }
-    return add_need(job, "program", program, error);
+    return prepare_need(job, "program", program, error);
 }
 
 /* ---------------------------------------------------------------- whole */
@@ -541,6 +547,10 @@ void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary 
         for (size_t i = 0; i < lists[l]->count; i++) {
             ret_summary->input_bytes += lists[l]->items[i].size;
         }
+    }
+    ret_summary->inputs += job->made.count;
+    for (size_t i = 0; i < job->made.count; i++) {
+        ret_summary->input_bytes += job->made.items[i].size;
     }
     text_hex(job->manifest_hash.bytes, sizeof job->manifest_hash.bytes, ret_summary->manifest);
 }

@@ -12,7 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PUT_BATCH = 128 }; /* files open at a time */
+enum {
+    PUT_BATCH = 128,           /* files open at a time */
+    PUT_MADE_BYTES = 32 << 20, /* in memory at a time, but for a single larger blob */
+};
 
 /* The default order is "market price, with a cap": a market order that must wait would otherwise rest
  * at all that its budget allows, and the next ask to arrive would fill at that. */
@@ -175,6 +178,41 @@ static bool put_files(struct put *put, struct input_file *const *files, size_t c
     return true;
 }
 
+/* Made a few at a time: many small ones in one go, and never more than memory for a large one. */
+static bool put_made(struct put *put, const struct made_blobs *made)
+{
+    struct problem problem = {.text = ""};
+    for (size_t i = 0; i < made->count;) {
+        struct blob_source sources[PUT_BATCH];
+        size_t count = 0;
+        uint64_t bytes = 0;
+        while (count < PUT_BATCH && i + count < made->count &&
+               (count == 0 || bytes + made->items[i + count].size <= PUT_MADE_BYTES)) {
+            bytes += made->items[i + count++].size;
+        }
+        uint8_t *memory = malloc((size_t)bytes);
+        if (memory == NULL) {
+            return client_fail(put->error, BOURSE_LOCAL, "out of memory");
+        }
+        bool ok = true;
+        for (size_t k = 0, at = 0; ok && k < count; at += (size_t)made->items[i + k].size, k++) {
+            sources[k] = (struct blob_source){.hash = made->items[i + k].hash,
+                                              .size = made->items[i + k].size,
+                                              .fd = -1,
+                                              .bytes = memory + at};
+            ok = made->fill(made->context, i + k, memory + at, &problem) ||
+                 client_fail(put->error, BOURSE_LOCAL, "%s", problem.text);
+        }
+        ok = ok && put_sources(put, sources, count);
+        free(memory);
+        if (!ok) {
+            return false;
+        }
+        i += count;
+    }
+    return true;
+}
+
 static bool put_everything(struct bourse *client, const struct bourse_job *job,
                            bourse_progress *progress, void *context, struct bourse_error *error)
 {
@@ -189,9 +227,13 @@ static bool put_everything(struct bourse *client, const struct bourse_job *job,
     for (size_t i = 0; i < count; i++) {
         put.total += files[i]->size;
     }
+    for (size_t i = 0; i < job->made.count; i++) {
+        put.total += job->made.items[i].size;
+    }
     const struct blob_source manifest = {
         .hash = job->manifest_hash, .size = job->manifest_length, .fd = -1, .bytes = job->manifest};
-    bool ok = put.blobs != NULL && put_files(&put, files, count) && put_sources(&put, &manifest, 1);
+    bool ok = put.blobs != NULL && put_files(&put, files, count) && put_made(&put, &job->made) &&
+              put_sources(&put, &manifest, 1);
     client_blobs_end(client);
     free(files);
     return ok;

@@ -373,6 +373,14 @@ int command_help(struct invocation *invocation)
             return unknown_command(invocation, invocation->words[0]);
         }
     }
+    if (invocation->word_count > 1) {
+        command = strcmp(command->name, "run") == 0 ? template_find(invocation->words[1]) : NULL;
+        if (command == NULL) {
+            return complain(invocation, BOURSE_USAGE,
+                            "no command '%s %s'; `bourse help %s` says what there is",
+                            invocation->words[0], invocation->words[1], invocation->words[0]);
+        }
+    }
     print_help(stdout, command);
     return BOURSE_OK;
 }

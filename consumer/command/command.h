@@ -41,6 +41,9 @@ struct command {
 
 const struct command *commands(size_t *ret_count);
 const struct command *command_find(const char *name); /* NULL: none */
+/* `bourse run WORD`: a job made from other things than a program. NULL: no such template. */
+const struct command *template_find(const char *word);
+const struct command *templates(size_t *ret_count);
 const struct option_spec *common_options(size_t *ret_count);
 
 enum { GIVEN_MAX = 2048 };
@@ -99,6 +102,7 @@ int command_join(struct invocation *invocation);
 int command_key(struct invocation *invocation);
 int command_submit(struct invocation *invocation);
 int command_run(struct invocation *invocation);
+int command_matmul(struct invocation *invocation);
 int command_quote(struct invocation *invocation);
 int command_plan(struct invocation *invocation);
 int command_ps(struct invocation *invocation);

@@ -9,6 +9,24 @@ bool fetch_into(struct invocation *invocation, const char *id, const char *folde
                 struct bourse_fetched *ret_fetched, struct bourse_error *ret_error);
 /* The leases of a job, after an empty line; nothing when there is none to print. */
 void print_leases(FILE *to, const struct bourse_job_row *row, bool also_ended, bool color);
+
+/* A job with its price; zero but for the job to begin with. */
+struct offer {
+    struct bourse_job *job;
+    struct bourse_job_summary summary;
+    struct bourse_quote quote;
+    int64_t budget_micro;
+};
+/* Each false after having said why, with the exit status. */
+bool offer_make(struct invocation *invocation, struct offer *offer, int *ret_status);
+bool offer_agree(struct invocation *invocation, const struct offer *offer,
+                 int *ret_status); /* asks */
+bool offer_place(struct invocation *invocation, struct offer *offer, char ret_id[BOURSE_ID_SIZE],
+                 int *ret_status);
+
+void say_ended(const struct bourse_job_row *row);
+/* Why the job ended as it did: the first subtask that did not succeed stands for the others. */
+void say_why(struct invocation *invocation, const struct bourse_job_row *row);
 void print_explanation(FILE *to, const struct bourse_explanation *explanation);
 
 #endif

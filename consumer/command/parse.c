@@ -227,6 +227,26 @@ static bool parse_options(struct invocation *invocation, int argc, char **argv, 
     return true;
 }
 
+/* `run` before the name of a template, not after `--`: the options go on behind that word. */
+static bool parse_template(struct invocation *invocation, int *ret_status)
+{
+    bool may_be = strcmp(invocation->command->name, "run") == 0 && invocation->word_count > 0 &&
+                  strcmp(invocation->words[-1], "--") != 0;
+    const struct command *template = may_be ? template_find(invocation->words[0]) : NULL;
+    if (template == NULL) {
+        return true;
+    }
+    invocation->command = template;
+    struct option_set set = set_of(template);
+    for (size_t i = 0; i < invocation->given_count; i++) {
+        if (set_find(&set, invocation->given[i].name) == NULL) {
+            *ret_status = unknown_option(invocation, &set, invocation->given[i].name);
+            return false;
+        }
+    }
+    return parse_options(invocation, invocation->word_count, invocation->words, ret_status);
+}
+
 static bool check_words(struct invocation *invocation, int *ret_status)
 {
     const struct command *command = invocation->command;
@@ -315,7 +335,8 @@ bool invocation_parse(struct invocation *invocation, int argc, char **argv, int 
         *ret_status = unknown_command(invocation, word);
         return false;
     }
-    if (!parse_options(invocation, argc - 1, argv + 1, ret_status)) {
+    if (!parse_options(invocation, argc - 1, argv + 1, ret_status) ||
+        !parse_template(invocation, ret_status)) {
         return false;
     }
     if (option_given(invocation, "help")) {

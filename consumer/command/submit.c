@@ -163,15 +163,7 @@ static json_t *json_summary(const struct bourse_job_summary *job)
     return value;
 }
 
-/* A job with its price. */
-struct offer {
-    struct bourse_job *job;
-    struct bourse_job_summary summary;
-    struct bourse_quote quote;
-    int64_t budget_micro;
-};
-
-static bool make_offer(struct invocation *invocation, struct offer *offer, int *ret_status)
+bool offer_make(struct invocation *invocation, struct offer *offer, int *ret_status)
 {
     struct bourse_error error;
     bourse_job_summary(offer->job, &offer->summary);
@@ -201,7 +193,7 @@ static int quote_or_plan(struct invocation *invocation, bool plan)
         return complain(invocation, BOURSE_LOCAL, "out of memory");
     }
     offer->job = job;
-    if (connect_broker(invocation, &status) && make_offer(invocation, offer, &status)) {
+    if (connect_broker(invocation, &status) && offer_make(invocation, offer, &status)) {
         status = offer->quote.slots_now > 0 ? BOURSE_OK : BOURSE_NO_MATCH;
         if (invocation->json) {
             json_t *value = json_pack("{s:o, s:I}", "quote", json_quote(&offer->quote),
@@ -265,8 +257,7 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
     return false;
 }
 
-/* Whether the job may be placed; false after having said why not. */
-static bool agree(struct invocation *invocation, const struct offer *offer, int *ret_status)
+bool offer_agree(struct invocation *invocation, const struct offer *offer, int *ret_status)
 {
     if (!invocation->quiet && !invocation->json) {
         show_plan(stderr, &offer->summary);
@@ -301,8 +292,8 @@ static void on_put(void *context, uint64_t done_bytes, uint64_t total_bytes)
                   bytes_text(total_bytes));
 }
 
-static bool place(struct invocation *invocation, struct offer *offer, char ret_id[BOURSE_ID_SIZE],
-                  int *ret_status)
+bool offer_place(struct invocation *invocation, struct offer *offer, char ret_id[BOURSE_ID_SIZE],
+                 int *ret_status)
 {
     struct progress progress = progress_start(invocation);
     struct bourse_error error;
@@ -325,13 +316,14 @@ static bool offer_and_place(struct invocation *invocation, struct bourse_job *jo
         return false;
     }
     offer->job = job;
-    bool ok = make_offer(invocation, offer, ret_status) && agree(invocation, offer, ret_status) &&
-              place(invocation, offer, ret_id, ret_status);
+    bool ok = offer_make(invocation, offer, ret_status) &&
+              offer_agree(invocation, offer, ret_status) &&
+              offer_place(invocation, offer, ret_id, ret_status);
     free(offer);
     return ok;
 }
 
-static void say_ended(const struct bourse_job_row *row)
+void say_ended(const struct bourse_job_row *row)
 {
     (void)fprintf(stderr, "job %.8s %s: %u of %u accepted, %u failed, %s credits%s%s\n", row->id,
                   row->state_text, row->accepted, row->subtasks, row->failed,
@@ -356,8 +348,7 @@ static bool say_first_failure(void *context, const struct bourse_outcome *outcom
     return false;
 }
 
-/* Why the job ended as it did: the first subtask that did not succeed stands for the others. */
-static void say_why(struct invocation *invocation, const struct bourse_job_row *row)
+void say_why(struct invocation *invocation, const struct bourse_job_row *row)
 {
     struct bourse_error error; /* the job's own status matters more than what we fail to add */
     if (row->state == BOURSE_FAILED) {

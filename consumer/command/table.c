@@ -73,6 +73,17 @@ static const struct option_spec run_options[] = {
     {"exit-code", 0, NULL, "end with the program's own exit status"},
     WATCH_OPTIONS,
 };
+static const struct option_spec matmul_options[] = {
+    {"output", 'o', "FILE", "the product, a .npy file"},
+    {"yes", 'y', NULL, "do not ask before money is held"},
+    {"tiles", 0, "RxC", "blocks of A's rows and of B's columns (as the devices suggest)"},
+    {"at-most", 0, "N", "slots at a time"},
+    {"cap", 0, "CREDITS", "most to pay per slot-hour"},
+    {"budget", 0, "CREDITS", "hard ceiling (default: as quoted)"},
+    {"no-check", 0, NULL, "take the product as it comes, without Freivalds' check"},
+    {"resume", 0, "JOB", "go on with a product that was submitted before"},
+    WATCH_OPTIONS,
+};
 static const struct option_spec logs_options[] = {
     {"stderr", 0, NULL, "what the program wrote to standard error"},
     {"follow", 'f', NULL, "wait for what is still to come"},
@@ -170,7 +181,9 @@ static const struct command table[] = {
      .run = command_run,
      .details = "Prints what the program prints, and brings back its outputs. In arguments, {in}, "
                 "{out}, {line},\n"
-                "{index} and {value} stand for the subtask's own."},
+                "{index} and {value} stand for the subtask's own.\n"
+                "`bourse run matmul A.npy B.npy -o C.npy` multiplies matrices: see `bourse run "
+                "matmul --help`."},
     {.name = "quote",
      .arguments = "FILE",
      .summary = "what a job would cost now",
@@ -322,10 +335,41 @@ static const struct command table[] = {
     {.name = "help",
      .arguments = "[COMMAND]",
      .summary = "this list, or help on one command",
-     .words_max = 1,
+     .words_max = 2,
      .flags = COMMAND_OFFLINE,
      .run = command_help},
 };
+
+/* Templates of `run`, by their full name; the word after "run " is what people write. */
+static const struct command template_table[] = {
+    {.name = "run matmul",
+     .arguments = "A.npy B.npy -o C.npy",
+     .summary = "multiply two matrices on all devices that help",
+     OPTIONS(matmul_options),
+     .words_max = 2,
+     .run = command_matmul,
+     .details = "The matrices are .npy files of float32. C is cut into tiles, spread over devices "
+                "by their measured\n"
+                "speeds, put together here and checked. With --resume, A and B may be left out: "
+                "nothing is checked\n"
+                "then. A program called matmul is run with `bourse run -- matmul`."},
+};
+
+const struct command *templates(size_t *ret_count)
+{
+    *ret_count = sizeof template_table / sizeof *template_table;
+    return template_table;
+}
+
+const struct command *template_find(const char *word)
+{
+    for (size_t i = 0; i < sizeof template_table / sizeof *template_table; i++) {
+        if (strcmp(template_table[i].name + strlen("run "), word) == 0) {
+            return &template_table[i];
+        }
+    }
+    return NULL;
+}
 
 const struct command *commands(size_t *ret_count)
 {

@@ -113,6 +113,31 @@ START_TEST(the_manual_page_has_every_command_and_option)
 }
 END_TEST
 
+START_TEST(templates_are_in_the_manual_page_and_in_help)
+{
+    char *page = read_whole(BOURSE_SOURCE_DIR "/docs/man/bourse.1");
+    size_t count = 0;
+    const struct command *all = templates(&count);
+    ck_assert_uint_gt(count, 0);
+    for (size_t i = 0; i < count; i++) {
+        char line[64];
+        char *help = help_of(&all[i]);
+        (void)snprintf(line, sizeof line, ".It Cm %s", all[i].name);
+        const char *section = strstr(page, line);
+        ck_assert_msg(section != NULL, "%s", line);
+        for (size_t k = 0; k < all[i].option_count; k++) {
+            (void)snprintf(line, sizeof line, "Fl -%s", all[i].options[k].name);
+            ck_assert_msg(strstr(section, line) != NULL, "%s: %s", all[i].name, line);
+            ck_assert_msg(strstr(help, line + strlen("Fl -")) != NULL, "%s: %s", all[i].name, line);
+        }
+        free(help);
+    }
+    ck_assert_ptr_eq(template_find("matmul"), all);
+    ck_assert_ptr_null(template_find("xz"));
+    free(page);
+}
+END_TEST
+
 START_TEST(exit_statuses_are_the_ones_we_promise)
 {
     ck_assert_int_eq(bourse_exit_status(BOURSE_OK), 0);
@@ -219,6 +244,49 @@ START_TEST(options_are_read_with_their_units)
 }
 END_TEST
 
+static bool parse(struct invocation *invocation, const char *const *words, int count,
+                  int *ret_status)
+{
+    static char *argv[16];
+    for (int i = 0; i < count; i++) {
+        argv[i] = (char *)(uintptr_t)words[i]; /* getopt only reorders them */
+    }
+    argv[count] = NULL;
+    memset(invocation, 0, sizeof *invocation);
+    ck_assert_int_eq(setenv("HOME", "/nonexistent", 1), 0);
+    ck_assert_int_eq(unsetenv("BOURSE_COLOR"), 0);
+    return invocation_parse(invocation, count, argv, ret_status);
+}
+
+START_TEST(matmul_is_a_template_only_as_the_first_word_after_run)
+{
+    static struct invocation invocation;
+    int status = 0;
+    static const char *const product[] = {"bourse", "run", "-y", "matmul",  "a",
+                                          "b",      "-o",  "c",  "--tiles", "2x2"};
+    ck_assert(parse(&invocation, product, 10, &status));
+    ck_assert_str_eq(invocation.command->name, "run matmul");
+    ck_assert_int_eq(invocation.word_count, 2);
+    ck_assert_str_eq(invocation.words[1], "b");
+    ck_assert_str_eq(option_text(&invocation, "output", ""), "c");
+    ck_assert(option_given(&invocation, "yes"));
+
+    static const char *const program[] = {"bourse", "run", "-y", "--", "matmul", "-o", "c"};
+    ck_assert(parse(&invocation, program, 7, &status));
+    ck_assert_str_eq(invocation.command->name, "run");
+    ck_assert_int_eq(invocation.word_count, 3);
+
+    static const char *const later[] = {"bourse", "run", "time", "matmul", "-o", "c"};
+    ck_assert(parse(&invocation, later, 6, &status));
+    ck_assert_str_eq(invocation.command->name, "run");
+    ck_assert_int_eq(invocation.word_count, 4);
+
+    static const char *const foreign[] = {"bourse", "run", "--each", "x", "matmul", "a", "b"};
+    ck_assert(!parse(&invocation, foreign, 7, &status)); /* said to be no option of the template */
+    ck_assert_int_eq(status, BOURSE_USAGE);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("command");
@@ -227,6 +295,8 @@ int main(void)
     tcase_add_test(all, help_names_every_command_and_every_option);
     tcase_add_test(all, no_command_has_an_option_or_a_letter_twice);
     tcase_add_test(all, the_manual_page_has_every_command_and_option);
+    tcase_add_test(all, templates_are_in_the_manual_page_and_in_help);
+    tcase_add_test(all, matmul_is_a_template_only_as_the_first_word_after_run);
     tcase_add_test(all, exit_statuses_are_the_ones_we_promise);
     tcase_add_test(all, every_refusal_of_the_broker_has_one_of_them);
     tcase_add_test(all, a_job_that_ended_has_its_exit_status);

@@ -1,0 +1,307 @@
+#include "consumer/matrix.h"
+
+#include "base/text.h"
+#include "consumer/expand.h"
+#include "runtime/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SHOWN_BYTES = 256 };
+
+/* A file's name as it may be shown. */
+struct shown {
+    char text[SHOWN_BYTES];
+};
+static struct shown shown(const char *text)
+{
+    struct shown copy;
+    text_printable(text, strlen(text), copy.text, sizeof copy.text);
+    return copy;
+}
+
+static bool disk_failed(const char *path, struct problem *ret_problem)
+{
+    problem_set(ret_problem, "%s: %s", shown(path).text, strerror(errno));
+    return false;
+}
+
+/* ---------------------------------------------------------------- bytes */
+
+/* All of it, or false with errno (0: the file ends before). */
+static bool read_at(int fd, void *ret_bytes, size_t length, uint64_t offset)
+{
+    uint8_t *to = ret_bytes;
+    for (size_t done = 0; done < length;) {
+        ssize_t got = pread(fd, to + done, length - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            errno = got == 0 ? 0 : errno;
+            return false;
+        }
+        done += (size_t)got;
+    }
+    return true;
+}
+
+static bool write_at(int fd, const void *bytes, size_t length, uint64_t offset)
+{
+    const uint8_t *from = bytes;
+    for (size_t done = 0; done < length;) {
+        ssize_t put = pwrite(fd, from + done, length - done, (off_t)(offset + done));
+        if (put < 0 && errno == EINTR) {
+            continue;
+        }
+        if (put <= 0) {
+            return false;
+        }
+        done += (size_t)put;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+static bool read_header(struct matrix *matrix, uint64_t size, struct problem *ret_problem)
+{
+    size_t length = size < NPY_PREFIX_BYTES ? (size_t)size : NPY_PREFIX_BYTES;
+    uint8_t *bytes = malloc(length + 1);
+    struct npy npy;
+    struct problem why = {.text = ""};
+    if (bytes == NULL || !read_at(matrix->fd, bytes, length, 0)) {
+        problem_set(ret_problem, "%s: %s", shown(matrix->path).text,
+                    bytes == NULL ? "out of memory" : strerror(errno));
+        free(bytes);
+        return false;
+    }
+    bool good = npy_read(bytes, length, size, &npy, &why) && npy_is_matrix(&npy, &why);
+    free(bytes);
+    if (good && npy.element_count == 0) {
+        problem_set(&why, "it has no elements: its shape is (%" PRIu64 ", %" PRIu64 ")",
+                    npy.shape[0], npy.shape[1]);
+        good = false;
+    }
+    if (!good) {
+        problem_set(ret_problem, "%s: %s", shown(matrix->path).text, why.text);
+        return false;
+    }
+    matrix->rows = npy.shape[0];
+    matrix->columns = npy.shape[1];
+    matrix->data_offset = npy.data_offset;
+    return true;
+}
+
+bool matrix_open(const char *path, struct matrix *ret_matrix, struct problem *ret_problem)
+{
+    struct matrix matrix = {.path = path};
+    uint64_t size = 0;
+    matrix.fd = input_open(path, &size, ret_problem);
+    if (matrix.fd < 0) {
+        return false;
+    }
+    if (!read_header(&matrix, size, ret_problem)) {
+        matrix_close(&matrix);
+        return false;
+    }
+    *ret_matrix = matrix;
+    return true;
+}
+
+void matrix_close(struct matrix *matrix)
+{
+    if (matrix->fd >= 0) {
+        (void)close(matrix->fd); /* read only: nothing to lose */
+        matrix->fd = -1;
+    }
+}
+
+static uint64_t offset_of(const struct matrix *matrix, uint64_t row, uint64_t column)
+{
+    return matrix->data_offset + (row * matrix->columns + column) * sizeof(float);
+}
+
+bool matrix_read(const struct matrix *matrix, const struct matrix_block *block, float *ret_elements,
+                 struct problem *ret_problem)
+{
+    bool whole_rows = block->columns == matrix->columns;
+    uint64_t runs = whole_rows ? 1 : block->rows;
+    size_t run = (size_t)(whole_rows ? block->rows * block->columns : block->columns);
+    for (uint64_t i = 0; i < runs; i++) {
+        uint64_t offset = offset_of(matrix, block->row + i, block->column);
+        if (!read_at(matrix->fd, ret_elements + i * run, run * sizeof(float), offset)) {
+            problem_set(ret_problem, "%s: %s", shown(matrix->path).text,
+                        errno == 0 ? "it became shorter while it was read" : strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}
+
+bool matrix_read_blob(const struct matrix *matrix, const struct matrix_block *block,
+                      uint8_t *ret_bytes, struct problem *ret_problem)
+{
+    npy_write_matrix(block->rows, block->columns, ret_bytes);
+    return matrix_read(matrix, block, (float *)(void *)(ret_bytes + NPY_MATRIX_BYTES), ret_problem);
+}
+
+bool matrix_blob_elements(const uint8_t *bytes, size_t length, const struct matrix_block *block,
+                          const float **ret_elements, struct problem *ret_problem)
+{
+    struct npy npy;
+    if (!npy_read(bytes, length, length, &npy, ret_problem) || !npy_is_matrix(&npy, ret_problem)) {
+        return false;
+    }
+    if (npy.shape[0] != block->rows || npy.shape[1] != block->columns) {
+        problem_set(ret_problem,
+                    "its shape is (%" PRIu64 ", %" PRIu64 "), not (%" PRIu64 ", %" PRIu64 ")",
+                    npy.shape[0], npy.shape[1], block->rows, block->columns);
+        return false;
+    }
+    *ret_elements = (const float *)(const void *)(bytes + npy.data_offset);
+    return true;
+}
+
+/* ---------------------------------------------------------------- making one */
+
+struct matrix_draft {
+    struct matrix matrix;
+    char *path;
+    char *temporary; /* NULL: it has its name */
+};
+
+/* The folder of `path`, for the caller to free. */
+static char *folder_of(const char *path)
+{
+    char *copy = strdup(path);
+    char *folder = copy != NULL ? strdup(dirname(copy)) : NULL;
+    free(copy);
+    return folder;
+}
+
+static bool draft_open(struct matrix_draft *draft, struct problem *ret_problem)
+{
+    static unsigned serial;
+    char *folder = folder_of(draft->path);
+    int length = folder == NULL ? -1
+                                : asprintf(&draft->temporary, "%s/.bourse-%ld-%u.part", folder,
+                                           (long)getpid(), serial++);
+    free(folder);
+    if (length < 0) {
+        draft->temporary = NULL;
+        problem_set(ret_problem, "out of memory");
+        return false;
+    }
+    (void)unlink(draft->temporary); /* of a dead process with our number */
+    draft->matrix.fd =
+        open(draft->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (draft->matrix.fd < 0) {
+        (void)disk_failed(draft->path, ret_problem);
+        free(draft->temporary);
+        draft->temporary = NULL;
+        return false;
+    }
+    return true;
+}
+
+static bool draft_begin(struct matrix_draft *draft, struct problem *ret_problem)
+{
+    const struct matrix *matrix = &draft->matrix;
+    uint8_t header[NPY_MATRIX_BYTES];
+    npy_write_matrix(matrix->rows, matrix->columns, header);
+    uint64_t size = offset_of(matrix, matrix->rows, 0);
+    int failed = posix_fallocate(matrix->fd, 0, (off_t)size);
+    if (failed != 0) {
+        errno = failed;
+    }
+    return (failed == 0 && write_at(matrix->fd, header, sizeof header, 0)) ||
+           disk_failed(draft->path, ret_problem);
+}
+
+struct matrix_draft *matrix_draft_create(const char *path, uint64_t rows, uint64_t columns,
+                                         struct problem *ret_problem)
+{
+    struct stat status;
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+        problem_set(ret_problem, "%s: is not a regular file, and will not be replaced",
+                    shown(path).text);
+        return NULL;
+    }
+    struct matrix_draft *draft = calloc(1, sizeof *draft);
+    if (draft == NULL) {
+        problem_set(ret_problem, "out of memory");
+        return NULL;
+    }
+    draft->path = strdup(path);
+    draft->matrix = (struct matrix){.path = draft->path,
+                                    .fd = -1,
+                                    .rows = rows,
+                                    .columns = columns,
+                                    .data_offset = NPY_MATRIX_BYTES};
+    if (draft->path == NULL) {
+        problem_set(ret_problem, "out of memory");
+        matrix_draft_destroy(&draft);
+    } else if (!draft_open(draft, ret_problem) || !draft_begin(draft, ret_problem)) {
+        matrix_draft_destroy(&draft);
+    }
+    return draft;
+}
+
+void matrix_draft_destroy(struct matrix_draft **self)
+{
+    struct matrix_draft *draft = *self;
+    if (draft != NULL) {
+        if (draft->temporary != NULL) {
+            (void)unlink(draft->temporary); /* nothing more to do about it */
+        }
+        matrix_close(&draft->matrix); /* durable, or not wanted */
+        free(draft->temporary);
+        free(draft->path);
+        free(draft);
+        *self = NULL;
+    }
+}
+
+bool matrix_draft_write(struct matrix_draft *draft, const struct matrix_block *block,
+                        const float *elements, struct problem *ret_problem)
+{
+    const struct matrix *matrix = &draft->matrix;
+    bool whole_rows = block->columns == matrix->columns;
+    uint64_t runs = whole_rows ? 1 : block->rows;
+    size_t run = (size_t)(whole_rows ? block->rows * block->columns : block->columns);
+    for (uint64_t i = 0; i < runs; i++) {
+        uint64_t offset = offset_of(matrix, block->row + i, block->column);
+        if (!write_at(matrix->fd, elements + i * run, run * sizeof(float), offset)) {
+            return disk_failed(draft->path, ret_problem);
+        }
+    }
+    return true;
+}
+
+const struct matrix *matrix_draft_matrix(const struct matrix_draft *draft)
+{
+    return &draft->matrix;
+}
+
+bool matrix_draft_keep(struct matrix_draft *draft, struct problem *ret_problem)
+{
+    if (fsync(draft->matrix.fd) != 0 || rename(draft->temporary, draft->path) != 0) {
+        return disk_failed(draft->path, ret_problem);
+    }
+    free(draft->temporary);
+    draft->temporary = NULL;
+    char *folder = folder_of(draft->path);
+    bool good = folder != NULL && folder_sync(folder, ret_problem);
+    if (folder == NULL) {
+        problem_set(ret_problem, "out of memory");
+    }
+    free(folder);
+    return good;
+}

@@ -1,0 +1,602 @@
+/* Products of matrices: A and B become blocks and a manifest, the tiles that come back become C. */
+#include "consumer/product.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "consumer/client.h"
+#include "consumer/freivalds.h"
+#include "consumer/rows.h"
+#include "formats/limits.h"
+#include "runtime/clock.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VALUE_SIZE = 96 };
+
+void bourse_product_destroy(struct bourse_product **self)
+{
+    struct bourse_product *product = *self;
+    if (product != NULL) {
+        bourse_job_destroy(&product->job);
+        matrix_draft_destroy(&product->draft);
+        matrix_close(&product->a);
+        matrix_close(&product->b);
+        free(product->paths[0]);
+        free(product->paths[1]);
+        free(product->tiles);
+        free(product);
+        *self = NULL;
+    }
+}
+
+struct bourse_job *bourse_product_job(struct bourse_product *product)
+{
+    return product->job;
+}
+
+void bourse_product_summary(const struct bourse_product *product,
+                            struct bourse_product_summary *ret_summary)
+{
+    *ret_summary = product->summary;
+}
+
+/* ---------------------------------------------------------------- files */
+
+static struct bourse_product *product_create(const struct bourse_product_options *options)
+{
+    struct bourse_product *product = calloc(1, sizeof *product);
+    if (product != NULL) {
+        product->a.fd = -1;
+        product->b.fd = -1;
+        product->paths[0] = strdup(options->a != NULL ? options->a : "");
+        product->paths[1] = strdup(options->b != NULL ? options->b : "");
+        if (product->paths[0] == NULL || product->paths[1] == NULL) {
+            bourse_product_destroy(&product);
+        }
+    }
+    return product;
+}
+
+/* Both, and that they fit. */
+static bool open_factors(struct bourse_product *product, struct bourse_error *error)
+{
+    struct problem problem = {.text = ""};
+    struct matrix *a = &product->a;
+    struct matrix *b = &product->b;
+    if (!matrix_open(product->paths[0], a, &problem) ||
+        !matrix_open(product->paths[1], b, &problem)) {
+        return client_fail(error, BOURSE_LOCAL, "%s", problem.text);
+    }
+    if (a->columns != b->rows) {
+        return client_fail(error, BOURSE_USAGE,
+                           "A is %" PRIu64 " x %" PRIu64 " and B is %" PRIu64 " x %" PRIu64
+                           ": A must have as many columns as B has rows",
+                           a->rows, a->columns, b->rows, b->columns);
+    }
+    return true;
+}
+
+static bool set_shape(struct bourse_product *product, uint64_t rows, uint64_t inner,
+                      uint64_t columns, struct bourse_error *error)
+{
+    int64_t bytes = 0;
+    if (rows > INT64_MAX / 8 || columns > INT64_MAX / 8 ||
+        !checked_mul((int64_t)rows, (int64_t)columns, &bytes) || bytes > INT64_MAX / 8) {
+        return client_fail(error, BOURSE_USAGE,
+                           "the product of %" PRIu64 " rows and %" PRIu64
+                           " columns is larger than any file",
+                           rows, columns);
+    }
+    product->summary.rows = rows;
+    product->summary.inner = inner;
+    product->summary.columns = columns;
+    return true;
+}
+
+static bool make_room(struct bourse_product *product, const char *output,
+                      struct bourse_error *error)
+{
+    struct problem problem = {.text = ""};
+    product->draft =
+        matrix_draft_create(output, product->summary.rows, product->summary.columns, &problem);
+    return product->draft != NULL || client_fail(error, BOURSE_LOCAL, "%s", problem.text);
+}
+
+static bool make_tiles(struct bourse_product *product, struct bourse_error *error)
+{
+    const struct split_grid *grid = &product->grid;
+    struct bourse_product_summary *summary = &product->summary;
+    summary->tile_rows = grid->rows;
+    summary->tile_columns = grid->columns;
+    summary->tiles = (uint64_t)grid->rows * grid->columns;
+    if (summary->tiles > PRODUCT_TILES_MAX) {
+        return client_fail(error, BOURSE_USAGE, "%" PRIu64 " tiles; at most %d", summary->tiles,
+                           PRODUCT_TILES_MAX);
+    }
+    product->tiles = calloc((size_t)summary->tiles, sizeof *product->tiles);
+    if (product->tiles == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    for (size_t i = 0; i < summary->tiles; i++) {
+        uint32_t row = (uint32_t)(i / grid->columns);
+        uint32_t column = (uint32_t)(i % grid->columns);
+        struct matrix_block *block = &product->tiles[i].block;
+        block->row = split_edge(summary->rows, grid->rows, row);
+        block->rows = split_edge(summary->rows, grid->rows, row + 1) - block->row;
+        block->column = split_edge(summary->columns, grid->columns, column);
+        block->columns = split_edge(summary->columns, grid->columns, column + 1) - block->column;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- blocks */
+
+/* Blob `index`: the blocks of A's rows, then those of B's columns. */
+static const struct matrix *block_of(const struct bourse_product *product, size_t index,
+                                     struct matrix_block *ret_block)
+{
+    const struct bourse_product_summary *summary = &product->summary;
+    if (index < product->grid.rows) {
+        const struct matrix_block *tile = &product->tiles[index * product->grid.columns].block;
+        *ret_block =
+            (struct matrix_block){.row = tile->row, .rows = tile->rows, .columns = summary->inner};
+        return &product->a;
+    }
+    const struct matrix_block *tile = &product->tiles[index - product->grid.rows].block;
+    *ret_block = (struct matrix_block){
+        .column = tile->column, .rows = summary->inner, .columns = tile->columns};
+    return &product->b;
+}
+
+static bool fill_block(void *context, size_t index, uint8_t *ret_bytes, struct problem *ret_problem)
+{
+    struct matrix_block block;
+    const struct matrix *matrix = block_of(context, index, &block);
+    return matrix_read_blob(matrix, &block, ret_bytes, ret_problem);
+}
+
+static bool hash_blocks(struct bourse_product *product, struct made_blobs *made,
+                        struct bourse_error *error)
+{
+    size_t count = (size_t)product->grid.rows + product->grid.columns;
+    uint64_t largest = 0;
+    made->items = calloc(count, sizeof *made->items);
+    if (made->items == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    made->count = count;
+    made->fill = fill_block;
+    made->context = product;
+    for (size_t i = 0; i < count; i++) {
+        struct matrix_block block;
+        (void)block_of(product, i, &block);
+        made->items[i].size = matrix_blob_bytes(&block);
+        largest = made->items[i].size > largest ? made->items[i].size : largest;
+    }
+    assert(largest > 0);
+    struct problem problem = {.text = "out of memory"};
+    uint8_t *bytes = malloc((size_t)largest);
+    bool good = bytes != NULL;
+    for (size_t i = 0; good && i < count; i++) {
+        good = fill_block(product, i, bytes, &problem);
+        made->items[i].hash =
+            good ? sha256_of(bytes, (size_t)made->items[i].size) : made->items[i].hash;
+    }
+    free(bytes);
+    return good || client_fail(error, BOURSE_LOCAL, "%s", problem.text);
+}
+
+/* ---------------------------------------------------------------- the job */
+
+/* Where a tile lies in C, as the value of its subtask, so that C can be put together without A and B. */
+static void value_of(const struct matrix_block *block, char ret_value[VALUE_SIZE])
+{
+    (void)snprintf(ret_value, VALUE_SIZE, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
+                   block->row, block->column, block->rows, block->columns);
+}
+
+struct listing { /* what a manifest points to */
+    Bourse__V1__ManifestSubtask *subtasks;
+    Bourse__V1__ManifestSubtask **pointers;
+    Bourse__V1__ManifestInput *inputs; /* two of each subtask */
+    Bourse__V1__ManifestInput **input_pointers;
+    char (*values)[VALUE_SIZE];
+};
+
+static void listing_fini(struct listing *listing)
+{
+    free(listing->subtasks);
+    free(listing->pointers);
+    free(listing->inputs);
+    free(listing->input_pointers);
+    free(listing->values);
+}
+
+static bool list_subtasks(const struct bourse_product *product, struct made_blobs *made,
+                          struct listing *listing)
+{
+    static char names[2][sizeof "a.npy"] = {"a.npy", "b.npy"};
+    size_t count = (size_t)product->summary.tiles;
+    listing->subtasks = calloc(count, sizeof *listing->subtasks);
+    listing->pointers = calloc(count, sizeof(void *));
+    listing->inputs = calloc(2 * count, sizeof *listing->inputs);
+    listing->input_pointers = calloc(2 * count, sizeof(void *));
+    listing->values = calloc(count, sizeof *listing->values);
+    if (listing->subtasks == NULL || listing->pointers == NULL || listing->inputs == NULL ||
+        listing->input_pointers == NULL || listing->values == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const size_t blobs[] = {i / product->grid.columns,
+                                product->grid.rows + i % product->grid.columns};
+        Bourse__V1__ManifestSubtask *subtask = listing->pointers[i] = &listing->subtasks[i];
+        bourse__v1__manifest_subtask__init(subtask);
+        value_of(&product->tiles[i].block, listing->values[i]);
+        subtask->value = listing->values[i];
+        subtask->n_inputs = 2;
+        subtask->inputs = &listing->input_pointers[2 * i];
+        for (size_t k = 0; k < 2; k++) {
+            Bourse__V1__ManifestInput *input = subtask->inputs[k] = &listing->inputs[2 * i + k];
+            struct made_blob *blob = &made->items[blobs[k]];
+            bourse__v1__manifest_input__init(input);
+            input->name = names[k];
+            input->hash = client_bytes(blob->hash.bytes, sizeof blob->hash.bytes);
+            input->size = blob->size;
+        }
+    }
+    return true;
+}
+
+static bool write_manifest(const struct bourse_product *product, struct bourse_job *job,
+                           struct bourse_error *error)
+{
+    static char executor[] = "tensor";
+    CLEANUP(listing_fini) struct listing listing = {.subtasks = NULL};
+    Bourse__V1__Manifest manifest = BOURSE__V1__MANIFEST__INIT;
+    Bourse__V1__ManifestLimits limits = BOURSE__V1__MANIFEST_LIMITS__INIT;
+    if (!list_subtasks(product, &job->made, &listing)) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    limits.has_wall_ms = 1;
+    limits.wall_ms = job->file->limit_ms;
+    manifest.version = 1;
+    manifest.executor = executor;
+    manifest.name = job->file->name;
+    manifest.n_arguments = job->file->run.count;
+    manifest.arguments = job->file->run.items;
+    manifest.n_outputs = job->file->outputs.count;
+    manifest.outputs = job->file->outputs.items;
+    manifest.limits = &limits;
+    manifest.has_expect_ms = 1;
+    manifest.expect_ms = job->expect_ms;
+    manifest.n_subtasks = (size_t)product->summary.tiles;
+    manifest.subtasks = listing.pointers;
+    manifest.subtask_count = (uint32_t)product->summary.tiles;
+    return prepare_manifest(job, &manifest, error);
+}
+
+static bool fill_file(struct job_file *file, const struct bourse_product *product,
+                      const struct bourse_product_options *options,
+                      const struct product_needs *needs)
+{
+    static const char *const arguments[] = {"matmul", "a.npy", "b.npy", "c.npy"};
+    const struct bourse_product_summary *summary = &product->summary;
+    char name[FORMAT_NAME_BYTES + 1];
+    (void)snprintf(name, sizeof name, "matmul %" PRIu64 " x %" PRIu64 " x %" PRIu64, summary->rows,
+                   summary->inner, summary->columns);
+    bool good =
+        job_file_set(&file->name, name) && job_strings_add(&file->outputs, FORMAT_OUTPUTS, "c.npy");
+    for (size_t i = 0; good && i < sizeof arguments / sizeof *arguments; i++) {
+        good = job_strings_add(&file->run, FORMAT_ARGUMENTS, arguments[i]);
+    }
+    file->at_most = needs->at_most;
+    file->limit_ms = needs->limit_ms;
+    file->expect_ms = needs->expect_ms;
+    file->budget_micro = options->budget_micro >= 0 ? options->budget_micro : JOB_ABSENT;
+    file->cap_micro = options->cap_micro >= 0 ? options->cap_micro : JOB_ABSENT;
+    return good;
+}
+
+static bool need_number(struct bourse_job *job, const char *name, int64_t least)
+{
+    struct requirement *needs = &job->needs;
+    struct requirement_node node = {.op = REQUIREMENT_GE, .attribute = {.number = least}};
+    client_copy(node.attribute.name, sizeof node.attribute.name, name);
+    needs->nodes[needs->count++] = node; /* a handful of terms, far below REQUIREMENT_NODES_MAX */
+    needs->nodes[needs->count++] = (struct requirement_node){.op = REQUIREMENT_AND, .arity = 2};
+    return true;
+}
+
+static bool make_job(struct bourse_product *product, const struct bourse_product_options *options,
+                     const struct product_needs *needs, struct bourse_error *error)
+{
+    struct problem problem = {.text = "out of memory"};
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = calloc(1, sizeof *job);
+    if (job == NULL || (job->file = job_file_create()) == NULL ||
+        !fill_file(job->file, product, options, needs) || !job_file_check(job->file, &problem)) {
+        return client_fail(error, BOURSE_LOCAL, "%s", problem.text);
+    }
+    job->id = entropy_id();
+    job->subtasks = product->summary.tiles;
+    job->expect_ms = job->file->expect_ms;
+    if (!prepare_need(job, "executor", "tensor", error) ||
+        (needs->label[0] != '\0' && !prepare_need(job, "label", needs->label, error)) ||
+        !need_number(job, "memory", needs->memory_bytes) ||
+        (needs->least_speed > 0 && !need_number(job, "gemm_fp32", needs->least_speed)) ||
+        !hash_blocks(product, &job->made, error) || !write_manifest(product, job, error)) {
+        return false;
+    }
+    product->job = job;
+    job = NULL;
+    return true;
+}
+
+bool bourse_product_plan(struct bourse *bourse, const struct bourse_product_options *options,
+                         struct bourse_product **ret_product, struct bourse_error *ret_error)
+{
+    struct product_needs needs = {.at_most = 0};
+    CLEANUP(bourse_product_destroy) struct bourse_product *product = product_create(options);
+    if (product == NULL || sodium_init() < 0) {
+        return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+    }
+    if (!open_factors(product, ret_error) ||
+        !set_shape(product, product->a.rows, product->a.columns, product->b.columns, ret_error)) {
+        return false;
+    }
+    if (options->tile_rows > product->a.rows || options->tile_columns > product->b.columns) {
+        return client_fail(ret_error, BOURSE_USAGE,
+                           "%u x %u tiles of a product of %" PRIu64 " x %" PRIu64
+                           " entries; a tile has one entry at least",
+                           options->tile_rows, options->tile_columns, product->a.rows,
+                           product->b.columns);
+    }
+    if (!product_choose(bourse, options, product, &needs, ret_error) ||
+        !make_tiles(product, ret_error) || !make_room(product, options->output, ret_error) ||
+        !make_job(product, options, &needs, ret_error)) {
+        return false;
+    }
+    *ret_product = product;
+    product = NULL;
+    return true;
+}
+
+/* ---------------------------------------------------------------- a product submitted before */
+
+static bool read_value(const Bourse__V1__ManifestSubtask *subtask, struct matrix_block *ret_block)
+{
+    char again[VALUE_SIZE];
+    return subtask->value != NULL &&
+           sscanf(subtask->value, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &ret_block->row,
+                  &ret_block->column, &ret_block->rows, &ret_block->columns) == 4 &&
+           (value_of(ret_block, again), strcmp(again, subtask->value) == 0);
+}
+
+/* The last tile ends where C does, and the first row of tiles says how many there are in a row. */
+static bool read_tiles(const Bourse__V1__Manifest *manifest, struct bourse_product *product,
+                       struct bourse_error *error)
+{
+    static const char stranger[] =
+        "this job was not made by `bourse run matmul`; `bourse fetch` brings its outputs";
+    struct matrix_block block = {.row = 0};
+    uint32_t columns = 0;
+    if (strcmp(manifest->executor, "tensor") != 0 || manifest->n_arguments != 4 ||
+        strcmp(manifest->arguments[0], "matmul") != 0 || manifest->n_subtasks < 1 ||
+        manifest->n_subtasks > PRODUCT_TILES_MAX) {
+        return client_fail(error, BOURSE_USAGE, "%s", stranger);
+    }
+    while (columns < manifest->n_subtasks && read_value(manifest->subtasks[columns], &block) &&
+           block.row == 0) {
+        columns++;
+    }
+    if (columns == 0 || manifest->n_subtasks % columns != 0 ||
+        !read_value(manifest->subtasks[manifest->n_subtasks - 1], &block) ||
+        block.rows > UINT64_MAX - block.row || block.columns > UINT64_MAX - block.column) {
+        return client_fail(error, BOURSE_USAGE, "%s", stranger);
+    }
+    product->grid = (struct split_grid){(uint32_t)manifest->n_subtasks / columns, columns};
+    if (!set_shape(product, block.row + block.rows, 0, block.column + block.columns, error) ||
+        !make_tiles(product, error)) {
+        return false;
+    }
+    assert(product->tiles != NULL);
+    for (size_t i = 0; i < manifest->n_subtasks; i++) {
+        if (!read_value(manifest->subtasks[i], &block) ||
+            memcmp(&block, &product->tiles[i].block, sizeof block) != 0 || block.rows == 0 ||
+            block.columns == 0) {
+            return client_fail(error, BOURSE_USAGE, "%s", stranger);
+        }
+    }
+    return true;
+}
+
+static bool match_factors(struct bourse_product *product, struct bourse_error *error)
+{
+    const struct bourse_product_summary *summary = &product->summary;
+    if (product->paths[0][0] == '\0') {
+        return true;
+    }
+    if (!open_factors(product, error)) {
+        return false;
+    }
+    if (product->a.rows != summary->rows || product->b.columns != summary->columns) {
+        return client_fail(error, BOURSE_USAGE,
+                           "the job's product is %" PRIu64 " x %" PRIu64
+                           ", that of these files %" PRIu64 " x %" PRIu64,
+                           summary->rows, summary->columns, product->a.rows, product->b.columns);
+    }
+    product->summary.inner = product->a.columns;
+    return true;
+}
+
+bool bourse_product_resume(struct bourse *bourse, const char *id,
+                           const struct bourse_product_options *options,
+                           struct bourse_product **ret_product, struct bourse_error *ret_error)
+{
+    CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
+    CLEANUP(bourse_product_destroy) struct bourse_product *product = product_create(options);
+    if (product == NULL) {
+        return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+    }
+    if (!client_manifest(bourse, id, &manifest, ret_error) ||
+        !read_tiles(manifest, product, ret_error) || !match_factors(product, ret_error) ||
+        !make_room(product, options->output, ret_error)) {
+        return false;
+    }
+    *ret_product = product;
+    product = NULL;
+    return true;
+}
+
+/* ---------------------------------------------------------------- results */
+
+struct collecting {
+    struct bourse *bourse;
+    struct bourse_product *product;
+    struct bourse_error *error;
+    bool failed;
+};
+
+static bool wrong_tile(struct bourse_error *error, const struct bourse_outcome *outcome,
+                       const char *why)
+{
+    return client_fail(error, BOURSE_UNVERIFIED,
+                       "the tile of subtask %u, by provider %.16s, is no such block: %s",
+                       outcome->index, outcome->provider, why);
+}
+
+static bool get_blob(struct bourse *bourse, const struct bourse_output *output, uint8_t **ret_bytes,
+                     size_t *ret_length, struct bourse_error *error)
+{
+    struct hash32 hash;
+    struct problem problem = {.text = ""};
+    enum reject_code reject = REJECT_NONE;
+    if (!text_unhex(output->hash, hash.bytes, sizeof hash.bytes)) {
+        return client_fail(error, BOURSE_UNVERIFIED, "a result without a hash");
+    }
+    struct blob_client *blobs = client_blobs_begin(bourse, error);
+    if (blobs == NULL) {
+        return false;
+    }
+    bool good = blob_client_get_bytes(blobs, &hash, NULL, output->size, ret_bytes, ret_length,
+                                      &reject, &problem);
+    client_blobs_end(bourse);
+    client_breathe(bourse);
+    return good || client_blob_failed(bourse, error, reject, &problem);
+}
+
+static bool collect_tile(struct collecting *collecting, const struct bourse_outcome *outcome)
+{
+    struct bourse_product *product = collecting->product;
+    struct product_tile *tile = &product->tiles[outcome->index];
+    uint64_t most_bytes = NPY_PREFIX_BYTES + tile->block.rows * tile->block.columns * sizeof(float);
+    struct problem problem = {.text = ""};
+    const float *elements = NULL;
+    uint8_t *bytes = NULL;
+    size_t length = 0;
+    if (outcome->output_count != 1 || outcome->outputs[0].size > most_bytes) {
+        return wrong_tile(collecting->error, outcome, "it has another size");
+    }
+    if (!get_blob(collecting->bourse, &outcome->outputs[0], &bytes, &length, collecting->error)) {
+        return false;
+    }
+    bool good = matrix_blob_elements(bytes, length, &tile->block, &elements, &problem) ||
+                wrong_tile(collecting->error, outcome, problem.text);
+    good = good && (matrix_draft_write(product->draft, &tile->block, elements, &problem) ||
+                    client_fail(collecting->error, BOURSE_LOCAL, "%s", problem.text));
+    free(bytes);
+    if (good) {
+        tile->is_collected = true;
+        memcpy(tile->provider, outcome->provider, sizeof tile->provider);
+        product->summary.collected++;
+        product->summary.collected_bytes += outcome->outputs[0].size;
+    }
+    return good;
+}
+
+static bool collect_outcome(void *context, const struct bourse_outcome *outcome)
+{
+    struct collecting *collecting = context;
+    bool is_wanted = outcome->status == ATTEMPT_ACCEPTED &&
+                     outcome->index < collecting->product->summary.tiles &&
+                     !collecting->product->tiles[outcome->index].is_collected;
+    if (is_wanted && client_interrupted(collecting->bourse)) {
+        collecting->failed = !client_fail(collecting->error, BOURSE_INTERRUPTED, "interrupted");
+    } else if (is_wanted) {
+        collecting->failed = !collect_tile(collecting, outcome);
+    }
+    return !collecting->failed;
+}
+
+bool bourse_product_collect(struct bourse *bourse, struct bourse_product *product, const char *id,
+                            struct bourse_error *ret_error)
+{
+    struct collecting collecting = {.bourse = bourse, .product = product, .error = ret_error};
+    return bourse_outcomes(bourse, id, 0, collect_outcome, &collecting, ret_error) &&
+           !collecting.failed;
+}
+
+static void tell_tile(const struct bourse_product *product, const struct freivalds_tile *from,
+                      struct bourse_wrong_tile *ret_tile)
+{
+    *ret_tile =
+        (struct bourse_wrong_tile){.index = from->row * product->grid.columns + from->column,
+                                   .row = from->row,
+                                   .column = from->column,
+                                   .at_row = from->at_row,
+                                   .at_column = from->at_column,
+                                   .found = (double)from->found,
+                                   .expected = from->expected};
+    memcpy(ret_tile->provider, product->tiles[ret_tile->index].provider, sizeof ret_tile->provider);
+}
+
+bool bourse_product_check(struct bourse *bourse, struct bourse_product *product,
+                          struct bourse_product_check *ret_check, struct bourse_error *ret_error)
+{
+    const struct freivalds_grid grid = {product->grid.rows, product->grid.columns};
+    struct problem problem = {.text = ""};
+    struct freivalds verdict;
+    client_breathe(bourse);
+    if (product->a.fd < 0 || product->b.fd < 0) {
+        return client_fail(ret_error, BOURSE_USAGE,
+                           "a product is checked against its factors: name A and B");
+    }
+    if (!freivalds_check(&product->a, &product->b, matrix_draft_matrix(product->draft), &grid,
+                         &verdict, &problem)) {
+        return client_fail(ret_error, BOURSE_LOCAL, "the product cannot be checked: %s",
+                           problem.text);
+    }
+    client_breathe(bourse);
+    *ret_check = (struct bourse_product_check){.is_right = verdict.is_right,
+                                               .rounds = FREIVALDS_ROUNDS,
+                                               .wrong_rows = verdict.wrong_rows,
+                                               .doubtful_rows = verdict.doubtful_rows,
+                                               .unchecked_rows = verdict.unchecked_rows,
+                                               .unchecked_columns = verdict.unchecked_columns,
+                                               .max_rel_error = verdict.max_rel_error,
+                                               .wrong_tiles = verdict.wrong_tiles};
+    for (size_t i = 0; i < verdict.wrong_tiles && i < BOURSE_WRONG_TILES_MAX; i++) {
+        tell_tile(product, &verdict.tiles[i], &ret_check->tiles[i]);
+    }
+    return verdict.is_right || client_fail(ret_error, BOURSE_UNVERIFIED,
+                                           "this is not the product: %" PRIu64
+                                           " rows are further off than rounding can be",
+                                           verdict.wrong_rows);
+}
+
+bool bourse_product_keep(struct bourse_product *product, struct bourse_error *ret_error)
+{
+    struct problem problem = {.text = ""};
+    if (product->summary.collected < product->summary.tiles) {
+        return client_fail(
+            ret_error, BOURSE_JOB_FAILED, "%" PRIu64 " of %" PRIu64 " tiles are missing",
+            product->summary.tiles - product->summary.collected, product->summary.tiles);
+    }
+    return matrix_draft_keep(product->draft, &problem) ||
+           client_fail(ret_error, BOURSE_LOCAL, "%s", problem.text);
+}

@@ -1,0 +1,233 @@
+/* Which devices multiply, and into which tiles: the market's devices to the planner's, and its answer to what the job
+ * needs. */
+#include "consumer/client.h"
+#include "consumer/product.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct offered {
+    int64_t speed; /* gemm_fp32: Mflop/s of one slot */
+    int64_t memory_bytes;
+    int64_t price_micro;
+    uint32_t slots;
+    char label[ATTRIBUTE_TEXT_SIZE];
+};
+
+struct market_view {
+    int64_t cap_micro; /* -1: none */
+    struct offered *items;
+    size_t count, capacity;
+    bool is_out_of_memory;
+};
+
+static int64_t number_of(const struct bourse_device *device, const char *name)
+{
+    for (size_t i = 0; i < device->attribute_count; i++) {
+        if (device->attributes[i].text == NULL && strcmp(device->attributes[i].name, name) == 0) {
+            return device->attributes[i].number;
+        }
+    }
+    return 0;
+}
+
+static bool grow(struct market_view *view)
+{
+    if (view->count < view->capacity) {
+        return true;
+    }
+    size_t capacity = view->capacity == 0 ? 16 : 2 * view->capacity;
+    struct offered *items = reallocarray(view->items, capacity, sizeof *items);
+    if (items == NULL) {
+        view->is_out_of_memory = true;
+        return false;
+    }
+    view->items = items;
+    view->capacity = capacity;
+    return true;
+}
+
+/* A device counts while its ask stands, also when it is leased now: it may be free by then. */
+static bool take_device(void *context, const struct bourse_device *device)
+{
+    struct market_view *view = context;
+    int64_t speed = number_of(device, "gemm_fp32");
+    bool sells =
+        device->price_micro >= 0 && (view->cap_micro < 0 || device->price_micro <= view->cap_micro);
+    if (device->simulated || !sells || speed <= 0 || device->slots == 0) {
+        return true;
+    }
+    if (!grow(view)) {
+        return false;
+    }
+    struct offered *offered = &view->items[view->count++];
+    *offered = (struct offered){.speed = speed,
+                                .memory_bytes = number_of(device, "memory"),
+                                .price_micro = device->price_micro,
+                                .slots = device->slots};
+    client_copy(offered->label, sizeof offered->label, device->label);
+    return true;
+}
+
+static int fastest_first(const void *a, const void *b)
+{
+    const struct offered *left = a;
+    const struct offered *right = b;
+    if (left->speed != right->speed) {
+        return left->speed > right->speed ? -1 : 1;
+    }
+    if (left->price_micro != right->price_micro) {
+        return left->price_micro < right->price_micro ? -1 : 1;
+    }
+    return strcmp(left->label, right->label);
+}
+
+/* The fastest, within what the planner takes and the job may use; the last one may be cut. */
+static void keep_fastest(struct market_view *view, uint32_t at_most)
+{
+    uint32_t left = at_most > 0 && at_most < SPLIT_SLOTS ? at_most : SPLIT_SLOTS;
+    size_t kept = 0;
+    if (view->count > 1) {
+        qsort(view->items, view->count, sizeof *view->items, fastest_first);
+    }
+    while (kept < view->count && kept < SPLIT_DEVICES && left > 0) {
+        struct offered *offered = &view->items[kept++];
+        offered->slots = offered->slots < left ? offered->slots : left;
+        left -= offered->slots;
+    }
+    view->count = kept;
+}
+
+static int64_t least_memory(const struct market_view *view)
+{
+    int64_t least = INT64_MAX;
+    for (size_t i = 0; i < view->count; i++) {
+        int64_t bytes = view->items[i].memory_bytes;
+        least = bytes > 0 && bytes < least ? bytes : least;
+    }
+    return least;
+}
+
+/* Of a slot, for the largest tile. */
+static int64_t memory_needed(const struct bourse_product *product)
+{
+    const struct bourse_product_summary *summary = &product->summary;
+    double rows = (double)split_edge(summary->rows, product->grid.rows, 1);
+    double columns = (double)split_edge(summary->columns, product->grid.columns, 1);
+    double inner = (double)summary->inner;
+    double bytes =
+        (rows * inner + inner * columns + rows * columns) * sizeof(float) * PRODUCT_MEMORY_PARTS;
+    return bytes > 9e18 ? INT64_MAX : (int64_t)bytes;
+}
+
+static bool ask_planner(const struct market_view *view,
+                        const struct bourse_product_options *options,
+                        struct bourse_product *product, struct split_share *shares,
+                        struct split *ret_split)
+{
+    struct split_device devices[SPLIT_DEVICES];
+    struct bourse_product_summary *summary = &product->summary;
+    const struct split_grid given = {options->tile_rows, options->tile_columns};
+    const struct split_product shape = {
+        .rows = summary->rows,
+        .inner = summary->inner,
+        .columns = summary->columns,
+        .element_bytes = sizeof(float),
+        .tile_s = PRODUCT_TILE_S,
+        .staging = PRODUCT_STAGING,
+        .tile_bytes = (uint64_t)(least_memory(view) / PRODUCT_MEMORY_PARTS),
+    };
+    for (size_t i = 0; i < view->count; i++) {
+        devices[i] = (struct split_device){.flops = (double)view->items[i].speed * 1e6,
+                                           .fixed_s = PRODUCT_START_S,
+                                           .link = PRODUCT_LINK,
+                                           .slots = view->items[i].slots,
+                                           .price_micro = view->items[i].price_micro};
+    }
+    return split_product(&shape, devices, view->count, options->tile_rows > 0 ? &given : NULL,
+                         &product->grid, shares, ret_split) == SPLIT_OK;
+}
+
+/* At least 1, and no more than a job may say. */
+static int64_t to_ms(double seconds)
+{
+    double ms = seconds * 1000;
+    return ms < 1 ? 1 : ms > 1e9 ? 1000000000 : (int64_t)ms;
+}
+
+/* Of all that could, only those with a share: slower ones are kept out by speed, and a single device by its label too, if
+ * no other has the same. */
+static void find_needs(const struct market_view *view, const struct split_share *shares,
+                       const struct split *split, struct bourse_product *product,
+                       struct product_needs *ret_needs)
+{
+    struct bourse_product_summary *summary = &product->summary;
+    int64_t least_used = INT64_MAX;
+    bool keeps_out = false;
+    uint64_t slots = 0;
+    uint64_t tiles = (uint64_t)product->grid.rows * product->grid.columns;
+    const char *label = view->items[split->single].label;
+    bool is_unique = !split->is_split && label[0] != '\0';
+    for (size_t i = 0; i < view->count; i++) {
+        const struct offered *offered = &view->items[i];
+        keeps_out = keeps_out || shares[i].units == 0;
+        if (shares[i].units > 0) {
+            slots += shares[i].units < offered->slots ? shares[i].units : offered->slots;
+            least_used = offered->speed < least_used ? offered->speed : least_used;
+        }
+        is_unique = is_unique && (i == split->single || strcmp(offered->label, label) != 0);
+    }
+    ret_needs->least_speed = keeps_out ? least_used : 0;
+    client_copy(ret_needs->label, sizeof ret_needs->label,
+                is_unique && view->count > 1 ? label : "");
+    ret_needs->at_most = (uint32_t)slots;
+    ret_needs->expect_ms = to_ms(split->finish_s * (double)slots / (double)tiles);
+    int64_t patient_ms = 20 * ret_needs->expect_ms; /* a device may be slower than it was */
+    ret_needs->limit_ms = patient_ms > JOB_LIMIT_MS_DEFAULT ? patient_ms : JOB_LIMIT_MS_DEFAULT;
+    summary->devices = (uint32_t)view->count;
+    summary->devices_used = (uint32_t)split->device_count;
+    summary->slots = (uint32_t)slots;
+    summary->is_split = split->is_split;
+    summary->predicted_ms = to_ms(split->finish_s);
+    summary->single_ms = to_ms(split->single_s);
+}
+
+static bool no_plan(const struct market_view *view, const struct bourse_product_options *options,
+                    const struct bourse_product *product, struct bourse_error *error)
+{
+    if (view->count == 0) {
+        return client_fail(error, BOURSE_NO_MATCH,
+                           "no device on offer multiplies matrices (executor = tensor%s); `bourse "
+                           "devices` lists what is "
+                           "there",
+                           options->cap_micro >= 0 ? ", within the cap" : "");
+    }
+    return client_fail(
+        error, BOURSE_USAGE,
+        "no tile of %llu columns of A fits a quarter of a slot's memory (%lld bytes)%s",
+        (unsigned long long)product->summary.inner, (long long)least_memory(view),
+        options->tile_rows > 0 ? " with these --tiles: give more, or leave them out" : "");
+}
+
+bool product_choose(struct bourse *bourse, const struct bourse_product_options *options,
+                    struct bourse_product *product, struct product_needs *ret_needs,
+                    struct bourse_error *error)
+{
+    struct market_view view = {.cap_micro = options->cap_micro};
+    struct split_share shares[SPLIT_DEVICES];
+    struct split split = {.finish_s = 0};
+    bool good = bourse_devices_fitting(bourse, "executor = tensor", take_device, &view, error);
+    if (good && view.is_out_of_memory) {
+        good = client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    keep_fastest(&view, options->at_most);
+    if (good && (view.count == 0 || !ask_planner(&view, options, product, shares, &split))) {
+        good = no_plan(&view, options, product, error);
+    }
+    if (good) {
+        find_needs(&view, shares, &split, product, ret_needs);
+        ret_needs->memory_bytes = memory_needed(product);
+    }
+    free(view.items);
+    return good;
+}

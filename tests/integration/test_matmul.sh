@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# The product of two matrices as one job over two agents: put together exactly, refused before anything is sent when it
+# cannot be, gone on with after an interruption, never given a name when it is wrong; and with one agent at a quarter of its
+# speed, that one gets as many tiles as its speed is worth, and the two together are no slower than the faster alone.
+# shellcheck source=tests/support/market.sh
+. "$(dirname "$(realpath "$0")")/../support/market.sh"
+maker=$(dirname "$(realpath "$0")")/../support/matrix.pl
+fire_begin matmul "$1" bourse-audit bourse-tensor
+command -v sqlite3 >/dev/null || skip "no sqlite3"
+[ "$(nproc)" -ge 2 ] || skip "one processor"
+
+matrix() { "$maker" "$@"; }
+field() { grep -oE "\"$1\":[^,}]*" "$2" | head -n 1 | cut -d: -f2; } # of a one-line JSON: the first
+expect() { # STATUS PATTERN COMMAND...
+    local want=$1 pattern=$2 got=0
+    shift 2
+    timeout 120 "$@" >out 2>err </dev/null || got=$?
+    [ "$got" -eq "$want" ] || fail "$* ended with $got, not $want: $(cat out err)"
+    [ -z "$pattern" ] || grep -qE -- "$pattern" out err || fail "$* did not say '$pattern': $(cat out err)"
+}
+jobs_are() { # COUNT
+    "$bourse" ps --quiet >ids
+    [ "$(wc -l <ids)" -eq "$1" ] || fail "$(wc -l <ids) jobs, not $1"
+}
+nothing_left() { [ -z "$(find . -maxdepth 1 -name '.bourse-*.part')" ] || fail "a part was left: $(ls -a)"; }
+multiplying() { # COUNT: so many devices on offer multiply
+    [ "$("$bourse" devices --needs 'executor = tensor' --json 2>/dev/null | grep -o '"price_micro":[0-9]' | wc -l)" -ge "$1" ]
+}
+
+market_up --credits 1000 --slots 1
+until_true 60 multiplying 1 || fail "nobody multiplies: $(cat market/provider.log)"
+
+# ---------------------------------------------------------------- refused before anything is sent
+
+matrix A.npy 60 50 1 whole
+matrix B.npy 50 40 2 whole
+product=("$bourse" run -y matmul A.npy B.npy -o C.npy)
+expect 2 'as many columns as B has rows' "$bourse" run -y matmul A.npy A.npy -o C.npy
+sed 's/<f4/<f8/' A.npy >wide.npy
+expect 2 'float64|bytes of data' "$bourse" run -y matmul wide.npy B.npy -o C.npy
+sed 's/<f4/<i4/' A.npy >whole.npy
+expect 2 'int32' "$bourse" run -y matmul whole.npy B.npy -o C.npy
+sed "s/'fortran_order': False/'fortran_order': True /" A.npy >fortran.npy
+expect 2 'Fortran' "$bourse" run -y matmul fortran.npy B.npy -o C.npy
+head -c -1 A.npy >short.npy
+expect 2 'cut off' "$bourse" run -y matmul short.npy B.npy -o C.npy
+sed 's/(60, 50), }           /(9223372036854775808, 50), }/' A.npy >huge.npy
+expect 2 'larger than|bytes' "$bourse" run -y matmul huge.npy B.npy -o C.npy
+expect 2 'no-such.npy' "$bourse" run -y matmul no-such.npy B.npy -o C.npy
+expect 2 'one of the factors' "$bourse" run -y matmul A.npy B.npy -o B.npy
+expect 2 'not ROWSxCOLUMNS' "${product[@]}" --tiles 4
+expect 2 'a tile has one entry' "${product[@]}" --tiles 61x1
+expect 2 'one.s own|C.npy' "$bourse" run -y matmul A.npy B.npy
+expect 2 'No such file' "$bourse" run -y matmul A.npy B.npy -o no/such/C.npy
+expect 5 'within the cap' "${product[@]}" --cap 0.000001
+expect 4 'a lease takes' "${product[@]}" --budget 0.000001
+expect 5 'nothing|no device|anyway' "$bourse" run -y -- matmul A.npy B.npy -o C.npy # the program of that name
+jobs_are 0
+[ ! -e C.npy ] || fail "a refused product left a file"
+nothing_left
+
+# ---------------------------------------------------------------- exact, over two agents
+
+agent_join "$work/second" --name second <<<'slots: 1'
+sed -i 's/^price:.*/price: 0.20/' "$work/second/provider.yaml"
+taskset -c 1 "$bin/bourse-provider" run --dir "$work/second" >>"$work/agent-second.log" 2>&1 &
+second=$!
+started+=("$second")
+until_true 60 multiplying 2 || fail "the second agent does not multiply: $(cat agent-second.log)"
+
+echo old >C.npy
+expect 0 '' "${product[@]}" --tiles 3x2 --json
+[ "$(field tiles out)" = 6 ] || fail "tiles: $(cat out)"
+[ "$(field checked out)" = true ] || fail "not checked: $(cat out)"
+[ "$(field max_rel_error out)" = 0.0 ] || fail "whole numbers are not exact: $(cat out)"
+# The same in the slow way.
+perl -e '
+    sub matrix { open my $in, "<:raw", $_[0] or die; local $/; my $all = <$in>; $all =~ /\((\d+), (\d+)\)/ or die;
+                 return ($1, $2, [unpack("f<*", substr($all, 128))]) }
+    my ($m, $k, $a) = matrix("A.npy"); my (undef, $n, $b) = matrix("B.npy"); my ($r, $c, $found) = matrix("C.npy");
+    die "shape ($r, $c)\n" if $r != $m || $c != $n;
+    for my $i (0 .. $m - 1) { for my $j (0 .. $n - 1) { my $sum = 0;
+        $sum += $a->[$i * $k + $_] * $b->[$_ * $n + $j] for 0 .. $k - 1;
+        die "C[$i][$j]\n" if $sum != $found->[$i * $n + $j] } }' || fail "C is not the product"
+nothing_left
+# One tile each, and one for all: the same product.
+for tiles in 1x1 60x1 7x5; do
+    expect 0 '' "$bourse" run -q -y matmul A.npy B.npy -o again.npy --tiles "$tiles"
+    cmp C.npy again.npy || fail "with tiles of $tiles another product"
+done
+
+# ---------------------------------------------------------------- interrupted, and wrong
+
+expect 8 '--resume' "$bourse" run -y matmul A.npy B.npy -o late.npy --tiles 2x2 --wait-at-most 1ms
+[ ! -e late.npy ] || fail "an unfinished product has its name"
+nothing_left
+expect 0 'checked' "$bourse" run matmul A.npy B.npy -o late.npy --resume last
+cmp C.npy late.npy || fail "the product that was gone on with is another"
+rm late.npy
+expect 0 'not checked' "$bourse" run matmul -o late.npy --resume last
+cmp C.npy late.npy || fail "without its factors it is another"
+matrix other.npy 60 50 3 whole
+expect 7 'wrong: tile \(0, 0\), subtask 0' "$bourse" run matmul other.npy B.npy -o wrong.npy --resume last
+[ ! -e wrong.npy ] || fail "a wrong product has a name"
+nothing_left
+matrix narrow.npy 50 30 3
+expect 2 'that of these files' "$bourse" run matmul A.npy narrow.npy -o wrong.npy --resume last
+"$bourse" run -y -q -- true >out 2>&1 || fail "true: $(cat out)"
+expect 2 'was not made by' "$bourse" run matmul -o wrong.npy --resume last
+
+# NaN and infinities: in their row, and nowhere else.
+perl -e 'open my $f, "+<:raw", "A.npy"; seek $f, 128 + 4 * (7 * 50 + 3), 0; print $f pack("f<", "nan")'
+expect 0 '' "${product[@]}" --tiles 2x2 --json
+[ "$(field checked out)" = true ] || fail "NaN: $(cat out)"
+perl -e 'open my $in, "<:raw", "C.npy"; local $/; my @c = unpack("f<*", substr(<$in>, 128)); my $nan = 0;
+         for (0 .. $#c) { my $is = $c[$_] != $c[$_]; die "entry $_\n" if $is != (int($_ / 40) == 7); $nan += $is }
+         exit($nan == 40 ? 0 : 1)' || fail "NaN is not where it belongs"
+
+# ---------------------------------------------------------------- one agent at a quarter of its speed
+
+# Zeros: as much work as any numbers, and every block of a matrix has the same bytes to send.
+zeros() { # FILE ROWS COLUMNS
+    matrix "$1" 0 0
+    sed -i "s/(0, 0), }$(printf '%*s' $((${#2} + ${#3} - 2)) '')/($2, $3), }/" "$1"
+    truncate -s $((128 + 4 * $2 * $3)) "$1"
+}
+zeros A.npy 4096 8192
+zeros B.npy 8192 4096
+# The jails of the second agent stand still three quarters of the time.
+throttle() {
+    local family
+    while [ ! -e enough ]; do
+        family=$(descendants "$second" | cut -d' ' -f1 | tr '\n' ' ')
+        for _ in 1 2 3 4 5; do
+            # shellcheck disable=SC2086 # a list
+            kill -STOP $family 2>/dev/null || true
+            sleep 0.06
+            # shellcheck disable=SC2086
+            kill -CONT $family 2>/dev/null || true
+            sleep 0.02
+        done
+    done
+}
+throttle &
+started+=($!)
+share() { # PROVIDER FIELD: of out
+    grep -o "\"provider\":\"$1\",[^}]*" out | sed -E "s/.*\"$2\":([0-9]+).*/\1/" | awk '{s += $1} END {print s + 0}'
+}
+worth=no
+gains=no
+for _ in 1 2 3; do # other programs of this machine may come between
+    expect 0 '' "${product[@]}" --no-check --tiles 10x10 --cap 0.15 --json # the faster one is the cheaper one
+    [ "$(share second tiles)" -eq 0 ] || fail "the dearer agent works above the cap: $(cat out)"
+    alone_s=$(field seconds out)
+    expect 0 '' "${product[@]}" --no-check --tiles 10x10 --json
+    fast=$(share provider tiles) slow=$(share second tiles)
+    [ $((fast + slow)) -eq 100 ] || fail "$fast + $slow tiles: $(cat out)"
+    verdict=$(awk -v f="$fast" -v s="$slow" -v fn="$(share provider paid_ns)" -v sn="$(share second paid_ns)" 'BEGIN {
+        if (s == 0) { print "no 0 0"; exit }
+        right = (s / sn) / (s / sn + f / fn); off = s / (s + f) / right - 1; off = off < 0 ? -off : off
+        printf "%s %.3f %.1f", off <= 0.10 ? "yes" : "no", right, sn / s / (fn / f) }')
+    both_s=$(field seconds out)
+    echo "slow agent: $slow of 100 tiles, within 10 %, right share, times slower: $verdict; $both_s s, alone $alone_s s"
+    [ "${verdict%% *}" = no ] || worth=yes
+    ! awk -v a="$both_s" -v b="$alone_s" 'BEGIN {exit a <= b ? 0 : 1}' || gains=yes
+    [ $worth$gains != yesyes ] || break
+done
+[ "$worth" = yes ] || fail "the slow agent's share is not what its speed is worth: $(cat out)"
+[ "$gains" = yes ] || fail "two agents are slower than the faster one alone"
+
+touch enough
+market_audit
+echo "products: exact, resumed, refused, and dealt out by speed: ok"

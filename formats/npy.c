@@ -136,7 +136,7 @@ static bool known_size(char kind, uint64_t bytes)
 /* '<f4': order, kind, bytes. */
 static bool read_type(struct scan *scan, struct npy *npy)
 {
-    char word[WORD_SIZE];
+    char word[WORD_SIZE] = "";
     skip_space(scan);
     if (scan->at < scan->end && *scan->at == '[') {
         return REFUSE(scan->problem, "it holds records (a structured dtype); save one field, as in "
@@ -153,11 +153,12 @@ static bool read_type(struct scan *scan, struct npy *npy)
     text_printable(word, strlen(word), shown, sizeof shown);
     uint64_t bytes = 0;
     size_t at = 2;
-    while (word[0] != '\0' && word[1] != '\0' && at < 4 && word[at] >= '0' && word[at] <= '9') {
+    size_t length = strlen(word);
+    while (at < length && at < 4 && word[at] >= '0' && word[at] <= '9') {
         bytes = 10 * bytes + (uint64_t)(word[at++] - '0');
     }
     bool ordered = word[0] == '<' || word[0] == '>' || (word[0] == '|' && bytes == 1);
-    if (!ordered || word[at] != '\0' || !known_size(word[1], bytes)) {
+    if (!ordered || at != length || !known_size(word[1], bytes)) {
         return REFUSE(scan->problem,
                       "its elements are of type '%s', which are no numbers known here; convert the "
                       "array, as in array.astype('float32')",

@@ -248,6 +248,7 @@ static bool expand_outputs(struct run *run, struct outcome *outcome)
 static bool is_program(const struct run *run, const char *name)
 {
     const char *program = run->arguments.items[0];
+    assert(program != NULL); /* command_check */
     if (strncmp(program, "./", 2) == 0) {
         program += 2;
     } else if (strncmp(program, "/work/", 6) == 0) {

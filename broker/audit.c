@@ -168,6 +168,7 @@ static void end(struct audit *audit)
     audit_map_fini(&audit->invitations, NULL);
     audit_map_fini(&audit->devices, NULL);
     audit_map_fini(&audit->asks, NULL);
+    audit_map_fini(&audit->bids, NULL);
     audit_map_fini(&audit->jobs, audit_job_end);
     audit_map_fini(&audit->leases, NULL);
     audit_map_fini(&audit->tainted, NULL);

@@ -1,6 +1,8 @@
 /* Jobs, orders and fills: docs/ledger.md section 6. */
 #include "broker/audit_state.h"
 
+#include "base/sha256.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,9 +53,7 @@ bool audit_job_row(struct audit *audit, struct audit_command *command)
                               .owner_number = command->account,
                               .manifest = row->hash,
                               .subtasks = row->subtasks,
-                              .width = row->width,
                               .budget = row->budget,
-                              .limit = row->cap,
                               .accepted_bits = bits};
     audit->report->jobs++;
     return true;
@@ -104,27 +104,77 @@ bool audit_ask_row(struct audit *audit, struct audit_command *command)
     return true;
 }
 
+/* What was signed of part `number` of a job: docs/ledger.md section 6. */
+static struct audit_bid signed_bid(const Bourse__V1__SubmitJob *body, uint32_t number,
+                                   int64_t *ret_cap)
+{
+    if (number == 0) {
+        *ret_cap = body->has_cap_micro ? body->cap_micro : -1;
+        return (struct audit_bid){
+            .width = body->slots, .slots = body->at_most, .term_ms = body->term_ms};
+    }
+    const Bourse__V1__Part *part = body->parts[number - 1];
+    *ret_cap = part->has_cap_micro ? part->cap_micro : -1;
+    return (struct audit_bid){
+        .width = part->slots, .slots = part->at_most, .term_ms = part->term_ms};
+}
+
+/* The bid of the first part bears the job's id, those of the others the first bytes of a hash. */
+static struct id128 bid_id(const struct id128 *job, uint32_t number)
+{
+    uint8_t bytes[35] = "bourse/part/v1"; /* and its NUL */
+    struct id128 id = *job;
+    if (number > 0) {
+        memcpy(bytes + 15, job->bytes, 16);
+        for (unsigned i = 0; i < 4; i++) {
+            bytes[31 + i] = (uint8_t)(number >> 8 * i);
+        }
+        struct hash32 hash = sha256_of(bytes, sizeof bytes);
+        memcpy(id.bytes, hash.bytes, sizeof id.bytes);
+    }
+    return id;
+}
+
 bool audit_bid_row(struct audit *audit, struct audit_command *command)
 {
     const struct audit_row *row = &audit->rows.row;
-    struct hash32 name = audit_id(&row->job);
-    struct audit_job *job = audit_map_find(&audit->jobs, &name);
+    const Bourse__V1__SubmitJob *body = (const Bourse__V1__SubmitJob *)command->body;
+    struct hash32 job_name = audit_id(&row->job);
+    struct hash32 name = audit_id(&row->order);
+    struct audit_job *job = audit_map_find(&audit->jobs, &job_name);
     if (!audit_expect(audit,
-                      command->type == MESSAGE_SUBMIT_JOB && job != NULL && job->bid_entry == 0,
-                      "it is the one bid of a job submitted with it") ||
-        !audit_expect_bytes(audit, "it bears the job's id", row->job.bytes, row->order.bytes, 16) ||
-        !audit_expect_bytes(audit, "its owner is the job's", job->owner.bytes, row->owner.bytes,
-                            32) ||
-        !audit_expect_i64(audit, "its width is the job's", job->width, row->width) ||
-        !audit_expect(audit, row->price >= 0 && row->price <= audit->genesis.price_band_micro,
-                      "its limit is within the market's price band") ||
-        !audit_expect(audit, job->limit < 0 || row->price <= job->limit,
-                      "its limit is not above the job's cap")) {
+                      command->type == MESSAGE_SUBMIT_JOB && job != NULL &&
+                          job->bid_count <= body->n_parts,
+                      "it is a bid of a job submitted with it")) {
         return false;
     }
-    job->bid_entry = row->entry;
-    job->slots = row->slots;
-    job->limit = row->price;
+    int64_t cap;
+    struct audit_bid bid = signed_bid(body, job->bid_count, &cap);
+    struct id128 id = bid_id(&row->job, job->bid_count);
+    if (!audit_expect_bytes(audit, "it bears the id of its part", id.bytes, row->order.bytes, 16) ||
+        !audit_expect(audit, audit_map_find(&audit->bids, &name) == NULL,
+                      "an order is placed once") ||
+        !audit_expect_bytes(audit, "its owner is the job's", job->owner.bytes, row->owner.bytes,
+                            32) ||
+        !audit_expect_i64(audit, "its width is the one that was signed", bid.width, row->width) ||
+        !audit_expect_i64(audit, "its slots are those that were signed",
+                          bid.slots == 0 ? UINT32_MAX : bid.slots, row->slots) ||
+        !audit_expect(audit, row->price >= 0 && row->price <= audit->genesis.price_band_micro,
+                      "its limit is within the market's price band") ||
+        !audit_expect(audit, cap < 0 || row->price <= cap,
+                      "its limit is not above the cap that was signed")) {
+        return false;
+    }
+    struct audit_bid *kept = audit_map_add(&audit->bids, &name, sizeof *kept);
+    if (kept == NULL) {
+        return audit_out_of_memory(audit);
+    }
+    bid.job = job;
+    bid.entry = row->entry;
+    bid.slots = row->slots;
+    bid.limit = row->price;
+    *kept = bid;
+    job->bid_count++;
     return true;
 }
 
@@ -133,10 +183,8 @@ bool audit_cancel_row(struct audit *audit, struct audit_command *command)
     const struct audit_row *row = &audit->rows.row;
     struct hash32 name = audit_id(&row->order);
     struct audit_ask *ask = audit_map_find(&audit->asks, &name);
-    struct audit_job *job = audit_map_find(&audit->jobs, &name);
-    bool *is_cancelled = ask != NULL   ? &ask->is_cancelled
-                         : job != NULL ? &job->bid_cancelled
-                                       : NULL;
+    struct audit_bid *bid = audit_map_find(&audit->bids, &name);
+    bool *is_cancelled = ask != NULL ? &ask->is_cancelled : bid != NULL ? &bid->is_cancelled : NULL;
     if (!audit_expect(audit, is_cancelled != NULL, "its order exists") ||
         !audit_expect(audit, !*is_cancelled, "an order is cancelled once")) {
         return false;
@@ -157,25 +205,25 @@ bool audit_cancel_row(struct audit *audit, struct audit_command *command)
 /* ---- fills */
 
 /* The maker's price: that of the order which rested first; a donation fills at 0 whoever did. */
-static int64_t price_of(const struct audit_ask *ask, const struct audit_job *job)
+static int64_t price_of(const struct audit_ask *ask, const struct audit_bid *bid)
 {
     if (ask->price == 0) {
         return 0;
     }
-    return ask->entry < job->bid_entry ? ask->price : job->limit;
+    return ask->entry < bid->entry ? ask->price : bid->limit;
 }
 
 /* An arriving bid takes the best ask. A witness against that is an ask of the same cell (so it
  * satisfies the same requirements) whose device never had a lease, and was better. */
 static bool is_better(struct audit *audit, const struct audit_ask *other,
-                      const struct audit_ask *taken, const struct audit_job *job, int64_t term_ms)
+                      const struct audit_ask *taken, const struct audit_bid *bid)
 {
     struct hash32 account = audit_number(other->owner_number);
     struct hash32 device_name = audit_id(&other->device);
     const struct audit_device *device = audit_map_find(&audit->devices, &device_name);
     bool stands = !other->is_cancelled && device != NULL && !device->was_filled &&
-                  other->owner_number != job->owner_number && other->slots >= job->width &&
-                  (other->max_term_ms == 0 || other->max_term_ms >= term_ms) &&
+                  other->owner_number != bid->job->owner_number && other->slots >= bid->width &&
+                  (other->max_term_ms == 0 || other->max_term_ms >= bid->term_ms) &&
                   audit_map_find(&audit->tainted, &account) == NULL;
     bool is_alike = !hash32_is_zero(&other->cell) && hash32_equal(&other->cell, &taken->cell);
     return stands && is_alike &&
@@ -184,14 +232,13 @@ static bool is_better(struct audit *audit, const struct audit_ask *other,
 }
 
 static bool check_priority(struct audit *audit, const struct audit_command *command,
-                           const struct audit_ask *taken, const struct audit_job *job)
+                           const struct audit_ask *taken, const struct audit_bid *bid)
 {
-    if (command->type != MESSAGE_SUBMIT_JOB || !id128_equal(&command->envelope.id, &job->id)) {
+    if (command->type != MESSAGE_SUBMIT_JOB || !id128_equal(&command->envelope.id, &bid->job->id)) {
         return true; /* the rows do not say who was free when the job came for more */
     }
-    const Bourse__V1__SubmitJob *body = (const Bourse__V1__SubmitJob *)command->body;
     for (const struct audit_ask *other = audit->first_ask; other != NULL; other = other->next) {
-        if (other != taken && is_better(audit, other, taken, job, body->term_ms)) {
+        if (other != taken && is_better(audit, other, taken, bid)) {
             return audit_expect_i64(audit,
                                     "the best ask of the cell is taken first (an ask's entry)",
                                     (int64_t)other->entry, (int64_t)taken->entry);
@@ -201,13 +248,13 @@ static bool check_priority(struct audit *audit, const struct audit_command *comm
 }
 
 static bool check_sides(struct audit *audit, const struct audit_ask *ask,
-                        const struct audit_job *job)
+                        const struct audit_bid *bid)
 {
     const struct audit_row *row = &audit->rows.row;
+    const struct audit_job *job = bid == NULL ? NULL : bid->job;
     return audit_expect(audit, ask != NULL && !ask->is_cancelled, "its ask stands") &&
-           audit_expect(audit, job != NULL && job->bid_entry != 0 && !job->bid_cancelled,
-                        "its bid stands") &&
-           audit_expect_bytes(audit, "its bid is its job's", row->job.bytes, row->bid.bytes, 16) &&
+           audit_expect(audit, bid != NULL && !bid->is_cancelled, "its bid stands") &&
+           audit_expect_bytes(audit, "its bid is its job's", job->id.bytes, row->job.bytes, 16) &&
            audit_expect_bytes(audit, "its provider is the ask's owner", ask->owner.bytes,
                               row->provider.bytes, 32) &&
            audit_expect_bytes(audit, "its consumer is the job's owner", job->owner.bytes,
@@ -219,18 +266,20 @@ static bool check_sides(struct audit *audit, const struct audit_ask *ask,
 }
 
 static bool check_terms(struct audit *audit, const struct audit_ask *ask,
-                        const struct audit_job *job)
+                        const struct audit_bid *bid)
 {
     const struct audit_row *row = &audit->rows.row;
-    return audit_expect_i64(audit, "it fills at the maker's price", price_of(ask, job),
+    return audit_expect_i64(audit, "it fills at the maker's price", price_of(ask, bid),
                             row->price) &&
-           audit_expect(audit, row->price <= job->limit, "its price is within the bid's limit") &&
+           audit_expect(audit, row->price <= bid->limit, "its price is within the bid's limit") &&
            audit_expect(audit, row->price >= ask->price, "its price is not below the ask") &&
            audit_expect(audit,
-                        row->slots > 0 && row->slots <= ask->slots && row->slots <= job->slots,
+                        row->slots > 0 && row->slots <= ask->slots && row->slots <= bid->slots,
                         "its slots are within the ask's and the bid's") &&
-           audit_expect(audit, job->width > 0 && row->slots % job->width == 0,
+           audit_expect(audit, bid->width > 0 && row->slots % bid->width == 0,
                         "its slots are a multiple of the width") &&
+           audit_expect_i64(audit, "its term is the one that was signed", bid->term_ms,
+                            row->term_ns / 1000000) &&
            audit_expect(audit, row->term_ns > 0, "it has a term") &&
            audit_expect(audit, ask->max_term_ms == 0 || row->term_ns / 1000000 <= ask->max_term_ms,
                         "its term is within the ask's");
@@ -240,24 +289,24 @@ bool audit_fill_row(struct audit *audit, struct audit_command *command)
 {
     const struct audit_row *row = &audit->rows.row;
     struct hash32 ask_name = audit_id(&row->order);
-    struct hash32 job_name = audit_id(&row->job);
+    struct hash32 bid_name = audit_id(&row->bid);
     struct hash32 lease_name = audit_number(row->lease);
     struct audit_ask *ask = audit_map_find(&audit->asks, &ask_name);
-    struct audit_job *job = audit_map_find(&audit->jobs, &job_name);
+    const struct audit_bid *bid = audit_map_find(&audit->bids, &bid_name);
     if (!audit_expect(audit, row->lease > audit->last_lease, "leases are numbered upwards") ||
-        !check_sides(audit, ask, job) || !check_terms(audit, ask, job) ||
-        !check_priority(audit, command, ask, job)) {
+        !check_sides(audit, ask, bid) || !check_terms(audit, ask, bid) ||
+        !check_priority(audit, command, ask, bid)) {
         return false;
     }
     struct audit_lease *lease = audit_map_add(&audit->leases, &lease_name, sizeof *lease);
     if (lease == NULL) {
         return audit_out_of_memory(audit);
     }
-    *lease = (struct audit_lease){.job = job,
+    *lease = (struct audit_lease){.job = bid->job,
                                   .provider = row->provider,
                                   .provider_number = ask->owner_number,
                                   .device = row->device,
-                                  .width = job->width,
+                                  .width = bid->width,
                                   .price = row->price};
     struct hash32 device_name = audit_id(&row->device);
     struct audit_device *device = audit_map_find(&audit->devices, &device_name);

@@ -2,6 +2,7 @@
 #include "broker/audit_state.h"
 
 #include "base/checked.h"
+#include "protocol/limits.h"
 
 #include <string.h>
 
@@ -122,6 +123,16 @@ static bool check_accepted(struct audit *audit, const struct audit_lease *lease,
     return true;
 }
 
+/* What cannot be handed to those that wait for it. */
+static bool leaves_too_much(const Bourse__V1__Result *result)
+{
+    Bourse__V1__Given given = BOURSE__V1__GIVEN__INIT;
+    given.index = result->index;
+    given.n_outputs = result->n_outputs;
+    given.outputs = result->outputs;
+    return bourse__v1__given__get_packed_size(&given) > LIMIT_GIVEN_BYTES;
+}
+
 static bool check_status(struct audit *audit, const struct audit_lease *lease,
                          const Bourse__V1__Result *result)
 {
@@ -130,7 +141,8 @@ static bool check_status(struct audit *audit, const struct audit_lease *lease,
     case ATTEMPT_ACCEPTED:
         return check_accepted(audit, lease, result);
     case ATTEMPT_FAILED_PAID:
-        return audit_expect(audit, row->outcome != OUTCOME_OK, "what went well did not fail");
+        return audit_expect(audit, row->outcome != OUTCOME_OK || leaves_too_much(result),
+                            "what went well did not fail");
     case ATTEMPT_FAILED_UNPAID:
     case ATTEMPT_LATE:
         return audit_expect(audit, row->paid_ns == 0 && row->charge == 0,

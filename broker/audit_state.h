@@ -156,15 +156,24 @@ struct audit_ask {
     struct audit_ask *next; /* in order of entry, for the check of priority */
 };
 
+struct audit_bid { /* of one part of a job */
+    struct audit_job *job;
+    uint64_t entry;
+    uint32_t width, slots;
+    int64_t limit, term_ms;
+    bool is_cancelled;
+};
+
 struct audit_job {
     struct id128 id;
-    uint64_t entry, bid_entry; /* bid_entry 0: no bid yet */
+    uint64_t entry;
+    uint32_t bid_count; /* so far */
     struct key32 owner;
     uint32_t owner_number;
     struct hash32 manifest;
-    uint32_t subtasks, width, slots;
-    int64_t budget, limit;
-    bool bid_cancelled, is_settled;
+    uint32_t subtasks;
+    int64_t budget;
+    bool is_settled;
     uint8_t *accepted_bits;
     uint32_t accepted;
     bool has_hold, hold_is_open;
@@ -231,7 +240,7 @@ struct audit {
     struct audit_map numbers;     /* account key -> uint32_t */
     struct audit_map invitations; /* token hash */
     struct audit_map devices;     /* device id */
-    struct audit_map asks, jobs, leases;
+    struct audit_map asks, bids, jobs, leases;
     struct audit_map tainted; /* account number: was suspect or away once */
     struct audit_ask *first_ask, *last_ask;
     struct audit_due due;

@@ -232,14 +232,15 @@ static enum blob_status read_manifest(struct blobs *blobs, struct served_job *jo
 }
 
 /* OK, NOT_FOUND, or that nobody knows now. */
-static enum blob_status may_read(struct blobs *blobs, uint32_t owner, struct served_job *served,
-                                 const struct hash32 *hash)
+static enum blob_status may_read(struct blobs *blobs, const struct asked *asked, uint32_t owner,
+                                 struct served_job *served, const struct hash32 *hash)
 {
     enum blob_status status = BLOB_OK;
     if (served != NULL && !served->is_read) {
         status = read_manifest(blobs, served);
     }
-    if (status == BLOB_OK && served != NULL && !served_job_names(served, hash)) {
+    if (status == BLOB_OK && served != NULL && !served_job_names(served, hash) &&
+        !serves_gave(blobs->config.serves, asked->account->number, served, hash)) {
         status = BLOB_NOT_FOUND;
     }
     /* A manifest may name anything; only what its author owns comes out. */
@@ -375,7 +376,7 @@ static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1
     }
     enum blob_status readable = BLOB_NOT_FOUND;
     if (owner_of(blobs, asked, body->has_job, body->job, &owner, &served)) {
-        readable = may_read(blobs, owner, served, &hash);
+        readable = may_read(blobs, asked, owner, served, &hash);
     }
     if (readable == BLOB_NOT_FOUND) {
         refuse(blobs, asked, REJECT_NOT_FOUND, "hash", 0, 0);
@@ -476,6 +477,12 @@ static void learn(struct blobs *blobs, const struct outgoing *note)
         owner = directory_key(blobs->config.directory, &note->owner);
         if (owner != NULL && !serves_add(blobs->config.serves, note->lease, note->account,
                                          &note->job, owner->number, &note->manifest)) {
+            fatal("out of memory");
+        }
+        return;
+    case OUTGOING_GIVEN:
+        if (!serves_give(blobs->config.serves, note->lease, (const struct hash32 *)note->body,
+                         note->length / sizeof(struct hash32))) {
             fatal("out of memory");
         }
         return;

@@ -273,6 +273,18 @@ static bool seed_serves(const struct exchange *exchange, struct serves *serves)
     return good;
 }
 
+static bool give_again(void *context, uint64_t lease, const struct exchange_given *given)
+{
+    Bourse__V1__Given *wire = translate_given(given);
+    bool good = wire != NULL;
+    for (size_t i = 0; good && i < wire->n_outputs; i++) {
+        struct hash32 hash = codec_hash(wire->outputs[i]->hash);
+        good = serves_give(context, lease, &hash, 1);
+    }
+    bourse__v1__given__free_unpacked(wire, NULL);
+    return good;
+}
+
 static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
 {
     bool good = true;
@@ -281,7 +293,8 @@ static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
         good = good && broker->directories[i] != NULL;
     }
     broker->serves = serves_create();
-    good = good && broker->serves != NULL && seed_serves(broker->exchange, broker->serves);
+    good = good && broker->serves != NULL && seed_serves(broker->exchange, broker->serves) &&
+           exchange_each_given(broker->exchange, give_again, broker->serves);
     if (!good) {
         problem_set(ret_problem, "out of memory");
         return false;

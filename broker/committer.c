@@ -48,6 +48,7 @@ static void route(void *context, struct outgoing *outgoing)
         return;
     case OUTGOING_SERVE:
     case OUTGOING_UNSERVE:
+    case OUTGOING_GIVEN:
         send(committer->config.blobs, outgoing);
         return;
     case OUTGOING_REPLY:

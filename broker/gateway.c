@@ -404,6 +404,7 @@ static void release(struct gateway *gateway, struct outgoing *outgoing)
         return;
     case OUTGOING_SERVE:
     case OUTGOING_UNSERVE:
+    case OUTGOING_GIVEN:
         return;
     }
     if (session != NULL) { /* else it left meanwhile: it asks again, or states what it holds */

@@ -6,12 +6,14 @@
 #include "protocol/limits.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct release {
     release_send *send;
     void *context;
     size_t run_count;
+    size_t run_bytes; /* that its work is given */
     const struct exchange_effect *work[LIMIT_DISPATCH];
 };
 
@@ -159,11 +161,91 @@ static struct outgoing *ended(const struct exchange_effect *effect)
 
 /* ---------------------------------------------------------------- work, in groups */
 
+/* The work of the run with what it was given, and a note to the blob port of what may be read for it. */
+struct giving {
+    Bourse__V1__Given **given; /* of all works, one after the other; owned */
+    size_t count;
+    struct hash32 *hashes; /* owned */
+    size_t hash_count;
+};
+
+static void giving_fini(struct giving *giving)
+{
+    for (size_t i = 0; i < giving->count; i++) {
+        bourse__v1__given__free_unpacked(giving->given[i], NULL);
+    }
+    free(giving->given);
+    free(giving->hashes);
+}
+
+static bool add_hashes(struct giving *giving, const Bourse__V1__Given *given)
+{
+    if (given->n_outputs == 0) {
+        return true;
+    }
+    struct hash32 *larger =
+        realloc(giving->hashes, (giving->hash_count + given->n_outputs) * sizeof *giving->hashes);
+    if (larger == NULL) {
+        return false;
+    }
+    giving->hashes = larger;
+    for (size_t i = 0; i < given->n_outputs; i++) {
+        larger[giving->hash_count++] = codec_hash(given->outputs[i]->hash);
+    }
+    return true;
+}
+
+static bool give(const struct release *release, struct giving *giving, Bourse__V1__Work *items)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < release->run_count; i++) {
+        count += release->work[i]->work.given_count;
+    }
+    giving->given = count == 0 ? NULL : calloc(count, sizeof(Bourse__V1__Given *));
+    if (count > 0 && giving->given == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < release->run_count; i++) {
+        const struct exchange_work *work = &release->work[i]->work;
+        items[i].n_given = work->given_count;
+        items[i].given = work->given_count == 0 ? NULL : &giving->given[giving->count];
+        for (uint32_t k = 0; k < work->given_count; k++) {
+            Bourse__V1__Given *given = translate_given(&work->given[k]);
+            if (given == NULL) {
+                return false;
+            }
+            giving->given[giving->count++] = given;
+            if (!add_hashes(giving, given)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* The right to read goes first: the agent may ask as soon as it hears. */
+static bool emit_rights(struct release *release, struct giving *giving, uint64_t lease)
+{
+    if (giving->hash_count == 0) {
+        return true;
+    }
+    struct outgoing *outgoing = outgoing_create(OUTGOING_GIVEN);
+    if (outgoing != NULL) {
+        outgoing->account = release->work[0]->account;
+        outgoing->lease = lease;
+        outgoing->body = (uint8_t *)giving->hashes;
+        outgoing->length = giving->hash_count * sizeof *giving->hashes;
+        giving->hashes = NULL;
+    }
+    return emit(release, outgoing);
+}
+
 static bool flush_work(struct release *release)
 {
     if (release->run_count == 0) {
         return true;
     }
+    struct giving giving = {0};
     Bourse__V1__Work items[LIMIT_DISPATCH];
     Bourse__V1__Work *pointers[LIMIT_DISPATCH];
     for (size_t i = 0; i < release->run_count; i++) {
@@ -178,6 +260,10 @@ static bool flush_work(struct release *release)
     }
     const struct exchange_effect *first = release->work[0];
     struct outgoing *outgoing = NULL;
+    if (!give(release, &giving, items) || !emit_rights(release, &giving, first->work.lease)) {
+        giving_fini(&giving);
+        return false;
+    }
     if (first->type == EFFECT_DISPATCH) {
         Bourse__V1__Dispatch body = BOURSE__V1__DISPATCH__INIT;
         body.lease = first->work.lease;
@@ -192,20 +278,36 @@ static bool flush_work(struct release *release)
         outgoing = push(first->account, MESSAGE_WITHDRAW, &body.base);
     }
     release->run_count = 0;
+    release->run_bytes = 0;
+    giving_fini(&giving);
     return emit(release, outgoing);
+}
+
+static size_t given_bytes(const struct exchange_work *work)
+{
+    enum { GIVEN_HEAD_BYTES = 4 }; /* a tag and a length of at most LIMIT_GIVEN_BYTES */
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < work->given_count; i++) {
+        bytes += work->given[i].length + GIVEN_HEAD_BYTES;
+    }
+    return bytes;
 }
 
 static bool add_work(struct release *release, const struct exchange_effect *effect)
 {
+    enum { RUN_BYTES = LIMIT_LARGE_BODY_BYTES - 64 * LIMIT_DISPATCH }; /* but for what is given */
+    const size_t bytes = given_bytes(&effect->work);
     if (release->run_count > 0) {
         const struct exchange_effect *first = release->work[0];
         bool fits = first->type == effect->type && first->account == effect->account &&
-                    first->work.lease == effect->work.lease && release->run_count < LIMIT_DISPATCH;
+                    first->work.lease == effect->work.lease &&
+                    release->run_count < LIMIT_DISPATCH && release->run_bytes + bytes <= RUN_BYTES;
         if (!fits && !flush_work(release)) {
             return false;
         }
     }
     release->work[release->run_count++] = effect;
+    release->run_bytes += bytes;
     return true;
 }
 

@@ -7,7 +7,9 @@ struct lease {
     uint64_t lease;
     uint32_t provider;
     struct served_job *job;
-    int64_t ended_ns; /* 0: stands */
+    int64_t ended_ns;     /* 0: stands */
+    struct hash32 *given; /* a set by open addressing, at most half full; zeros are free */
+    size_t given_count, given_capacity;
 };
 
 struct serves {
@@ -34,6 +36,9 @@ void serves_destroy(struct serves **self)
     if (serves != NULL) {
         for (size_t i = 0; i < serves->job_count; i++) {
             job_destroy(serves->jobs[i]);
+        }
+        for (size_t i = 0; i < serves->lease_count; i++) {
+            free(serves->leases[i].given);
         }
         free(serves->jobs);
         free(serves->leases);
@@ -114,6 +119,65 @@ void serves_end(struct serves *serves, uint64_t lease, int64_t now_ns)
     }
 }
 
+/* ---------------------------------------------------------------- what was given */
+
+/* A hash is as good as random: its first bytes say where it is. */
+static size_t place_of(const struct hash32 *set, size_t capacity, const struct hash32 *hash)
+{
+    size_t at;
+    memcpy(&at, hash->bytes, sizeof at);
+    at &= capacity - 1;
+    while (!hash32_is_zero(&set[at]) && !hash32_equal(&set[at], hash)) {
+        at = (at + 1) & (capacity - 1);
+    }
+    return at;
+}
+
+static bool grow_given(struct lease *lease)
+{
+    size_t capacity = lease->given_capacity == 0 ? 16 : 2 * lease->given_capacity;
+    struct hash32 *larger = calloc(capacity, sizeof *larger);
+    if (larger == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < lease->given_capacity; i++) {
+        if (!hash32_is_zero(&lease->given[i])) {
+            larger[place_of(larger, capacity, &lease->given[i])] = lease->given[i];
+        }
+    }
+    free(lease->given);
+    lease->given = larger;
+    lease->given_capacity = capacity;
+    return true;
+}
+
+static bool give(struct lease *lease, const struct hash32 *hash)
+{
+    if (2 * (lease->given_count + 1) > lease->given_capacity && !grow_given(lease)) {
+        return false;
+    }
+    struct hash32 *place = &lease->given[place_of(lease->given, lease->given_capacity, hash)];
+    lease->given_count += hash32_is_zero(place);
+    *place = *hash;
+    return true;
+}
+
+bool serves_give(struct serves *serves, uint64_t lease, const struct hash32 *hashes, size_t count)
+{
+    for (size_t i = serves->lease_count; i-- > 0;) { /* the newest are last */
+        if (serves->leases[i].lease != lease) {
+            continue;
+        }
+        for (size_t k = 0; k < count; k++) {
+            if (!give(&serves->leases[i], &hashes[k])) {
+                return false;
+            }
+        }
+        return true;
+    }
+    return true;
+}
+
 static bool is_over(const struct lease *lease, int64_t now_ns)
 {
     return lease->ended_ns != 0 && now_ns - lease->ended_ns > SERVES_GRACE_NS;
@@ -125,6 +189,7 @@ void serves_expire(struct serves *serves, int64_t now_ns)
     for (size_t i = 0; i < serves->lease_count; i++) {
         if (is_over(&serves->leases[i], now_ns)) {
             serves->leases[i].job->leases--;
+            free(serves->leases[i].given);
         } else {
             serves->leases[kept++] = serves->leases[i];
         }
@@ -152,6 +217,20 @@ struct served_job *serves_find(struct serves *serves, uint32_t provider, const s
         }
     }
     return NULL;
+}
+
+bool serves_gave(const struct serves *serves, uint32_t provider, const struct served_job *job,
+                 const struct hash32 *hash)
+{
+    for (size_t i = 0; i < serves->lease_count; i++) {
+        const struct lease *lease = &serves->leases[i];
+        if (lease->job == job && lease->provider == provider && lease->given_count > 0 &&
+            hash32_equal(&lease->given[place_of(lease->given, lease->given_capacity, hash)],
+                         hash)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static int compare_hashes(const void *left, const void *right)

@@ -1,4 +1,5 @@
-/* broker/serves.h - which provider may read which job's blobs: the blob port's copy of the leases.
+/* broker/serves.h - which provider may read which job's blobs: the blob port's copy of the leases, and of what was given
+ * with the work sent on them.
  *
  * Fed by released grants and ends. A lease that ended still counts for SERVES_GRACE_NS, so that outputs of its
  * last results arrive. A job's manifest is read once, by the caller, and kept as a sorted list of hashes. */
@@ -38,6 +39,13 @@ void serves_expire(struct serves *serves, int64_t now_ns);
 /* The job, when the provider serves it now; NULL otherwise. Valid until the next add or expire. */
 struct served_job *serves_find(struct serves *serves, uint32_t provider, const struct id128 *job,
                                int64_t now_ns);
+
+/* Who has the lease may read these too: outputs of subtasks that his wait for. A lease that is not there changes nothing.
+ * False when out of memory. */
+bool serves_give(struct serves *serves, uint64_t lease, const struct hash32 *hashes, size_t count);
+/* Whether a lease of `job` that the provider has, or had within the grace, was given it. */
+bool serves_gave(const struct serves *serves, uint32_t provider, const struct served_job *job,
+                 const struct hash32 *hash);
 
 /* Gives the job its hashes (malloc'ed, taken over, sorted here). */
 void served_job_set_hashes(struct served_job *job, struct hash32 *hashes, size_t count);

@@ -220,6 +220,28 @@ static void result_from_wire(const Bourse__V1__Result *wire, ProtobufCBinaryData
     };
 }
 
+/* What it leaves to those that wait for it, as Work carries it. */
+static bool keep_given(struct translation *ret, const Bourse__V1__Result *wire,
+                       struct exchange_result *result)
+{
+    Bourse__V1__Given given = BOURSE__V1__GIVEN__INIT;
+    given.index = wire->index;
+    given.n_outputs = wire->n_outputs;
+    given.outputs = wire->outputs;
+    size_t length = bourse__v1__given__get_packed_size(&given);
+    assert(length <= UINT32_MAX); /* no more than the result was, and an index */
+    result->given_length = (uint32_t)length;
+    if (length > LIMIT_GIVEN_BYTES) {
+        return true;
+    }
+    uint8_t *bytes = arena_take(&ret->arena, length, 1);
+    if (bytes != NULL) {
+        (void)bourse__v1__given__pack(&given, bytes); /* as long as it was measured */
+    }
+    result->given = bytes;
+    return bytes != NULL;
+}
+
 static enum reject_code from_results(const Bourse__V1__Results *wire, const struct id128 *cluster,
                                      struct translation *ret, struct codec_error *error)
 {
@@ -251,7 +273,11 @@ static enum reject_code from_results(const Bourse__V1__Results *wire, const stru
         }
         bool same_provider = key32_equal(&provider, &ret->results_provider);
         result_from_wire(result, wire->results[i], &results[i]);
+        bool is_kept = keep_given(ret, result, &results[i]);
         codec_result_free(&result);
+        if (!is_kept) {
+            return REJECT_BUSY;
+        }
         if (!ours) {
             return refuse(error, REJECT_MALFORMED, "results.cluster", (int64_t)i, 0);
         }
@@ -271,16 +297,63 @@ static enum reject_code from_results(const Bourse__V1__Results *wire, const stru
 
 /* ---------------------------------------------------------------- consumer */
 
+static enum reject_code from_parts(const Bourse__V1__SubmitJob *wire, struct translation *ret,
+                                   struct codec_error *error)
+{
+    struct exchange_part *parts = arena_take(&ret->arena, wire->n_parts, sizeof *parts);
+    struct requirement *needs = arena_take(&ret->arena, wire->n_parts, sizeof *needs);
+    if (parts == NULL || needs == NULL) {
+        return REJECT_BUSY;
+    }
+    for (size_t i = 0; i < wire->n_parts; i++) {
+        const Bourse__V1__Part *from = wire->parts[i];
+        if (!codec_requirement_from_wire(from->needs, &needs[i])) {
+            return refuse(error, REJECT_REQUIREMENT, "parts.needs", 0, REQUIREMENT_NODES_MAX);
+        }
+        parts[i] = (struct exchange_part){
+            .subtasks = from->subtasks,
+            .needs = &needs[i],
+            .slots = from->slots,
+            .at_most = from->at_most,
+            .cap_micro = from->has_cap_micro ? from->cap_micro : -1,
+        };
+        if (!ms_to_ns(from->limit_ms, &parts[i].limit_ns)) {
+            return bad_time(error, "parts.limit_ms", from->limit_ms);
+        }
+        if (!ms_to_ns(from->term_ms, &parts[i].term_ns)) {
+            return bad_time(error, "parts.term_ms", from->term_ms);
+        }
+        if (from->has_expect_ms && !ms_to_ns(from->expect_ms, &parts[i].expect_ns)) {
+            return bad_time(error, "parts.expect_ms", from->expect_ms);
+        }
+    }
+    ret->command.submit.parts = parts;
+    ret->command.submit.part_count = wire->n_parts;
+    return REJECT_NONE;
+}
+
+/* Its lists stay in the body, which the translation owns. */
+static bool from_graph(const Bourse__V1__Graph *wire, struct translation *ret)
+{
+    struct exchange_graph *graph = arena_take(&ret->arena, 1, sizeof *graph);
+    if (graph != NULL) {
+        *graph = (struct exchange_graph){
+            .rank = wire->rank,
+            .rank_count = wire->n_rank,
+            .after_count = wire->after_count,
+            .after_count_count = wire->n_after_count,
+            .after = wire->after,
+            .after_length = wire->n_after,
+        };
+        ret->command.submit.graph = graph;
+    }
+    return graph != NULL;
+}
+
 static enum reject_code from_submit(const Bourse__V1__SubmitJob *wire, struct translation *ret,
                                     struct codec_error *error)
 {
     struct exchange_submit *submit = &ret->command.submit;
-    if (wire->n_parts > 0 || wire->graph != NULL || wire->has_crash_limit) {
-        const char *field = wire->n_parts > 0     ? "parts"
-                            : wire->graph != NULL ? "graph"
-                                                  : "crash_limit";
-        return refuse(error, REJECT_QUANTITY, field, 1, 0); /* never ignored */
-    }
     struct requirement *needs = arena_take(&ret->arena, 1, sizeof *needs);
     if (needs == NULL) {
         return REJECT_BUSY;
@@ -307,11 +380,15 @@ static enum reject_code from_submit(const Bourse__V1__SubmitJob *wire, struct tr
     submit->slots = wire->slots;
     submit->at_most = wire->at_most;
     submit->retries = wire->has_retries ? wire->retries : 0;
+    submit->crash_limit = wire->has_crash_limit ? wire->crash_limit : EXCHANGE_CRASH_LIMIT;
     /* On the wire the number at which to stop; in the exchange the number that is still borne. */
     submit->error_limit =
         wire->has_error_limit && wire->error_limit > 0 ? wire->error_limit - 1 : UINT32_MAX;
     submit->verify_none = strcmp(wire->verify, "none") == 0;
-    return REJECT_NONE;
+    if (wire->graph != NULL && !from_graph(wire->graph, ret)) {
+        return REJECT_BUSY;
+    }
+    return from_parts(wire, ret, error);
 }
 
 /* ---------------------------------------------------------------- doors */
@@ -399,6 +476,11 @@ enum reject_code translate_message(const struct envelope *envelope, const struct
     ret->command.created_ms = envelope->created_ms;
     ret->command.body = translate_body_hash(envelope);
     return command_from_body(type, cluster, ret, ret_error);
+}
+
+Bourse__V1__Given *translate_given(const struct exchange_given *given)
+{
+    return bourse__v1__given__unpack(NULL, given->length, given->bytes);
 }
 
 /* ---------------------------------------------------------------- from the journal */

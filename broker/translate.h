@@ -35,6 +35,10 @@ enum reject_code translate_message(const struct envelope *envelope, const struct
                                    struct translation *ret, struct codec_error *ret_error);
 bool translate_is_command(enum message_type type);
 
+/* What a subtask was given, as the wire says it; the caller frees it (bourse__v1__given__free_unpacked, NULL). NULL when
+ * out of memory. */
+Bourse__V1__Given *translate_given(const struct exchange_given *given);
+
 /* One command of a journal entry, complete but for `origin`. `payload` of the entry must outlive the
  * translation. False when it cannot have been written by this broker (a corrupt journal). `cluster` is
  * what the genesis said; ignored for the genesis itself. */

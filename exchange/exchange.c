@@ -48,7 +48,7 @@ struct exchange *exchange_create(const struct exchange_limits *limits)
         table_of(offsetof(struct attempt, key), sizeof(struct attempt_key), limits->table_key);
     struct list_link *lists[] = {
         &exchange->id_ages,  &exchange->invitation_list, &exchange->provider_list,
-        &exchange->job_list, &exchange->wanting_asks,    &exchange->wanting_jobs,
+        &exchange->job_list, &exchange->wanting_asks,    &exchange->wanting_parts,
         &exchange->refills,  &exchange->spreads,         &exchange->fronts,
         &exchange->reports,  &exchange->dirty,
     };
@@ -115,11 +115,7 @@ static void destroy_jobs(struct exchange *exchange)
             free(lease->lanes);
             free(lease);
         }
-        for (uint32_t i = 0; job->pages != NULL && i <= (job->subtasks - 1) / PAGE_SUBTASKS; i++) {
-            free(job->pages[i]);
-        }
-        free(job->pages);
-        free(job);
+        job_free(job);
     }
 }
 
@@ -165,13 +161,24 @@ void exchange_destroy(struct exchange **self)
 
 /* ---------------------------------------------------------------- effects */
 
+static void free_blocks(struct exchange_effects *effects)
+{
+    while (effects->blocks != NULL) {
+        struct exchange_block *next = effects->blocks->next;
+        free(effects->blocks);
+        effects->blocks = next;
+    }
+}
+
 void exchange_effects_clear(struct exchange_effects *effects)
 {
+    free_blocks(effects);
     effects->count = 0;
 }
 
 void exchange_effects_fini(struct exchange_effects *effects)
 {
+    free_blocks(effects);
     free(effects->items);
     *effects = (struct exchange_effects){0};
 }

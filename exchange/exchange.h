@@ -46,7 +46,7 @@ struct exchange_limits exchange_limits_default(void);
 
 /* Number of the rules by which commands become effects. Whoever changes them so that the same commands would lead to
  * another state raises it: commands written under other rules are then refused, not replayed to something else. */
-enum { EXCHANGE_RULES = 4 };
+enum { EXCHANGE_RULES = 5 };
 
 /* An empty exchange before its genesis command; NULL when out of memory. The caps are `limits` until a command
  * EXCHANGE_LIMITS sets others; key, `cells` and `classes` are for the life of the object. */
@@ -160,15 +160,36 @@ struct exchange_result {
     struct hash32 hash;   /* SHA-256 of the encoded Result */
     const uint8_t *bytes; /* the encoded Result, kept alive by the caller as long as the effects */
     uint32_t length;
+    /* What it leaves to those that wait for it: opaque bytes, borrowed for the step, and how many they are. NULL with a
+     * length above GIVEN_BYTES_MOST: too many to be handed on. */
+    const uint8_t *given;
+    uint32_t given_length;
 };
 struct exchange_results {
     const struct exchange_result *results;
     size_t count;
 };
+struct exchange_part { /* of a job that has several: as in exchange_submit */
+    uint32_t subtasks;
+    const struct requirement *needs;
+    uint32_t slots, at_most;
+    int64_t cap_micro, limit_ns, term_ns, expect_ns;
+};
+/* Which subtasks wait for which, and which goes first. Lists that are not empty are as long as there are subtasks; `after`
+ * holds, subtask by subtask, the after_count of it that it waits for, each lower than its own index. */
+struct exchange_graph {
+    const uint32_t *rank; /* higher first */
+    size_t rank_count;
+    const uint32_t *after_count;
+    size_t after_count_count;
+    const uint32_t *after;
+    size_t after_length;
+};
+enum { EXCHANGE_CRASH_LIMIT = 2 }; /* where a job names none */
 struct exchange_submit {
     char name[EXCHANGE_NAME_SIZE];
     struct hash32 manifest;
-    uint32_t subtasks;
+    uint32_t subtasks; /* of all parts; the first has those that the others leave */
     int64_t budget_micro;
     int64_t cap_micro; /* -1: market price */
     const struct requirement *needs;
@@ -178,7 +199,11 @@ struct exchange_submit {
     int64_t expect_ns; /* expected time of one subtask; 0: not said. Sets a market order's limit */
     uint32_t retries;  /* of a subtask whose program failed */
     uint32_t
-        error_limit;  /* failed subtasks that are borne: with one more the rest is not started */
+        error_limit; /* failed subtasks that are borne: with one more the rest is not started */
+    uint32_t crash_limit; /* of a subtask: results by the provider's fault that it bears */
+    const struct exchange_part *parts; /* further ones: what stands above is the first */
+    size_t part_count;
+    const struct exchange_graph *graph; /* NULL: no subtask waits for another, and all are equal */
     bool verify_none; /* the only level available; false is refused with REJECT_VERIFY */
 };
 struct exchange_cancel_job {
@@ -247,10 +272,17 @@ struct exchange_grant {
     int64_t price_micro, term_ns, limit_ns;
     struct hash32 manifest;
 };
+struct exchange_given { /* what a subtask has left, as its result said it */
+    const uint8_t *bytes;
+    uint32_t length;
+};
 struct exchange_work {
     uint64_t lease;
     uint32_t index, attempt, lane;
     bool is_urgent; /* DISPATCH: before what its lane has queued */
+    /* DISPATCH: of those that it waited for, in the order of the graph; memory of the effects */
+    const struct exchange_given *given;
+    uint32_t given_count;
 };
 struct exchange_lease_note {
     uint64_t lease;
@@ -281,6 +313,7 @@ struct exchange_effect {
 struct exchange_effects {
     struct exchange_effect *items;
     size_t count, capacity;
+    struct exchange_block *blocks; /* what effects point to that would not outlive the next step */
 };
 void exchange_effects_clear(struct exchange_effects *effects);
 void exchange_effects_fini(struct exchange_effects *effects);
@@ -349,6 +382,15 @@ bool exchange_job(const struct exchange *exchange, const struct id128 *job,
 size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
                      struct exchange_job_row *ret_rows, size_t limit);
 
+struct exchange_part_row {
+    uint32_t subtasks;
+    uint32_t waiting; /* for a lane: those that wait for other subtasks are not counted */
+    uint32_t running, lanes;
+};
+/* The parts of a job, in order; returns how many it has. */
+size_t exchange_parts(const struct exchange *exchange, const struct id128 *job,
+                      struct exchange_part_row *ret_rows, size_t limit);
+
 struct exchange_lease_row {
     uint64_t lease;
     struct id128 job;
@@ -363,6 +405,10 @@ size_t exchange_leases(const struct exchange *exchange, const struct id128 *job,
  * read the job's blobs and store outputs for its owner. */
 bool exchange_provider_serves(const struct exchange *exchange, uint32_t provider,
                               const struct id128 *job);
+
+/* What the work in flight on standing leases was given: for who may read it. False: stopped by `visit`. */
+typedef bool exchange_on_given(void *context, uint64_t lease, const struct exchange_given *given);
+bool exchange_each_given(const struct exchange *exchange, exchange_on_given *visit, void *context);
 
 struct exchange_need {
     const struct requirement *needs;
@@ -388,7 +434,8 @@ void exchange_quote(const struct exchange *exchange, const struct exchange_need 
 struct exchange_explanation {
     bool has_ended; /* the job has: nothing else is filled in */
     uint32_t devices, fitting, asking, affordable, free;
-    uint32_t simulated; /* of the devices, and not asked for: they are passed over, whatever else they have */
+    uint32_t
+        simulated; /* of the devices, and not asked for: they are passed over, whatever else they have */
     uint32_t
         avoided; /* of the affordable, of providers that failed this job a moment ago: not free to it */
     uint32_t predicate_count;

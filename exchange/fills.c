@@ -7,31 +7,33 @@
 /* ---------------------------------------------------------------- granting */
 
 /* False: memory is short, and nothing was granted. */
-static bool grant(struct exchange *exchange, struct job *job, struct ask *ask, uint32_t slots,
+static bool grant(struct exchange *exchange, struct part *part, struct ask *ask, uint32_t slots,
                   int64_t price_micro)
 {
+    struct job *job = part->job;
     struct device *device = ask->device;
     struct lease *lease = allocate(exchange, sizeof *lease);
     struct lane *lanes =
-        lease == NULL ? NULL : allocate(exchange, slots / job->width * sizeof *lanes);
+        lease == NULL ? NULL : allocate(exchange, slots / part->width * sizeof *lanes);
     if (lanes == NULL) {
         free(lease);
         return false;
     }
     lease->id = exchange->next_lease++;
     lease->job = job;
+    lease->part = part;
     lease->device = device;
     lease->device_id = device->key.device;
     lease->ask = ask->order;
     lease->provider = device->key.provider;
     copy_name(lease->label, device->label);
     lease->slots = slots;
-    lease->lane_count = slots / job->width;
+    lease->lane_count = slots / part->width;
     lease->price_micro = price_micro;
     lease->granted_ns = exchange->now_ns;
-    lease->term_end_ns = exchange->now_ns + job->term_ns;
+    lease->term_end_ns = exchange->now_ns + part->term_ns;
     lease->idle_since_ns = INT64_MAX;
-    lease->reserved_micro = escrow_micro(price_micro, slots, job->term_ns);
+    lease->reserved_micro = escrow_micro(price_micro, slots, part->term_ns);
     lease->lanes = lanes;
     list_init(&lease->attempts);
     list_init(&lease->refill);
@@ -45,7 +47,7 @@ static bool grant(struct exchange *exchange, struct job *job, struct ask *ask, u
 
     job->reserved_micro += lease->reserved_micro;
     assert(job->reserved_micro <= hold_left(&job->hold)); /* P5 */
-    job->lanes += lease->lane_count;
+    part->lanes += lease->lane_count;
     touch(exchange, &job->tracked);
     device->leased += slots;
     device_slots_changed(exchange, device);
@@ -54,38 +56,38 @@ static bool grant(struct exchange *exchange, struct job *job, struct ask *ask, u
     struct ledger_record *record = emit_ledger(exchange, LEDGER_FILL);
     record->lease = lease->id;
     record->order = ask->order;
-    record->bid = job->id;
+    record->bid = part_bid_id(part);
     record->job = job->id;
     record->provider = member_by_number(exchange, lease->provider)->key;
     record->owner = member_by_number(exchange, job->owner)->key;
     record->device = lease->device_id;
     record->slots = slots;
-    record->width = job->width;
+    record->width = part->width;
     record->price_micro = price_micro;
-    record->term_ns = job->term_ns;
+    record->term_ns = part->term_ns;
     lease_effect(exchange, lease, EFFECT_LEASE_GRANT);
-    job_wants(exchange, job);
+    part_wants(exchange, part);
     lease_refill_later(exchange, lease);
     report_job(exchange, job);
     return true;
 }
 
-/* Lanes of `job` that what is left of its budget can cover for a term at this price. */
-static uint32_t affordable_lanes(const struct job *job, int64_t price_micro)
+/* Lanes of `part` that what is left of its job's budget can cover for a term at this price. */
+static uint32_t affordable_lanes(const struct part *part, int64_t price_micro)
 {
-    int64_t one = escrow_micro(price_micro, job->width, job->term_ns);
+    int64_t one = escrow_micro(price_micro, part->width, part->term_ns);
     if (one == 0) {
         return UINT32_MAX;
     }
-    int64_t lanes = job_free_micro(job) / one;
+    int64_t lanes = job_free_micro(part->job) / one;
     return lanes > UINT32_MAX ? UINT32_MAX : (uint32_t)lanes;
 }
 
-static bool grant_between(struct exchange *exchange, struct job *job, struct ask *ask)
+static bool grant_between(struct exchange *exchange, struct part *part, struct ask *ask)
 {
-    int64_t price = book_price(exchange->book, ask->handle, job->handle);
-    uint32_t lanes = affordable_lanes(job, price);
-    uint32_t fillable = book_fillable(exchange->book, ask->handle, job->handle) / job->width;
+    int64_t price = book_price(exchange->book, ask->handle, part->handle);
+    uint32_t lanes = affordable_lanes(part, price);
+    uint32_t fillable = book_fillable(exchange->book, ask->handle, part->handle) / part->width;
     lanes = lanes < fillable ? lanes : fillable;
     if (exchange->lease_count >= exchange->limits.leases) {
         leases_make_room(exchange);
@@ -93,7 +95,7 @@ static bool grant_between(struct exchange *exchange, struct job *job, struct ask
     if (lanes == 0 || exchange->lease_count >= exchange->limits.leases) {
         return false;
     }
-    return grant(exchange, job, ask, lanes * job->width, price);
+    return grant(exchange, part, ask, lanes * part->width, price);
 }
 
 /* ---------------------------------------------------------------- who trades with whom */
@@ -102,7 +104,7 @@ static bool grant_between(struct exchange *exchange, struct job *job, struct ask
  * that might still come back, it would wait for ever for what its budget no longer covers. */
 static bool is_used_up(const struct job *job)
 {
-    if (job->lanes > 0 || job->running > 0 || job->hold.captured_micro == 0) {
+    if (job->running > 0 || job->hold.captured_micro == 0) {
         return false;
     }
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
@@ -115,7 +117,7 @@ static bool is_used_up(const struct job *job)
 
 struct pair_context {
     struct exchange *exchange;
-    struct job *job;
+    struct part *part;
     struct ask *ask;
     bool
         is_short; /* an ask was passed over because a term of it costs more than the budget has left */
@@ -126,11 +128,11 @@ static bool skip_ask(void *context, uint32_t handle)
     struct pair_context *pair = context;
     const struct exchange *exchange = pair->exchange;
     const struct ask *ask = exchange->orders_by_handle[handle];
-    if (job_avoids(exchange, pair->job, ask->device->key.provider)) {
+    if (job_avoids(exchange, pair->part->job, ask->device->key.provider)) {
         return true;
     }
-    int64_t price = book_price(exchange->book, handle, pair->job->handle);
-    bool is_short = affordable_lanes(pair->job, price) == 0;
+    int64_t price = book_price(exchange->book, handle, pair->part->handle);
+    bool is_short = affordable_lanes(pair->part, price) == 0;
     pair->is_short = pair->is_short || is_short;
     return is_short;
 }
@@ -139,29 +141,29 @@ static bool skip_bid(void *context, uint32_t handle)
 {
     const struct pair_context *pair = context;
     struct exchange *exchange = pair->exchange;
-    struct job *job = exchange->orders_by_handle[handle];
-    if (job_avoids(exchange, job, pair->ask->device->key.provider)) {
+    struct part *part = exchange->orders_by_handle[handle];
+    if (job_avoids(exchange, part->job, pair->ask->device->key.provider)) {
         return true;
     }
     int64_t price = book_price(exchange->book, pair->ask->handle, handle);
-    bool is_short = affordable_lanes(job, price) == 0;
-    if (is_short && list_empty(&job->wanting) && is_used_up(job)) {
-        list_append(&exchange->wanting_jobs, &job->wanting); /* match_job ends it */
+    bool is_short = affordable_lanes(part, price) == 0;
+    if (is_short && list_empty(&part->wanting) && is_used_up(part->job)) {
+        list_append(&exchange->wanting_parts, &part->wanting); /* match_part ends it */
     }
     return is_short;
 }
 
-static struct job *best_job(struct exchange *exchange, struct ask *ask)
+static struct part *best_part(struct exchange *exchange, struct ask *ask)
 {
     struct pair_context pair = {.exchange = exchange, .ask = ask};
     uint32_t handle = book_best_bid(exchange->book, ask->handle, skip_bid, &pair);
     return handle == BOOK_NONE ? NULL : exchange->orders_by_handle[handle];
 }
 
-static struct ask *best_ask(struct exchange *exchange, struct job *job, bool *ret_is_short)
+static struct ask *best_ask(struct exchange *exchange, struct part *part, bool *ret_is_short)
 {
-    struct pair_context pair = {.exchange = exchange, .job = job};
-    uint32_t handle = book_best_ask(exchange->book, job->handle, skip_ask, &pair);
+    struct pair_context pair = {.exchange = exchange, .part = part};
+    uint32_t handle = book_best_ask(exchange->book, part->handle, skip_ask, &pair);
     *ret_is_short = pair.is_short;
     return handle == BOOK_NONE ? NULL : exchange->orders_by_handle[handle];
 }
@@ -173,28 +175,42 @@ static bool trade_from(struct exchange *exchange, struct ask *ask)
 {
     for (;;) {
         bool is_short;
-        struct job *job = best_job(exchange, ask);
-        struct ask *better = job == NULL ? NULL : best_ask(exchange, job, &is_short);
+        struct part *part = best_part(exchange, ask);
+        struct ask *better = part == NULL ? NULL : best_ask(exchange, part, &is_short);
         if (better == NULL) {
             return false;
         }
         if (better == ask) {
-            return grant_between(exchange, job, ask);
+            return grant_between(exchange, part, ask);
         }
         ask = better;
     }
 }
 
-static void match_job(struct exchange *exchange, struct job *job)
+/* Whether a part of the job finds an ask that the budget covers: then the job goes on for now. */
+static bool can_buy(struct exchange *exchange, struct job *job)
+{
+    bool is_short;
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        struct part *part = &job->parts[i];
+        if (book_bid(exchange->book, part->handle)->slots > 0 &&
+            best_ask(exchange, part, &is_short) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void match_part(struct exchange *exchange, struct part *part)
 {
     bool is_short = false;
     struct ask *ask = NULL;
     do {
-        bool wants = book_bid(exchange->book, job->handle)->slots > 0;
-        ask = wants ? best_ask(exchange, job, &is_short) : NULL;
+        bool wants = book_bid(exchange->book, part->handle)->slots > 0;
+        ask = wants ? best_ask(exchange, part, &is_short) : NULL;
     } while (ask != NULL && trade_from(exchange, ask));
-    if (is_short && is_used_up(job)) {
-        job_close(exchange, job, JOB_PHASE_FAILED, XREASON_BUDGET);
+    if (is_short && is_used_up(part->job) && !can_buy(exchange, part->job)) {
+        job_close(exchange, part->job, JOB_PHASE_FAILED, XREASON_BUDGET);
     }
 }
 
@@ -206,15 +222,17 @@ static void match_ask(struct exchange *exchange, struct ask *ask)
 
 /* ---------------------------------------------------------------- the turns of a step */
 
-/* Subtasks came back to the queue: whichever of the job's leases has a free lane takes them at once, not
- * only when it next has a result. Those for whom no lane is free go before what is queued. */
-static void spread(struct exchange *exchange, struct job *job)
+/* Subtasks came to the queue: whichever of the part's leases has a free lane takes them at once, not only
+ * when it next has a result. Those that came back, and for whom no lane is free, go before what is queued. */
+static void spread(struct exchange *exchange, struct part *part)
 {
-    list_remove(&job->front);
-    list_append(&exchange->fronts, &job->front);
+    struct job *job = part->job;
+    list_remove(&part->front);
+    list_append(&exchange->fronts, &part->front);
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        if (lease->state == LEASE_ACTIVE && lease->live < lease->lane_count) {
+        if (lease->part == part && lease->state == LEASE_ACTIVE &&
+            lease->live < lease->lane_count) {
             lease_refill_later(exchange, lease);
         }
     }
@@ -226,29 +244,29 @@ void market_run(struct exchange *exchange)
 {
     while (!exchange->is_out_of_memory) {
         if (!list_empty(&exchange->spreads)) {
-            struct job *job = LIST_ELEMENT(exchange->spreads.next, struct job, spread);
-            list_remove(&job->spread);
-            spread(exchange, job);
+            struct part *part = LIST_ELEMENT(exchange->spreads.next, struct part, spread);
+            list_remove(&part->spread);
+            spread(exchange, part);
         } else if (!list_empty(&exchange->wanting_asks)) {
             struct ask *ask = LIST_ELEMENT(exchange->wanting_asks.next, struct ask, wanting);
             list_remove(&ask->wanting);
             if (!exchange->is_halted) {
                 match_ask(exchange, ask);
             }
-        } else if (!list_empty(&exchange->wanting_jobs)) {
-            struct job *job = LIST_ELEMENT(exchange->wanting_jobs.next, struct job, wanting);
-            list_remove(&job->wanting);
+        } else if (!list_empty(&exchange->wanting_parts)) {
+            struct part *part = LIST_ELEMENT(exchange->wanting_parts.next, struct part, wanting);
+            list_remove(&part->wanting);
             if (!exchange->is_halted) {
-                match_job(exchange, job);
+                match_part(exchange, part);
             }
         } else if (!list_empty(&exchange->refills)) {
             struct lease *lease = LIST_ELEMENT(exchange->refills.next, struct lease, refill);
             list_remove(&lease->refill);
             lease_refill(exchange, lease);
         } else if (!list_empty(&exchange->fronts)) {
-            struct job *job = LIST_ELEMENT(exchange->fronts.next, struct job, front);
-            list_remove(&job->front);
-            job_retries_to_front(exchange, job);
+            struct part *part = LIST_ELEMENT(exchange->fronts.next, struct part, front);
+            list_remove(&part->front);
+            part_retries_to_front(exchange, part);
         } else {
             return;
         }

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,27 @@ struct subtask *job_subtask(struct exchange *exchange, struct job *job, uint32_t
     return &(*page)->subtasks[index % PAGE_SUBTASKS];
 }
 
+static uint32_t *tally_of_job(struct job *job, uint8_t state)
+{
+    uint32_t *const tallies[] = {
+        [SUBTASK_WAITING] = &job->waiting,     [SUBTASK_RUNNING] = &job->running,
+        [SUBTASK_ACCEPTED] = &job->accepted,   [SUBTASK_FAILED] = &job->failed,
+        [SUBTASK_CANCELLED] = &job->cancelled,
+    };
+    return tallies[state];
+}
+
+void subtask_becomes(struct part *part, struct subtask *subtask, enum subtask_state to)
+{
+    *tally_of_job(part->job, subtask->state) -= 1;
+    part->waiting -= subtask->state == SUBTASK_WAITING;
+    part->running -= subtask->state == SUBTASK_RUNNING;
+    subtask_move(&subtask->state, to);
+    *tally_of_job(part->job, subtask->state) += 1;
+    part->waiting += to == SUBTASK_WAITING;
+    part->running += to == SUBTASK_RUNNING;
+}
+
 void subtask_changed(struct exchange *exchange, struct job *job, uint32_t index)
 {
     touch(exchange, &job->pages[index / PAGE_SUBTASKS]->tracked);
@@ -34,55 +56,56 @@ void subtask_decide(struct exchange *exchange, struct job *job, uint32_t index,
 {
     assert(to == SUBTASK_ACCEPTED || to == SUBTASK_FAILED);
     struct subtask *subtask = job_subtask(exchange, job, index);
-    *(subtask->state == SUBTASK_WAITING ? &job->waiting : &job->running) -= 1;
-    *(to == SUBTASK_ACCEPTED ? &job->accepted : &job->failed) += 1;
-    subtask_move(&subtask->state, to);
+    subtask_becomes(part_of(job, index), subtask, to);
     subtask_changed(exchange, job, index);
     if (subtask->attempts > 1) {
         withdraw_others(exchange, job, index); /* the first accepted wins */
+    }
+    if (job->graph != NULL) {
+        graph_decided(exchange, job, index, to);
     }
 }
 
 void job_requeue(struct exchange *exchange, struct job *job, uint32_t index)
 {
+    struct part *part = part_of(job, index);
     struct subtask *subtask = job_subtask(exchange, job, index);
-    if (subtask->state == SUBTASK_RUNNING) {
-        job->running--;
-        if (job->is_closing) {
-            subtask_move(&subtask->state, SUBTASK_CANCELLED);
-            job->cancelled++;
-        } else {
-            subtask_move(&subtask->state, SUBTASK_WAITING);
-            job->waiting++;
-            if (list_empty(&job->spread)) {
-                list_append(&exchange->spreads, &job->spread);
-            }
+    if (subtask->state == SUBTASK_RUNNING && job->is_closing) {
+        subtask_becomes(part, subtask, SUBTASK_CANCELLED);
+        if (job->graph != NULL) {
+            graph_decided(exchange, job, index, SUBTASK_CANCELLED);
+        }
+    } else if (subtask->state == SUBTASK_RUNNING) {
+        subtask_becomes(part, subtask, SUBTASK_WAITING);
+        if (list_empty(&part->spread)) {
+            list_append(&exchange->spreads, &part->spread);
         }
     }
     if (subtask->state == SUBTASK_WAITING && subtask->queued == 0) {
         subtask->queued = 1;
         subtask->next = NO_SUBTASK;
-        if (job->retry_tail == NO_SUBTASK) {
-            job->retry_head = index;
+        if (part->retry_tail == NO_SUBTASK) {
+            part->retry_head = index;
         } else {
-            job_subtask(exchange, job, job->retry_tail)->next = index;
-            subtask_changed(exchange, job, job->retry_tail);
+            job_subtask(exchange, job, part->retry_tail)->next = index;
+            subtask_changed(exchange, job, part->retry_tail);
         }
-        job->retry_tail = index;
+        part->retry_tail = index;
     }
     subtask_changed(exchange, job, index);
 }
 
 /* An entry of the retry queue whose subtask was accepted meanwhile (a doubted attempt came back) is passed
  * over. */
-uint32_t job_next_retry(struct exchange *exchange, struct job *job)
+uint32_t part_next_retry(struct exchange *exchange, struct part *part)
 {
-    while (job->retry_head != NO_SUBTASK) {
-        uint32_t index = job->retry_head;
+    struct job *job = part->job;
+    while (part->retry_head != NO_SUBTASK) {
+        uint32_t index = part->retry_head;
         struct subtask *subtask = job_subtask(exchange, job, index);
-        job->retry_head = subtask->next;
-        if (job->retry_head == NO_SUBTASK) {
-            job->retry_tail = NO_SUBTASK;
+        part->retry_head = subtask->next;
+        if (part->retry_head == NO_SUBTASK) {
+            part->retry_tail = NO_SUBTASK;
         }
         subtask->queued = 0;
         subtask_changed(exchange, job, index);
@@ -93,13 +116,16 @@ uint32_t job_next_retry(struct exchange *exchange, struct job *job)
     return NO_SUBTASK;
 }
 
-uint32_t job_next_fresh(struct exchange *exchange, struct job *job)
+uint32_t part_next_fresh(struct exchange *exchange, struct part *part)
 {
-    if (job->fresh < job->subtasks) {
-        uint32_t index = job->fresh++;
-        return job_subtask(exchange, job, index) == NULL ? NO_SUBTASK : index;
+    struct job *job = part->job;
+    uint32_t index = NO_SUBTASK;
+    if (job->graph != NULL) {
+        index = part_pop_ready(part);
+    } else if (part->fresh < part->end) {
+        index = part->fresh++;
     }
-    return NO_SUBTASK;
+    return index == NO_SUBTASK || job_subtask(exchange, job, index) == NULL ? NO_SUBTASK : index;
 }
 
 /* ---------------------------------------------------------------- money of a job */
@@ -109,19 +135,6 @@ int64_t job_free_micro(const struct job *job)
     int64_t left = hold_left(&job->hold) - job->reserved_micro;
     assert(left >= 0); /* leases draw no more than the budget */
     return left;
-}
-
-/* Limit of a job's bid: its cap, or what lets the budget buy the planned time, within the price band. */
-static int64_t bid_limit(const struct exchange *exchange, const struct exchange_submit *submit)
-{
-    if (submit->cap_micro >= 0) {
-        return submit->cap_micro;
-    }
-    int128 planned_ns = (int128)submit->expect_ns * submit->subtasks * submit->slots;
-    int128 one_lease_ns = (int128)submit->term_ns * submit->slots;
-    planned_ns = planned_ns > one_lease_ns ? planned_ns : one_lease_ns;
-    int128 limit = (int128)submit->budget_micro * NS_PER_HOUR / planned_ns;
-    return limit < exchange->price_band_micro ? (int64_t)limit : exchange->price_band_micro;
 }
 
 /* ---------------------------------------------------------------- submitting */
@@ -181,55 +194,139 @@ void job_forget(struct exchange *exchange, struct job *job)
     table_remove(&exchange->jobs, &job->id);
     list_remove(&job->all);
     list_remove(&job->of_owner);
-    list_remove(&job->spread);
-    list_remove(&job->front);
     list_remove(&job->report);
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        list_remove(&job->parts[i].wanting);
+        list_remove(&job->parts[i].spread);
+        list_remove(&job->parts[i].front);
+    }
     member_by_number(exchange, job->owner)->job_count--;
     exchange->job_count--;
     untrack(exchange, &job->tracked);
+    job_free(job);
+}
+
+void job_free(struct job *job)
+{
+    graph_destroy(job->graph);
+    for (uint32_t i = 0; job->parts != NULL && i < job->part_count; i++) {
+        free(job->parts[i].ready);
+    }
+    for (uint32_t i = 0; job->pages != NULL && i <= (job->subtasks - 1) / PAGE_SUBTASKS; i++) {
+        free(job->pages[i]);
+    }
+    free(job->parts);
+    free(job->pages);
     free(job);
+}
+
+struct range {
+    const char *field;
+    int64_t value, least, most;
+    uint32_t code;
+};
+
+/* `prefix`: of the names of fields. */
+static bool in_range(struct exchange *exchange, const char *prefix, const struct range *rules,
+                     size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (rules[i].value < rules[i].least || rules[i].value > rules[i].most) {
+            char field[EXCHANGE_FIELD_SIZE];
+            bool is_low = rules[i].value < rules[i].least;
+            (void)snprintf(field, sizeof field, "%s%s", prefix, rules[i].field); /* it fits */
+            reject(exchange, rules[i].code, field, rules[i].value,
+                   is_low ? rules[i].least : rules[i].most);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool part_in_range(struct exchange *exchange, const char *prefix,
+                          const struct exchange_part *part, int64_t subtasks_most)
+{
+    const int64_t longest_ms = 7 * 24 * NS_PER_HOUR / NS_PER_MS;
+    const struct range rules[] = {
+        {"subtasks", part->subtasks, 1, subtasks_most, XREJECT_QUANTITY},
+        {"slots", part->slots, 1, 4096, XREJECT_QUANTITY},
+        {"at_most", part->at_most, part->at_most == 0 ? 0 : part->slots, UINT32_MAX,
+         XREJECT_QUANTITY},
+        {"limit_ms", part->limit_ns / NS_PER_MS, 1, longest_ms, XREJECT_QUANTITY},
+        {"term_ms", part->term_ns / NS_PER_MS,
+         part->limit_ns / NS_PER_MS + (part->limit_ns % NS_PER_MS != 0), longest_ms,
+         XREJECT_QUANTITY},
+        {"expect_ms", part->expect_ns / NS_PER_MS, 0, longest_ms, XREJECT_QUANTITY},
+        {"cap_micro", part->cap_micro, -1, exchange->price_band_micro, XREJECT_PRICE},
+    };
+    return in_range(exchange, prefix, rules, sizeof rules / sizeof rules[0]);
+}
+
+static bool needs_well_formed(struct exchange *exchange, const char *field,
+                              const struct requirement *needs)
+{
+    bool good = requirement_well_formed(needs);
+    if (!good) {
+        reject(exchange, XREJECT_REQUIREMENT, field, 0, 0);
+    }
+    return good;
+}
+
+/* Each further part, and that the first has a subtask left. */
+static bool parts_in_range(struct exchange *exchange, const struct exchange_submit *submit)
+{
+    int64_t left = submit->subtasks;
+    if (submit->part_count >= PARTS_MOST) {
+        reject(exchange, XREJECT_QUANTITY, "parts", (int64_t)submit->part_count, PARTS_MOST - 1);
+        return false;
+    }
+    for (size_t i = 0; i < submit->part_count; i++) {
+        if (!part_in_range(exchange, "parts.", &submit->parts[i], left - 1) ||
+            !needs_well_formed(exchange, "parts.needs", submit->parts[i].needs)) {
+            return false;
+        }
+        left -= submit->parts[i].subtasks;
+    }
+    return true;
+}
+
+static bool graph_in_range(struct exchange *exchange, const struct exchange_submit *submit)
+{
+    struct exchange_reject why;
+    bool good = submit->graph == NULL || graph_well_formed(submit->graph, submit->subtasks, &why);
+    if (!good) {
+        reject(exchange, why.code, why.field, why.value, why.limit);
+    }
+    return good;
 }
 
 /* Everything about the command itself; the sender and the market were looked at before. */
 static bool submit_in_range(struct exchange *exchange, const struct exchange_submit *submit)
 {
-    const int64_t longest_ns = 7 * 24 * NS_PER_HOUR;
-    const int64_t band = exchange->price_band_micro;
-    const struct {
-        const char *field;
-        int64_t value, least, most;
-        uint32_t code;
-    } rules[] = {
-        {"subtasks", submit->subtasks, 1, 10000000, XREJECT_QUANTITY},
-        {"slots", submit->slots, 1, 4096, XREJECT_QUANTITY},
-        {"at_most", submit->at_most, submit->at_most == 0 ? 0 : submit->slots, UINT32_MAX,
-         XREJECT_QUANTITY},
-        {"limit_ms", submit->limit_ns / NS_PER_MS, 1, longest_ns / NS_PER_MS, XREJECT_QUANTITY},
-        {"term_ms", submit->term_ns / NS_PER_MS,
-         submit->limit_ns / NS_PER_MS + (submit->limit_ns % NS_PER_MS != 0), longest_ns / NS_PER_MS,
-         XREJECT_QUANTITY},
-        {"expect_ms", submit->expect_ns / NS_PER_MS, 0, longest_ns / NS_PER_MS, XREJECT_QUANTITY},
-        {"cap_micro", submit->cap_micro, -1, band, XREJECT_PRICE},
+    const struct exchange_part first = {
+        .subtasks = submit->subtasks,
+        .slots = submit->slots,
+        .at_most = submit->at_most,
+        .cap_micro = submit->cap_micro,
+        .limit_ns = submit->limit_ns,
+        .term_ns = submit->term_ns,
+        .expect_ns = submit->expect_ns,
+    };
+    const struct range rules[] = {
         {"budget_micro", submit->budget_micro, 1, INT64_MAX, XREJECT_BUDGET},
         {"retries", submit->retries, 0, 100, XREJECT_QUANTITY},
+        {"crash_limit", submit->crash_limit, 0, 100, XREJECT_QUANTITY},
     };
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        if (rules[i].value < rules[i].least || rules[i].value > rules[i].most) {
-            bool is_low = rules[i].value < rules[i].least;
-            reject(exchange, rules[i].code, rules[i].field, rules[i].value,
-                   is_low ? rules[i].least : rules[i].most);
-            return false;
-        }
+    if (!part_in_range(exchange, "", &first, 10000000) ||
+        !in_range(exchange, "", rules, sizeof rules / sizeof rules[0])) {
+        return false;
     }
     if (!submit->verify_none) {
         reject(exchange, XREJECT_VERIFY, "verify", 0, 0);
         return false;
     }
-    if (!requirement_well_formed(submit->needs)) {
-        reject(exchange, XREJECT_REQUIREMENT, "needs", 0, 0);
-        return false;
-    }
-    return true;
+    return needs_well_formed(exchange, "needs", submit->needs) &&
+           parts_in_range(exchange, submit) && graph_in_range(exchange, submit);
 }
 
 static bool submit_allowed(struct exchange *exchange, const struct exchange_submit *submit)
@@ -282,71 +379,33 @@ static struct job *job_create(struct exchange *exchange, const struct exchange_s
 {
     struct job *job = allocate(exchange, sizeof *job);
     uint32_t pages = (submit->subtasks + PAGE_SUBTASKS - 1) / PAGE_SUBTASKS;
-    struct page **table = job == NULL ? NULL : allocate(exchange, pages * sizeof *table);
-    if (table == NULL) {
-        free(job);
+    if (job == NULL) {
         return NULL;
     }
+    list_init(&job->leases);
+    list_init(&job->report);
+    list_init(&job->of_owner);
     job->id = exchange->command->id;
     job->owner = exchange->command->account;
     copy_name(job->name, submit->name);
     job->manifest = submit->manifest;
     job->subtasks = submit->subtasks;
-    job->width = submit->slots;
-    job->at_most = submit->at_most;
     job->retries = submit->retries;
     job->error_limit = submit->error_limit;
-    job->cap_micro = submit->cap_micro;
-    job->bid_micro = bid_limit(exchange, submit);
-    job->limit_ns = submit->limit_ns;
-    job->term_ns = submit->term_ns;
-    job->retry_head = job->retry_tail = NO_SUBTASK;
-    job->class_id = NO_CLASS;
+    job->crash_limit = submit->crash_limit;
     job->waiting = submit->subtasks;
     job->submitted_ns = exchange->now_ns;
-    job->pages = table;
-    list_init(&job->leases);
-    list_init(&job->wanting);
-    list_init(&job->spread);
-    list_init(&job->front);
-    list_init(&job->report);
-    list_init(&job->of_owner);
+    job->pages = allocate(exchange, pages * sizeof *job->pages);
+    if (job->pages == NULL || !parts_create(exchange, job, submit)) {
+        job_free(job);
+        return NULL;
+    }
+    job->graph = submit->graph == NULL ? NULL : graph_create(exchange, job, submit->graph);
+    if (exchange->is_out_of_memory) {
+        job_free(job);
+        return NULL;
+    }
     return job;
-}
-
-/* Rests the job's bid. False with the refusal when there is no class or no handle for it. */
-static bool job_bid(struct exchange *exchange, struct job *job, const struct requirement *needs)
-{
-    if (!class_take(exchange, needs, &job->class_id)) {
-        return false;
-    }
-    job->handle = handle_take(exchange, job);
-    if (job->handle == BOOK_NONE) {
-        class_give(exchange, job->class_id);
-        reject(exchange, XREJECT_LIMIT, "orders", 0, exchange->limits.asks + exchange->limits.jobs);
-        return false;
-    }
-    job->sequence = exchange->sequence;
-    const struct book_bid bid = {
-        .owner = job->owner,
-        .class_id = job->class_id,
-        .slots = job->width,
-        .width = job->width,
-        .limit_micro = job->bid_micro,
-        .term_ns = job->term_ns,
-        .sequence = job->sequence,
-    };
-    (void)book_rest_bid(exchange->book, job->handle,
-                        &bid); /* the handle is within the book's limit */
-    if (book_would_self_match(exchange->book, job->handle)) {
-        book_remove(exchange->book, job->handle);
-        handle_give(exchange, job->handle);
-        class_give(exchange, job->class_id);
-        reject(exchange, XREJECT_SELF_MATCH, "needs", 0, 0);
-        return false;
-    }
-    exchange->sequence++;
-    return true;
 }
 
 static void job_records(struct exchange *exchange, const struct job *job)
@@ -358,8 +417,8 @@ static void job_records(struct exchange *exchange, const struct job *job)
     record->hash = job->manifest;
     record->subtasks = job->subtasks;
     record->amount_micro = job->hold.amount_micro;
-    record->price_micro = job->cap_micro;
-    record->width = job->width;
+    record->price_micro = job->parts[0].cap_micro;
+    record->width = job->parts[0].width;
     record->debit = record->credit = job->owner;
     copy_name(record->name, job->name);
 
@@ -368,13 +427,9 @@ static void job_records(struct exchange *exchange, const struct job *job)
     record->debit = record->credit = job->owner;
     record->amount_micro = job->hold.amount_micro;
 
-    record = emit_ledger(exchange, LEDGER_BID);
-    record->order = job->id; /* a job's bid bears the job's id */
-    record->owner = owner;
-    record->job = job->id;
-    record->slots = job->at_most != 0 ? job->at_most : UINT32_MAX;
-    record->width = job->width;
-    record->price_micro = job->bid_micro;
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        part_bid_record(exchange, &job->parts[i]);
+    }
 }
 
 void apply_submit(struct exchange *exchange, const struct exchange_submit *submit)
@@ -386,9 +441,8 @@ void apply_submit(struct exchange *exchange, const struct exchange_submit *submi
     if (job == NULL) {
         return;
     }
-    if (!job_bid(exchange, job, submit->needs)) {
-        free(job->pages);
-        free(job);
+    if (!parts_bid(exchange, job, submit)) {
+        job_free(job);
         return;
     }
     make_room_for_job(exchange);
@@ -408,45 +462,16 @@ void apply_submit(struct exchange *exchange, const struct exchange_submit *submi
     member->open_jobs++;
     touch(exchange, &member->tracked);
     track(exchange, &job->tracked, RECORD_JOB);
+    if (job->graph != NULL) {
+        track(exchange, &job->graph->tracked, RECORD_GRAPH);
+        graph_start(job);
+    }
     job_records(exchange, job);
     job_wants(exchange, job);
     report_job(exchange, job);
 }
 
 /* ---------------------------------------------------------------- wanting, closing, settling */
-
-void job_wants(struct exchange *exchange, struct job *job)
-{
-    if (job->phase != JOB_PHASE_OPEN || job->is_closing) {
-        return;
-    }
-    uint32_t most = job->at_most == 0 ? UINT32_MAX : job->at_most / job->width;
-    uint32_t useful = job->waiting + job->running;
-    uint32_t lanes = useful < most ? useful : most;
-    uint32_t wanted = job->waiting > 0 && lanes > job->lanes ? lanes - job->lanes : 0;
-    uint32_t slots = wanted > UINT32_MAX / job->width ? UINT32_MAX - UINT32_MAX % job->width
-                                                      : wanted * job->width;
-    book_set_slots(exchange->book, job->handle, slots);
-    if (slots > 0 && list_empty(&job->wanting)) {
-        list_append(&exchange->wanting_jobs, &job->wanting);
-    }
-}
-
-static void take_bid_away(struct exchange *exchange, struct job *job)
-{
-    if (job->handle == BOOK_NONE) {
-        return;
-    }
-    book_remove(exchange->book, job->handle);
-    handle_give(exchange, job->handle);
-    class_give(exchange, job->class_id);
-    job->handle = BOOK_NONE;
-    job->class_id = NO_CLASS;
-    list_remove(&job->wanting);
-    struct ledger_record *record = emit_ledger(exchange, LEDGER_CANCEL);
-    record->order = job->id;
-    record->status = CANCEL_JOB_ENDED;
-}
 
 void job_close(struct exchange *exchange, struct job *job, enum job_phase ends_as, uint8_t reason)
 {
@@ -457,9 +482,12 @@ void job_close(struct exchange *exchange, struct job *job, enum job_phase ends_a
     job->ends_as = (uint8_t)ends_as;
     job->reason = reason;
     job->closing_ns = exchange->now_ns + CLOSING_NS;
-    take_bid_away(exchange, job);
+    job_take_bids_away(exchange, job);
     job->cancelled += job->waiting;
     job->waiting = 0;
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        job->parts[i].waiting = 0;
+    }
     touch(exchange, &job->tracked);
     report_job(exchange, job);
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
@@ -502,7 +530,7 @@ static bool providers_failed(const struct job *job)
 
 void job_settle(struct exchange *exchange, struct job *job)
 {
-    take_bid_away(exchange, job);
+    job_take_bids_away(exchange, job);
     if (!job->is_closing) {
         bool all = job->accepted == job->subtasks;
         job->ends_as = all ? JOB_PHASE_DONE : JOB_PHASE_FAILED;
@@ -542,6 +570,7 @@ void job_settle(struct exchange *exchange, struct job *job)
     record->charge_micro = charged;
     record->amount_micro = released;
 
+    graph_drop(exchange, job);
     drop_pages(exchange, job);
     exchange->subtask_count -= job->subtasks;
     owner->open_subtasks -= job->subtasks;

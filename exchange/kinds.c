@@ -121,9 +121,18 @@ bool cells_take(struct exchange *exchange, const struct exchange_advertise *adve
 
 /* ---------------------------------------------------------------- classes */
 
-/* Those that the open jobs of an account use, `class_id` among them. */
+static void meet_classes(struct census *census, const struct part *parts, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (parts[i].class_id != NO_CLASS) {
+            meet(census, parts[i].class_id);
+        }
+    }
+}
+
+/* Those that the open jobs of an account use, and the parts of another, `class_id` among them. */
 static uint32_t classes_with(struct exchange *exchange, const struct member *member,
-                             uint32_t class_id)
+                             const struct part *parts, uint32_t count, uint32_t class_id)
 {
     struct census census = {
         .is_met = allocate(exchange, book_class_bound(exchange->book) * sizeof *census.is_met)};
@@ -131,17 +140,17 @@ static uint32_t classes_with(struct exchange *exchange, const struct member *mem
         return 0;
     }
     meet(&census, class_id);
+    meet_classes(&census, parts, count);
     for (const struct list_link *at = member->jobs.next; at != &member->jobs; at = at->next) {
         const struct job *job = LIST_ELEMENT(at, struct job, of_owner);
-        if (job->class_id != NO_CLASS) {
-            meet(&census, job->class_id);
-        }
+        meet_classes(&census, job->parts, job->part_count);
     }
     free(census.is_met);
     return census.count;
 }
 
-bool class_take(struct exchange *exchange, const struct requirement *needs, uint32_t *ret_class)
+bool class_take(struct exchange *exchange, const struct requirement *needs,
+                const struct part *parts, uint32_t count, uint32_t *ret_class)
 {
     const struct member *member = sender(exchange);
     const uint32_t most = exchange->limits.classes_per_account;
@@ -152,8 +161,9 @@ bool class_take(struct exchange *exchange, const struct requirement *needs, uint
         return false;
     }
     enter(exchange, &exchange->classes[class_id], class_id, RECORD_CLASS);
-    /* With fewer jobs than it may use classes there is nothing to count. */
-    uint32_t used = member->open_jobs < most ? 0 : classes_with(exchange, member, class_id);
+    /* With fewer parts of jobs than it may use classes there is nothing to count. */
+    bool is_far = (member->open_jobs + UINT64_C(1)) * PARTS_MOST <= most;
+    uint32_t used = is_far ? 0 : classes_with(exchange, member, parts, count, class_id);
     if (used > most) {
         class_give(exchange, class_id);
         reject(exchange, XREJECT_LIMIT, "classes_per_account", used, most);

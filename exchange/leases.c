@@ -45,10 +45,10 @@ void lease_effect(struct exchange *exchange, const struct lease *lease,
         .ask = lease->ask,
         .owner = member_by_number(exchange, lease->job->owner)->key,
         .slots = lease->slots,
-        .width = lease->job->width,
+        .width = lease->part->width,
         .price_micro = lease->price_micro,
         .term_ns = left_ns,
-        .limit_ns = lease->job->limit_ns,
+        .limit_ns = lease->part->limit_ns,
         .manifest = lease->job->manifest,
     };
 }
@@ -64,7 +64,11 @@ static struct exchange_work work_of(const struct lease *lease, const struct atte
 void work_effect(struct exchange *exchange, const struct lease *lease,
                  const struct attempt *attempt, enum exchange_effect_type type)
 {
-    emit(exchange, type, lease->provider)->work = work_of(lease, attempt);
+    struct exchange_work work = work_of(lease, attempt);
+    if (type == EFFECT_DISPATCH) {
+        graph_give(exchange, lease->job, attempt->key.index, &work);
+    }
+    emit(exchange, type, lease->provider)->work = work;
 }
 
 /* ---------------------------------------------------------------- attempts, by subtask and number */
@@ -164,7 +168,7 @@ static int64_t needed_micro(const struct lease *lease, int64_t end_ns)
         const struct lane *lane = &lease->lanes[i];
         lane_ns += end_ns - lane->unbilled_from_ns + lane->seen_ns - lane->paid_ns;
     }
-    int64_t micro = escrow_micro(lease->price_micro, lease->job->width, lane_ns);
+    int64_t micro = escrow_micro(lease->price_micro, lease->part->width, lane_ns);
     /* One more micro-credit than the time costs: the running total's earlier rounding may still come due. */
     return micro < INT64_MAX ? micro + 1 : micro;
 }
@@ -180,10 +184,10 @@ static bool renew(struct exchange *exchange, struct lease *lease)
         return false;
     }
     find_unbilled(exchange, lease);
-    int64_t end_ns = exchange->now_ns + job->term_ns;
+    int64_t end_ns = exchange->now_ns + lease->part->term_ns;
     int64_t extra = needed_micro(lease, end_ns) - lease->reserved_micro;
     if (extra > job_free_micro(job)) {
-        end_ns = exchange->now_ns + job->limit_ns;
+        end_ns = exchange->now_ns + lease->part->limit_ns;
         extra = needed_micro(lease, end_ns) - lease->reserved_micro;
     }
     if (extra > job_free_micro(job)) {
@@ -209,11 +213,9 @@ static void dispatch_subtask(struct exchange *exchange, struct lease *lease, uin
     }
     struct subtask *subtask = job_subtask(exchange, job, index);
     assert(subtask->attempts < ATTEMPTS_MOST);
-    subtask_move(&subtask->state, SUBTASK_RUNNING);
+    subtask_becomes(lease->part, subtask, SUBTASK_RUNNING);
     subtask->live++;
     subtask->attempts++;
-    job->waiting--;
-    job->running++;
     subtask_changed(exchange, job, index);
     attempt->key.index = index;
     attempt->key.attempt = subtask->attempts;
@@ -228,18 +230,19 @@ static void dispatch_subtask(struct exchange *exchange, struct lease *lease, uin
     lease->live++;
     lease->idle_since_ns = INT64_MAX;
     touch(exchange, &lease->tracked);
-    struct exchange_work *told = &emit(exchange, EFFECT_DISPATCH, lease->provider)->work;
-    *told = work_of(lease, attempt);
-    told->is_urgent = is_urgent;
+    struct exchange_work told = work_of(lease, attempt);
+    told.is_urgent = is_urgent;
+    graph_give(exchange, job, index, &told);
+    emit(exchange, EFFECT_DISPATCH, lease->provider)->work = told;
 }
 
 /* A retry goes before what the agent has queued in that lane, as it went before what waits here. */
 static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t lane)
 {
-    uint32_t index = job_next_retry(exchange, lease->job);
+    uint32_t index = part_next_retry(exchange, lease->part);
     bool is_retry = index != NO_SUBTASK;
     if (!is_retry) {
-        index = job_next_fresh(exchange, lease->job);
+        index = part_next_fresh(exchange, lease->part);
     }
     if (index != NO_SUBTASK) {
         dispatch_subtask(exchange, lease, lane, index, is_retry);
@@ -250,17 +253,17 @@ static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t la
  * than its share of half of what waits (guided self-scheduling), so that no lane ends long after the others. */
 static uint32_t lane_depth(const struct lease *lease)
 {
-    const struct job *job = lease->job;
+    const struct part *part = lease->part;
     int64_t window = WINDOW_LEAST;
     if (lease->mean_ns > 0 && WINDOW_TARGET_NS / lease->mean_ns > window) {
         window = WINDOW_TARGET_NS / lease->mean_ns;
     }
     /* Many lanes keep the broker busy with less in each, and wait less for one another. */
-    int64_t most = job->lanes > 0 ? WINDOW_JOB_MOST / job->lanes : WINDOW_MOST;
+    int64_t most = part->lanes > 0 ? WINDOW_JOB_MOST / part->lanes : WINDOW_MOST;
     most = most < WINDOW_MOST ? most : WINDOW_MOST;
     most = most > WINDOW_ALWAYS ? most : WINDOW_ALWAYS;
     window = window < most ? window : most;
-    int64_t share = 1 + job->waiting / (2 * (job->lanes > 0 ? job->lanes : 1));
+    int64_t share = 1 + part->waiting / (2 * (part->lanes > 0 ? part->lanes : 1));
     return (uint32_t)(window < share ? window : share);
 }
 
@@ -281,8 +284,8 @@ static void fill_lanes(struct exchange *exchange, struct lease *lease, uint32_t 
         uint32_t in_flight = lease->lanes[lane].in_flight;
         least = in_flight < least ? in_flight : least;
     }
-    for (uint32_t target = least + 1; target <= depth && lease->job->waiting > 0; target++) {
-        for (uint32_t lane = 0; lane < lease->lane_count && lease->job->waiting > 0; lane++) {
+    for (uint32_t target = least + 1; target <= depth && lease->part->waiting > 0; target++) {
+        for (uint32_t lane = 0; lane < lease->lane_count && lease->part->waiting > 0; lane++) {
             if (lease->lanes[lane].in_flight < target &&
                 exchange->attempt_count < exchange->limits.attempts) {
                 dispatch(exchange, lease, lane);
@@ -315,18 +318,19 @@ static int compare_busy(const void *left, const void *right)
 static bool may_take_in_front(const struct exchange *exchange, const struct lease *lease)
 {
     return lease->state == LEASE_ACTIVE &&
-           exchange->now_ns + lease->job->limit_ns <= lease->term_end_ns;
+           exchange->now_ns + lease->part->limit_ns <= lease->term_end_ns;
 }
 
 /* One more than its depth in every lane that may have it: so a lane has at most one retry in front of what
  * it has queued, and the next when that has started. */
-static size_t lanes_with_room_in_front(const struct exchange *exchange, const struct job *job,
+static size_t lanes_with_room_in_front(const struct exchange *exchange, const struct part *part,
                                        struct busy_lane *ret_lanes)
 {
+    const struct job *job = part->job;
     size_t count = 0;
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        if (!may_take_in_front(exchange, lease)) {
+        if (lease->part != part || !may_take_in_front(exchange, lease)) {
             continue;
         }
         find_unbilled(exchange, lease);
@@ -343,41 +347,43 @@ static size_t lanes_with_room_in_front(const struct exchange *exchange, const st
 
 /* What came back to the queue and found no free lane goes to the lanes that have run longest at what they
  * run, before what they have queued: a subtask lost with its provider has waited long enough. */
-void job_retries_to_front(struct exchange *exchange, struct job *job)
+void part_retries_to_front(struct exchange *exchange, struct part *part)
 {
-    if (job->phase != JOB_PHASE_OPEN || job->is_closing || job->retry_head == NO_SUBTASK ||
-        job->lanes == 0) {
+    struct job *job = part->job;
+    if (job->phase != JOB_PHASE_OPEN || job->is_closing || part->retry_head == NO_SUBTASK ||
+        part->lanes == 0) {
         return;
     }
-    struct busy_lane *lanes = allocate(exchange, job->lanes * sizeof *lanes);
+    struct busy_lane *lanes = allocate(exchange, part->lanes * sizeof *lanes);
     if (lanes == NULL) {
         return;
     }
-    size_t count = lanes_with_room_in_front(exchange, job, lanes);
+    size_t count = lanes_with_room_in_front(exchange, part, lanes);
     qsort(lanes, count, sizeof *lanes, compare_busy);
     for (size_t i = 0; i < count && exchange->attempt_count < exchange->limits.attempts; i++) {
-        uint32_t index = job_next_retry(exchange, job);
+        uint32_t index = part_next_retry(exchange, part);
         if (index == NO_SUBTASK) {
             break;
         }
         dispatch_subtask(exchange, lanes[i].lease, lanes[i].lane, index, true);
     }
     free(lanes);
-    job_wants(exchange, job);
+    part_wants(exchange, part);
     report_job(exchange, job);
 }
 
 void lease_refill(struct exchange *exchange, struct lease *lease)
 {
     struct job *job = lease->job;
+    struct part *part = lease->part;
     if (lease->state != LEASE_ACTIVE || job->is_closing || job->phase != JOB_PHASE_OPEN) {
         return;
     }
-    if (job->waiting == 0) {
+    if (part->waiting == 0) {
         become_idle(exchange, lease);
         return;
     }
-    bool has_time = exchange->now_ns + job->limit_ns <= lease->term_end_ns;
+    bool has_time = exchange->now_ns + part->limit_ns <= lease->term_end_ns;
     if (!has_time && !renew(exchange, lease)) {
         lease_wind_down(exchange, lease);
         job_check(exchange, job);
@@ -387,12 +393,12 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
         leases_make_room(exchange);
     }
     fill_lanes(exchange, lease, lane_depth(lease));
-    if (job->retry_head != NO_SUBTASK && list_empty(&job->front)) {
-        list_append(&exchange->fronts, &job->front);
+    if (part->retry_head != NO_SUBTASK && list_empty(&part->front)) {
+        list_append(&exchange->fronts, &part->front);
     }
     become_idle(exchange,
                 lease); /* with the attempts at their limit: it ends, and the job tries again */
-    job_wants(exchange, job); /* less than before, once nothing waits */
+    part_wants(exchange, part); /* less than before, once nothing waits */
     report_job(exchange, job);
 }
 
@@ -452,7 +458,7 @@ void lease_suspect(struct exchange *exchange, struct lease *lease)
     struct job *job = lease->job;
     if (lease->state == LEASE_ACTIVE) {
         lease_move(&lease->state, LEASE_SUSPECT);
-        job->lanes -= lease->lane_count;
+        lease->part->lanes -= lease->lane_count;
     }
     touch(exchange, &lease->tracked);
     for (struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
@@ -479,10 +485,8 @@ static void trust_again(struct exchange *exchange, struct lease *lease, struct a
         return;
     }
     attempt->is_doubted = false;
-    subtask_move(&subtask->state, SUBTASK_RUNNING);
+    subtask_becomes(lease->part, subtask, SUBTASK_RUNNING);
     subtask->live++;
-    job->waiting--;
-    job->running++;
     subtask_changed(exchange, job, attempt->key.index);
 }
 
@@ -496,7 +500,7 @@ void lease_returned(struct exchange *exchange, struct lease *lease)
         trust_again(exchange, lease, LIST_ELEMENT(at, struct attempt, of_lease));
     }
     lease_move(&lease->state, LEASE_ACTIVE);
-    lease->job->lanes += lease->lane_count;
+    lease->part->lanes += lease->lane_count;
     touch(exchange, &lease->tracked);
     report_job(exchange, lease->job);
     job_wants(exchange, lease->job);
@@ -542,7 +546,7 @@ void lease_wind_down(struct exchange *exchange, struct lease *lease)
         return;
     }
     if (lease->state == LEASE_ACTIVE) {
-        lease->job->lanes -= lease->lane_count;
+        lease->part->lanes -= lease->lane_count;
     }
     lease_move(&lease->state, LEASE_ENDING);
     list_remove(&lease->refill);
@@ -554,7 +558,7 @@ void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, b
     struct job *job = lease->job;
     struct device *device = lease->device;
     if (lease->state == LEASE_ACTIVE) {
-        job->lanes -= lease->lane_count;
+        lease->part->lanes -= lease->lane_count;
     }
     lease_move(&lease->state, LEASE_ENDED);
     lease->end_reason = reason;

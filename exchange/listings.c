@@ -267,25 +267,26 @@ static struct exchange_order_row own_ask(const struct exchange *exchange, const 
     return row;
 }
 
-static struct exchange_order_row own_bid(const struct exchange *exchange, const struct job *job)
+static struct exchange_order_row own_bid(const struct exchange *exchange, const struct part *part)
 {
-    const struct book_bid *resting = book_bid(exchange->book, job->handle);
+    const struct book_bid *resting = book_bid(exchange->book, part->handle);
     struct exchange_order_row row = {
         .is_bid = true,
-        .order = job->id,
+        .order = part_bid_id(part),
         .price_micro = resting->limit_micro,
         .slots = resting->slots,
-        .ahead = book_ahead(exchange->book, job->handle, EXCHANGE_LISTING_STEPS),
+        .ahead = book_ahead(exchange->book, part->handle, EXCHANGE_LISTING_STEPS),
     };
-    copy_name(row.name, job->name);
+    copy_name(row.name, part->job->name);
     return row;
 }
 
-/* Two lists, each by age, walked as one: devices and jobs are numbered together. */
+/* Two lists, each by age, walked as one: devices and jobs are numbered together. A job has a bid for each part. */
 struct order_walk {
     const struct list_link *device,
         *devices; /* the next one, and the list's head; equal at its end */
     const struct list_link *job, *jobs;
+    uint32_t part; /* the next one of that job */
 };
 
 static const struct device *next_device(const struct order_walk *walk)
@@ -311,9 +312,19 @@ static struct order_walk walk_of(const struct member *member)
     return walk;
 }
 
-/* The next order of something of at least that age number; false at the end. */
+static const struct part *take_part(struct order_walk *walk, const struct job *job)
+{
+    const struct part *part = &job->parts[walk->part++];
+    if (walk->part == job->part_count) {
+        walk->part = 0;
+        walk->job = walk->job->next;
+    }
+    return part;
+}
+
+/* The next order at this place or behind it; false at the end. A place is an age number, and the part of a job. */
 static bool next_order(struct order_walk *walk, uint64_t from, const struct ask **ret_ask,
-                       const struct job **ret_job, uint64_t *ret_age)
+                       const struct part **ret_part, uint64_t *ret_place)
 {
     for (;;) {
         const struct device *device = next_device(walk);
@@ -322,15 +333,17 @@ static bool next_order(struct order_walk *walk, uint64_t from, const struct ask 
             return false;
         }
         bool is_job = device == NULL || (job != NULL && job->order < device->order);
-        *ret_age = is_job ? job->order : device->order;
-        *ret_job = is_job && job->handle != BOOK_NONE ? job : NULL;
-        *ret_ask = is_job ? NULL : device->ask;
+        const struct part *part = NULL;
         if (is_job) {
-            walk->job = walk->job->next;
+            *ret_place = job->order * PARTS_MOST + walk->part;
+            part = take_part(walk, job);
         } else {
+            *ret_place = device->order * PARTS_MOST;
             walk->device = walk->device->next;
         }
-        if (*ret_age >= from && (*ret_job != NULL || *ret_ask != NULL)) {
+        *ret_part = is_job && part->handle != BOOK_NONE ? part : NULL;
+        *ret_ask = is_job ? NULL : device->ask;
+        if (*ret_place >= from && (*ret_part != NULL || *ret_ask != NULL)) {
             return true;
         }
     }
@@ -346,18 +359,18 @@ enum exchange_listing exchange_list_orders(const struct exchange *exchange, uint
     }
     struct order_walk walk = walk_of(member);
     const struct ask *ask = NULL;
-    const struct job *job = NULL;
-    uint64_t age = 0;
+    const struct part *part = NULL;
+    uint64_t place = 0;
     size_t steps = 0;
-    while (next_order(&walk, from, &ask, &job, &age)) {
+    while (next_order(&walk, from, &ask, &part, &place)) {
         struct exchange_order_row row = {0};
         bool is_over = steps >= EXCHANGE_LISTING_STEPS;
         if (!is_over) {
-            row = job != NULL ? own_bid(exchange, job) : own_ask(exchange, ask);
+            row = part != NULL ? own_bid(exchange, part) : own_ask(exchange, ask);
             steps += 1 + row.ahead;
         }
         if (is_over || !visit(context, &row)) {
-            *ret_next = age;
+            *ret_next = place;
             return LISTING_MORE;
         }
     }

@@ -81,7 +81,7 @@ enum exchange_listing exchange_list_book(const struct exchange *exchange,
 
 struct exchange_order_row {
     bool is_bid;
-    struct id128 order;            /* a bid's is its job's */
+    struct id128 order;            /* that of the first part of a job is the job's */
     char name[EXCHANGE_NAME_SIZE]; /* of the job; label of the device */
     struct id128 device;           /* ASK */
     int64_t price_micro;
@@ -92,7 +92,7 @@ struct exchange_order_row {
         ahead; /* orders of its cell or class that come before it, counted up to EXCHANGE_LISTING_STEPS */
 };
 typedef bool exchange_order_visit(void *context, const struct exchange_order_row *row);
-/* The account's own asks and its jobs' bids, by the age of device and job. `from`: 0, or where the page before ended. */
+/* The account's own asks and its jobs' bids, one for each part, by the age of device and job. `from`: 0, or where the page before ended. */
 enum exchange_listing exchange_list_orders(const struct exchange *exchange, uint32_t account,
                                            uint64_t from, exchange_order_visit *visit,
                                            void *context, uint64_t *ret_next);

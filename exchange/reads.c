@@ -84,31 +84,66 @@ bool exchange_account(const struct exchange *exchange, uint32_t number,
 
 /* ---------------------------------------------------------------- jobs and leases */
 
-/* What keeps a job from this device: of the reasons, numbered from far to near, the one it stops at. */
-static uint8_t reason_at(const struct exchange *exchange, const struct job *job,
+/* What keeps a part from this device: of the reasons, numbered from far to near, the one it stops at. */
+static uint8_t reason_at(const struct exchange *exchange, const struct part *part,
                          const struct device *device)
 {
+    const struct job *job = part->job;
     static_assert(XREASON_NO_DEVICE < XREASON_NO_ASK && XREASON_NO_ASK < XREASON_PRICE &&
                       XREASON_PRICE < XREASON_BUSY && XREASON_BUSY < XREASON_BUDGET &&
                       XREASON_BUDGET < XREASON_AVOIDED,
                   "from far to near");
     if (!device->is_advertised || device->key.provider == job->owner ||
-        device->slots < job->width ||
-        !book_class_accepts(exchange->book, job->class_id, device->cell)) {
+        device->slots < part->width ||
+        !book_class_accepts(exchange->book, part->class_id, device->cell)) {
         return XREASON_NO_DEVICE;
     }
     const struct book_ask *ask =
         device->ask == NULL ? NULL : book_ask(exchange->book, device->ask->handle);
-    if (ask == NULL || (ask->max_term_ns != 0 && ask->max_term_ns < job->term_ns)) {
+    if (ask == NULL || (ask->max_term_ns != 0 && ask->max_term_ns < part->term_ns)) {
         return XREASON_NO_ASK;
     }
-    if (ask->price_micro > job->bid_micro) {
+    if (ask->price_micro > part->bid_micro) {
         return XREASON_PRICE;
     }
-    if (ask->slots < job->width) {
+    if (ask->slots < part->width) {
         return XREASON_BUSY;
     }
     return job_avoids(exchange, job, device->key.provider) ? XREASON_AVOIDED : XREASON_BUDGET;
+}
+
+/* Its class knows which cells fit: no predicate is looked at, however many devices there are. */
+static uint8_t part_reason(const struct exchange *exchange, const struct part *part)
+{
+    uint8_t reason = XREASON_NO_DEVICE;
+    for (const struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
+         at = at->next) {
+        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        for (const struct list_link *link = provider->devices.next; link != &provider->devices;
+             link = link->next) {
+            uint8_t nearer =
+                reason_at(exchange, part, LIST_ELEMENT(link, struct device, of_provider));
+            reason = nearer > reason ? nearer : reason;
+        }
+    }
+    return reason;
+}
+
+/* Of the parts of an open job that wait for a lane, the one farthest from it: it explains the whole. */
+static const struct part *tightest_part(const struct exchange *exchange, const struct job *job,
+                                        uint8_t *ret_reason)
+{
+    const struct part *tightest = NULL;
+    *ret_reason = XREASON_BUDGET; /* nothing waits: it never lasts */
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        const struct part *part = &job->parts[i];
+        uint8_t reason = part->waiting == 0 ? 0 : part_reason(exchange, part);
+        if (part->waiting > 0 && (tightest == NULL || reason < *ret_reason)) {
+            tightest = part;
+            *ret_reason = reason;
+        }
+    }
+    return tightest == NULL ? &job->parts[0] : tightest;
 }
 
 static uint8_t job_reason_now(const struct exchange *exchange, const struct job *job)
@@ -122,18 +157,8 @@ static uint8_t job_reason_now(const struct exchange *exchange, const struct job 
     if (exchange->is_halted) {
         return XREASON_HALTED;
     }
-    /* Its class knows which cells fit: no predicate is looked at, however many devices there are. */
-    uint8_t reason = XREASON_NO_DEVICE;
-    for (const struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
-         at = at->next) {
-        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
-        for (const struct list_link *link = provider->devices.next; link != &provider->devices;
-             link = link->next) {
-            uint8_t nearer =
-                reason_at(exchange, job, LIST_ELEMENT(link, struct device, of_provider));
-            reason = nearer > reason ? nearer : reason;
-        }
-    }
+    uint8_t reason;
+    (void)tightest_part(exchange, job, &reason);
     return reason;
 }
 
@@ -188,6 +213,20 @@ size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
         fill_job_row(exchange, LIST_ELEMENT(at, struct job, of_owner), &ret_rows[count++]);
     }
     return count;
+}
+
+size_t exchange_parts(const struct exchange *exchange, const struct id128 *id,
+                      struct exchange_part_row *ret_rows, size_t limit)
+{
+    const struct job *job = table_find(&exchange->jobs, id);
+    for (uint32_t i = 0; job != NULL && i < job->part_count && i < limit; i++) {
+        const struct part *part = &job->parts[i];
+        ret_rows[i] = (struct exchange_part_row){.subtasks = part->end - part->first,
+                                                 .waiting = part->waiting,
+                                                 .running = part->running,
+                                                 .lanes = part->lanes};
+    }
+    return job == NULL ? 0 : job->part_count;
 }
 
 size_t exchange_leases(const struct exchange *exchange, const struct id128 *id,
@@ -535,16 +574,20 @@ bool exchange_explain_job(const struct exchange *exchange, const struct id128 *i
         return true;
     }
     static const struct requirement anything; /* a job without a bid has none left */
+    uint8_t reason;
+    const struct part *part =
+        job->is_closing ? &job->parts[0] : tightest_part(exchange, job, &reason);
     const struct exchange_need need = {
-        .needs = job->class_id == NO_CLASS ? &anything
-                                           : book_class_requirement(exchange->book, job->class_id),
+        .needs = part->class_id == NO_CLASS
+                     ? &anything
+                     : book_class_requirement(exchange->book, part->class_id),
         .account = job->owner,
-        .subtasks = job->subtasks,
-        .slots = job->width,
-        .at_most = job->at_most,
-        .cap_micro = job->bid_micro,
-        .limit_ns = job->limit_ns,
-        .term_ns = job->term_ns,
+        .subtasks = part->end - part->first,
+        .slots = part->width,
+        .at_most = part->at_most,
+        .cap_micro = part->bid_micro,
+        .limit_ns = part->limit_ns,
+        .term_ns = part->term_ns,
     };
     explain(exchange, &need, job, ret_explanation);
     return true;

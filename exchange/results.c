@@ -66,7 +66,7 @@ static int64_t paid_time(const struct exchange *exchange, const struct lease *le
     int64_t claimed_ns = busy_ns > 0 ? busy_ns : 0;
     int64_t paid_ns = claimed_ns < open_ns ? claimed_ns : open_ns;
     lane->paid_ns += paid_ns;
-    return paid_ns * lease->job->width;
+    return paid_ns * lease->part->width;
 }
 
 /* The lease's running total, rounded down, minus what was charged before: tiny subtasks neither vanish
@@ -176,7 +176,8 @@ static void try_again(struct exchange *exchange, struct job *job, uint32_t index
     }
 }
 
-static void decide(struct exchange *exchange, struct lease *lease, uint32_t index, uint8_t outcome)
+static void decide(struct exchange *exchange, struct lease *lease, uint32_t index, uint8_t outcome,
+                   const struct exchange_result *result)
 {
     struct job *job = lease->job;
     struct subtask *subtask = job_subtask(exchange, job, index);
@@ -187,6 +188,9 @@ static void decide(struct exchange *exchange, struct lease *lease, uint32_t inde
     case FAULT_NONE:
         lease->accepted++;
         lease->failures_in_row = 0;
+        if (graph_hands_on(job, index)) {
+            graph_keep(exchange, job, index, result->given, result->given_length);
+        }
         subtask_decide(exchange, job, index, SUBTASK_ACCEPTED);
         break;
     case FAULT_PROGRAM:
@@ -201,7 +205,7 @@ static void decide(struct exchange *exchange, struct lease *lease, uint32_t inde
     case FAULT_PROVIDER:
         lease->failures_in_row++;
         subtask->crashes++;
-        if (subtask->crashes > CRASHES_MOST) {
+        if (subtask->crashes > job->crash_limit) {
             subtask_decide(exchange, job, index, SUBTASK_FAILED);
         } else {
             try_again(exchange, job, index);
@@ -256,6 +260,10 @@ static void apply_result(struct exchange *exchange, const struct exchange_result
                   id128_equal(&result->device, &lease->device_id);
     uint8_t outcome =
         honest ? result->outcome : XOUTCOME_REFUSED; /* it ran something else: as if it refused */
+    if (outcome == XOUTCOME_OK && is_open && graph_hands_on(job, attempt->key.index) &&
+        result->given_length > GIVEN_BYTES_MOST) {
+        outcome = XOUTCOME_OUTPUT_LIMIT; /* it leaves more than can be handed on */
+    }
     bool is_given_up = gives_up(exchange, lease, attempt, outcome);
     uint8_t status =
         is_open ? status_of(job, subtask, attempt, outcome, is_given_up) : XATTEMPT_LATE;
@@ -268,7 +276,7 @@ static void apply_result(struct exchange *exchange, const struct exchange_result
         lease->live--;
         subtask->live = (uint8_t)(subtask->live - (ended.is_doubted ? 0 : 1));
         subtask_changed(exchange, job, ended.key.index);
-        decide(exchange, lease, ended.key.index, outcome);
+        decide(exchange, lease, ended.key.index, outcome, result);
         update_mean(lease, result->busy_ns);
         leave(exchange, lease, outcome, is_given_up);
     }

@@ -10,12 +10,12 @@
  * all records in a fixed order; the state hash is the sum of the records' SHA-256 (four lanes of 64 bits,
  * modulo 2^64), which does not depend on order and so can be kept up to date record by record.
  *
- *   snapshot: "BSS3", u32 record count, then records: u8 type, u32 length, fields
+ *   snapshot: "BSS4", u32 record count, then records: u8 type, u32 length, fields
  *
  * What can be rebuilt (handles, lists, lanes, timers) is left out. */
 
 enum { SNAPSHOT_HEAD_BYTES = 8, RECORD_HEAD_BYTES = 5 };
-static const uint8_t snapshot_magic[4] = {'B', 'S', 'S', '3'};
+static const uint8_t snapshot_magic[4] = {'B', 'S', 'S', '4'};
 
 /* ---------------------------------------------------------------- writing fields */
 
@@ -146,6 +146,21 @@ static void put_ask(struct writer *out, const struct ask *ask)
     writer_u64(out, ask->sequence);
 }
 
+static void put_part(struct writer *out, const struct part *part)
+{
+    const uint32_t numbers[] = {part->end - part->first, part->width,   part->at_most,
+                                part->class_id,          part->fresh,   part->retry_head,
+                                part->retry_tail,        part->waiting, part->running};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        writer_u32(out, numbers[i]);
+    }
+    writer_i64(out, part->cap_micro);
+    writer_i64(out, part->bid_micro);
+    writer_i64(out, part->limit_ns);
+    writer_i64(out, part->term_ns);
+    writer_u64(out, part->sequence);
+}
+
 static void put_job(struct writer *out, const struct job *job)
 {
     PUT_ID(out, job->id);
@@ -153,18 +168,12 @@ static void put_job(struct writer *out, const struct job *job)
     writer_u32(out, job->owner);
     writer_bytes(out, job->name, sizeof job->name);
     PUT_ID(out, job->manifest);
-    const uint32_t numbers[] = {job->subtasks,    job->width,    job->at_most, job->retries,
-                                job->error_limit, job->class_id, job->fresh,   job->retry_head,
-                                job->retry_tail,  job->waiting,  job->running, job->accepted,
-                                job->failed,      job->cancelled};
+    const uint32_t numbers[] = {job->subtasks,    job->retries, job->error_limit,
+                                job->crash_limit, job->waiting, job->running,
+                                job->accepted,    job->failed,  job->cancelled};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         writer_u32(out, numbers[i]);
     }
-    writer_i64(out, job->cap_micro);
-    writer_i64(out, job->bid_micro);
-    writer_i64(out, job->limit_ns);
-    writer_i64(out, job->term_ns);
-    writer_u64(out, job->sequence);
     writer_u8(out, job->phase);
     writer_u8(out, job->reason);
     put_bool(out, job->is_closing);
@@ -181,6 +190,33 @@ static void put_job(struct writer *out, const struct job *job)
         writer_u32(out, job->avoided[i].provider);
         writer_i64(out, job->avoided[i].until_ns);
     }
+    writer_u32(out, job->part_count);
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        put_part(out, &job->parts[i]);
+    }
+}
+
+static void put_graph(struct writer *out, const struct graph *graph)
+{
+    const uint32_t subtasks = graph->job->subtasks;
+    PUT_ID(out, graph->job->id);
+    put_bool(out, graph->rank != NULL);
+    for (uint32_t i = 0; graph->rank != NULL && i < subtasks; i++) {
+        writer_u32(out, graph->rank[i]);
+    }
+    for (uint32_t i = 0; i < subtasks; i++) {
+        writer_u32(out, graph->first_after[i + 1] - graph->first_after[i]);
+    }
+    for (uint32_t i = 0; i < graph->first_after[subtasks]; i++) {
+        writer_u32(out, graph->after[i]);
+    }
+}
+
+static void put_given(struct writer *out, const struct given *given)
+{
+    PUT_ID(out, given->job->id);
+    writer_u32(out, given->index);
+    writer_bytes(out, given->bytes, given->length);
 }
 
 static void put_page(struct writer *out, const struct page *page)
@@ -203,6 +239,7 @@ static void put_lease(struct writer *out, const struct lease *lease)
 {
     writer_u64(out, lease->id);
     PUT_ID(out, lease->job->id);
+    writer_u32(out, lease->part->number);
     PUT_ID(out, lease->device_id);
     PUT_ID(out, lease->ask);
     writer_bytes(out, lease->label, sizeof lease->label);
@@ -299,6 +336,12 @@ static void put_entity(struct writer *out, const struct exchange *exchange,
     case RECORD_JOB:
         put_job(out, entity);
         break;
+    case RECORD_GRAPH:
+        put_graph(out, entity);
+        break;
+    case RECORD_GIVEN:
+        put_given(out, entity);
+        break;
     case RECORD_PAGE:
         put_page(out, entity);
         break;
@@ -368,6 +411,14 @@ static void walk_jobs(const struct exchange *exchange, on_record *action, void *
     for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
         struct job *job = LIST_ELEMENT(at, struct job, all);
         action(context, &job->tracked);
+        if (job->graph != NULL) {
+            action(context, &job->graph->tracked);
+        }
+        for (uint32_t i = 0; job->graph != NULL && i < job->subtasks; i++) {
+            if (job->graph->given[i] != NULL) {
+                action(context, &job->graph->given[i]->tracked);
+            }
+        }
         uint32_t pages =
             job->pages == NULL ? 0 : (job->subtasks + PAGE_SUBTASKS - 1) / PAGE_SUBTASKS;
         for (uint32_t i = 0; i < pages; i++) {

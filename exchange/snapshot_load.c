@@ -317,25 +317,72 @@ static bool get_ask(struct exchange *exchange, struct reader *in)
     return ask != NULL;
 }
 
-static bool get_job_fields(struct reader *in, struct job *job)
+/* Its subtasks begin at `first`. */
+static bool get_part(struct reader *in, struct job *job, uint32_t number, uint32_t first)
+{
+    struct part *part = &job->parts[number];
+    uint32_t subtasks;
+    part_init(part, job, number);
+    uint32_t *const numbers[] = {&subtasks,         &part->width,   &part->at_most,
+                                 &part->class_id,   &part->fresh,   &part->retry_head,
+                                 &part->retry_tail, &part->waiting, &part->running};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        *numbers[i] = reader_u32(in);
+    }
+    part->cap_micro = reader_i64(in);
+    part->bid_micro = reader_i64(in);
+    part->limit_ns = get_ns(in);
+    part->term_ns = get_ns(in);
+    part->sequence = reader_u64(in);
+    if (in->failed || subtasks == 0 || subtasks > job->subtasks - first) {
+        return false;
+    }
+    part->first = first;
+    part->end = first + subtasks;
+    bool queue_fits = (part->retry_head == NO_SUBTASK) == (part->retry_tail == NO_SUBTASK) &&
+                      (part->retry_head == NO_SUBTASK ||
+                       (part->retry_head < job->subtasks && part->retry_tail < job->subtasks));
+    return part->width > 0 && part->fresh >= first && part->fresh <= part->end &&
+           part->term_ns > 0 && part->limit_ns > 0 && part->bid_micro >= 0 && queue_fits;
+}
+
+static bool get_parts(struct exchange *exchange, struct reader *in, struct job *job)
+{
+    uint32_t count = reader_u32(in);
+    uint32_t first = 0;
+    if (in->failed || count == 0 || count > PARTS_MOST) {
+        return false;
+    }
+    job->parts = allocate(exchange, count * sizeof *job->parts);
+    if (job->parts == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        part_init(&job->parts[i], job, i);
+    }
+    job->part_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!get_part(in, job, i, first)) {
+            return false;
+        }
+        first = job->parts[i].end;
+    }
+    return first == job->subtasks;
+}
+
+static bool get_job_fields(struct exchange *exchange, struct reader *in, struct job *job)
 {
     GET_ID(in, job->id);
     job->order = reader_u64(in);
     job->owner = reader_u32(in);
     get_name(in, job->name, sizeof job->name);
     GET_ID(in, job->manifest);
-    uint32_t *const numbers[] = {&job->subtasks,    &job->width,    &job->at_most, &job->retries,
-                                 &job->error_limit, &job->class_id, &job->fresh,   &job->retry_head,
-                                 &job->retry_tail,  &job->waiting,  &job->running, &job->accepted,
-                                 &job->failed,      &job->cancelled};
+    uint32_t *const numbers[] = {&job->subtasks,    &job->retries, &job->error_limit,
+                                 &job->crash_limit, &job->waiting, &job->running,
+                                 &job->accepted,    &job->failed,  &job->cancelled};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         *numbers[i] = reader_u32(in);
     }
-    job->cap_micro = reader_i64(in);
-    job->bid_micro = reader_i64(in);
-    job->limit_ns = get_ns(in);
-    job->term_ns = get_ns(in);
-    job->sequence = reader_u64(in);
     job->phase = get_small(in, JOB_PHASE_CANCELLED);
     job->reason = reader_u8(in);
     job->is_closing = get_bool(in);
@@ -356,34 +403,28 @@ static bool get_job_fields(struct reader *in, struct job *job)
         job->avoided[i].provider = reader_u32(in);
         job->avoided[i].until_ns = get_ns(in);
     }
-    bool queue_fits = (job->retry_head == NO_SUBTASK) == (job->retry_tail == NO_SUBTASK) &&
-                      (job->retry_head == NO_SUBTASK ||
-                       (job->retry_head < job->subtasks && job->retry_tail < job->subtasks));
-    return reader_finished(in) && job->subtasks > 0 && job->width > 0 &&
-           job->fresh <= job->subtasks && job->term_ns > 0 && job->limit_ns > 0 &&
-           job->bid_micro >= 0 && queue_fits;
+    return get_parts(exchange, in, job) && reader_finished(in) && job->subtasks > 0;
 }
 
-static bool restore_bid(struct exchange *exchange, struct job *job)
+static bool restore_bids(struct exchange *exchange, struct job *job)
 {
-    job->handle = BOOK_NONE;
-    if (job->phase != JOB_PHASE_OPEN || job->is_closing) {
-        return job->class_id == NO_CLASS;
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        struct part *part = &job->parts[i];
+        if (job->phase != JOB_PHASE_OPEN || job->is_closing) {
+            if (part->class_id != NO_CLASS) {
+                return false;
+            }
+            continue;
+        }
+        if (book_class_references(exchange->book, part->class_id) == 0) {
+            return false;
+        }
+        book_class_hold(exchange->book, part->class_id);
+        if (!part_rest_bid(exchange, part)) {
+            return false;
+        }
     }
-    if (book_class_references(exchange->book, job->class_id) == 0) {
-        return false;
-    }
-    book_class_hold(exchange->book, job->class_id);
-    job->handle = handle_take(exchange, job);
-    const struct book_bid bid = {
-        .owner = job->owner,
-        .class_id = job->class_id,
-        .width = job->width,
-        .limit_micro = job->bid_micro,
-        .term_ns = job->term_ns,
-        .sequence = job->sequence,
-    };
-    return job->handle != BOOK_NONE && book_rest_bid(exchange->book, job->handle, &bid) == BOOK_OK;
+    return true;
 }
 
 static bool get_job(struct exchange *exchange, struct reader *in)
@@ -393,12 +434,9 @@ static bool get_job(struct exchange *exchange, struct reader *in)
         return false;
     }
     list_init(&job->leases);
-    list_init(&job->wanting);
-    list_init(&job->spread);
-    list_init(&job->front);
     list_init(&job->report);
     list_init(&job->of_owner);
-    bool good = get_job_fields(in, job) && job->owner < exchange->member_count &&
+    bool good = get_job_fields(exchange, in, job) && job->owner < exchange->member_count &&
                 job->subtasks <= JOB_SUBTASKS_LOADED_MAX &&
                 table_find(&exchange->jobs, &job->id) == NULL;
     if (good && job->phase == JOB_PHASE_OPEN) {
@@ -409,8 +447,7 @@ static bool get_job(struct exchange *exchange, struct reader *in)
         member_by_number(exchange, job->owner)->open_subtasks += job->subtasks;
     }
     if (!good || !table_insert(&exchange->jobs, job)) {
-        free(job->pages);
-        free(job);
+        job_free(job);
         return false;
     }
     list_append(&exchange->job_list, &job->all);
@@ -425,17 +462,86 @@ static bool get_job(struct exchange *exchange, struct reader *in)
             timer_arm(exchange, TIMER_JOB, &job->id, job->avoided[i].until_ns);
         }
     }
-    return restore_bid(exchange, job);
+    return restore_bids(exchange, job);
+}
+
+static struct job *open_job_of(struct exchange *exchange, struct reader *in)
+{
+    struct id128 id;
+    GET_ID(in, id);
+    struct job *job = in->failed ? NULL : table_find(&exchange->jobs, &id);
+    return job == NULL || job->pages == NULL ? NULL : job;
+}
+
+/* `numbers` holds the ranks, if any, then how many each subtask waits for, then all that they wait for. */
+static bool get_edges(struct exchange *exchange, struct job *job, const uint32_t *numbers,
+                      size_t count, bool has_ranks)
+{
+    const size_t subtasks = job->subtasks;
+    const size_t lists = has_ranks ? 2 * subtasks : subtasks;
+    struct exchange_reject ignored;
+    if (count < lists) {
+        return false;
+    }
+    const struct exchange_graph given = {
+        .rank = numbers,
+        .rank_count = has_ranks ? subtasks : 0,
+        .after_count = numbers + (lists - subtasks),
+        .after_count_count = subtasks,
+        .after = numbers + lists,
+        .after_length = count - lists,
+    };
+    if (!graph_well_formed(&given, job->subtasks, &ignored)) {
+        return false;
+    }
+    job->graph = graph_create(exchange, job, &given);
+    if (job->graph == NULL) {
+        return false;
+    }
+    track(exchange, &job->graph->tracked, RECORD_GRAPH);
+    return true;
+}
+
+static bool get_graph(struct exchange *exchange, struct reader *in)
+{
+    enum { NUMBERS_MOST = 2 * GRAPH_SUBTASKS_MOST + GRAPH_EDGES_MOST };
+    struct job *job = open_job_of(exchange, in);
+    bool has_ranks = get_bool(in);
+    size_t count = reader_left(in) / sizeof(uint32_t);
+    if (in->failed || job == NULL || job->graph != NULL || count > NUMBERS_MOST) {
+        return false;
+    }
+    uint32_t *numbers = allocate(exchange, (count + 1) * sizeof *numbers);
+    if (numbers == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = reader_u32(in);
+    }
+    bool good = reader_finished(in) && get_edges(exchange, job, numbers, count, has_ranks);
+    free(numbers);
+    return good;
+}
+
+static bool get_given(struct exchange *exchange, struct reader *in)
+{
+    const struct job *job = open_job_of(exchange, in);
+    uint32_t index = reader_u32(in);
+    size_t length = reader_left(in);
+    if (in->failed || job == NULL || job->graph == NULL || index >= job->subtasks ||
+        length > GIVEN_BYTES_MOST || job->graph->given[index] != NULL) {
+        return false;
+    }
+    graph_keep(exchange, job, index, reader_view(in, length), (uint32_t)length);
+    return reader_finished(in);
 }
 
 static bool get_page(struct exchange *exchange, struct reader *in)
 {
-    struct id128 id;
-    GET_ID(in, id);
+    struct job *job = open_job_of(exchange, in);
     uint32_t number = reader_u32(in);
-    struct job *job = table_find(&exchange->jobs, &id);
-    if (in->failed || job == NULL || job->pages == NULL ||
-        number > (job->subtasks - 1) / PAGE_SUBTASKS || job->pages[number] != NULL) {
+    if (in->failed || job == NULL || number > (job->subtasks - 1) / PAGE_SUBTASKS ||
+        job->pages[number] != NULL) {
         return false;
     }
     if (job_subtask(exchange, job, number * PAGE_SUBTASKS) == NULL) {
@@ -489,6 +595,7 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
     struct id128 job;
     lease->id = reader_u64(in);
     GET_ID(in, job);
+    uint32_t part = reader_u32(in);
     GET_ID(in, lease->device_id);
     GET_ID(in, lease->ask);
     get_name(in, lease->label, sizeof lease->label);
@@ -513,10 +620,12 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
     in->failed = in->failed || lease->mean_ns < 0 || lease->paid_ns < 0;
     lease->job = table_find(&exchange->jobs, &job);
     enum { LANE_BYTES = 28 };
-    bool good = !in->failed && lease->job != NULL && lease->lane_count > 0 &&
-                lease->price_micro >= 0 && lease->provider < exchange->member_count &&
+    bool has_part = lease->job != NULL && part < lease->job->part_count;
+    lease->part = has_part ? &lease->job->parts[part] : NULL;
+    bool good = !in->failed && has_part && lease->lane_count > 0 && lease->price_micro >= 0 &&
+                lease->provider < exchange->member_count &&
                 lease->lane_count <= reader_left(in) / LANE_BYTES &&
-                lease->slots == lease->lane_count * (uint64_t)lease->job->width;
+                lease->slots == lease->lane_count * (uint64_t)lease->part->width;
     lease->lanes = good ? allocate(exchange, lease->lane_count * sizeof *lease->lanes) : NULL;
     for (uint32_t i = 0; lease->lanes != NULL && i < lease->lane_count; i++) {
         lease->lanes[i].in_flight = reader_u32(in);
@@ -537,7 +646,7 @@ static bool lease_link_device(struct exchange *exchange, struct lease *lease)
     if (lease->device == NULL || lease->job->phase != JOB_PHASE_OPEN) {
         return false;
     }
-    lease->job->lanes += lease->state == LEASE_ACTIVE ? lease->lane_count : 0;
+    lease->part->lanes += lease->state == LEASE_ACTIVE ? lease->lane_count : 0;
     lease_arm(exchange, lease);
     return true;
 }
@@ -584,6 +693,10 @@ static bool get_record(struct exchange *exchange, uint8_t type, struct reader *i
         return get_ask(exchange, in);
     case RECORD_JOB:
         return get_job(exchange, in);
+    case RECORD_GRAPH:
+        return get_graph(exchange, in);
+    case RECORD_GIVEN:
+        return get_given(exchange, in);
     case RECORD_PAGE:
         return get_page(exchange, in);
     case RECORD_LEASE:
@@ -599,7 +712,7 @@ static bool get_record(struct exchange *exchange, uint8_t type, struct reader *i
 static bool load_records(struct exchange *exchange, struct reader *in)
 {
     const uint8_t *magic = reader_view(in, 4);
-    if (magic == NULL || memcmp(magic, "BSS3", 4) != 0) {
+    if (magic == NULL || memcmp(magic, "BSS4", 4) != 0) {
         return false;
     }
     uint32_t count = reader_u32(in);
@@ -669,8 +782,13 @@ struct exchange *exchange_load(const struct exchange_limits *limits, const uint8
      * market was at rest when it was saved. */
     for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
         struct job *job = LIST_ELEMENT(at, struct job, all);
+        if (job->graph != NULL) {
+            graph_restore(job);
+        }
         job_wants(exchange, job);
-        list_remove(&job->wanting);
+        for (uint32_t i = 0; i < job->part_count; i++) {
+            list_remove(&job->parts[i].wanting);
+        }
     }
     return exchange;
 }

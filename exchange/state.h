@@ -23,6 +23,7 @@ enum {
     XROLE_RISK = 16,
     XROLE_OPERATOR = 32,
     XOUTCOME_OK = 0,
+    XOUTCOME_OUTPUT_LIMIT = 8,
     XOUTCOME_OUTPUT_MISSING = 9,
     XOUTCOME_INPUT_MISSING = 10,
     XOUTCOME_PROGRAM_MISSING = 11,
@@ -92,7 +93,6 @@ enum {
     WINDOW_MOST = 256,      /* reached below 80 us only: by no-ops, not by what starts a process */
     WINDOW_JOB_MOST = 2048, /* of all lanes of a job together, beyond WINDOW_ALWAYS in each */
     WINDOW_ALWAYS = 64,
-    CRASHES_MOST = 2,        /* of one subtask: results that were the provider's fault */
     VANISHED_MOST = 16,      /* attempts of one subtask after which one that vanished is the last */
     ATTEMPTS_MOST = 1000,    /* of one subtask, whatever ended them: with one more it has failed */
     LEASE_FAILURES_MOST = 2, /* in a row, by the provider's fault */
@@ -101,6 +101,12 @@ enum {
     ENDED_JOBS_KEPT = 10000, /* of one account: its oldest make room for its next */
     ENDED_LEASES_FORGOTTEN = 1024, /* at a time, when leases or attempts reach their limit */
     PAGE_SUBTASKS = 256,
+    PARTS_MOST = 17,                   /* of a job, the first among them */
+    GRAPH_SUBTASKS_MOST = 65536,       /* of a job with a graph */
+    GRAPH_EDGES_MOST = 131072,         /* of a graph */
+    GIVEN_BYTES_MOST = 16384,          /* that one subtask leaves to those that wait for it */
+    GIVEN_HEAD_BYTES = 4,              /* before each that a subtask is given, as it is sent */
+    GIVEN_WORK_BYTES_MOST = 768 << 10, /* that one subtask is given, with these */
     CELL_ATTRIBUTES_MAX = ATTRIBUTE_COUNT_MAX + 1, /* the instrument, where it is not among them */
 };
 #define NO_SUBTASK UINT32_MAX
@@ -120,6 +126,8 @@ enum record_type { /* in snapshots; numbers never change */
                    RECORD_CELL = 11,
                    RECORD_CLASS = 12,
                    RECORD_LIMITS = 13, /* once a command has set them */
+                   RECORD_GRAPH = 14,
+                   RECORD_GIVEN = 15,
 };
 
 struct tracked {
@@ -240,6 +248,53 @@ struct page {
     struct subtask subtasks[PAGE_SUBTASKS];
 };
 
+/* Subtasks of a job under one requirement, with a bid of their own. Most jobs have one part. */
+struct part {
+    struct job *job;
+    uint32_t number;
+    uint32_t first, end; /* its subtasks: first .. end - 1 */
+    uint32_t width, at_most;
+    int64_t cap_micro, bid_micro; /* cap as given; limit of its bid */
+    int64_t limit_ns, term_ns;
+    uint32_t class_id; /* of its bid; NO_CLASS without one */
+    uint64_t sequence; /* of its bid */
+    uint32_t fresh;    /* subtasks from here on were never started; unless there is a graph */
+    uint32_t retry_head, retry_tail;
+    uint32_t waiting; /* for a lane; those that wait for other subtasks are not counted */
+    uint32_t running;
+    /* not recorded */
+    uint32_t *ready; /* with a graph: a heap of those that wait for a lane and were never started */
+    uint32_t ready_count;
+    uint32_t lanes;           /* of leases that take work */
+    uint32_t handle;          /* of its bid while open, else BOOK_NONE */
+    struct list_link wanting; /* in exchange->wanting_parts when it may buy more */
+    struct list_link spread;  /* in exchange->spreads when subtasks came to its queue */
+    struct list_link front;   /* in exchange->fronts when they may go before what is queued */
+};
+
+/* What an accepted subtask has left, kept until all that wait for it are decided. */
+struct given {
+    struct tracked tracked;
+    const struct job *job;
+    uint32_t index, length;
+    uint8_t bytes[]; /* opaque */
+};
+
+/* Which subtasks wait for which. Those that one waits for have lower indexes, so there is no cycle. */
+struct graph {
+    struct tracked tracked;
+    struct job *job;
+    uint32_t *rank; /* of each subtask; NULL: all are equal */
+    uint32_t *
+        first_after; /* what subtask i waits for: after[first_after[i]] .. after[first_after[i + 1] - 1] */
+    uint32_t *after;
+    /* not recorded */
+    uint32_t *first_next, *next; /* the same from the other end: what waits for it */
+    uint32_t *blocked;           /* of those it waits for, not accepted yet */
+    uint32_t *undecided;         /* of those that wait for it, not decided yet */
+    struct given **given;        /* by subtask; NULL: nothing is kept */
+};
+
 struct job {
     struct tracked tracked;
     struct list_link all; /* by age */
@@ -248,20 +303,16 @@ struct job {
     uint32_t owner;
     char name[EXCHANGE_NAME_SIZE];
     struct hash32 manifest;
-    uint32_t subtasks, width, at_most, retries, error_limit;
-    int64_t cap_micro, bid_micro; /* cap as given; limit of its bid */
-    int64_t limit_ns, term_ns;
-    uint32_t class_id; /* of its bid; NO_CLASS without one */
-    uint64_t sequence; /* of its bid */
-    uint8_t phase;     /* enum job_phase */
-    uint8_t reason;    /* why it ended, or what it closes for; open: computed when asked */
-    bool is_closing;   /* waits for withdrawn attempts, then settles as `ends_as` */
+    uint32_t subtasks, retries, error_limit, crash_limit;
+    struct part *parts;
+    uint32_t part_count;
+    uint8_t phase;   /* enum job_phase */
+    uint8_t reason;  /* why it ended, or what it closes for; open: computed when asked */
+    bool is_closing; /* waits for withdrawn attempts, then settles as `ends_as` */
     uint8_t ends_as;
     int64_t closing_ns; /* when waiting ends */
     struct hold hold;
     int64_t reserved_micro; /* drawn by leases, not charged yet */
-    uint32_t fresh;         /* subtasks from here on were never started */
-    uint32_t retry_head, retry_tail;
     uint32_t waiting, running, accepted, failed, cancelled;
     int64_t submitted_ns, ended_ns;
     struct {
@@ -271,12 +322,8 @@ struct job {
     uint32_t avoided_count;
     /* not recorded */
     struct page **pages;
+    struct graph *graph; /* a record of its own; NULL: no subtask waits for another */
     struct list_link leases;
-    uint32_t lanes;           /* of leases that take work */
-    uint32_t handle;          /* of its bid while open, else BOOK_NONE */
-    struct list_link wanting; /* in exchange->wanting_jobs when it may buy more */
-    struct list_link spread;  /* in exchange->spreads when subtasks came back to its queue */
-    struct list_link front;   /* in exchange->fronts when they may go before what is queued */
     struct list_link of_owner;
     bool is_reported; /* a JOB effect is due at the end of this step */
     struct list_link report;
@@ -311,6 +358,7 @@ struct lease {
     uint64_t id;
     struct list_link of_job; /* by age */
     struct job *job;
+    struct part *part;
     struct device *device; /* NULL once ended */
     struct id128 device_id, ask;
     char label[EXCHANGE_NAME_SIZE];
@@ -330,6 +378,10 @@ struct lease {
     struct list_link attempts;
     struct list_link refill;      /* in exchange->refills when lanes may take more */
     struct list_link of_provider; /* until it ends */
+};
+
+struct exchange_block { /* of the effects, what it holds behind it; freed with them */
+    struct exchange_block *next;
 };
 
 enum timer_kind { TIMER_LEASE, TIMER_ASK, TIMER_JOB };
@@ -363,9 +415,9 @@ struct exchange {
     struct kind *cells, *classes; /* by number, up to the limits */
     uint32_t *free_handles;
     uint32_t free_handle_count, handle_capacity;
-    void **orders_by_handle; /* struct ask * or struct job *: the book knows which side */
+    void **orders_by_handle; /* struct ask * or struct part *: the book knows which side */
     /* work of this step */
-    struct list_link wanting_asks, wanting_jobs, refills, spreads, fronts, reports;
+    struct list_link wanting_asks, wanting_parts, refills, spreads, fronts, reports;
     struct exchange_effects *effects;
     const struct exchange_command *command;
     bool is_rejected;                 /* the present command */
@@ -425,7 +477,9 @@ void invitation_link(struct exchange *exchange, struct invitation *invitation);
  * the advertisement replaces. */
 bool cells_take(struct exchange *exchange, const struct exchange_advertise *advertise,
                 uint32_t *ret_cells);
-bool class_take(struct exchange *exchange, const struct requirement *needs, uint32_t *ret_class);
+bool class_take(struct exchange *exchange, const struct requirement *needs,
+                const struct part *parts, uint32_t count,
+                uint32_t *ret_class); /* `parts`: those of the same job before it */
 void cell_give(struct exchange *exchange, uint32_t cell);
 void class_give(struct exchange *exchange, uint32_t class_id);
 /* As a snapshot says it: that number, and as yet nobody's. False when that cannot be. Whoever refers to it holds it
@@ -469,16 +523,56 @@ void subtask_changed(struct exchange *exchange, struct job *job, uint32_t index)
 void subtask_decide(struct exchange *exchange, struct job *job, uint32_t index,
                     enum subtask_state to);
 void job_requeue(struct exchange *exchange, struct job *job, uint32_t index);
-/* Retries go first, then subtasks never started, in order. Taken off what waits; NO_SUBTASK: none. */
-uint32_t job_next_retry(struct exchange *exchange, struct job *job);
-uint32_t job_next_fresh(struct exchange *exchange, struct job *job);
+/* The one place where a counted subtask changes its state. */
+void subtask_becomes(struct part *part, struct subtask *subtask, enum subtask_state to);
+/* Retries go first, then subtasks never started, by rank, then index. Taken off what waits; NO_SUBTASK: none. */
+uint32_t part_next_retry(struct exchange *exchange, struct part *part);
+uint32_t part_next_fresh(struct exchange *exchange, struct part *part);
+struct part *part_of(const struct job *job, uint32_t index);
 void job_close(struct exchange *exchange, struct job *job, enum job_phase ends_as, uint8_t reason);
 void job_check(struct exchange *exchange, struct job *job); /* ended? budget gone? wants more? */
 void job_settle(struct exchange *exchange, struct job *job);
-void job_wants(struct exchange *exchange,
-               struct job *job); /* sets its bid's slots; queues it for matching */
 int64_t job_free_micro(const struct job *job);
 void job_forget(struct exchange *exchange, struct job *job);
+void job_free(struct job *job); /* its own memory: no leases, in no table */
+
+/* ---- bids.c */
+void part_init(struct part *part, struct job *job, uint32_t number);
+/* The parts of a new job, as the command says them; it is checked. False: out of memory. */
+bool parts_create(struct exchange *exchange, struct job *job, const struct exchange_submit *submit);
+/* Rests a bid for each part. False with the refusal, and no trace, when one has no class or no handle. */
+bool parts_bid(struct exchange *exchange, struct job *job, const struct exchange_submit *submit);
+/* The order id of its bid: the job's for the first part. */
+struct id128 part_bid_id(const struct part *part);
+void part_bid_record(struct exchange *exchange, const struct part *part);
+bool part_rest_bid(struct exchange *exchange, struct part *part); /* false: no handle */
+void part_wants(struct exchange *exchange,
+                struct part *part); /* sets its bid's slots; queues it for matching */
+void job_wants(struct exchange *exchange, struct job *job); /* all its parts */
+void job_take_bids_away(struct exchange *exchange, struct job *job);
+
+/* ---- graph.c */
+/* Whether it is one, of so many subtasks; else what is wrong, as a refusal says it. */
+bool graph_well_formed(const struct exchange_graph *graph, uint32_t subtasks,
+                       struct exchange_reject *ret_why);
+/* The job's own, of a well-formed one; no subtask is ready yet. NULL: out of memory. */
+struct graph *graph_create(struct exchange *exchange, struct job *job,
+                           const struct exchange_graph *given);
+void graph_destroy(struct graph *graph);
+void graph_start(struct job *job); /* none was started */
+/* After a snapshot: what follows from the states of the subtasks. */
+void graph_restore(struct job *job);
+void graph_keep(struct exchange *exchange, const struct job *job, uint32_t index,
+                const uint8_t *bytes, uint32_t length); /* what it left; it was not kept before */
+bool graph_hands_on(const struct job *job, uint32_t index); /* something undecided waits for it */
+/* It was decided: what waits for it becomes ready, or is cancelled with all that waits for that. */
+void graph_decided(struct exchange *exchange, struct job *job, uint32_t index,
+                   enum subtask_state as);
+uint32_t part_pop_ready(struct part *part); /* NO_SUBTASK: none */
+/* What a subtask is given, in memory of the effects. */
+void graph_give(struct exchange *exchange, const struct job *job, uint32_t index,
+                struct exchange_work *work);
+void graph_drop(struct exchange *exchange, struct job *job); /* with its records */
 
 /* ---- fills.c */
 void market_run(struct exchange *exchange); /* matches all that wants, refills all that can take */
@@ -501,7 +595,7 @@ void lease_withdraw_all(struct exchange *exchange, struct lease *lease);
 void lease_refill(struct exchange *exchange, struct lease *lease);
 void lease_refill_later(struct exchange *exchange, struct lease *lease); /* in this step */
 /* What came back to the job's queue and found no free lane, before what its lanes have queued (P18). */
-void job_retries_to_front(struct exchange *exchange, struct job *job);
+void part_retries_to_front(struct exchange *exchange, struct part *part);
 struct lease *lease_by_id(const struct exchange *exchange, uint64_t id);
 void lease_effect(struct exchange *exchange, const struct lease *lease,
                   enum exchange_effect_type type);

@@ -54,6 +54,14 @@ static void stored(void *context, uint64_t number, uint64_t unused)
     facts.outcome = running->outcome;
     facts.started_ms = clock_wall_ns() / SIM_MS;
     facts.busy_ns = busy_ns;
+    struct hash32 hash = {{(uint8_t)running->work.index, (uint8_t)running->work.attempt, 1}};
+    Bourse__V1__Output output = BOURSE__V1__OUTPUT__INIT;
+    Bourse__V1__Output *outputs[] = {&output};
+    output.name = (char *)(uintptr_t) "output";
+    output.hash = (ProtobufCBinaryData){.data = hash.bytes, .len = sizeof hash.bytes};
+    output.size = running->number;
+    facts.n_outputs = running->outcome == OUTCOME_OK;
+    facts.outputs = outputs;
     struct agent_work work = running->work;
     running->number = 0;
     (void)agent_session_finished(agent->session, clock_monotonic_ns(), &work, &facts);
@@ -84,8 +92,21 @@ static uint8_t draw_outcome(const struct agent *agent)
     return fails ? failures[draw(DICE_WORK, sizeof failures)] : OUTCOME_OK;
 }
 
+/* What it was sent with came through whole: an output of each that its subtask waited for. */
+static void check_given(const struct agent *agent, const struct agent_work *work)
+{
+    const Bourse__V1__Work *given = agent_session_given(agent->session, work);
+    for (size_t i = 0; given != NULL && i < given->n_given; i++) {
+        if (given->given[i]->index >= work->index || given->given[i]->n_outputs != 1 ||
+            given->given[i]->outputs[0]->hash.data[0] != (uint8_t)given->given[i]->index) {
+            sim_fail("subtask %u is given what is not of one that it waited for", work->index);
+        }
+    }
+}
+
 static bool start_work(struct agent *agent, const struct agent_work *work)
 {
+    check_given(agent, work);
     struct agent_running *running = find_number(agent, 0);
     if (running == NULL) {
         return false;

@@ -40,6 +40,68 @@ static void put_needs(struct random *dice, struct requirement *ret_needs)
     }
 }
 
+enum { PARTS_OF_ONE = 2, LARGEST_JOB = 120 };
+
+struct more { /* of a job: parts and a graph */
+    struct requirement needs[PARTS_OF_ONE];
+    Bourse__V1__Requirement *wire[PARTS_OF_ONE];
+    Bourse__V1__Part parts[PARTS_OF_ONE];
+    Bourse__V1__Part *pointers[PARTS_OF_ONE];
+    Bourse__V1__Graph graph;
+    uint32_t ranks[LARGEST_JOB], after_counts[LARGEST_JOB], after[2 * LARGEST_JOB];
+};
+
+/* Further parts that leave the first a subtask at least. False: out of memory. */
+static bool put_parts(struct random *dice, struct more *more, Bourse__V1__SubmitJob *body)
+{
+    uint32_t left = body->subtasks;
+    body->parts = more->pointers;
+    while (body->n_parts < PARTS_OF_ONE && left > 1 && random_below(dice, 2) == 0) {
+        size_t i = body->n_parts;
+        Bourse__V1__Part *part = &more->parts[i];
+        put_needs(dice, &more->needs[i]);
+        more->wire[i] = codec_requirement_to_wire(&more->needs[i]);
+        if (more->wire[i] == NULL) {
+            return false;
+        }
+        bourse__v1__part__init(part);
+        part->subtasks = 1 + (uint32_t)random_below(dice, left - 1);
+        part->needs = more->wire[i];
+        part->slots = 1 + (uint32_t)random_below(dice, 2);
+        part->at_most = random_below(dice, 2) == 0 ? 0 : part->slots * 2;
+        part->limit_ms = body->limit_ms;
+        part->term_ms = body->term_ms;
+        part->has_cap_micro = random_below(dice, 2) == 0;
+        part->cap_micro = (int64_t)random_below(dice, 6) * 80000;
+        part->has_expect_ms = true;
+        part->expect_ms = 1000;
+        left -= part->subtasks;
+        more->pointers[i] = part;
+        body->n_parts++;
+    }
+    return true;
+}
+
+static void put_graph(struct random *dice, struct more *more, Bourse__V1__SubmitJob *body)
+{
+    uint32_t edges = 0;
+    bourse__v1__graph__init(&more->graph);
+    for (uint32_t i = 0; i < body->subtasks; i++) {
+        more->ranks[i] = (uint32_t)random_below(dice, 5);
+        more->after_counts[i] = i == 0 ? 0 : (uint32_t)random_below(dice, 3);
+        for (uint32_t k = 0; k < more->after_counts[i]; k++) {
+            more->after[edges++] = i - 1 - (uint32_t)random_below(dice, i < 10 ? i : 10);
+        }
+    }
+    more->graph.n_rank = random_below(dice, 3) == 0 ? 0 : body->subtasks;
+    more->graph.rank = more->ranks;
+    more->graph.n_after_count = body->subtasks;
+    more->graph.after_count = more->after_counts;
+    more->graph.n_after = edges;
+    more->graph.after = more->after;
+    body->graph = &more->graph;
+}
+
 static enum consumer_status ask_submit(struct client *client, const struct client_request *request)
 {
     struct random dice = random_seeded(request->seed);
@@ -76,8 +138,20 @@ static enum consumer_status ask_submit(struct client *client, const struct clien
     body.error_limit = (uint32_t)random_below(&dice, 4);
     body.has_expect_ms = random_below(&dice, 2) == 0;
     body.expect_ms = 1000;
-    enum consumer_status status = consumer_session_request(
-        client->session, clock_monotonic_ns(), MESSAGE_SUBMIT_JOB, &request->id, &body.base);
+    body.has_crash_limit = random_below(&dice, 2) == 0;
+    body.crash_limit = (uint32_t)random_below(&dice, 4);
+    struct more more = {.wire = {NULL}};
+    bool has_all = random_below(&dice, 4) != 0 || put_parts(&dice, &more, &body);
+    if (random_below(&dice, 3) == 0) {
+        put_graph(&dice, &more, &body);
+    }
+    enum consumer_status status =
+        !has_all ? CONSUMER_OUT_OF_MEMORY
+                 : consumer_session_request(client->session, clock_monotonic_ns(),
+                                            MESSAGE_SUBMIT_JOB, &request->id, &body.base);
+    for (size_t i = 0; i < PARTS_OF_ONE; i++) {
+        codec_requirement_free(&more.wire[i]);
+    }
     codec_requirement_free(&wire);
     return status;
 }

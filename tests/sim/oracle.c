@@ -44,7 +44,7 @@ static void on_record(const struct exchange_command *command, const struct ledge
         oracle_on_job(command, record);
         break;
     case LEDGER_BID:
-        oracle_on_bid(record);
+        oracle_on_bid(command, record);
         break;
     case LEDGER_ASK:
         oracle_on_ask(command, record);

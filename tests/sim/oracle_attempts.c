@@ -25,6 +25,7 @@ void oracle_on_dispatch(const struct exchange_effect *effect)
     if (map_get(&oracle.attempts.map, &key, NULL)) {
         return; /* said again, to an agent that forgot */
     }
+    oracle_check_start(lease, work);
     uint32_t place = PUT(oracle.attempts);
     oracle.attempts.items[place] =
         (struct seen_attempt){.lease = (uint32_t)(lease - oracle.leases.items),
@@ -73,7 +74,9 @@ void oracle_on_result(const struct exchange_command *command, const struct ledge
                      record->index);
         }
         map_put(&oracle.accepted_subtasks, &subtask, 0);
-        oracle.jobs.items[lease->job].accepted++;
+        struct seen_job *job = oracle_job_of(&record->job);
+        job->accepted++;
+        oracle_keep_left(job, record);
     }
 }
 
@@ -101,7 +104,7 @@ bool oracle_some_attempt(struct id128 *ret_job, uint64_t *ret_lease, uint32_t *r
     const struct seen_attempt *attempt =
         &oracle.attempts.items[oracle.attempts.count - 1 - draw(DICE_WORK, recent)];
     const struct seen_lease *lease = &oracle.leases.items[attempt->lease];
-    *ret_job = oracle.jobs.items[lease->job].id;
+    *ret_job = oracle.jobs.items[oracle.bids.items[lease->bid].job].id;
     *ret_lease = lease->id;
     *ret_index = attempt->index;
     *ret_attempt = attempt->number;

@@ -19,19 +19,20 @@ struct seen_lease *oracle_lease_of(uint64_t id)
 }
 
 /* Everything but room, and what the job thinks of the provider: those are the caller's. */
-static bool match(const struct seen_job *job, const struct seen_ask *ask)
+static bool match(const struct seen_bid *bid, const struct seen_ask *ask)
 {
     const struct seen_device *device = &oracle.devices.items[ask->device];
-    return ask->stands && device->provider != job->owner && ask->price <= job->limit &&
-           (ask->max_term_ns == 0 || job->term_ns <= ask->max_term_ns) &&
-           requirement_satisfied(&job->needs, device->attributes, device->attribute_count);
+    return ask->stands && device->provider != oracle.jobs.items[bid->job].owner &&
+           ask->price <= bid->limit &&
+           (ask->max_term_ns == 0 || bid->term_ns <= ask->max_term_ns) &&
+           requirement_satisfied(&bid->needs, device->attributes, device->attribute_count);
 }
 
-static bool could_fill(const struct seen_job *job, const struct seen_ask *ask)
+static bool could_fill(const struct seen_bid *bid, const struct seen_ask *ask)
 {
     const struct seen_device *device = &oracle.devices.items[ask->device];
     uint32_t free = device->slots > device->leased ? device->slots - device->leased : 0;
-    return (free < ask->slots ? free : ask->slots) >= job->width && match(job, ask);
+    return (free < ask->slots ? free : ask->slots) >= bid->width && match(bid, ask);
 }
 
 /* A provider that failed the job of late may be passed over. */
@@ -39,8 +40,8 @@ static bool may_avoid(uint32_t job, uint32_t provider)
 {
     for (uint32_t i = oracle.leases.count; i-- > 0;) {
         const struct seen_lease *lease = &oracle.leases.items[i];
-        if (lease->job == job && lease->provider == provider && lease->trouble_ns != 0 &&
-            oracle.log_time_ns <= lease->trouble_ns + AVOID_NS) {
+        if (oracle.bids.items[lease->bid].job == job && lease->provider == provider &&
+            lease->trouble_ns != 0 && oracle.log_time_ns <= lease->trouble_ns + AVOID_NS) {
             return true;
         }
     }
@@ -48,14 +49,15 @@ static bool may_avoid(uint32_t job, uint32_t provider)
 }
 
 /* The maker's price; a donation is one whoever came first. */
-static int64_t price_between(const struct seen_job *job, const struct seen_ask *ask)
+static int64_t price_between(const struct seen_bid *bid, const struct seen_ask *ask)
 {
-    return ask->price == 0 ? 0 : ask->sequence < job->sequence ? ask->price : job->limit;
+    return ask->price == 0 ? 0 : ask->sequence < bid->sequence ? ask->price : bid->limit;
 }
 
 /* Price first, then time: no ask that would have filled was passed over for a worse one. */
-static void check_priority(const struct seen_job *job, const struct seen_ask *chosen)
+static void check_priority(const struct seen_bid *bid, const struct seen_ask *chosen)
 {
+    const struct seen_job *job = &oracle.jobs.items[bid->job];
     for (uint32_t i = 0; i < oracle.devices.count; i++) {
         if (oracle.devices.items[i].ask == 0) {
             continue;
@@ -64,9 +66,9 @@ static void check_priority(const struct seen_job *job, const struct seen_ask *ch
         bool is_better = other->price < chosen->price ||
                          (other->price == chosen->price && other->sequence < chosen->sequence);
         /* What the job could pay for the chosen one, it could pay for another at no higher price. */
-        bool is_payable = price_between(job, other) <= price_between(job, chosen);
-        if (other != chosen && is_better && is_payable && could_fill(job, other) &&
-            !may_avoid((uint32_t)(job - oracle.jobs.items), oracle.devices.items[i].provider)) {
+        bool is_payable = price_between(bid, other) <= price_between(bid, chosen);
+        if (other != chosen && is_better && is_payable && could_fill(bid, other) &&
+            !may_avoid(bid->job, oracle.devices.items[i].provider)) {
             sim_fail(
                 "command %" PRIu64 ": a fill of job %02x%02x at %" PRId64
                 " of account %u passes over the ask of account %u at %" PRId64 ", which came %s",
@@ -78,20 +80,35 @@ static void check_priority(const struct seen_job *job, const struct seen_ask *ch
 }
 
 /* Rounded up, as escrow is. */
-static int64_t term_costs(const struct seen_job *job, int64_t price)
+static int64_t term_costs(const struct seen_bid *bid, int64_t price)
 {
     __extension__ typedef __int128 wide;
-    return (int64_t)(((wide)price * job->width * job->term_ns + HOUR_NS - 1) / HOUR_NS);
+    return (int64_t)(((wide)price * bid->width * bid->term_ns + HOUR_NS - 1) / HOUR_NS);
 }
 
-/* Whether the job would take one more lane at this price, beyond doubt. */
-static bool surely_wants(const struct seen_job *job, const struct exchange_job_row *row,
-                         uint32_t lanes, int64_t price)
+/* Whether the part would take one more lane at this price, beyond doubt. */
+static bool surely_wants(const struct seen_bid *bid, const struct exchange_job_row *row,
+                         const struct exchange_part_row *part, uint32_t lanes, int64_t price)
 {
-    uint32_t most = job->at_most == 0 ? UINT32_MAX : job->at_most / job->width;
-    uint32_t useful = row->waiting + row->running;
-    return row->waiting > 0 && lanes < (useful < most ? useful : most) &&
-           row->budget_micro - row->charged_micro - row->reserved_micro >= term_costs(job, price);
+    uint32_t most = bid->at_most == 0 ? UINT32_MAX : bid->at_most / bid->width;
+    uint32_t useful = part->waiting + part->running;
+    return part->waiting > 0 && lanes < (useful < most ? useful : most) &&
+           row->budget_micro - row->charged_micro - row->reserved_micro >= term_costs(bid, price);
+}
+
+static void look_at_parts(const struct seen_job *job)
+{
+    struct exchange_part_row rows[PARTS_HERE] = {{0}};
+    if (!job->is_settled) {
+        (void)exchange_parts(oracle.exchange, &job->id, rows, PARTS_HERE);
+    }
+    for (uint32_t i = 0; i < job->bid_count; i++) {
+        struct seen_bid *bid = &oracle.bids.items[job->bids[i]];
+        bid->row_before = bid->row;
+        bid->row = rows[i];
+        bid->lanes_before = bid->lanes_seen;
+        bid->lanes_seen = bid->lanes;
+    }
 }
 
 void oracle_look_at_jobs(void)
@@ -99,37 +116,48 @@ void oracle_look_at_jobs(void)
     for (uint32_t i = 0; i < oracle.jobs.count; i++) {
         struct seen_job *job = &oracle.jobs.items[i];
         job->row_before = job->row;
-        job->lanes_before = job->lanes_seen;
-        job->lanes_seen = job->lanes;
         memset(&job->row, 0, sizeof job->row);
         if (!job->is_settled) {
             (void)exchange_job(oracle.exchange, &job->id, &job->row);
         }
+        look_at_parts(job);
     }
 }
 
 /* Whether it could buy at all. */
-static bool is_buying(const struct seen_job *job)
+static bool is_buying(const struct seen_bid *bid)
 {
+    const struct seen_job *job = &oracle.jobs.items[bid->job];
     struct exchange_account_row owner;
-    return !job->is_settled && !job->is_cancelled && job->row.waiting > 0 &&
+    return !job->is_settled && !bid->is_cancelled && bid->row.waiting > 0 &&
            exchange_account(oracle.exchange, job->owner, &owner) && !owner.frozen;
 }
 
-/* The other side of priority: no job that wanted before this command, and still does, would have got the
+static bool wants_now(const struct seen_bid *bid, int64_t price)
+{
+    const struct seen_job *job = &oracle.jobs.items[bid->job];
+    return surely_wants(bid, &job->row, &bid->row, bid->lanes, price);
+}
+
+static bool wanted_before(const struct seen_bid *bid, int64_t price)
+{
+    const struct seen_job *job = &oracle.jobs.items[bid->job];
+    return surely_wants(bid, &job->row_before, &bid->row_before, bid->lanes_before, price);
+}
+
+/* The other side of priority: no part that wanted before this command, and still does, would have got the
  * slots of this fill before the one that got them. */
 static void check_bids(const struct seen_lease *lease, const struct seen_ask *ask)
 {
-    const struct seen_job *chosen = &oracle.jobs.items[lease->job];
-    for (uint32_t i = 0; i < oracle.jobs.count; i++) {
-        const struct seen_job *other = &oracle.jobs.items[i];
+    const struct seen_bid *chosen = &oracle.bids.items[lease->bid];
+    for (uint32_t i = 0; i < oracle.bids.count; i++) {
+        const struct seen_bid *other = &oracle.bids.items[i];
         bool is_better = other->limit > chosen->limit ||
                          (other->limit == chosen->limit && other->sequence < chosen->sequence);
         int64_t price = price_between(other, ask);
         if (other != chosen && is_better && other->width <= lease->slots && match(other, ask) &&
-            is_buying(other) && surely_wants(other, &other->row, other->lanes, price) &&
-            surely_wants(other, &other->row_before, other->lanes_before, price) &&
-            !may_avoid(i, lease->provider)) {
+            is_buying(other) && wants_now(other, price) && wanted_before(other, price) &&
+            !may_avoid(other->job, lease->provider)) {
             sim_fail("command %" PRIu64 ": job %02x%02x, limit %" PRId64
                      ", got what job %02x%02x, limit %" PRId64 ", waited for",
                      oracle.command, chosen->id.bytes[0], chosen->id.bytes[1], chosen->limit,
@@ -156,21 +184,20 @@ void oracle_check_at_rest(void)
     if (exchange_halted(oracle.exchange) || oracle.leases_standing >= oracle.limits->leases) {
         return;
     }
-    for (uint32_t i = 0; i < oracle.jobs.count; i++) {
-        const struct seen_job *job = &oracle.jobs.items[i];
-        if (!is_buying(job)) {
+    for (uint32_t i = 0; i < oracle.bids.count; i++) {
+        const struct seen_bid *bid = &oracle.bids.items[i];
+        if (!is_buying(bid)) {
             continue;
         }
         for (uint32_t k = 0; k < oracle.devices.count; k++) {
             const struct seen_device *device = &oracle.devices.items[k];
             const struct seen_ask *ask =
                 device->ask == 0 ? NULL : &oracle.asks.items[device->ask - 1];
-            if (ask != NULL && could_fill(job, ask) &&
-                surely_wants(job, &job->row, job->lanes, price_between(job, ask)) &&
-                !may_avoid(i, device->provider)) {
+            if (ask != NULL && could_fill(bid, ask) && wants_now(bid, price_between(bid, ask)) &&
+                !may_avoid(bid->job, device->provider)) {
                 sim_fail("command %" PRIu64 ": job %02x%02x, limit %" PRId64
                          ", waits beside the free ask of account %u at %" PRId64,
-                         oracle.command, job->id.bytes[0], job->id.bytes[1], job->limit,
+                         oracle.command, bid->id.bytes[0], bid->id.bytes[1], bid->limit,
                          device->provider, ask->price);
             }
         }
@@ -179,7 +206,11 @@ void oracle_check_at_rest(void)
 
 void oracle_on_fill(const struct ledger_record *record)
 {
-    struct seen_job *job = oracle_job_of(&record->job);
+    const struct seen_job *job = oracle_job_of(&record->job);
+    struct seen_bid *bid = oracle_bid_of(&record->bid);
+    if (bid == NULL || &oracle.jobs.items[bid->job] != job) {
+        sim_fail("command %" PRIu64 " fills a bid that is not its job's", oracle.command);
+    }
     struct map_key key = map_key_of(&record->order, sizeof record->order, 0);
     uint32_t ask_place;
     if (!map_get(&oracle.asks.map, &key, &ask_place)) {
@@ -187,30 +218,30 @@ void oracle_on_fill(const struct ledger_record *record)
     }
     const struct seen_ask *ask = &oracle.asks.items[ask_place];
     struct seen_device *device = &oracle.devices.items[ask->device];
-    int64_t price = price_between(job, ask);
+    int64_t price = price_between(bid, ask);
     oracle.counts.fills++;
-    if (!could_fill(job, ask)) {
+    if (!could_fill(bid, ask)) {
         sim_fail("command %" PRIu64 ": a fill between orders that do not match", oracle.command);
     }
     if (record->price_micro != price) {
         sim_fail("command %" PRIu64 ": a fill at %" PRId64 ", the maker's price is %" PRId64,
                  oracle.command, record->price_micro, price);
     }
-    if (job->is_settled || job->is_cancelled) {
+    if (job->is_settled || bid->is_cancelled) {
         sim_fail("command %" PRIu64 " fills the bid of a job that has ended", oracle.command);
     }
-    check_priority(job, ask);
+    check_priority(bid, ask);
     if (device->leased + record->slots > device->slots) {
         sim_fail("command %" PRIu64 ": %u slots are let, %u more, of %u", oracle.command,
                  device->leased, record->slots, device->slots);
     }
     device->leased += record->slots;
-    job->lanes += record->slots / record->width;
+    bid->lanes += record->slots / record->width;
     oracle.leases_standing++;
     uint32_t place = PUT(oracle.leases);
     oracle.leases.items[place] = (struct seen_lease){
         .id = record->lease,
-        .job = (uint32_t)(job - oracle.jobs.items),
+        .bid = (uint32_t)(bid - oracle.bids.items),
         .provider = device->provider,
         .device = (uint32_t)(device - oracle.devices.items),
         .slots = record->slots,
@@ -230,7 +261,7 @@ static void end_lease(struct seen_lease *lease)
 {
     if (!lease->has_ended) {
         lease->has_ended = true;
-        oracle.jobs.items[lease->job].lanes -= lease->slots / lease->width;
+        oracle.bids.items[lease->bid].lanes -= lease->slots / lease->width;
         oracle.leases_standing--;
         oracle.devices.items[lease->device].leased -= lease->slots;
     }

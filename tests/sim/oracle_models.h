@@ -6,6 +6,7 @@
  *     oracle_orders.c    jobs, devices, asks as they were given
  *     oracle_fills.c     price-time priority, leases
  *     oracle_attempts.c  dispatches, results, settlements
+ *     oracle_graphs.c    what waits for what, ranks, what is handed on
  *     oracle_money.c     balances and charges
  *     oracle_members.c   invitations and who joins
  *     oracle_acts.c      the audit log
@@ -24,21 +25,46 @@
 enum { ACCOUNTS_HERE = 64 };
 #define HOUR_NS (INT64_C(3600) * SIM_S)
 
+enum { PARTS_HERE = 17 };
+
 struct seen_job {
     struct id128 id;
-    uint32_t owner, subtasks, width, accepted, at_most;
-    uint32_t lanes;                          /* of leases that have not ended */
+    uint32_t owner, subtasks, accepted;
     struct exchange_job_row row, row_before; /* after this command, and the one before */
-    uint32_t lanes_seen, lanes_before;       /* likewise */
-    int64_t budget, charged, limit, cap, term_ns;
+    int64_t budget, charged;
+    bool is_settled;
+    uint32_t bids[PARTS_HERE]; /* places in the table, part by part */
+    uint32_t bid_count;
+    struct seen_graph *graph; /* NULL: none */
+};
+
+struct seen_bid { /* of one part of a job */
+    struct id128 id;
+    uint32_t job; /* place in the table */
+    uint32_t first, end, width, at_most;
+    uint32_t lanes;                           /* of leases that have not ended */
+    struct exchange_part_row row, row_before; /* after this command, and the one before */
+    uint32_t lanes_seen, lanes_before;        /* likewise */
+    int64_t limit, term_ns;
     uint64_t sequence;
     struct requirement needs;
-    bool is_settled, is_cancelled;
+    bool is_cancelled;
+};
+
+struct seen_subtask { /* of a job with a graph */
+    uint32_t rank, first_after, after_count;
+    bool is_started, is_accepted;
+    uint8_t *left; /* the Given that it is to others; NULL until it is accepted */
+    size_t left_length;
+};
+struct seen_graph {
+    struct seen_subtask *subtasks;
+    uint32_t *after;
 };
 
 struct seen_lease {
     uint64_t id;
-    uint32_t job, provider, device; /* places in the tables; provider: account */
+    uint32_t bid, provider, device; /* places in the tables; provider: account */
     uint32_t slots, width;
     int64_t price, granted_ns, term_end_ns, paid_ns, charged;
     int64_t trouble_ns; /* its provider failed the job then: it may be avoided */
@@ -122,6 +148,7 @@ struct oracle {
     int64_t available[ACCOUNTS_HERE], held[ACCOUNTS_HERE];
     uint32_t sequence, leases_standing, first_new_lease;
     TABLE(struct seen_job) jobs;
+    TABLE(struct seen_bid) bids;
     TABLE(struct seen_lease) leases;
     TABLE(struct seen_attempt) attempts;
     TABLE(struct seen_device) devices;
@@ -153,8 +180,9 @@ void oracle_keep_entry(const struct journal_entry *entry);
 /* oracle_orders.c; the run fails when there is no such job, or no such device and `make` is false */
 struct seen_job *oracle_job_of(const struct id128 *id);
 struct seen_device *oracle_device_of(uint32_t provider, const struct id128 *id, bool make);
+struct seen_bid *oracle_bid_of(const struct id128 *id); /* NULL: it is not a bid */
 void oracle_on_job(const struct exchange_command *command, const struct ledger_record *record);
-void oracle_on_bid(const struct ledger_record *record);
+void oracle_on_bid(const struct exchange_command *command, const struct ledger_record *record);
 void oracle_on_ask(const struct exchange_command *command, const struct ledger_record *record);
 void oracle_on_cancel(const struct ledger_record *record);
 void oracle_on_advertise(const struct exchange_command *command);
@@ -174,6 +202,11 @@ struct map_key oracle_attempt_key(uint64_t lease, uint32_t index, uint32_t numbe
 void oracle_on_dispatch(const struct exchange_effect *effect);
 void oracle_on_result(const struct exchange_command *command, const struct ledger_record *record);
 void oracle_on_settled(const struct ledger_record *record);
+
+/* oracle_graphs.c */
+void oracle_keep_graph(struct seen_job *job, const struct exchange_graph *graph);
+void oracle_check_start(const struct seen_lease *lease, const struct exchange_work *work);
+void oracle_keep_left(struct seen_job *job, const struct ledger_record *record);
 
 /* oracle_money.c */
 void oracle_move_money(const struct ledger_record *record);

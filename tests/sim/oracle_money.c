@@ -77,7 +77,7 @@ void oracle_check_money(void)
 
 void oracle_check_charge(struct seen_lease *lease, const struct ledger_record *record)
 {
-    struct seen_job *job = &oracle.jobs.items[lease->job];
+    struct seen_job *job = &oracle.jobs.items[oracle.bids.items[lease->bid].job];
     lease->paid_ns += record->paid_ns;
     __extension__ typedef __int128 wide;
     int64_t total = (int64_t)((wide)lease->price * lease->paid_ns / HOUR_NS);

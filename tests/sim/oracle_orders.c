@@ -40,21 +40,67 @@ void oracle_on_job(const struct exchange_command *command, const struct ledger_r
     job->id = record->job;
     job->owner = record->debit;
     job->subtasks = record->subtasks;
-    job->width = record->width;
     job->budget = record->amount_micro;
-    job->cap = record->price_micro;
-    job->term_ns = command->submit.term_ns;
-    job->at_most = command->submit.at_most;
-    job->needs = *command->submit.needs;
+    if (command->submit.graph != NULL) {
+        oracle_keep_graph(job, command->submit.graph);
+    }
     struct map_key key = map_key_of(&job->id, sizeof job->id, 0);
     map_put(&oracle.jobs.map, &key, place);
 }
 
-void oracle_on_bid(const struct ledger_record *record)
+struct seen_bid *oracle_bid_of(const struct id128 *id)
 {
+    struct map_key key = map_key_of(id, sizeof *id, 0);
+    uint32_t place;
+    return map_get(&oracle.bids.map, &key, &place) ? &oracle.bids.items[place] : NULL;
+}
+
+static void take_part(struct seen_bid *bid, const struct exchange_part *part)
+{
+    bid->width = part->slots;
+    bid->at_most = part->at_most;
+    bid->term_ns = part->term_ns;
+    bid->needs = *part->needs;
+    bid->end = bid->first + part->subtasks;
+}
+
+/* They come part by part. */
+void oracle_on_bid(const struct exchange_command *command, const struct ledger_record *record)
+{
+    const struct exchange_submit *submit = &command->submit;
     struct seen_job *job = oracle_job_of(&record->job);
-    job->limit = record->price_micro;
-    job->sequence = ++oracle.sequence;
+    uint32_t place = PUT(oracle.bids);
+    struct seen_bid *bid = &oracle.bids.items[place];
+    if (job->bid_count > submit->part_count) {
+        sim_fail("command %" PRIu64 ": more bids than parts", oracle.command);
+    }
+    bid->id = record->order;
+    bid->job = (uint32_t)(job - oracle.jobs.items);
+    if (job->bid_count == 0) {
+        struct exchange_part first = {.subtasks = submit->subtasks,
+                                      .needs = submit->needs,
+                                      .slots = submit->slots,
+                                      .at_most = submit->at_most,
+                                      .term_ns = submit->term_ns};
+        for (size_t i = 0; i < submit->part_count; i++) {
+            first.subtasks -= submit->parts[i].subtasks;
+        }
+        take_part(bid, &first);
+    } else {
+        bid->first = oracle.bids.items[job->bids[job->bid_count - 1]].end;
+        take_part(bid, &submit->parts[job->bid_count - 1]);
+    }
+    if (record->width != bid->width) {
+        sim_fail("command %" PRIu64 ": a bid of another width than its part's", oracle.command);
+    }
+    bid->limit = record->price_micro;
+    bid->sequence = ++oracle.sequence;
+    job->bids[job->bid_count++] = place;
+    struct map_key key = map_key_of(&bid->id, sizeof bid->id, 0);
+    if (map_get(&oracle.bids.map, &key, NULL)) {
+        sim_fail("command %" PRIu64 ": two bids have one id", oracle.command);
+    }
+    map_put(&oracle.bids.map, &key, place);
 }
 
 void oracle_on_ask(const struct exchange_command *command, const struct ledger_record *record)
@@ -84,8 +130,10 @@ void oracle_on_cancel(const struct ledger_record *record)
         if (oracle.devices.items[ask->device].ask == place + 1) {
             oracle.devices.items[ask->device].ask = 0;
         }
+    } else if (oracle_bid_of(&record->order) != NULL) {
+        oracle_bid_of(&record->order)->is_cancelled = true;
     } else {
-        oracle_job_of(&record->order)->is_cancelled = true; /* its bid is gone */
+        sim_fail("command %" PRIu64 " cancels an order that nobody placed", oracle.command);
     }
 }
 
@@ -107,26 +155,26 @@ void oracle_on_advertise(const struct exchange_command *command)
     }
 }
 
-/* Whether the reason that the exchange gives for an open job is true, by our own books. */
-static bool is_true(const struct seen_job *job, uint32_t reason)
+/* Whether the reason that the exchange gives for an open job is true of this part, by our own books. */
+static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
 {
     bool fits = false;
     bool asks = false;
     bool affordable = false;
     for (uint32_t i = 0; i < oracle.devices.count; i++) {
         const struct seen_device *device = &oracle.devices.items[i];
-        if (!device->is_advertised || device->slots < job->width ||
-            !requirement_satisfied(&job->needs, device->attributes, device->attribute_count)) {
+        if (!device->is_advertised || device->slots < bid->width ||
+            !requirement_satisfied(&bid->needs, device->attributes, device->attribute_count)) {
             continue;
         }
         fits = true;
         const struct seen_ask *ask = device->ask == 0 ? NULL : &oracle.asks.items[device->ask - 1];
-        if (ask == NULL || ask->slots < job->width ||
-            (ask->max_term_ns != 0 && ask->max_term_ns < job->term_ns)) {
+        if (ask == NULL || ask->slots < bid->width ||
+            (ask->max_term_ns != 0 && ask->max_term_ns < bid->term_ns)) {
             continue;
         }
         asks = true;
-        affordable = affordable || ask->price <= job->limit;
+        affordable = affordable || ask->price <= bid->limit;
     }
     switch ((enum job_reason)reason) {
     case JOB_REASON_NO_DEVICE:
@@ -149,6 +197,17 @@ static bool is_true(const struct seen_job *job, uint32_t reason)
         break;
     }
     return false; /* in a calm market none of these lasts */
+}
+
+static bool is_true(const struct seen_job *job, uint32_t reason)
+{
+    for (uint32_t i = 0; i < job->bid_count; i++) {
+        const struct seen_bid *bid = &oracle.bids.items[job->bids[i]];
+        if (bid->row.waiting > 0 && is_true_of(bid, reason)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 size_t oracle_stuck_jobs(void)

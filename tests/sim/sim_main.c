@@ -61,7 +61,7 @@ static const struct {
 #name, offsetof(struct oracle_counts, name)                                                \
     }
     SEEN(accepted), SEEN(rejected), SEEN(fills),  SEEN(results), SEEN(late),     SEEN(paid),
-    SEEN(settled),  SEEN(repeated), SEEN(joined), SEEN(acts),    SEEN(refusals),
+    SEEN(settled),  SEEN(repeated), SEEN(joined), SEEN(acts),    SEEN(refusals), SEEN(given),
 #undef SEEN
 };
 enum { SEEN_COUNT = sizeof seen / sizeof *seen };

@@ -105,14 +105,14 @@ struct exchange_job_row job_row(struct id128 job)
     return row;
 }
 
-void set_up_with(uint32_t leases, uint32_t attempts)
+void set_up_with(uint32_t leases, uint32_t attempts, uint32_t classes)
 {
     memset(&market, 0, sizeof market);
     struct exchange_limits limits = exchange_limits_default();
     limits.asks = limits.jobs = 64;
     limits.leases = leases;
     limits.attempts = attempts;
-    limits.classes = limits.classes_per_account = 1;
+    limits.classes = limits.classes_per_account = classes;
     limits.cells_per_account = 2;
     limits.cells = 64;
     market.exchange = exchange_create(&limits);
@@ -137,7 +137,7 @@ void set_up_with(uint32_t leases, uint32_t attempts)
 
 void set_up(void)
 {
-    set_up_with(64, 4096);
+    set_up_with(64, 4096, 1);
 }
 
 void tear_down(void)
@@ -179,6 +179,7 @@ struct exchange_command submit_of(uint32_t subtasks, int64_t budget_credits)
         .limit_ns = 10 * NS_PER_S,
         .term_ns = 20 * NS_PER_S,
         .error_limit = 10,
+        .crash_limit = EXCHANGE_CRASH_LIMIT,
         .verify_none = true,
     };
     return made;

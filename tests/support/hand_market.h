@@ -26,7 +26,7 @@ extern struct market market;
 extern struct requirement anything; /* no predicate at all */
 
 void set_up(void);
-void set_up_with(uint32_t leases, uint32_t attempts); /* these limits */
+void set_up_with(uint32_t leases, uint32_t attempts, uint32_t classes); /* these limits */
 void tear_down(void);
 
 /* A command of the next index, now, under a fresh id. */

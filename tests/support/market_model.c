@@ -170,16 +170,66 @@ static void make_needs(struct model *model)
     }
 }
 
+/* Further parts that leave the first a subtask at least. */
+static void add_parts(struct model *model, struct exchange_submit *submit)
+{
+    uint32_t left = submit->subtasks;
+    for (uint32_t i = 0; i < MODEL_PARTS && left > 1 && draw(model, 2) == 0; i++) {
+        make_needs(model);
+        model->part_needs[i] = model->needs;
+        model->parts[i] = (struct exchange_part){
+            .subtasks = 1 + draw(model, left - 1),
+            .needs = &model->part_needs[i],
+            .slots = 1 + draw(model, 2),
+            .cap_micro = draw(model, 2) == 0 ? (int64_t)draw(model, 5) * 250000 : -1,
+            .limit_ns = submit->limit_ns,
+            .term_ns = submit->term_ns,
+            .expect_ns = NS_PER_S,
+        };
+        left -= model->parts[i].subtasks;
+        submit->part_count = i + 1;
+    }
+    submit->parts = model->parts;
+}
+
+/* Each waits for up to three of those before it, mostly near ones; now and then for one that is not before it. */
+static void add_graph(struct model *model, struct exchange_submit *submit)
+{
+    uint32_t edges = 0;
+    for (uint32_t i = 0; i < submit->subtasks; i++) {
+        uint32_t most = i < 3 ? i : 3;
+        model->ranks[i] = draw(model, 4);
+        model->after_counts[i] = most == 0 ? 0 : draw(model, most + 1);
+        for (uint32_t k = 0; k < model->after_counts[i]; k++) {
+            uint32_t back = 1 + draw(model, i < 8 ? i : 8);
+            model->after[edges++] = i - back;
+        }
+    }
+    if (edges > 0 && draw(model, 40) == 0) {
+        model->after[edges - 1] = submit->subtasks;
+    }
+    model->graph = (struct exchange_graph){
+        .rank = model->ranks,
+        .rank_count = draw(model, 2) == 0 ? submit->subtasks : 0,
+        .after_count = model->after_counts,
+        .after_count_count = submit->subtasks,
+        .after = model->after,
+        .after_length = edges,
+    };
+    submit->graph = &model->graph;
+}
+
 static void make_submit(struct model *model)
 {
     model->command = blank(model, EXCHANGE_SUBMIT, FIRST_CONSUMER + draw(model, MODEL_CONSUMERS));
     make_needs(model);
+    const struct requirement needs = model->needs;
     uint32_t width = 1 + draw(model, 3);
     int64_t limit_ns = (int64_t)(1 + draw(model, 20)) * NS_PER_S;
     model->command.submit = (struct exchange_submit){
         .name = "job",
         .manifest = {{(uint8_t)draw(model, 256)}},
-        .subtasks = 1 + draw(model, draw(model, 8) == 0 ? 700 : 20),
+        .subtasks = 1 + draw(model, draw(model, 8) == 0 ? MODEL_SUBTASKS : 20),
         .budget_micro = or_extreme(model, 1 + (int64_t)draw(model, 200000)),
         .cap_micro = draw(model, 2) == 0 ? (int64_t)draw(model, 5) * 250000 : -1,
         .needs = &model->needs,
@@ -190,8 +240,16 @@ static void make_submit(struct model *model)
         .expect_ns = or_extreme(model, NS_PER_S),
         .retries = draw(model, 3),
         .error_limit = draw(model, 6),
+        .crash_limit = draw(model, 4),
         .verify_none = true,
     };
+    if (draw(model, 3) == 0) {
+        add_parts(model, &model->command.submit);
+    }
+    if (draw(model, 3) == 0) {
+        add_graph(model, &model->command.submit);
+    }
+    model->needs = needs; /* those of the first part */
 }
 
 static uint8_t draw_outcome(struct model *model)
@@ -203,6 +261,7 @@ static uint8_t draw_outcome(struct model *model)
 
 static void make_results(struct model *model)
 {
+    static const uint8_t left_behind[40] = "opaque bytes that others are given";
     if (model->work_count == 0) {
         model->command = blank(model, EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
         return;
@@ -227,7 +286,13 @@ static void make_results(struct model *model)
             .outcome = draw_outcome(model),
             .busy_ns = or_extreme(model, (int64_t)draw(model, 10) * NS_PER_S / 2),
             .hash = {{(uint8_t)draw(model, 256), 7}},
+            .given = left_behind,
+            .given_length = 1 + draw(model, sizeof left_behind),
         };
+        if (draw(model, 50) == 0) { /* more than can be handed on */
+            model->results[count - 1].given = NULL;
+            model->results[count - 1].given_length = 20000;
+        }
         /* Now and then the answer is lost and the same result comes again later. */
         if (!model->is_calm && draw(model, 16) == 0) {
             i++;

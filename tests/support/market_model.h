@@ -13,6 +13,8 @@ enum {
     MODEL_PROVIDERS = 4,
     MODEL_FOUNDERS = MODEL_CONSUMERS + MODEL_PROVIDERS + 1, /* the last is the operator */
     MODEL_DEVICES = 2,                                      /* per provider */
+    MODEL_PARTS = 2,                                        /* further ones */
+    MODEL_SUBTASKS = 700,                                   /* of the largest job */
     MODEL_WORK_MAX = 4096,
     MODEL_JOBS_MAX = 4096
 };
@@ -45,7 +47,10 @@ struct model {
     bool is_calm;            /* everyone does what is best for the market: no faults, no new jobs */
     /* storage that the last command points into */
     struct exchange_genesis_account founders[MODEL_FOUNDERS];
-    struct requirement needs;
+    struct requirement needs, part_needs[MODEL_PARTS];
+    struct exchange_part parts[MODEL_PARTS];
+    struct exchange_graph graph;
+    uint32_t ranks[MODEL_SUBTASKS], after_counts[MODEL_SUBTASKS], after[3 * MODEL_SUBTASKS];
     struct attribute attributes[MODEL_DEVICES][2];
     struct exchange_device devices[MODEL_DEVICES];
     struct exchange_result results[8];

@@ -5,6 +5,7 @@
 #include "broker/translate.h"
 #include "protocol/codec.h"
 #include "protocol/genesis.h"
+#include "protocol/limits.h"
 #include "protocol/results.h"
 
 #include <stdio.h>
@@ -245,6 +246,35 @@ static struct body of_results(struct market_wire *wire, const struct exchange_co
     return made;
 }
 
+static void part_to_wire(const struct exchange_part *from, Bourse__V1__Part *ret_part)
+{
+    bourse__v1__part__init(ret_part);
+    ret_part->subtasks = from->subtasks;
+    ret_part->needs = codec_requirement_to_wire(from->needs);
+    ret_part->slots = from->slots;
+    ret_part->at_most = from->at_most;
+    ret_part->limit_ms = from->limit_ns / NS_PER_MS;
+    ret_part->term_ms = from->term_ns / NS_PER_MS;
+    ret_part->has_cap_micro = from->cap_micro >= 0;
+    ret_part->cap_micro = from->cap_micro;
+    ret_part->has_expect_ms = from->expect_ns != 0;
+    ret_part->expect_ms = from->expect_ns / NS_PER_MS;
+    if (ret_part->needs == NULL) {
+        give_up("out of memory");
+    }
+}
+
+/* protobuf-c does not write through the pointers when it packs. */
+static void graph_to_wire(const struct exchange_graph *from, Bourse__V1__Graph *ret_graph)
+{
+    ret_graph->n_rank = from->rank_count;
+    ret_graph->rank = (uint32_t *)(uintptr_t)from->rank;
+    ret_graph->n_after_count = from->after_count_count;
+    ret_graph->after_count = (uint32_t *)(uintptr_t)from->after_count;
+    ret_graph->n_after = from->after_length;
+    ret_graph->after = (uint32_t *)(uintptr_t)from->after;
+}
+
 static struct body of_submit(const struct exchange_command *command)
 {
     const struct exchange_submit *submit = &command->submit;
@@ -267,10 +297,28 @@ static struct body of_submit(const struct exchange_command *command)
     body.error_limit = submit->error_limit + 1;
     body.has_expect_ms = submit->expect_ns != 0;
     body.expect_ms = submit->expect_ns / NS_PER_MS;
+    body.has_crash_limit = submit->crash_limit != EXCHANGE_CRASH_LIMIT;
+    body.crash_limit = submit->crash_limit;
+    Bourse__V1__Part parts[LIMIT_PARTS];
+    Bourse__V1__Part *pointers[LIMIT_PARTS];
+    body.n_parts = submit->part_count;
+    body.parts = pointers;
+    for (size_t i = 0; i < submit->part_count; i++) {
+        pointers[i] = &parts[i];
+        part_to_wire(&submit->parts[i], &parts[i]);
+    }
+    Bourse__V1__Graph graph = BOURSE__V1__GRAPH__INIT;
+    if (submit->graph != NULL) {
+        graph_to_wire(submit->graph, &graph);
+        body.graph = &graph;
+    }
     if (body.needs == NULL) {
         give_up("out of memory");
     }
     struct body made = encode(MESSAGE_SUBMIT_JOB, &body.base);
+    for (size_t i = 0; i < submit->part_count; i++) {
+        codec_requirement_free(&parts[i].needs);
+    }
     codec_requirement_free(&body.needs);
     return made;
 }

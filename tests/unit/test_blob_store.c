@@ -298,6 +298,34 @@ START_TEST(leftovers_of_a_crash_are_removed_at_the_next_start)
 }
 END_TEST
 
+START_TEST(who_has_the_lease_may_read_what_was_given_with_its_work)
+{
+    enum { MANY = 500 };
+    struct serves *serves = serves_create();
+    const struct id128 job = {{1}};
+    const struct hash32 manifest = {{9}};
+    struct hash32 given[MANY];
+    for (uint32_t i = 0; i < MANY; i++) {
+        given[i] = sha256_of(&i, sizeof i);
+    }
+    ck_assert(serves_add(serves, 1, 5, &job, ALICE, &manifest));
+    ck_assert(serves_add(serves, 2, 6, &job, ALICE, &manifest));
+    ck_assert(serves_give(serves, 77, given, MANY)); /* no such lease any more */
+    const struct served_job *served = serves_find(serves, 5, &job, 0);
+    ck_assert(!serves_gave(serves, 5, served, &given[0]));
+    ck_assert(serves_give(serves, 1, given, MANY - 1));
+    ck_assert(serves_give(serves, 1, given, 3)); /* again: nothing new */
+    for (uint32_t i = 0; i < MANY; i++) {
+        ck_assert(serves_gave(serves, 5, served, &given[i]) == (i < MANY - 1));
+        ck_assert(!serves_gave(serves, 6, served, &given[i]));
+    }
+    serves_end(serves, 1, 1000 * NS_PER_S);
+    serves_expire(serves, 1061 * NS_PER_S);
+    ck_assert(!serves_gave(serves, 5, serves_find(serves, 6, &job, 0), &given[0]));
+    serves_destroy(&serves);
+}
+END_TEST
+
 START_TEST(a_provider_serves_while_its_lease_stands_and_a_minute_more)
 {
     struct serves *serves = serves_create();
@@ -348,6 +376,7 @@ int main(void)
     tcase_add_test(tests, without_descriptors_an_upload_is_put_off_and_nothing_stops);
     tcase_add_test(tests, a_damaged_table_of_owners_is_a_failure);
     tcase_add_test(tests, leftovers_of_a_crash_are_removed_at_the_next_start);
+    tcase_add_test(tests, who_has_the_lease_may_read_what_was_given_with_its_work);
     tcase_add_test(tests, a_provider_serves_while_its_lease_stands_and_a_minute_more);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -897,7 +897,7 @@ END_TEST
 START_TEST(ended_leases_make_room_for_new_ones)
 {
     tear_down();
-    set_up_with(3, 8); /* leases, attempts */
+    set_up_with(3, 8, 1); /* leases, attempts */
     struct id128 job = submit(1000, 900);
     for (int i = 0; i < 20; i++) {
         market.now_ns += 10 * NS_PER_S; /* until it is no longer avoided */

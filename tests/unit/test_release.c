@@ -3,8 +3,11 @@
 
 #include "base/checked.h"
 #include "protocol/codec.h"
+#include "protocol/limits.h"
 
 #include <check.h>
+#include <stdlib.h>
+#include <string.h>
 
 static struct outgoing *released;
 
@@ -94,6 +97,130 @@ START_TEST(a_refusal_names_the_message_that_was_refused)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- work with what it is given */
+
+enum { PUSHES_MAX = 64 };
+static struct outgoing *notes[PUSHES_MAX];
+static size_t note_count;
+
+static void keep_all(void *context, struct outgoing *outgoing)
+{
+    (void)context;
+    ck_assert_uint_lt(note_count, PUSHES_MAX);
+    notes[note_count++] = outgoing;
+}
+
+/* A Given of subtask `index` with one output of that name. */
+static uint8_t *left_by(uint32_t index, const char *name, uint32_t *ret_length)
+{
+    static const uint8_t hash[32] = {0x55};
+    Bourse__V1__Output output = BOURSE__V1__OUTPUT__INIT;
+    Bourse__V1__Output *outputs[] = {&output};
+    Bourse__V1__Given given = BOURSE__V1__GIVEN__INIT;
+    size_t length;
+    output.name = (char *)(uintptr_t)name;
+    output.hash = (ProtobufCBinaryData){.data = (uint8_t *)(uintptr_t)hash, .len = sizeof hash};
+    output.size = 9;
+    given.index = index;
+    given.n_outputs = 1;
+    given.outputs = outputs;
+    uint8_t *bytes = codec_encode(&given.base, &length);
+    ck_assert_ptr_nonnull(bytes);
+    *ret_length = (uint32_t)length;
+    return bytes;
+}
+
+static void forget_notes(void)
+{
+    for (size_t i = 0; i < note_count; i++) {
+        outgoing_destroy(&notes[i]);
+    }
+    note_count = 0;
+}
+
+START_TEST(the_right_to_read_what_is_given_goes_before_the_work)
+{
+    uint32_t length;
+    uint8_t *bytes = left_by(3, "part.npy", &length);
+    const struct exchange_given given = {.bytes = bytes, .length = length};
+    struct exchange_effect effects[] = {
+        {.type = EFFECT_DISPATCH,
+         .account = 4,
+         .work = {.lease = 7, .index = 5, .attempt = 1, .given = &given, .given_count = 1}},
+        {.type = EFFECT_DISPATCH, .account = 4, .work = {.lease = 7, .index = 6, .attempt = 1}},
+    };
+    const struct exchange_effects all = {.items = effects, .count = 2, .capacity = 2};
+    ck_assert(release_effects(&all, keep_all, NULL));
+    ck_assert_uint_eq(note_count, 2);
+    ck_assert_int_eq(notes[0]->kind, OUTGOING_GIVEN);
+    ck_assert_uint_eq(notes[0]->lease, 7);
+    ck_assert_uint_eq(notes[0]->length, sizeof(struct hash32));
+    ck_assert_uint_eq(notes[0]->body[0], 0x55);
+    ProtobufCMessage *body = NULL;
+    ck_assert_int_eq(codec_decode(MESSAGE_DISPATCH, notes[1]->body, notes[1]->length, &body, NULL),
+                     CODEC_OK);
+    const Bourse__V1__Dispatch *dispatch = (const void *)body;
+    ck_assert_uint_eq(dispatch->n_work, 2);
+    ck_assert_uint_eq(dispatch->work[0]->n_given, 1);
+    ck_assert_uint_eq(dispatch->work[0]->given[0]->index, 3);
+    ck_assert_str_eq(dispatch->work[0]->given[0]->outputs[0]->name, "part.npy");
+    ck_assert_uint_eq(dispatch->work[1]->n_given, 0);
+    codec_free(&body);
+    forget_notes();
+    free(bytes);
+}
+END_TEST
+
+/* Neighbours travel together as far as a message holds them; every one can be read. */
+START_TEST(work_with_much_to_be_given_takes_several_messages)
+{
+    enum { WORKS = 20, EACH = 15 };
+    static char name[LIMIT_PATH_BYTES];
+    static struct exchange_given given[EACH];
+    static struct exchange_effect effects[WORKS];
+    uint32_t length;
+    memset(name, 'n', sizeof name - 1);
+    uint8_t *bytes = left_by(1, name, &length);
+    uint8_t *large = malloc(LIMIT_GIVEN_BYTES);
+    uint32_t filled = 0;
+    while (filled + length <= LIMIT_GIVEN_BYTES) { /* outputs add up when one follows another */
+        memcpy(large + filled, bytes, length);
+        filled += length;
+    }
+    for (size_t i = 0; i < EACH; i++) {
+        given[i] = (struct exchange_given){.bytes = large, .length = filled};
+    }
+    for (uint32_t i = 0; i < WORKS; i++) {
+        effects[i] = (struct exchange_effect){
+            .type = EFFECT_DISPATCH,
+            .account = 4,
+            .work = {.lease = 7, .index = i, .attempt = 1, .given = given, .given_count = EACH}};
+    }
+    const struct exchange_effects all = {.items = effects, .count = WORKS, .capacity = WORKS};
+    ck_assert(release_effects(&all, keep_all, NULL));
+    size_t works = 0;
+    size_t messages = 0;
+    for (size_t i = 0; i < note_count; i++) {
+        if (notes[i]->kind != OUTGOING_PUSH) {
+            continue;
+        }
+        ProtobufCMessage *body = NULL;
+        ck_assert_int_eq(
+            codec_decode(MESSAGE_DISPATCH, notes[i]->body, notes[i]->length, &body, NULL),
+            CODEC_OK);
+        works += ((const Bourse__V1__Dispatch *)(const void *)body)->n_work;
+        messages++;
+        codec_free(&body);
+    }
+    ck_assert_uint_eq(works, WORKS);
+    ck_assert_uint_gt(messages, 1);
+    ck_assert_uint_lt(messages, WORKS);
+    forget_notes();
+    free(large);
+    free(bytes);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("release");
@@ -101,6 +228,8 @@ int main(void)
     tcase_add_test(tests, a_term_is_told_in_milliseconds_rounded_down);
     tcase_add_test(tests, a_lease_that_is_all_but_over_can_still_be_read);
     tcase_add_test(tests, a_refusal_names_the_message_that_was_refused);
+    tcase_add_test(tests, the_right_to_read_what_is_given_goes_before_the_work);
+    tcase_add_test(tests, work_with_much_to_be_given_takes_several_messages);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

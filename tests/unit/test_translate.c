@@ -97,6 +97,54 @@ START_TEST(a_job_becomes_a_command_in_the_units_of_the_exchange)
 }
 END_TEST
 
+START_TEST(parts_and_a_graph_become_the_exchanges)
+{
+    static const uint8_t manifest[32] = {1};
+    uint32_t ranks[] = {7, 5, 5, 9};
+    uint32_t after_counts[] = {0, 1, 1, 2};
+    uint32_t after[] = {0, 0, 1, 2};
+    struct codec_error error;
+    Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
+    Bourse__V1__Part part = BOURSE__V1__PART__INIT;
+    Bourse__V1__Part *parts[] = {&part};
+    Bourse__V1__Graph graph = BOURSE__V1__GRAPH__INIT;
+    Bourse__V1__SubmitJob body = BOURSE__V1__SUBMIT_JOB__INIT;
+    part.subtasks = 3;
+    part.needs = &needs;
+    part.slots = 2;
+    part.limit_ms = 1500;
+    part.term_ms = 60000;
+    graph.n_rank = graph.n_after_count = graph.n_after = 4;
+    graph.rank = ranks;
+    graph.after_count = after_counts;
+    graph.after = after;
+    body.name = (char *)(uintptr_t) "n";
+    body.manifest = bytes_of(manifest, sizeof manifest);
+    body.subtasks = 4;
+    body.budget_micro = 5;
+    body.needs = &needs;
+    body.slots = 1;
+    body.limit_ms = 1500;
+    body.term_ms = 60000;
+    body.verify = (char *)(uintptr_t) "none";
+    body.n_parts = 1;
+    body.parts = parts;
+    body.graph = &graph;
+    fill(MESSAGE_SUBMIT_JOB, &body.base);
+    ck_assert_int_eq(verify_request(request, &cluster, &error), REJECT_NONE);
+    const struct exchange_submit *submit = &request->translation.command.submit;
+    ck_assert_uint_eq(submit->crash_limit, EXCHANGE_CRASH_LIMIT);
+    ck_assert_uint_eq(submit->part_count, 1);
+    ck_assert_uint_eq(submit->parts[0].subtasks, 3);
+    ck_assert_int_eq(submit->parts[0].cap_micro, -1);
+    ck_assert_int_eq(submit->parts[0].limit_ns, INT64_C(1500000000));
+    ck_assert_uint_eq(submit->graph->rank_count, 4);
+    ck_assert_uint_eq(submit->graph->rank[3], 9);
+    ck_assert_uint_eq(submit->graph->after_count[3], 2);
+    ck_assert_uint_eq(submit->graph->after_length, 4);
+}
+END_TEST
+
 START_TEST(the_journal_gives_the_same_command_again)
 {
     struct codec_error error;
@@ -416,6 +464,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_job_becomes_a_command_in_the_units_of_the_exchange);
+    tcase_add_test(tests, parts_and_a_graph_become_the_exchanges);
     tcase_add_test(tests, the_journal_gives_the_same_command_again);
     tcase_add_test(tests, presence_and_damage_in_a_journal_are_told_apart);
     tcase_add_test(tests, commands_written_under_other_rules_are_not_replayed);

@@ -1,0 +1,242 @@
+/* The parts of a job and their bids: each rests in the book under an order of its own, and they share one budget. */
+#include "exchange/state.h"
+
+#include "base/checked.h"
+#include "base/cursor.h"
+#include "base/sha256.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- parts */
+
+void part_init(struct part *part, struct job *job, uint32_t number)
+{
+    part->job = job;
+    part->number = number;
+    part->retry_head = part->retry_tail = NO_SUBTASK;
+    part->class_id = NO_CLASS;
+    part->handle = BOOK_NONE;
+    list_init(&part->wanting);
+    list_init(&part->spread);
+    list_init(&part->front);
+}
+
+/* What the command says of part `number`; the first is in SubmitJob itself and has what the others leave. */
+static struct exchange_part given_part(const struct exchange_submit *submit, uint32_t number)
+{
+    if (number > 0) {
+        return submit->parts[number - 1];
+    }
+    struct exchange_part first = {
+        .subtasks = submit->subtasks,
+        .needs = submit->needs,
+        .slots = submit->slots,
+        .at_most = submit->at_most,
+        .cap_micro = submit->cap_micro,
+        .limit_ns = submit->limit_ns,
+        .term_ns = submit->term_ns,
+        .expect_ns = submit->expect_ns,
+    };
+    for (size_t i = 0; i < submit->part_count; i++) {
+        first.subtasks -= submit->parts[i].subtasks;
+    }
+    return first;
+}
+
+/* Slot-time that the whole job is expected to take. */
+static int128 planned_ns(const struct exchange_submit *submit)
+{
+    int128 sum = 0;
+    for (uint32_t i = 0; i <= submit->part_count; i++) {
+        const struct exchange_part part = given_part(submit, i);
+        sum += (int128)part.expect_ns * part.subtasks * part.slots;
+    }
+    return sum;
+}
+
+/* Limit of a part's bid: its cap, or what lets the budget buy the planned time, within the price band. */
+static int64_t bid_limit(const struct exchange *exchange, const struct exchange_submit *submit,
+                         const struct exchange_part *part)
+{
+    if (part->cap_micro >= 0) {
+        return part->cap_micro;
+    }
+    int128 whole_ns = planned_ns(submit);
+    int128 one_lease_ns = (int128)part->term_ns * part->slots;
+    whole_ns = whole_ns > one_lease_ns ? whole_ns : one_lease_ns;
+    int128 limit = (int128)submit->budget_micro * NS_PER_HOUR / whole_ns;
+    return limit < exchange->price_band_micro ? (int64_t)limit : exchange->price_band_micro;
+}
+
+bool parts_create(struct exchange *exchange, struct job *job, const struct exchange_submit *submit)
+{
+    uint32_t count = (uint32_t)submit->part_count + 1;
+    job->parts = allocate(exchange, count * sizeof *job->parts);
+    if (job->parts == NULL) {
+        return false;
+    }
+    job->part_count = count;
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct exchange_part given = given_part(submit, i);
+        struct part *part = &job->parts[i];
+        part_init(part, job, i);
+        part->first = part->fresh = first;
+        part->end = first = first + given.subtasks;
+        part->waiting = submit->graph == NULL ? given.subtasks : 0; /* graph_start counts them */
+        part->width = given.slots;
+        part->at_most = given.at_most;
+        part->cap_micro = given.cap_micro;
+        part->bid_micro = bid_limit(exchange, submit, &given);
+        part->limit_ns = given.limit_ns;
+        part->term_ns = given.term_ns;
+    }
+    assert(first == job->subtasks);
+    return true;
+}
+
+struct part *part_of(const struct job *job, uint32_t index)
+{
+    uint32_t number = 0;
+    while (index >= job->parts[number].end) {
+        number++;
+    }
+    assert(number < job->part_count);
+    return &job->parts[number];
+}
+
+/* ---------------------------------------------------------------- bids */
+
+/* That of a further part is nobody's choice, so that it is no other order's. */
+struct id128 part_bid_id(const struct part *part)
+{
+    static const char domain[] = "bourse/part/v1"; /* with its NUL */
+    uint8_t bytes[sizeof domain + sizeof(struct id128) + 4];
+    struct id128 id = part->job->id;
+    if (part->number > 0) {
+        struct writer out = writer_over(bytes, sizeof bytes);
+        writer_bytes(&out, domain, sizeof domain);
+        writer_bytes(&out, id.bytes, sizeof id.bytes);
+        writer_u32(&out, part->number);
+        struct hash32 hash = sha256_of(bytes, sizeof bytes);
+        memcpy(id.bytes, hash.bytes, sizeof id.bytes);
+    }
+    return id;
+}
+
+void part_bid_record(struct exchange *exchange, const struct part *part)
+{
+    struct ledger_record *record = emit_ledger(exchange, LEDGER_BID);
+    record->order = part_bid_id(part);
+    record->owner = member_by_number(exchange, part->job->owner)->key;
+    record->job = part->job->id;
+    record->slots = part->at_most != 0 ? part->at_most : UINT32_MAX;
+    record->width = part->width;
+    record->price_micro = part->bid_micro;
+}
+
+bool part_rest_bid(struct exchange *exchange, struct part *part)
+{
+    part->handle = handle_take(exchange, part);
+    if (part->handle == BOOK_NONE) {
+        return false;
+    }
+    const struct book_bid bid = {
+        .owner = part->job->owner,
+        .class_id = part->class_id,
+        .width = part->width,
+        .limit_micro = part->bid_micro,
+        .term_ns = part->term_ns,
+        .sequence = part->sequence,
+    };
+    return book_rest_bid(exchange->book, part->handle, &bid) == BOOK_OK; /* as to its handle */
+}
+
+static void take_away(struct exchange *exchange, struct part *part)
+{
+    if (part->handle != BOOK_NONE) {
+        book_remove(exchange->book, part->handle);
+        handle_give(exchange, part->handle);
+        part->handle = BOOK_NONE;
+    }
+    if (part->class_id != NO_CLASS) {
+        class_give(exchange, part->class_id);
+        part->class_id = NO_CLASS;
+    }
+    list_remove(&part->wanting);
+}
+
+static bool bid(struct exchange *exchange, struct part *part, const struct requirement *needs)
+{
+    struct job *job = part->job;
+    if (!class_take(exchange, needs, job->parts, part->number, &part->class_id)) {
+        return false;
+    }
+    part->sequence = exchange->sequence;
+    if (!part_rest_bid(exchange, part)) {
+        reject(exchange, XREJECT_LIMIT, "orders", 0, exchange->limits.asks + exchange->limits.jobs);
+        return false;
+    }
+    book_set_slots(exchange->book, part->handle, part->width);
+    if (book_would_self_match(exchange->book, part->handle)) {
+        reject(exchange, XREJECT_SELF_MATCH, part->number == 0 ? "needs" : "parts.needs", 0, 0);
+        return false;
+    }
+    exchange->sequence++;
+    return true;
+}
+
+bool parts_bid(struct exchange *exchange, struct job *job, const struct exchange_submit *submit)
+{
+    const uint64_t before = exchange->sequence;
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        if (!bid(exchange, &job->parts[i], given_part(submit, i).needs)) {
+            for (uint32_t k = 0; k <= i; k++) {
+                take_away(exchange, &job->parts[k]);
+            }
+            exchange->sequence = before;
+            return false;
+        }
+    }
+    return true;
+}
+
+void part_wants(struct exchange *exchange, struct part *part)
+{
+    const struct job *job = part->job;
+    if (job->phase != JOB_PHASE_OPEN || job->is_closing) {
+        return;
+    }
+    uint32_t most = part->at_most == 0 ? UINT32_MAX : part->at_most / part->width;
+    uint32_t useful = part->waiting + part->running;
+    uint32_t lanes = useful < most ? useful : most;
+    uint32_t wanted = part->waiting > 0 && lanes > part->lanes ? lanes - part->lanes : 0;
+    uint32_t slots = wanted > UINT32_MAX / part->width ? UINT32_MAX - UINT32_MAX % part->width
+                                                       : wanted * part->width;
+    book_set_slots(exchange->book, part->handle, slots);
+    if (slots > 0 && list_empty(&part->wanting)) {
+        list_append(&exchange->wanting_parts, &part->wanting);
+    }
+}
+
+void job_wants(struct exchange *exchange, struct job *job)
+{
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        part_wants(exchange, &job->parts[i]);
+    }
+}
+
+void job_take_bids_away(struct exchange *exchange, struct job *job)
+{
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        struct part *part = &job->parts[i];
+        if (part->handle == BOOK_NONE) {
+            continue;
+        }
+        take_away(exchange, part);
+        struct ledger_record *record = emit_ledger(exchange, LEDGER_CANCEL);
+        record->order = part_bid_id(part);
+        record->status = CANCEL_JOB_ENDED;
+    }
+}

@@ -1,0 +1,483 @@
+/* Which subtasks of a job wait for which. Every edge is looked at once when what it leads from is accepted, once when what
+ * it leads to is decided, and once more when that is cancelled: a job of n subtasks and e edges costs n log n + e over its
+ * life, however its results come. */
+#include "exchange/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- what is a graph */
+
+static bool wrong(struct exchange_reject *ret_why, const char *field, int64_t value, int64_t limit)
+{
+    *ret_why = (struct exchange_reject){.code = XREJECT_QUANTITY, .value = value, .limit = limit};
+    assert(strlen(field) < sizeof ret_why->field);
+    memcpy(ret_why->field, field, strlen(field));
+    return false;
+}
+
+bool graph_well_formed(const struct exchange_graph *graph, uint32_t subtasks,
+                       struct exchange_reject *ret_why)
+{
+    if (subtasks > GRAPH_SUBTASKS_MOST) {
+        return wrong(ret_why, "subtasks", subtasks, GRAPH_SUBTASKS_MOST);
+    }
+    if (graph->rank_count != 0 && graph->rank_count != subtasks) {
+        return wrong(ret_why, "graph.rank", (int64_t)graph->rank_count, subtasks);
+    }
+    if (graph->after_count_count != 0 && graph->after_count_count != subtasks) {
+        return wrong(ret_why, "graph.after_count", (int64_t)graph->after_count_count, subtasks);
+    }
+    if (graph->after_length > GRAPH_EDGES_MOST) {
+        return wrong(ret_why, "graph.after", (int64_t)graph->after_length, GRAPH_EDGES_MOST);
+    }
+    size_t at = 0;
+    for (uint32_t i = 0; i < graph->after_count_count; i++) {
+        if (graph->after_count[i] > graph->after_length - at) {
+            return wrong(ret_why, "graph.after_count", graph->after_count[i],
+                         (int64_t)(graph->after_length - at));
+        }
+        for (size_t end = at + graph->after_count[i]; at < end; at++) {
+            if (graph->after[at] >= i) {
+                return wrong(ret_why, "graph.after", graph->after[at], (int64_t)i - 1);
+            }
+        }
+    }
+    return at == graph->after_length ||
+           wrong(ret_why, "graph.after", (int64_t)graph->after_length, (int64_t)at);
+}
+
+/* ---------------------------------------------------------------- life */
+
+void graph_destroy(struct graph *graph)
+{
+    if (graph == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; graph->given != NULL && i < graph->job->subtasks; i++) {
+        free(graph->given[i]);
+    }
+    free(graph->rank);
+    free(graph->first_after);
+    free(graph->after);
+    free(graph->first_next);
+    free(graph->next);
+    free(graph->blocked);
+    free(graph->undecided);
+    free(graph->given);
+    free(graph);
+}
+
+/* The edges from their other ends: a count of each, then each at its place. */
+static void turn_edges(struct graph *graph, uint32_t subtasks)
+{
+    uint32_t edges = graph->first_after[subtasks];
+    for (uint32_t edge = 0; edge < edges; edge++) {
+        graph->first_next[graph->after[edge] + 1]++;
+    }
+    for (uint32_t i = 0; i < subtasks; i++) {
+        graph->undecided[i] = graph->first_next[i + 1];
+        graph->first_next[i + 1] += graph->first_next[i];
+    }
+    for (uint32_t i = subtasks; i-- > 0;) { /* from the end, so that each list ascends */
+        for (uint32_t edge = graph->first_after[i + 1]; edge-- > graph->first_after[i];) {
+            uint32_t from = graph->after[edge];
+            graph->next[graph->first_next[from] + --graph->undecided[from]] = i;
+        }
+    }
+    for (uint32_t i = 0; i < subtasks; i++) {
+        graph->undecided[i] = graph->first_next[i + 1] - graph->first_next[i];
+        graph->blocked[i] = graph->first_after[i + 1] - graph->first_after[i];
+    }
+}
+
+static bool ready_create(struct exchange *exchange, struct job *job)
+{
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        struct part *part = &job->parts[i];
+        part->ready = allocate(exchange, (part->end - part->first) * sizeof *part->ready);
+        if (part->ready == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct graph *graph_create(struct exchange *exchange, struct job *job,
+                           const struct exchange_graph *given)
+{
+    struct graph *graph = allocate(exchange, sizeof *graph);
+    if (graph == NULL) {
+        return NULL;
+    }
+    const size_t count = job->subtasks;
+    const size_t edges = given->after_length;
+    graph->job = job;
+    bool has_ranks = given->rank_count > 0;
+    graph->rank = has_ranks ? allocate(exchange, count * sizeof *graph->rank) : NULL;
+    graph->first_after = allocate(exchange, (count + 1) * sizeof *graph->first_after);
+    graph->after = allocate(exchange, (edges + 1) * sizeof *graph->after);
+    graph->first_next = allocate(exchange, (count + 1) * sizeof *graph->first_next);
+    graph->next = allocate(exchange, (edges + 1) * sizeof *graph->next);
+    graph->blocked = allocate(exchange, count * sizeof *graph->blocked);
+    graph->undecided = allocate(exchange, count * sizeof *graph->undecided);
+    graph->given = allocate(exchange, count * sizeof(struct given *));
+    if ((has_ranks && graph->rank == NULL) || graph->first_after == NULL || graph->after == NULL ||
+        graph->first_next == NULL || graph->next == NULL || graph->blocked == NULL ||
+        graph->undecided == NULL || graph->given == NULL || !ready_create(exchange, job)) {
+        graph_destroy(graph);
+        return NULL;
+    }
+    if (has_ranks) {
+        memcpy(graph->rank, given->rank, count * sizeof *graph->rank);
+    }
+    if (edges > 0) {
+        memcpy(graph->after, given->after, edges * sizeof *graph->after);
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint32_t waits_for = given->after_count_count > 0 ? given->after_count[i] : 0;
+        graph->first_after[i + 1] = graph->first_after[i] + waits_for;
+    }
+    turn_edges(graph, job->subtasks);
+    return graph;
+}
+
+void graph_drop(struct exchange *exchange, struct job *job)
+{
+    if (job->graph == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < job->subtasks; i++) {
+        if (job->graph->given[i] != NULL) {
+            untrack(exchange, &job->graph->given[i]->tracked);
+        }
+    }
+    untrack(exchange, &job->graph->tracked);
+    graph_destroy(job->graph);
+    job->graph = NULL;
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        free(job->parts[i].ready);
+        job->parts[i].ready = NULL;
+        job->parts[i].ready_count = 0;
+    }
+}
+
+/* ---------------------------------------------------------------- ready: by rank, then by index */
+
+static bool goes_before(const struct graph *graph, uint32_t a, uint32_t b)
+{
+    if (graph->rank != NULL && graph->rank[a] != graph->rank[b]) {
+        return graph->rank[a] > graph->rank[b];
+    }
+    return a < b;
+}
+
+static void push_ready(struct part *part, uint32_t index)
+{
+    const struct graph *graph = part->job->graph;
+    uint32_t at = part->ready_count++;
+    assert(part->ready_count <= part->end - part->first);
+    while (at > 0 && goes_before(graph, index, part->ready[(at - 1) / 2])) {
+        part->ready[at] = part->ready[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    part->ready[at] = index;
+}
+
+uint32_t part_pop_ready(struct part *part)
+{
+    const struct graph *graph = part->job->graph;
+    if (part->ready_count == 0) {
+        return NO_SUBTASK;
+    }
+    uint32_t first = part->ready[0];
+    uint32_t last = part->ready[--part->ready_count];
+    uint32_t at = 0;
+    for (uint32_t child = 1; child < part->ready_count; child = 2 * at + 1) {
+        bool takes_right = child + 1 < part->ready_count &&
+                           goes_before(graph, part->ready[child + 1], part->ready[child]);
+        child += takes_right;
+        if (!goes_before(graph, part->ready[child], last)) {
+            break;
+        }
+        part->ready[at] = part->ready[child];
+        at = child;
+    }
+    part->ready[at] = last;
+    return first;
+}
+
+static const struct subtask *look_at(const struct job *job, uint32_t index)
+{
+    const struct page *page = job->pages[index / PAGE_SUBTASKS];
+    return page == NULL ? NULL : &page->subtasks[index % PAGE_SUBTASKS];
+}
+
+static uint8_t state_of(const struct job *job, uint32_t index)
+{
+    const struct subtask *subtask = look_at(job, index);
+    return subtask == NULL ? SUBTASK_WAITING : subtask->state;
+}
+
+void graph_start(struct job *job)
+{
+    for (uint32_t i = 0; i < job->subtasks; i++) {
+        if (job->graph->blocked[i] == 0) {
+            struct part *part = part_of(job, i);
+            part->waiting++;
+            push_ready(part, i);
+        }
+    }
+}
+
+void graph_restore(struct job *job)
+{
+    struct graph *graph = job->graph;
+    for (uint32_t i = 0; i < job->subtasks; i++) {
+        uint8_t state = state_of(job, i);
+        for (uint32_t k = graph->first_next[i];
+             state == SUBTASK_ACCEPTED && k < graph->first_next[i + 1]; k++) {
+            graph->blocked[graph->next[k]]--;
+        }
+        for (uint32_t k = graph->first_after[i];
+             state >= SUBTASK_ACCEPTED && k < graph->first_after[i + 1]; k++) {
+            graph->undecided[graph->after[k]]--;
+        }
+    }
+    for (uint32_t i = 0; i < job->subtasks && !job->is_closing; i++) {
+        const struct subtask *subtask = look_at(job, i);
+        bool is_fresh =
+            subtask == NULL || (subtask->state == SUBTASK_WAITING && subtask->attempts == 0);
+        if (is_fresh && graph->blocked[i] == 0) {
+            push_ready(part_of(job, i), i);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- what is handed on */
+
+bool graph_hands_on(const struct job *job, uint32_t index)
+{
+    return job->graph != NULL && job->graph->undecided[index] > 0;
+}
+
+void graph_keep(struct exchange *exchange, const struct job *job, uint32_t index,
+                const uint8_t *bytes, uint32_t length)
+{
+    assert(length <= GIVEN_BYTES_MOST);
+    assert(job->graph->given[index] == NULL);
+    struct given *given = allocate(exchange, sizeof *given + length);
+    if (given == NULL) {
+        return;
+    }
+    given->job = job;
+    given->index = index;
+    given->length = length;
+    if (length > 0) {
+        memcpy(given->bytes, bytes, length);
+    }
+    job->graph->given[index] = given;
+    track(exchange, &given->tracked, RECORD_GIVEN);
+}
+
+static void give_up_given(struct exchange *exchange, struct graph *graph, uint32_t index)
+{
+    struct given *given = graph->given[index];
+    if (given != NULL) {
+        untrack(exchange, &given->tracked);
+        free(given);
+        graph->given[index] = NULL;
+    }
+}
+
+void graph_give(struct exchange *exchange, const struct job *job, uint32_t index,
+                struct exchange_work *work)
+{
+    const struct graph *graph = job->graph;
+    if (graph == NULL || graph->first_after[index] == graph->first_after[index + 1]) {
+        return;
+    }
+    const uint32_t *after = &graph->after[graph->first_after[index]];
+    uint32_t count = graph->first_after[index + 1] - graph->first_after[index];
+    size_t length = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        length += graph->given[after[i]] == NULL ? 0 : graph->given[after[i]]->length;
+    }
+    struct exchange_given *given;
+    struct exchange_block *block =
+        allocate(exchange, sizeof *block + count * sizeof *given + length);
+    if (block == NULL) {
+        return;
+    }
+    block->next = exchange->effects->blocks;
+    exchange->effects->blocks = block;
+    given = (struct exchange_given *)(void *)(block + 1);
+    uint8_t *bytes = (uint8_t *)(given + count);
+    work->given = given;
+    work->given_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct given *kept = graph->given[after[i]];
+        given[i].bytes = bytes;
+        given[i].length = kept == NULL ? 0 : kept->length;
+        if (given[i].length > 0) {
+            memcpy(bytes, kept->bytes, given[i].length);
+            bytes += given[i].length;
+        }
+    }
+}
+
+static bool visit_lease(const struct lease *lease, exchange_on_given *visit, void *context)
+{
+    const struct graph *graph = lease->job->graph;
+    for (const struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
+        uint32_t index = LIST_ELEMENT(at, struct attempt, of_lease)->key.index;
+        for (uint32_t k = graph->first_after[index]; k < graph->first_after[index + 1]; k++) {
+            const struct given *kept = graph->given[graph->after[k]];
+            const struct exchange_given given = {.bytes = kept == NULL ? NULL : kept->bytes,
+                                                 .length = kept == NULL ? 0 : kept->length};
+            if (given.length > 0 && !visit(context, lease->id, &given)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+bool exchange_each_given(const struct exchange *exchange, exchange_on_given *visit, void *context)
+{
+    for (const struct list_link *at = exchange->job_list.next; at != &exchange->job_list;
+         at = at->next) {
+        const struct job *job = LIST_ELEMENT(at, struct job, all);
+        if (job->graph == NULL) {
+            continue;
+        }
+        for (const struct list_link *link = job->leases.next; link != &job->leases;
+             link = link->next) {
+            const struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
+            if (lease->state != LEASE_ENDED && !visit_lease(lease, visit, context)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- decided */
+
+/* It needs nothing any more of what it waited for. */
+static void let_go(struct exchange *exchange, struct graph *graph, uint32_t index)
+{
+    for (uint32_t k = graph->first_after[index]; k < graph->first_after[index + 1]; k++) {
+        uint32_t from = graph->after[k];
+        if (--graph->undecided[from] == 0) {
+            give_up_given(exchange, graph, from);
+        }
+    }
+}
+
+/* Ends one that waits for others, and so for no lane: nobody but its job counts it. */
+static struct subtask *end_blocked(struct exchange *exchange, struct job *job, uint32_t index,
+                                   enum subtask_state to)
+{
+    struct subtask *subtask = job_subtask(exchange, job, index);
+    if (subtask == NULL) {
+        return NULL;
+    }
+    subtask_move(&subtask->state, to);
+    job->waiting--;
+    *(to == SUBTASK_FAILED ? &job->failed : &job->cancelled) += 1;
+    subtask_changed(exchange, job, index);
+    let_go(exchange, job->graph, index);
+    return subtask;
+}
+
+/* Those to look at next, linked by `next`, which else only the queue of retries uses. */
+struct chain {
+    uint32_t head, tail;
+};
+
+static void cancel_next_of(struct exchange *exchange, struct job *job, uint32_t index,
+                           struct chain *chain)
+{
+    const struct graph *graph = job->graph;
+    for (uint32_t k = graph->first_next[index]; k < graph->first_next[index + 1]; k++) {
+        uint32_t next = graph->next[k];
+        if (state_of(job, next) != SUBTASK_WAITING) {
+            continue; /* cancelled on another way */
+        }
+        struct subtask *subtask = end_blocked(exchange, job, next, SUBTASK_CANCELLED);
+        if (subtask == NULL) {
+            return;
+        }
+        subtask->next = NO_SUBTASK;
+        if (chain->head == NO_SUBTASK) {
+            chain->head = next;
+        } else {
+            job_subtask(exchange, job, chain->tail)->next = next;
+        }
+        chain->tail = next;
+    }
+}
+
+/* All that waits for it, directly or not. */
+static void cancel_after(struct exchange *exchange, struct job *job, uint32_t index)
+{
+    struct chain chain = {NO_SUBTASK, NO_SUBTASK};
+    cancel_next_of(exchange, job, index, &chain);
+    while (chain.head != NO_SUBTASK && !exchange->is_out_of_memory) {
+        uint32_t next = chain.head;
+        cancel_next_of(exchange, job, next, &chain);
+        struct subtask *subtask = job_subtask(exchange, job, next);
+        chain.head = subtask->next;
+        subtask->next = 0;
+    }
+}
+
+static size_t bytes_for(const struct graph *graph, uint32_t index)
+{
+    size_t bytes = 0;
+    for (uint32_t k = graph->first_after[index]; k < graph->first_after[index + 1]; k++) {
+        const struct given *given = graph->given[graph->after[k]];
+        bytes += given == NULL ? 0 : given->length + GIVEN_HEAD_BYTES;
+    }
+    return bytes;
+}
+
+/* All that it waited for was accepted. More than a message holds cannot be sent with it: it has failed then, and trying
+ * again would not help. */
+static void become_ready(struct exchange *exchange, struct job *job, uint32_t index)
+{
+    if (bytes_for(job->graph, index) > GIVEN_WORK_BYTES_MOST) {
+        struct subtask *subtask = end_blocked(exchange, job, index, SUBTASK_FAILED);
+        if (subtask != NULL) {
+            subtask->failures = (uint8_t)(job->retries + 1); /* no provider's fault */
+            cancel_after(exchange, job, index);
+        }
+        return;
+    }
+    struct part *part = part_of(job, index);
+    part->waiting++;
+    push_ready(part, index);
+    if (list_empty(&part->spread)) {
+        list_append(&exchange->spreads, &part->spread);
+    }
+}
+
+void graph_decided(struct exchange *exchange, struct job *job, uint32_t index,
+                   enum subtask_state as)
+{
+    struct graph *graph = job->graph;
+    let_go(exchange, graph, index);
+    if (as == SUBTASK_FAILED && !job->is_closing) {
+        cancel_after(exchange, job, index);
+    }
+    for (uint32_t k = graph->first_next[index];
+         as == SUBTASK_ACCEPTED && k < graph->first_next[index + 1]; k++) {
+        uint32_t next = graph->next[k];
+        graph->blocked[next]--;
+        if (graph->blocked[next] == 0 && !job->is_closing &&
+            state_of(job, next) == SUBTASK_WAITING) {
+            become_ready(exchange, job, next);
+        }
+    }
+}

@@ -1,0 +1,593 @@
+/* Jobs of several parts, and subtasks that wait for one another. */
+#include "tests/support/hand_market.h"
+
+#include "base/checked.h"
+#include "exchange/listings.h"
+#include "exchange/state.h"
+#include "protocol/message.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void set_up_for_parts(void)
+{
+    set_up_with(64, 4096, 16);
+}
+
+static struct requirement wants(const char *kind)
+{
+    struct requirement needs = {.count = 1};
+    needs.nodes[0].op = REQUIREMENT_EQ;
+    (void)strcpy(needs.nodes[0].attribute.name, "kind");
+    needs.nodes[0].attribute.is_text = true;
+    (void)strcpy(needs.nodes[0].attribute.text, kind);
+    return needs;
+}
+
+/* One device of `kind`, all of it asked for. */
+static void offer_kind(uint32_t provider, const char *kind, uint32_t slots, int64_t at_price)
+{
+    struct attribute attribute = {.name = "kind", .is_text = true};
+    (void)strcpy(attribute.text, kind);
+    struct exchange_device device = {.device = {{(uint8_t)provider}},
+                                     .slots = slots,
+                                     .attributes = &attribute,
+                                     .attribute_count = 1};
+    struct exchange_command advertise = command(EXCHANGE_ADVERTISE, provider);
+    advertise.advertise = (struct exchange_advertise){&device, 1};
+    apply(&advertise);
+    struct exchange_command ask = command(EXCHANGE_ASK, provider);
+    ask.ask =
+        (struct exchange_ask){.device = device.device, .slots = slots, .price_micro = at_price};
+    apply(&ask);
+}
+
+static struct exchange_part part_like(const struct exchange_submit *submit, uint32_t subtasks,
+                                      const struct requirement *needs)
+{
+    return (struct exchange_part){.subtasks = subtasks,
+                                  .needs = needs,
+                                  .slots = 1,
+                                  .cap_micro = submit->cap_micro,
+                                  .limit_ns = submit->limit_ns,
+                                  .term_ns = submit->term_ns};
+}
+
+/* A result that leaves `left` to others. */
+static void leave(uint32_t provider, struct id128 job, struct exchange_work work, uint8_t outcome,
+                  const char *left)
+{
+    struct exchange_result one = {
+        .job = job,
+        .index = work.index,
+        .attempt = work.attempt,
+        .lease = work.lease,
+        .device = {{(uint8_t)provider}},
+        .manifest = {{9}},
+        .outcome = outcome,
+        .busy_ns = NS_PER_S,
+        .given = (const uint8_t *)left,
+        .given_length = (uint32_t)strlen(left),
+    };
+    struct exchange_command results = command(EXCHANGE_RESULTS, provider);
+    results.results = (struct exchange_results){&one, 1};
+    market.now_ns += NS_PER_MS;
+    results.log_time_ns = market.now_ns;
+    apply(&results);
+}
+
+static void finish(struct id128 job, struct exchange_work work)
+{
+    leave(PROVIDER, job, work, OUTCOME_OK, "");
+}
+
+static const uint32_t diamond_counts[] = {0, 1, 1, 2};
+static const uint32_t diamond_after[] = {0, 0, 1, 2};
+static const struct exchange_graph diamond = {
+    .after_count = diamond_counts,
+    .after_count_count = 4,
+    .after = diamond_after,
+    .after_length = 4,
+};
+
+static struct id128 submit_graph(uint32_t subtasks, const struct exchange_graph *graph)
+{
+    struct exchange_command made = submit_of(subtasks, 900);
+    made.submit.graph = graph;
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    return made.id;
+}
+
+/* All that was sent, in order. */
+enum { LARGE = 10000 };
+
+struct flight {
+    struct exchange_work works[LARGE];
+    size_t first, count;
+};
+
+static size_t take_dispatches(struct flight *flight)
+{
+    size_t taken = 0;
+    for (size_t i = 0; i < market.effects.count; i++) {
+        if (market.effects.items[i].type == EFFECT_DISPATCH) {
+            ck_assert_uint_lt(flight->count, LARGE);
+            flight->works[flight->count++] = market.effects.items[i].work;
+            taken++;
+        }
+    }
+    return taken;
+}
+
+START_TEST(nothing_starts_before_what_it_waits_for)
+{
+    offer(PROVIDER, 4, price);
+    struct id128 job = submit_graph(4, &diamond);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 1);
+    ck_assert_uint_eq(job_row(job).waiting, 3);
+    struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
+    ck_assert_uint_eq(first.index, 0);
+    ck_assert_uint_eq(first.given_count, 0);
+
+    leave(PROVIDER, job, first, OUTCOME_OK, "zero");
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 2);
+    struct exchange_work left = nth(EFFECT_DISPATCH, 0)->work;
+    struct exchange_work right = nth(EFFECT_DISPATCH, 1)->work;
+    ck_assert_uint_eq(left.index, 1);
+    ck_assert_uint_eq(right.index, 2);
+    ck_assert_uint_eq(left.given_count, 1);
+    ck_assert_uint_eq(left.given[0].length, 4);
+    ck_assert_mem_eq(left.given[0].bytes, "zero", 4);
+    check_hash();
+    reload();
+
+    leave(PROVIDER, job, right, OUTCOME_OK, "two");
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 0);
+    leave(PROVIDER, job, left, OUTCOME_OK, "one");
+    const struct exchange_work *last = &nth(EFFECT_DISPATCH, 0)->work;
+    ck_assert_uint_eq(last->index, 3);
+    ck_assert_uint_eq(last->given_count, 2); /* in the order in which it names them */
+    ck_assert_mem_eq(last->given[0].bytes, "one", 3);
+    ck_assert_mem_eq(last->given[1].bytes, "two", 3);
+    finish(job, *last);
+    ck_assert_uint_eq(job_row(job).state, JOB_DONE);
+    check_hash();
+}
+END_TEST
+
+START_TEST(what_is_sent_again_is_given_again)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit_graph(4, &diamond);
+    leave(PROVIDER, job, nth(EFFECT_DISPATCH, 0)->work, OUTCOME_OK, "zero");
+    struct exchange_command statement = command(EXCHANGE_STATEMENT, PROVIDER);
+    apply(&statement); /* the agent has nothing of it, and does not say since when */
+    ck_assert_uint_ge(count_of(EFFECT_DISPATCH), 1);
+    const struct exchange_work *again = &nth(EFFECT_DISPATCH, 0)->work;
+    ck_assert_uint_eq(again->given_count, 1);
+    ck_assert_mem_eq(again->given[0].bytes, "zero", 4);
+}
+END_TEST
+
+START_TEST(the_higher_rank_goes_first_then_the_lower_index)
+{
+    static const uint32_t ranks[] = {5, 9, 5, 9, 7};
+    static const uint32_t order[] = {1, 3, 4, 0, 2};
+    static struct flight flight;
+    const struct exchange_graph graph = {.rank = ranks, .rank_count = 5};
+    struct id128 job = submit_graph(5, &graph);
+    memset(&flight, 0, sizeof flight);
+    check_hash();
+    reload();
+    offer(PROVIDER, 1, price);
+    (void)take_dispatches(&flight);
+    while (flight.first < flight.count) {
+        ck_assert_uint_eq(flight.works[flight.first].index, order[flight.first]);
+        finish(job, flight.works[flight.first++]);
+        (void)take_dispatches(&flight);
+    }
+    ck_assert_uint_eq(job_row(job).state, JOB_DONE);
+}
+END_TEST
+
+START_TEST(what_waits_for_a_failure_is_cancelled_and_the_rest_goes_on)
+{
+    /* 0 <- 1 <- 2, 0 <- 3; 4 stands alone; 5 waits for 2 and 4. */
+    static const uint32_t counts[] = {0, 1, 1, 1, 0, 2};
+    static const uint32_t after[] = {0, 1, 0, 2, 4};
+    const struct exchange_graph graph = {
+        .after_count = counts, .after_count_count = 6, .after = after, .after_length = 5};
+    offer(PROVIDER, 2, price);
+    struct id128 job = submit_graph(6, &graph);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 2);
+    struct exchange_work zero = nth(EFFECT_DISPATCH, 0)->work;
+    struct exchange_work four = nth(EFFECT_DISPATCH, 1)->work;
+    ck_assert_uint_eq(four.index, 4);
+    leave(PROVIDER, job, zero, OUTCOME_PROGRAM_FAILED, "");
+    ck_assert_uint_eq(job_row(job).failed, 1);
+    ck_assert_uint_eq(job_row(job).cancelled, 4);
+    ck_assert_uint_eq(job_row(job).running, 1);
+    check_hash();
+    reload();
+    finish(job, four);
+    ck_assert_uint_eq(job_row(job).state, JOB_FAILED);
+    ck_assert_uint_eq(job_row(job).reason, JOB_REASON_SUBTASKS_FAILED);
+    ck_assert_uint_eq(job_row(job).accepted, 1);
+}
+END_TEST
+
+START_TEST(who_leaves_more_than_can_be_handed_on_has_failed)
+{
+    static char much[GIVEN_BYTES_MOST + 2];
+    memset(much, 'x', sizeof much - 1);
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit_graph(4, &diamond);
+    leave(PROVIDER, job, nth(EFFECT_DISPATCH, 0)->work, OUTCOME_OK, much);
+    ck_assert_uint_eq(record_of(LEDGER_RESULT)->status, ATTEMPT_FAILED_PAID);
+    ck_assert_uint_eq(job_row(job).failed, 1);
+    ck_assert_uint_eq(job_row(job).cancelled, 3);
+    ck_assert_uint_eq(job_row(job).state, JOB_FAILED);
+}
+END_TEST
+
+/* Each of 50 leaves as much as it may: together that is more than can be sent with the last one. */
+START_TEST(who_is_given_more_than_a_message_holds_has_failed)
+{
+    enum { MANY = 50 };
+    static char much[GIVEN_BYTES_MOST + 1];
+    static uint32_t counts[MANY + 1];
+    static uint32_t after[MANY];
+    memset(much, 'x', sizeof much - 1);
+    counts[MANY] = MANY;
+    for (uint32_t i = 0; i < MANY; i++) {
+        after[i] = i;
+    }
+    const struct exchange_graph graph = {
+        .after_count = counts, .after_count_count = MANY + 1, .after = after, .after_length = MANY};
+    offer(PROVIDER, 64, price / 100);
+    struct id128 job = submit_graph(MANY + 1, &graph);
+    struct exchange_work works[MANY];
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        works[i] = nth(EFFECT_DISPATCH, i)->work;
+    }
+    for (size_t i = 0; i < MANY; i++) {
+        leave(PROVIDER, job, works[i], OUTCOME_OK, much);
+    }
+    ck_assert_uint_eq(job_row(job).accepted, MANY);
+    ck_assert_uint_eq(job_row(job).failed, 1);
+    ck_assert_uint_eq(job_row(job).reason, JOB_REASON_SUBTASKS_FAILED);
+}
+END_TEST
+
+START_TEST(a_graph_that_is_none_is_refused_by_its_field)
+{
+    static const uint32_t to_itself[] = {1};
+    static const uint32_t ahead[] = {0, 0, 1, 3};
+    const struct exchange_graph ranks = {.rank = diamond_after, .rank_count = 3};
+    const struct exchange_graph counts = {.after_count = diamond_counts, .after_count_count = 3};
+    const struct exchange_graph few = {.after_count = diamond_counts,
+                                       .after_count_count = 4,
+                                       .after = diamond_after,
+                                       .after_length = 3};
+    const struct exchange_graph loop = {
+        .after_count = diamond_counts, .after_count_count = 4, .after = ahead, .after_length = 4};
+    const struct exchange_graph orphan = {.after = to_itself, .after_length = 1};
+    const struct {
+        const struct exchange_graph *graph;
+        const char *field;
+    } cases[] = {{&ranks, "graph.rank"},
+                 {&counts, "graph.after_count"},
+                 {&few, "graph.after_count"},
+                 {&loop, "graph.after"},
+                 {&orphan, "graph.after"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct exchange_command made = submit_of(4, 100);
+        made.submit.graph = cases[i].graph;
+        apply(&made);
+        check_rejected(REJECT_QUANTITY);
+        ck_assert_str_eq(nth(EFFECT_REJECT, 0)->reject.field, cases[i].field);
+    }
+    struct exchange_command large = submit_of(GRAPH_SUBTASKS_MOST + 1, 100);
+    large.submit.graph = &orphan;
+    apply(&large);
+    check_rejected(REJECT_QUANTITY);
+    ck_assert_str_eq(nth(EFFECT_REJECT, 0)->reject.field, "subtasks");
+}
+END_TEST
+
+START_TEST(each_part_runs_where_its_own_requirement_holds)
+{
+    struct requirement cpu = wants("cpu");
+    struct requirement gpu = wants("gpu");
+    offer_kind(PROVIDER, "cpu", 2, price / 2);
+    offer_kind(OTHER_PROVIDER, "gpu", 1, price);
+    struct exchange_command made = submit_of(5, 900);
+    struct exchange_part part = part_like(&made.submit, 2, &gpu);
+    made.submit.needs = &cpu;
+    made.submit.cap_micro = price / 2; /* which no gpu is to be had for */
+    made.submit.parts = &part;
+    made.submit.part_count = 1;
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 2);
+    ck_assert_uint_ge(count_of(EFFECT_DISPATCH), 3);
+    for (size_t i = 0; i < count_of(EFFECT_DISPATCH); i++) {
+        const struct exchange_effect *effect = nth(EFFECT_DISPATCH, i);
+        ck_assert_uint_eq(effect->account, effect->work.index < 3 ? PROVIDER : OTHER_PROVIDER);
+    }
+    struct exchange_part_row rows[2];
+    ck_assert_uint_eq(exchange_parts(market.exchange, &made.id, rows, 2), 2);
+    ck_assert_uint_eq(rows[0].subtasks, 3);
+    ck_assert_uint_eq(rows[0].lanes, 2);
+    ck_assert_uint_eq(rows[1].subtasks, 2);
+    ck_assert_uint_eq(rows[1].lanes, 1);
+    check_hash();
+    reload();
+    ck_assert_uint_eq(exchange_parts(market.exchange, &made.id, rows, 2), 2);
+    ck_assert_uint_eq(rows[1].lanes, 1);
+}
+END_TEST
+
+START_TEST(the_tightest_part_explains_why_a_job_waits)
+{
+    struct requirement cpu = wants("cpu");
+    struct requirement tpu = wants("tpu");
+    offer_kind(PROVIDER, "cpu", 1, 2 * price); /* fits, but costs more than the cap */
+    struct exchange_command made = submit_of(5, 900);
+    struct exchange_part part = part_like(&made.submit, 2, &tpu);
+    made.submit.needs = &cpu;
+    made.submit.parts = &part;
+    made.submit.part_count = 1;
+    apply(&made);
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_NO_DEVICE);
+    struct exchange_explanation why;
+    ck_assert(exchange_explain_job(market.exchange, &made.id, &why));
+    ck_assert_uint_eq(why.fitting, 0);
+    ck_assert_str_eq(why.predicates[0].text, "kind = \"tpu\"");
+}
+END_TEST
+
+static struct exchange_order_row listed[4];
+static size_t listed_count;
+
+/* One a page. */
+static bool see_one(void *context, const struct exchange_order_row *row)
+{
+    size_t *left = context;
+    if (*left == 0) {
+        return false;
+    }
+    *left -= 1;
+    listed[listed_count++] = *row;
+    return true;
+}
+
+START_TEST(each_part_has_an_order_of_its_own_and_a_page_may_end_between_them)
+{
+    struct exchange_command made = submit_of(5, 900);
+    struct exchange_part part = part_like(&made.submit, 2, &anything);
+    part.cap_micro = price / 4;
+    made.submit.parts = &part;
+    made.submit.part_count = 1;
+    apply(&made);
+    uint64_t next = 0;
+    listed_count = 0;
+    enum exchange_listing listing;
+    do {
+        size_t left = 1;
+        listing = exchange_list_orders(market.exchange, CONSUMER, next, see_one, &left, &next);
+        ck_assert_uint_lt(listed_count, 4);
+    } while (listing == LISTING_MORE);
+    ck_assert_uint_eq(listed_count, 2);
+    ck_assert(id128_equal(&listed[0].order, &made.id));
+    ck_assert(!id128_equal(&listed[1].order, &made.id));
+    ck_assert_int_eq(listed[0].price_micro, price);
+    ck_assert_int_eq(listed[1].price_micro, price / 4);
+}
+END_TEST
+
+START_TEST(parts_leave_the_first_a_subtask_and_are_checked_like_it)
+{
+    struct requirement broken = {.count = 1};
+    broken.nodes[0].op = REQUIREMENT_AND;
+    broken.nodes[0].arity = 2;
+    struct exchange_command made = submit_of(3, 100);
+    const struct exchange_part good = part_like(&made.submit, 1, &anything);
+    struct exchange_part all = part_like(&made.submit, 3, &anything);
+    struct exchange_part no_slots = good;
+    struct exchange_part too_dear = good;
+    struct exchange_part bad_needs = good;
+    no_slots.slots = 0;
+    too_dear.cap_micro = 11 * price;
+    bad_needs.needs = &broken;
+    const struct {
+        const struct exchange_part *part;
+        const char *field;
+        enum reject_code code;
+    } cases[] = {{&all, "parts.subtasks", REJECT_QUANTITY},
+                 {&no_slots, "parts.slots", REJECT_QUANTITY},
+                 {&too_dear, "parts.cap_micro", REJECT_PRICE},
+                 {&bad_needs, "parts.needs", REJECT_REQUIREMENT}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        made = submit_of(3, 100);
+        made.submit.parts = cases[i].part;
+        made.submit.part_count = 1;
+        apply(&made);
+        check_rejected(cases[i].code);
+        ck_assert_str_eq(nth(EFFECT_REJECT, 0)->reject.field, cases[i].field);
+    }
+    static struct exchange_part many[PARTS_MOST];
+    for (size_t i = 0; i < PARTS_MOST; i++) {
+        many[i] = good;
+    }
+    made = submit_of(30, 100);
+    made.submit.parts = many;
+    made.submit.part_count = PARTS_MOST;
+    apply(&made);
+    check_rejected(REJECT_QUANTITY);
+}
+END_TEST
+
+/* A refusal of a later part takes back what the earlier ones took: classes, handles, their places in the queue. */
+START_TEST(a_part_that_is_refused_leaves_nothing_of_the_others)
+{
+    struct requirement cpu = wants("cpu");
+    struct requirement gpu = wants("gpu");
+    struct exchange_limits limits = exchange_limits_now(market.exchange);
+    limits.classes_per_account = 1;
+    struct exchange_command set = command(EXCHANGE_LIMITS, EXCHANGE_NO_ACCOUNT);
+    set.set_limits = (struct exchange_set_limits){.rules = EXCHANGE_RULES, .limits = limits};
+    apply(&set);
+    struct exchange_command made = submit_of(2, 100);
+    struct exchange_part part = part_like(&made.submit, 1, &gpu);
+    made.submit.needs = &cpu;
+    made.submit.parts = &part;
+    made.submit.part_count = 1;
+    apply(&made);
+    check_rejected(REJECT_LIMIT);
+    ck_assert_str_eq(nth(EFFECT_REJECT, 0)->reject.field, "classes_per_account");
+    part.needs = &cpu; /* the same class for both */
+    made.id.bytes[15] ^= 0x80;
+    made.index++;
+    market.index++;
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    check_hash();
+}
+END_TEST
+
+START_TEST(the_crash_limit_is_the_jobs)
+{
+    for (uint32_t limit = 0; limit < 3; limit++) {
+        tear_down();
+        set_up_for_parts();
+        offer(PROVIDER, 1, price);
+        struct exchange_command made = submit_of(1, 500);
+        made.submit.crash_limit = limit;
+        apply(&made);
+        uint32_t crashes = 0;
+        while (job_row(made.id).state == JOB_OPEN) {
+            if (count_of(EFFECT_DISPATCH) == 0) {
+                market.now_ns += AVOID_NS; /* the job avoids the provider for a while */
+                struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+                apply(&tick);
+                continue;
+            }
+            leave(PROVIDER, made.id, nth(EFFECT_DISPATCH, 0)->work, OUTCOME_JAIL_FAILED, "");
+            crashes++;
+        }
+        ck_assert_uint_eq(crashes, limit + 1);
+        ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_PROVIDERS_FAILED);
+    }
+}
+END_TEST
+
+/* ---------------------------------------------------------------- a large one */
+
+/* Ten layers of a thousand, each waiting for up to eight of the layer before. What one step starts is bounded by
+ * the lanes, however much becomes ready. */
+START_TEST(ten_thousand_run_in_order_and_few_start_in_a_step)
+{
+    static uint32_t counts[LARGE];
+    static uint32_t after[8 * LARGE];
+    static uint8_t accepted[LARGE];
+    static struct flight flight;
+    static uint32_t first_after[LARGE];
+    uint32_t edges = 0;
+    memset(&flight, 0, sizeof flight);
+    memset(accepted, 0, sizeof accepted);
+    for (uint32_t i = 0; i < LARGE; i++) {
+        first_after[i] = edges;
+        counts[i] = i < 1000 ? 0 : 1 + i % 8;
+        for (uint32_t k = 0; k < counts[i]; k++) {
+            after[edges++] = i / 1000 * 1000 - 1000 + (i * 7 + k * 131) % 1000;
+        }
+    }
+    const struct exchange_graph graph = {
+        .after_count = counts, .after_count_count = LARGE, .after = after, .after_length = edges};
+    offer(PROVIDER, 16, 0);
+    struct id128 job = submit_graph(LARGE, &graph);
+    (void)take_dispatches(&flight);
+    while (flight.first < flight.count) {
+        struct exchange_work work = flight.works[flight.first++];
+        for (uint32_t k = 0; k < counts[work.index]; k++) {
+            ck_assert(accepted[after[first_after[work.index] + k]]);
+        }
+        accepted[work.index] = 1;
+        struct exchange_result one = {.job = job,
+                                      .index = work.index,
+                                      .attempt = work.attempt,
+                                      .lease = work.lease,
+                                      .device = {{PROVIDER}},
+                                      .manifest = {{9}},
+                                      .busy_ns = NS_PER_MS,
+                                      .given = (const uint8_t *)"left",
+                                      .given_length = 4};
+        struct exchange_command results = command(EXCHANGE_RESULTS, PROVIDER);
+        results.results = (struct exchange_results){&one, 1};
+        market.now_ns += NS_PER_MS;
+        results.log_time_ns = market.now_ns;
+        apply(&results);
+        ck_assert_uint_le(take_dispatches(&flight), 16 * WINDOW_ALWAYS);
+        if (flight.first == LARGE / 2) {
+            check_hash();
+            reload();
+        }
+    }
+    ck_assert_uint_eq(job_row(job).state, JOB_DONE);
+    ck_assert_uint_eq(job_row(job).accepted, LARGE);
+}
+END_TEST
+
+/* A chain as long as a graph may be, whose first link breaks: no recursion, and each is cancelled once. */
+START_TEST(the_longest_chain_breaks_at_once)
+{
+    static uint32_t counts[GRAPH_SUBTASKS_MOST];
+    static uint32_t after[GRAPH_SUBTASKS_MOST];
+    for (uint32_t i = 1; i < GRAPH_SUBTASKS_MOST; i++) {
+        counts[i] = 1;
+        after[i - 1] = i - 1;
+    }
+    const struct exchange_graph graph = {.after_count = counts,
+                                         .after_count_count = GRAPH_SUBTASKS_MOST,
+                                         .after = after,
+                                         .after_length = GRAPH_SUBTASKS_MOST - 1};
+    offer(PROVIDER, 4, 0);
+    struct id128 job = submit_graph(GRAPH_SUBTASKS_MOST, &graph);
+    leave(PROVIDER, job, nth(EFFECT_DISPATCH, 0)->work, OUTCOME_PROGRAM_FAILED, "");
+    ck_assert_uint_eq(job_row(job).state, JOB_FAILED);
+    ck_assert_uint_eq(job_row(job).cancelled, GRAPH_SUBTASKS_MOST - 1);
+    check_hash();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("exchange_graph");
+    TCase *tests = tcase_create("parts and graphs");
+    tcase_add_checked_fixture(tests, set_up_for_parts, tear_down);
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, nothing_starts_before_what_it_waits_for);
+    tcase_add_test(tests, what_is_sent_again_is_given_again);
+    tcase_add_test(tests, the_higher_rank_goes_first_then_the_lower_index);
+    tcase_add_test(tests, what_waits_for_a_failure_is_cancelled_and_the_rest_goes_on);
+    tcase_add_test(tests, who_leaves_more_than_can_be_handed_on_has_failed);
+    tcase_add_test(tests, who_is_given_more_than_a_message_holds_has_failed);
+    tcase_add_test(tests, a_graph_that_is_none_is_refused_by_its_field);
+    tcase_add_test(tests, each_part_runs_where_its_own_requirement_holds);
+    tcase_add_test(tests, the_tightest_part_explains_why_a_job_waits);
+    tcase_add_test(tests, each_part_has_an_order_of_its_own_and_a_page_may_end_between_them);
+    tcase_add_test(tests, parts_leave_the_first_a_subtask_and_are_checked_like_it);
+    tcase_add_test(tests, a_part_that_is_refused_leaves_nothing_of_the_others);
+    tcase_add_test(tests, the_crash_limit_is_the_jobs);
+    tcase_add_test(tests, ten_thousand_run_in_order_and_few_start_in_a_step);
+    tcase_add_test(tests, the_longest_chain_breaks_at_once);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

@@ -87,7 +87,7 @@ endif()
 set_source_files_properties(provider/probe.c PROPERTIES COMPILE_OPTIONS "-O2;-ftree-vectorize;-fno-sanitize=all")
 room(provider_session SOURCES ${provider_session_sources} LINKS protocol base)
 room(provider SOURCES ${provider_sources}
-  LINKS provider_session runtime formats PkgConfig::HWLOC PkgConfig::SECCOMP PkgConfig::JANSSON)
+  LINKS provider_session planner runtime formats PkgConfig::HWLOC PkgConfig::SECCOMP PkgConfig::JANSSON)
 
 # The owner's commands of `bourse-provider`: the agent's program, not the agent.
 file(GLOB owner_sources CONFIGURE_DEPENDS provider/command/*.c)

@@ -277,8 +277,9 @@ bool bourse_log(struct bourse *bourse, const char *id, uint32_t index, bool stan
                 struct bourse_error *ret_error);
 
 struct bourse_fetched {
-    uint64_t subtasks; /* accepted, and so with outputs */
-    uint64_t files;    /* all that belong in the folder */
+    uint64_t subtasks;  /* accepted, and so with outputs */
+    uint64_t simulated; /* of them: results of simulated devices */
+    uint64_t files;     /* all that belong in the folder */
     uint64_t written;
     uint64_t present; /* were there already, with the right content */
     uint64_t bytes;   /* written */

@@ -164,6 +164,7 @@ static bool fetch_outcome(void *context, const struct bourse_outcome *outcome)
         return true;
     }
     fetch->done->subtasks++;
+    fetch->done->simulated += outcome->simulated;
     for (size_t i = 0; i < outcome->output_count; i++) {
         if (client_interrupted(fetch->client)) {
             fetch->failed = !client_fail(fetch->error, BOURSE_INTERRUPTED, "interrupted");

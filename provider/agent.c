@@ -157,6 +157,8 @@ static void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *
         ret_result->has_peak_memory_bytes = outcome->peak_memory_bytes > 0;
         ret_result->peak_memory_bytes = outcome->peak_memory_bytes;
     }
+    ret_result->has_energy_mj = outcome->has_energy;
+    ret_result->energy_mj = outcome->energy_mj;
     if (outcome->standard_output.name != NULL && outcome->standard_output.size > 0) {
         output_to_wire(&outcome->standard_output, &wire->standard_output);
         ret_result->standard_output = &wire->standard_output;

@@ -1,6 +1,7 @@
 #include "provider/config.h"
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "formats/limits.h"
 #include "formats/yaml.h"
 #include "runtime/files.h"
@@ -14,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { CATALOGUE_IDS_MAX = 256 };
 #define GIB (INT64_C(1) << 30)
 #define MIB (INT64_C(1) << 20)
 #define PRICE_MOST INT64_C(1000000000000) /* a million credits per slot-hour */
@@ -195,14 +197,43 @@ static int64_t read_price_micro(struct yaml_value value, int64_t fallback)
     return yaml_money(value, 0, PRICE_MOST, fallback);
 }
 
+/* A device that is simulated says so in its name, which every list shows. */
+static void read_simulated(struct yaml_value item, struct config_device *device)
+{
+    struct yaml_value simulate = yaml_key(item, "simulate");
+    const char *id = yaml_text(simulate, sizeof device->name - 1, "");
+    const char *ids[CATALOGUE_IDS_MAX];
+    size_t count = 0;
+    while (count < catalogue_count() && count < CATALOGUE_IDS_MAX) {
+        ids[count] = catalogue_at(count)->id;
+        count++;
+    }
+    device->simulates = catalogue_find(id);
+    if (device->simulates == NULL) {
+        const char *nearest = text_nearest(id, ids, count);
+        yaml_refuse(simulate,
+                    "no such device in the catalogue%s%s%s; `bourse devices --catalogue` "
+                    "lists them",
+                    nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",
+                    nearest != NULL ? "\"?" : "");
+        return;
+    }
+    (void)snprintf(device->name, sizeof device->name, "sim.%s",
+                   yaml_text(yaml_key(item, "name"), sizeof device->name - 5, id));
+}
+
 static void read_device(struct config *config, struct yaml_value item)
 {
     static const char *const keys[] = {"name", "price",     "slots", "memory",
-                                       "disk", "processes", "term"};
+                                       "disk", "processes", "term",  "simulate"};
     struct config_device *device = &config->devices[config->device_count];
     yaml_known_keys(item, keys, sizeof keys / sizeof keys[0]);
-    (void)snprintf(device->name, sizeof device->name, "%s",
-                   yaml_text(yaml_required(item, "name"), sizeof device->name - 1, ""));
+    if (yaml_present(yaml_key(item, "simulate"))) {
+        read_simulated(item, device);
+    } else {
+        (void)snprintf(device->name, sizeof device->name, "%s",
+                       yaml_text(yaml_required(item, "name"), sizeof device->name - 1, ""));
+    }
     device->price_micro = read_price_micro(yaml_key(item, "price"), config->price_micro);
     device->slots = (uint32_t)yaml_integer(yaml_key(item, "slots"), 1, FORMAT_SLOTS, 1);
     device->memory_bytes = read_memory(yaml_key(item, "memory"), config->memory_bytes);
@@ -216,6 +247,9 @@ static void read_device(struct config *config, struct yaml_value item)
     }
     if (is_taken) {
         yaml_refuse(item, "each device needs a name of its own");
+    }
+    if (device->simulates == NULL && strncmp(device->name, "sim.", 4) == 0) {
+        yaml_refuse(item, "names that begin with \"sim.\" are those of simulated devices");
     }
     config->device_count++;
 }

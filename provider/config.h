@@ -15,6 +15,7 @@
  *     spool: spool           folder for outputs on their way; default beside this file
  *     devices:               more devices beside the one that all of the above describes
  *       - {name: quiet, slots: 2, price: 0.02}    cores of their own; memory, disk, processes and term, too
+ *       - {simulate: groq-lpu-v1, price: 0.5}     a device of the catalogue, simulated; it owns no core
  *
  * Unknown keys are refused with their line. Reading touches no device; what the machine has stands in
  * provider/discover.h. */
@@ -23,6 +24,7 @@
 
 #include "base/problem.h"
 #include "base/requirement.h"
+#include "planner/catalogue.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -45,6 +47,7 @@ struct config_program {
 };
 
 struct config_device { /* one of `devices:`; what it does not say is as above it */
+    const struct catalogue_device *simulates; /* NULL: cores of this machine */
     char name[ATTRIBUTE_TEXT_SIZE];
     int64_t price_micro;
     uint32_t slots;

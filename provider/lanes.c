@@ -63,7 +63,8 @@ static void take_cpus(struct lanes *lanes, struct lane *lane, uint32_t width)
 {
     uint32_t run = 0;
     uint32_t end = lane->offer->first_core + lane->offer->device.slots;
-    for (uint32_t i = lane->offer->first_core; i < end && !lanes->config.cpu_enforced; i++) {
+    bool is_bound = !lanes->config.cpu_enforced && lane->offer->simulates == NULL;
+    for (uint32_t i = lane->offer->first_core; i < end && is_bound; i++) {
         run = lanes->cpu_taken[i] ? 0 : run + 1;
         if (run == width) {
             lane->first_cpu = i + 1 - width;
@@ -223,6 +224,7 @@ static void run_in_jail(struct lane *lane, const struct store_blob *inputs, stru
         .jail = lane->jail,
         .store = lane->lanes->config.store,
         .limit_ms = holding_grant(lane->holding)->limit_ms,
+        .simulates = lane->offer->simulates,
         .tensor_threads = tensor_names(holding_manifest(lane->holding))
                               ? holding_grant(lane->holding)->slots_per_subtask
                               : 0,
@@ -261,6 +263,11 @@ static void run_work(struct lane *lane, struct outcome *outcome)
     if (tensor_names(holding_manifest(lane->holding)) && lane->lanes->config.tensor_path == NULL) {
         outcome_fail(outcome, OUTCOME_REFUSED,
                      "this agent has no tensor executor; let the job need executor = tensor");
+        return;
+    }
+    if (lane->offer->simulates != NULL && !tensor_names(holding_manifest(lane->holding))) {
+        outcome_fail(outcome, OUTCOME_REFUSED,
+                     "a simulated device runs no programs, only jobs of the executor tensor");
         return;
     }
     if (!take_inputs(lane, outcome->work.index, outcome, &inputs, &count)) {

@@ -1,6 +1,7 @@
 #include "provider/policy.h"
 
 #include "formats/units.h"
+#include "provider/simulation.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -77,6 +78,43 @@ static void describe(struct offer *offer, const struct config *config,
     }
 }
 
+static int64_t whole(const struct device_profile *profile, enum profile_figure which)
+{
+    return (int64_t)profile->figures[which].value; /* 0 when unknown, and then not claimed */
+}
+
+/* The vendor as instruments write it: "nvidia" of "gpu.nvidia.h100-sxm5". */
+static void simulated_vendor(struct offer *offer, const char *instrument)
+{
+    char vendor[ATTRIBUTE_TEXT_SIZE];
+    const char *from = strchr(instrument, '.') + 1;
+    (void)snprintf(vendor, sizeof vendor, "%.*s", (int)strcspn(from, "."), from);
+    text_attribute(offer, "vendor", vendor);
+}
+
+/* What the catalogue says of the device, and that it is a simulation. Its speed is that of float32 products. */
+static void describe_simulated(struct offer *offer, const struct config *config,
+                               const struct isolation *isolation)
+{
+    const struct catalogue_device *device = offer->simulates;
+    int64_t mflops = probe_round(simulation_mflops(device));
+    number_attribute(offer, "simulated", 1);
+    text_attribute(offer, "kind", device->kind);
+    text_attribute(offer, "kind", device->variant);
+    text_attribute(offer, "instrument", offer->device.instrument);
+    simulated_vendor(offer, device->instrument);
+    text_attribute(offer, "model", device->model);
+    text_attribute(offer, "label", offer->device.label);
+    text_attribute(offer, "region", config->region);
+    number_attribute(offer, "memory", whole(&device->profile, FIGURE_MEMORY));
+    number_attribute(offer, "bandwidth", whole(&device->profile, FIGURE_BANDWIDTH));
+    number_attribute(offer, "gflops", mflops / 1000);
+    number_attribute(offer, "gemm_fp32", mflops);
+    number_attribute(offer, "isolation", isolation->level);
+    text_attribute(offer, "executor", "tensor");
+    text_attribute(offer, "executor", "noop");
+}
+
 /* ---------------------------------------------------------------- shares */
 
 /* The config's first device, as its `devices` are written. */
@@ -149,7 +187,7 @@ static bool share_cores(const struct config *config, const struct machine *machi
 {
     uint64_t others = 0;
     for (size_t i = 0; i < config->device_count; i++) {
-        others += config->devices[i].slots;
+        others += config->devices[i].simulates == NULL ? config->devices[i].slots : 0;
     }
     uint64_t wanted = others + (config->slots == 0 ? 1 : config->slots);
     if (config->slots > machine->cores) {
@@ -175,12 +213,14 @@ static void fill_offer(struct offer *offer, const struct config_device *device,
     if (!is_first) {
         (void)snprintf(name, sizeof name, "cpu/%s", device->name);
     }
+    offer->simulates = device->simulates;
     offer->device.slots = device->slots;
     offer->device.device = discover_device_id(account, name);
     offer->device.attributes = offer->attributes;
     offer->processes = device->processes;
-    (void)snprintf(offer->device.instrument, sizeof offer->device.instrument, "%s",
-                   machine->instrument);
+    (void)snprintf(offer->device.instrument, sizeof offer->device.instrument, "%s%s",
+                   device->simulates != NULL ? "sim." : "",
+                   device->simulates != NULL ? device->simulates->instrument : machine->instrument);
     (void)snprintf(offer->device.label, sizeof offer->device.label, "%s", device->name);
     offer->ask = (struct agent_ask){
         .device = offer->device.device,
@@ -216,12 +256,21 @@ bool policy_offers(const struct config *config, const struct machine *machine,
         const struct config_device *device = i == 0 ? &first : &config->devices[i - 1];
         struct offer *offer = &ret_offers->items[i];
         fill_offer(offer, device, machine, account, i == 0);
-        offer->first_core = core;
-        core += device->slots;
         if (!share_memory(offer, device, machine, all_slots, ret_problem)) {
             return false;
         }
-        describe(offer, config, machine, profile, isolation);
+        if (device->simulates == NULL) {
+            offer->first_core = core;
+            core += device->slots;
+            describe(offer, config, machine, profile, isolation);
+        } else if (profile->gemm.mflops > 0) {
+            describe_simulated(offer, config, isolation);
+        } else {
+            problem_set(ret_problem,
+                        "%s cannot be simulated: the tensor executor does not run here",
+                        device->simulates->id);
+            return false;
+        }
     }
     return memory_suffices(ret_offers, machine, all_slots, ret_problem);
 }

@@ -21,6 +21,7 @@ struct offer {
     uint64_t disk_bytes;   /* of one slot */
     uint32_t processes;    /* of one slot */
     uint32_t first_core;   /* its cores are machine.cpus[first_core] and on, one for each slot */
+    const struct catalogue_device *simulates; /* NULL: it is what it says; else it has no cores */
 };
 
 struct offers { /* one for each device: the config's first, then its `devices` */

@@ -43,10 +43,11 @@ struct lease {
     struct list_link link; /* in session->leases */
     struct agent_grant grant;
     int64_t term_end_ns;
-    bool refused;  /* a device that is not ours: its work is answered as refused */
-    bool over;     /* no more starts */
-    bool released; /* the broker ended it: it is not stated any more */
-    bool ended;    /* AGENT_LEASE_END went out */
+    bool simulated; /* the device is, by its own words: every result says so */
+    bool refused;   /* a device that is not ours: its work is answered as refused */
+    bool over;      /* no more starts */
+    bool released;  /* the broker ended it: it is not stated any more */
+    bool ended;     /* AGENT_LEASE_END went out */
     uint32_t over_outcome;
     struct list_link works;
     uint32_t work_count;

@@ -46,6 +46,8 @@ enum agent_status results_owe(struct agent_session *session, int64_t now_ns, str
     result.provider = view(provider->bytes, sizeof provider->bytes);
     result.device = view(grant->device.bytes, sizeof grant->device.bytes);
     result.manifest = view(grant->manifest.bytes, sizeof grant->manifest.bytes);
+    result.has_simulated = work->lease->simulated;
+    result.simulated = work->lease->simulated;
 
     size_t length = 0;
     uint8_t *bytes = codec_encode(&result.base, &length);

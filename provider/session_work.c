@@ -185,15 +185,17 @@ static void cancel_running(struct agent_session *session, struct work *work, uin
 
 /* ---------------------------------------------------------------- leases */
 
-static bool ours(const struct agent_session *session, const struct id128 *device, uint32_t slots)
+/* The device as it is offered now; NULL: it is not ours, or has fewer slots. */
+static const struct agent_device *ours(const struct agent_session *session,
+                                       const struct id128 *device, uint32_t slots)
 {
     for (size_t i = 0; i < session->device_count; i++) {
         const struct agent_device *facts = &session->devices[i].facts;
         if (id128_equal(&facts->device, device) && slots <= facts->slots) {
-            return true;
+            return facts;
         }
     }
-    return false;
+    return NULL;
 }
 
 static int64_t term_end(int64_t now_ns, int64_t term_ms)
@@ -242,7 +244,8 @@ void work_granted(struct agent_session *session, int64_t now_ns, const Bourse__V
         return;
     }
     struct lease *lease = calloc(1, sizeof *lease);
-    bool refused = !ours(session, &grant.device, grant.slots);
+    const struct agent_device *device = ours(session, &grant.device, grant.slots);
+    bool refused = device == NULL;
     if (lease == NULL || (!refused && !make_lanes(lease, grant.lanes))) {
         session->counts.out_of_memory = true;
         free(lease);
@@ -252,6 +255,7 @@ void work_granted(struct agent_session *session, int64_t now_ns, const Bourse__V
     lease->depth = 1;
     lease->term_end_ns = term_end(now_ns, wire->term_ms);
     lease->refused = refused;
+    lease->simulated = device != NULL && strncmp(device->instrument, "sim.", 4) == 0;
     list_init(&lease->works);
     list_append(&session->leases, &lease->link);
     session->counts.leases++;

@@ -423,10 +423,11 @@ int command_fetch(struct invocation *invocation)
     }
     if (invocation->json) {
         return print_json(
-            json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "job", id, "folder", folder,
-                      "subtasks", (json_int_t)fetched.subtasks, "files", (json_int_t)fetched.files,
-                      "written", (json_int_t)fetched.written, "present",
-                      (json_int_t)fetched.present, "bytes", (json_int_t)fetched.bytes),
+            json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "job", id, "folder", folder,
+                      "subtasks", (json_int_t)fetched.subtasks, "simulated",
+                      (json_int_t)fetched.simulated, "files", (json_int_t)fetched.files, "written",
+                      (json_int_t)fetched.written, "present", (json_int_t)fetched.present, "bytes",
+                      (json_int_t)fetched.bytes),
             BOURSE_OK);
     }
     if (!invocation->quiet) {
@@ -435,6 +436,10 @@ int command_fetch(struct invocation *invocation)
                       (unsigned long long)fetched.files, (unsigned long long)fetched.subtasks,
                       plain_text(folder), (unsigned long long)fetched.written,
                       (unsigned long long)fetched.present);
+    }
+    if (!invocation->quiet && fetched.simulated > 0) {
+        (void)fprintf(stderr, "SIMULATED: %llu of %llu results are of simulated devices\n",
+                      (unsigned long long)fetched.simulated, (unsigned long long)fetched.subtasks);
     }
     return BOURSE_OK;
 }

@@ -119,6 +119,7 @@ int command_ledger(struct invocation *invocation)
 struct index_list {
     uint32_t *items;
     size_t count, capacity;
+    uint64_t simulated; /* of them, results of simulated devices */
     bool failed;
 };
 
@@ -139,7 +140,17 @@ static bool collect_accepted(void *context, const struct bourse_outcome *outcome
         list->capacity = capacity;
     }
     list->items[list->count++] = outcome->index;
+    list->simulated += outcome->simulated;
     return true;
+}
+
+/* The accepted attempt of one subtask alone. */
+static bool look_at_one(void *context, const struct bourse_outcome *outcome)
+{
+    struct index_list *list = context;
+    bool is_it = outcome->index == list->items[0] && outcome->status == 0;
+    list->simulated += is_it && outcome->simulated;
+    return !is_it && outcome->index == list->items[0];
 }
 
 struct receipts {
@@ -193,11 +204,16 @@ static int deliver_all(const struct receipts *receipts, const struct index_list 
         }
     }
     if (receipts->list != NULL) {
-        return print_json(json_pack("{s:s, s:o}", "job", receipts->id, "receipts", receipts->list),
+        return print_json(json_pack("{s:s, s:o, s:I}", "job", receipts->id, "receipts",
+                                    receipts->list, "simulated", (json_int_t)list->simulated),
                           BOURSE_OK);
     }
     if (receipts->folder != NULL && !receipts->invocation->quiet) {
         (void)fprintf(stderr, "%zu receipts in %s\n", list->count, plain_text(receipts->folder));
+    }
+    if (list->simulated > 0 && !receipts->invocation->quiet) {
+        (void)fprintf(stderr, "SIMULATED: %llu of %zu results are of simulated devices\n",
+                      (unsigned long long)list->simulated, list->count);
     }
     return BOURSE_OK;
 }
@@ -238,6 +254,9 @@ int command_receipt(struct invocation *invocation)
             return list.failed ? complain(invocation, BOURSE_LOCAL, "out of memory")
                                : complain_with(invocation, &error);
         }
+    }
+    if (!all && !bourse_outcomes(invocation->bourse, id, one, look_at_one, &list, &error)) {
+        return complain_with(invocation, &error);
     }
     struct receipts receipts = {.invocation = invocation,
                                 .id = id,
@@ -289,13 +308,18 @@ static void note(struct verification *verification, const char *path,
         (void)json_array_append_new(verification->list, item);
         return;
     }
+    char outcome[CELL_SIZE] = "";
+    if (ok) {
+        (void)snprintf(outcome, sizeof outcome, "%s%s", verified->outcome_text,
+                       verified->simulated ? ", simulated" : "");
+    }
     const char *cells[] = {ok           ? "ok"
                            : is_missing ? "missing"
                                         : "FAILED",
                            path,
                            ok ? short_id(verified->job) : "",
                            ok ? count_text(verified->index) : "",
-                           ok ? verified->outcome_text : error->text,
+                           ok ? outcome : error->text,
                            ok ? money_text(verified->charge_micro) : "",
                            ok ? short_id(verified->provider) : ""};
     grid_add(&verification->table, cells);

@@ -4,6 +4,7 @@
 #include "formats/template.h"
 #include "formats/tensor_op.h"
 #include "provider/room.h"
+#include "provider/simulation.h"
 #include "runtime/clock.h"
 
 #include <assert.h>
@@ -420,11 +421,88 @@ static void read_reply(const struct run *run, const struct jail_reply *reply,
     note_cut(reply, outcome);
 }
 
+/* ---------------------------------------------------------------- a simulated device */
+
+static uint64_t input_bytes(const struct run *run, const char *name)
+{
+    for (size_t i = 0; i < run->input_count; i++) {
+        if (strcmp(run->inputs[i].name, name) == 0) {
+            return run->inputs[i].size;
+        }
+    }
+    return 0; /* no such file: computing it says so */
+}
+
+static uint64_t output_bytes(const struct outcome *outcome, const char *name)
+{
+    for (size_t i = 0; i < outcome->output_count; i++) {
+        if (outcome->outputs[i].name != NULL && strcmp(outcome->outputs[i].name, name) == 0) {
+            return outcome->outputs[i].size;
+        }
+    }
+    return 0;
+}
+
+static bool brings_back(const struct run *run, const char *name)
+{
+    for (size_t i = 0; i < run->outputs.count; i++) {
+        if (strcmp(run->outputs.items[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool begin_simulation(const struct run *run, struct tensor_op *operation,
+                             struct simulation_files *ret_files, struct outcome *outcome)
+{
+    struct problem problem = {""};
+    if (!tensor_op_read((const char *const *)run->arguments.items, run->arguments.count, false,
+                        operation, &problem)) {
+        return refuse(outcome, problem.text);
+    }
+    *ret_files = (struct simulation_files){.a = input_bytes(run, operation->a),
+                                           .b = input_bytes(run, operation->b)};
+    if (!simulation_begin(run->command->simulates, operation, ret_files, &problem)) {
+        return refuse(outcome, problem.text);
+    }
+    assert(operation->result != NULL); /* a product is one */
+    /* Its length is part of the shape. */
+    return brings_back(run, operation->result) ||
+           refuse(outcome, "on a simulated device the result must be among the outputs");
+}
+
+/* What this machine took is nobody's business: time and energy are the simulated device's. */
+static void end_simulation(const struct run *run, const struct tensor_op *operation,
+                           struct simulation_files *files, struct outcome *outcome)
+{
+    struct problem problem = {""};
+    struct simulation simulation;
+    outcome->busy_ns = SIMULATION_LEAST_NS;
+    outcome->cpu_ns = 0;
+    outcome->peak_memory_bytes = 0;
+    if (outcome->result != OUTCOME_OK) {
+        return;
+    }
+    files->result = output_bytes(outcome, operation->result);
+    if (!simulation_end(run->command->simulates, operation, files, &simulation, &problem)) {
+        (void)refuse(outcome, problem.text);
+        return;
+    }
+    outcome->busy_ns = simulation.busy_ns;
+    outcome->has_energy = simulation.energy_mj >= 0;
+    outcome->energy_mj = outcome->has_energy ? simulation.energy_mj : 0;
+    (void)snprintf(outcome->detail, sizeof outcome->detail, "%s", simulation.detail);
+}
+
 void command_run(const struct command *command, struct outcome *outcome, bool *ret_jail_ended)
 {
+    struct tensor_op operation = {.verb = TENSOR_MATMUL};
+    struct simulation_files files = {.a = 0};
     struct run run = {.command = command};
     *ret_jail_ended = false;
-    if (prepare(&run, outcome)) {
+    if (prepare(&run, outcome) &&
+        (command->simulates == NULL || begin_simulation(&run, &operation, &files, outcome))) {
         static _Thread_local struct jail_reply reply; /* large, and one per lane's thread */
         memset(&reply, 0, sizeof reply);
         int64_t before_ns = clock_monotonic_ns();
@@ -433,6 +511,9 @@ void command_run(const struct command *command, struct outcome *outcome, bool *r
         *ret_jail_ended = reply.jail_ended;
         jail_reply_fini(&reply); /* the next run needs the space */
         outcome->busy_ns = clock_monotonic_ns() - before_ns;
+        if (command->simulates != NULL) {
+            end_simulation(&run, &operation, &files, outcome);
+        }
     }
     run_clear(&run);
 }

@@ -6,6 +6,7 @@
 #ifndef BOURSE_PROVIDER_EXECUTORS_COMMAND_H
 #define BOURSE_PROVIDER_EXECUTORS_COMMAND_H
 
+#include "planner/catalogue.h"
 #include "protocol/codec.h"
 #include "provider/config.h"
 #include "provider/jail.h"
@@ -21,8 +22,9 @@ struct command {
     uint32_t index;                  /* of the subtask */
     const struct store_blob *inputs; /* command_inputs of them, in its order */
     struct jail *jail;
-    struct store *store;     /* makes room for outputs */
-    int64_t limit_ms;        /* wall time that the lease allows */
+    struct store *store;                      /* makes room for outputs */
+    int64_t limit_ms;                         /* wall time that the lease allows */
+    const struct catalogue_device *simulates; /* not NULL: time and energy are this device's */
     uint32_t tensor_threads; /* not 0: the arguments are an operation for bourse-tensor */
 };
 

@@ -234,6 +234,9 @@ START_TEST(wrong_keys_and_values_are_refused_with_their_line)
         {"devices:\n - {name: a}\n - {name: a}\n", "each device needs a name of its own"},
         {"name: a\ndevices:\n - {name: a}\n", ":3:"},
         {"devices:\n - {name: a, slots: 0}\n", ":2:"},
+        {"devices:\n - {simulate: groq-lpu-v2}\n", "did you mean \"groq-lpu-v1\"?"},
+        {"devices:\n - {simulate: groq-lpu-v1}\n - {simulate: groq-lpu-v1}\n", ":3:"},
+        {"devices:\n - {name: sim.h100}\n", "those of simulated devices"},
         {"devices:\n - {name: a, programs: [sh]}\n", "unknown key \"programs\""},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -415,6 +418,56 @@ START_TEST(devices_share_what_the_machine_has)
 }
 END_TEST
 
+static const struct attribute *fact(const struct offer *offer, const char *name)
+{
+    for (size_t i = 0; i < offer->device.attribute_count; i++) {
+        if (strcmp(offer->attributes[i].name, name) == 0) {
+            return &offer->attributes[i];
+        }
+    }
+    return NULL;
+}
+
+START_TEST(a_simulated_device_says_so_and_owns_no_core)
+{
+    struct problem problem = {""};
+    struct profile quick = profile;
+    quick.gemm = (struct profile_gemm){.engine = "oneDNN 2.6.3", .mflops = 98000};
+    machine_of(2, 16 * GIB);
+    ck_assert_msg(read_text("name: attic\ndevices:\n"
+                            "  - {simulate: groq-lpu-v1, price: 0.5}\n"
+                            "  - {simulate: google-edge-tpu, name: stick}\n",
+                            &config, &problem),
+                  "%s", problem.text);
+    ck_assert_msg(policy_offers(&config, &machine, &quick, &jailed, &account, &offers, &problem),
+                  "%s", problem.text);
+    const struct offer *lpu = &offers.items[1];
+    const struct offer *edge = &offers.items[2];
+    ck_assert_uint_eq(first->device.slots, 2); /* all cores are still its own */
+    ck_assert_ptr_null(first->simulates);
+    ck_assert_ptr_null(attribute("simulated"));
+    ck_assert_str_eq(lpu->simulates->id, "groq-lpu-v1");
+    ck_assert_str_eq(lpu->device.instrument, "sim.lpu.groq.v1");
+    ck_assert_str_eq(lpu->device.label, "sim.groq-lpu-v1");
+    ck_assert_uint_eq(lpu->device.slots, 1);
+    ck_assert_int_eq(lpu->ask.price_micro, 500000);
+    ck_assert_int_eq(fact(lpu, "simulated")->number, 1);
+    ck_assert_str_eq(fact(lpu, "kind")->text, "lpu");
+    ck_assert_str_eq(fact(lpu, "instrument")->text, "sim.lpu.groq.v1");
+    ck_assert_str_eq(fact(lpu, "vendor")->text, "groq");
+    ck_assert_str_eq(fact(lpu, "executor")->text, "tensor");
+    ck_assert_int_eq(fact(lpu, "memory")->number, 230000000); /* the device's, not the jail's */
+    ck_assert_int_eq(fact(lpu, "gemm_fp32")->number, 62000000);
+    ck_assert_ptr_null(fact(lpu, "program"));
+    ck_assert_ptr_null(fact(lpu, "cores"));
+    ck_assert_str_eq(edge->device.label, "sim.stick");
+    ck_assert_ptr_null(fact(edge, "gemm_fp32")); /* it multiplies no float32: nothing is claimed */
+    ck_assert_ptr_null(fact(edge, "bandwidth"));
+    ck_assert(!policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "groq-lpu-v1 cannot be simulated"));
+}
+END_TEST
+
 START_TEST(a_job_gets_the_lesser_of_what_it_asks_and_what_is_offered)
 {
     struct problem problem;
@@ -454,6 +507,7 @@ int main(void)
     tcase_add_test(tcase, what_cannot_be_kept_is_not_offered);
     tcase_add_test(tcase, one_machine_offers_several_devices);
     tcase_add_test(tcase, devices_share_what_the_machine_has);
+    tcase_add_test(tcase, a_simulated_device_says_so_and_owns_no_core);
     tcase_add_test(tcase, a_job_gets_the_lesser_of_what_it_asks_and_what_is_offered);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

@@ -30,6 +30,7 @@ struct seen { /* a message of the agent's */
 };
 
 struct play {
+    bool is_simulated; /* the result that sent_outcome looked at */
     struct identity *identity;
     struct agent_session *session;
     int64_t now_ns;
@@ -364,6 +365,7 @@ static int sent_outcome(struct play *play, uint32_t index)
             ck_assert_int_eq(memcmp(result->job.data, job.bytes, 16), 0);
             if (result->index == index) {
                 outcome = (int)result->outcome;
+                play->is_simulated = result->has_simulated && result->simulated;
             }
             codec_result_free(&result);
         }
@@ -750,6 +752,44 @@ START_TEST(results_leave_together_and_are_owed_until_accepted)
     accept(&play, find_seen(&play, MESSAGE_RESULTS));
     ck_assert_uint_eq(agent_session_counts(play.session).owed, 0);
     ck_assert_uint_eq(agent_session_counts(play.session).accepted, 2);
+}
+END_TEST
+
+START_TEST(every_result_of_a_simulated_device_says_so)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    static const struct attribute simulated = {.name = "simulated", .number = 1};
+    struct agent_device offered = {.device = device,
+                                   .instrument = "sim.lpu.groq.v1",
+                                   .slots = 4,
+                                   .attributes = &simulated,
+                                   .attribute_count = 1};
+    struct agent_ask ask = {.device = device, .slots = 4, .price_micro = 100000};
+    ck_assert_int_eq(agent_session_offer(play.session, play.now_ns, &offered, 1, &ask, 1),
+                     AGENT_OK);
+    settle(&play);
+    grant(&play, 1, 1, 60000);
+    dispatch(&play, 1, 0, 0);
+    dispatch(&play, 1, 1, 0);
+    ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_OK), AGENT_OK);
+    agent_session_drain(play.session, play.now_ns, true);
+    ck_assert_int_eq(finish(&play, 1, 1, OUTCOME_CANCELLED), AGENT_OK);
+    pass_ms(&play, A_BATCH_MS);
+    ck_assert_int_eq(sent_outcome(&play, 0), OUTCOME_OK);
+    ck_assert(play.is_simulated);
+    ck_assert_int_eq(sent_outcome(&play, 1), OUTCOME_CANCELLED);
+    ck_assert(play.is_simulated);
+
+    CLEANUP(play_end) struct play real;
+    play_start(&real);
+    settle(&real);
+    grant(&real, 1, 1, 60000);
+    dispatch(&real, 1, 0, 0);
+    ck_assert_int_eq(finish(&real, 1, 0, OUTCOME_OK), AGENT_OK);
+    pass_ms(&real, A_BATCH_MS);
+    ck_assert_int_eq(sent_outcome(&real, 0), OUTCOME_OK);
+    ck_assert(!real.is_simulated);
 }
 END_TEST
 
@@ -1184,6 +1224,7 @@ int main(void)
     tcase_add_test(tcase, what_a_subtask_is_given_is_kept_until_its_result_is_accepted);
     tcase_add_test(tcase, urgent_work_goes_before_what_is_queued_in_its_lane);
     tcase_add_test(tcase, results_leave_together_and_are_owed_until_accepted);
+    tcase_add_test(tcase, every_result_of_a_simulated_device_says_so);
     tcase_add_test(tcase, results_do_not_wait_for_company_that_cannot_come);
     tcase_add_test(tcase, a_lane_takes_several_once_its_executor_does);
     tcase_add_test(tcase, a_full_batch_does_not_wait);

@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# Simulated devices in a real market: a product on an H100, a TPU v5p and an LPU that are not there, computed for real and
+# marked everywhere; what such a device cannot do is refused by name; a job that asks for none never lands on one, though
+# they cost nothing.
+# shellcheck source=tests/support/market.sh
+. "$(dirname "$(realpath "$0")")/../support/market.sh"
+fire_begin simulated "$1" bourse-tensor bourse-audit
+command -v sqlite3 >/dev/null || skip "no sqlite3"
+
+# npy FILE ROWS COLUMNS: zeros, as NumPy writes them, but for a one in the first place.
+npy() {
+    {
+        printf '\x93NUMPY\x01\x00\x76\x00'
+        printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': ($2, $3), }"
+        printf '\x00\x00\x80\x3f'
+    } >"$1"
+    truncate -s $((128 + 4 * $2 * $3)) "$1"
+}
+npy a.npy 512 512
+npy b.npy 512 1024
+npy product.npy 512 1024 # a one in the first place times a one in the first place
+
+market_up --credits 100 --slots 1 --price 0.40
+agent_join "$work/lab" --name lab </dev/null
+cat >"$work/lab/provider.yaml" <<'END'
+name: lab
+slots: 1
+price: 0.50
+memory: 128MiB
+disk: 64MiB
+devices:
+  - {simulate: nvidia-h100-sxm5, price: 0}
+  - {simulate: google-tpu-v5p, price: 0}
+  - {simulate: groq-lpu-v1, price: 0}
+  - {simulate: google-edge-tpu, price: 0}
+END
+"$bin/bourse-provider" run --check-config --dir "$work/lab" 2>check.log || fail "check-config: $(cat check.log)"
+"$bin/bourse-provider" run --dir "$work/lab" >agent-lab.log 2>&1 &
+started+=($!)
+asked() { # LABEL: such a device asks
+    "$bourse" devices --json 2>/dev/null | sed 's/{"device":/\n&/g' | grep "\"label\":\"$1\"" | grep -q '"price_micro":[0-9]'
+}
+for label in lab sim.nvidia-h100-sxm5 sim.google-tpu-v5p sim.groq-lpu-v1 sim.google-edge-tpu; do
+    until_true 60 asked "$label" || fail "$label is not on offer: $("$bourse" devices --needs 'simulated = true')"
+done
+"$bourse" devices --needs 'simulated = true' >devices.txt
+grep -qE 'sim\.gpu\.nvidia\.h100-sxm5 +gpu SIMULATED' devices.txt || fail "not marked: $(cat devices.txt)"
+
+product() { # INSTRUMENT: the job's id is in `id`; its status is the function's
+    printf '%s\n' "name: product" "executor: tensor" "expect: 10ms" "files: [a.npy, b.npy]" \
+        "run: [matmul, a.npy, b.npy, c.npy]" "outputs: c.npy" "needs: {instrument: $1}" >product.yaml
+    local status=0
+    timeout 120 "$bourse" submit product.yaml -y --budget 1 --wait >id 2>submit.log || status=$?
+    id=$("$bourse" ps last --quiet)
+    return "$status"
+}
+# NAME INSTRUMENT BUSY-NS DETAIL: computed for real, with the time of the device that it is not.
+simulate() {
+    product "$2" || fail "a product on $1: $(cat submit.log)"
+    "$bourse" fetch "$id" -o "out-$1" 2>fetch.log || fail "fetch: $(cat fetch.log)"
+    cmp product.npy "out-$1/c.npy" || fail "the product on $1 is another"
+    has "$(cat fetch.log)" 'SIMULATED: 1 of 1 results'
+    "$bourse" ps "$id" >ps.txt
+    grep -q " sim\.$1 " ps.txt || fail "ps does not name it: $(cat ps.txt)"
+    "$bourse" logs "$id" --json >outcomes.json
+    grep -q '"simulated":true' outcomes.json || fail "the result is not marked: $(cat outcomes.json)"
+    [ "$(number busy_ns outcomes.json)" -eq "$3" ] || fail "$1 claims another time: $(cat outcomes.json)"
+    has "$(cat outcomes.json)" "simulated $1: "
+    has "$(cat outcomes.json)" "$4"
+    "$bourse" receipt "$id" 0 >"$1.receipt" 2>receipt.log
+    has "$(cat receipt.log)" 'SIMULATED: 1 of 1'
+    "$bourse" verify "$1.receipt" >verify.txt || fail "verify: $(cat verify.txt)"
+    grep -q ', simulated' verify.txt || fail "the receipt does not say it: $(cat verify.txt)"
+}
+# 2 x 512 x 1024 x 512 operations, once at 66.9e12, six times at 459e12, three times at 188e12 a second.
+simulate nvidia-h100-sxm5 sim.gpu.nvidia.h100-sxm5 8024 'by the roofline'
+simulate google-tpu-v5p sim.tpu.google.v5p 7017 'in 6 passes of bf16'
+simulate groq-lpu-v1 sim.lpu.groq.v1 8567 'in 3 passes of fp16'
+
+# What a device cannot do is refused, by name.
+if product sim.tpu.google.edge; then fail "a stick that knows int8 alone multiplies float32"; fi
+has "$(cat submit.log)" 'the simulated google-edge-tpu cannot multiply float32 matrices'
+status=0
+"$bourse" run -y --budget 1 --needs 'simulated = true' -- echo hi >out 2>err || status=$?
+[ "$status" -eq 5 ] || fail "a program of the host finds a simulated device: $(cat out err)"
+mkdir -p root/bin
+cp "$bin/bourse-worker" root/bin/tool
+tar -cf root.tar -C root .
+if timeout 120 "$bourse" run -y --budget 1 --image root.tar --needs 'simulated = true' -- /bin/tool >out 2>err; then
+    fail "a program ran: $(cat out)"
+fi
+has "$(cat err)" 'a simulated device runs no programs'
+
+# Who does not ask never lands there, whatever it costs, also when nothing else is free.
+timeout 120 "$bourse" run -y --array 1-12 --limit 1m --expect 200ms -- sh -c 'sleep 0.2; echo {index}' >out 2>err ||
+    fail "a plain job: $(cat err)"
+"$bourse" ps last >ps.txt
+! grep -q 'sim\.' ps.txt || fail "a plain job is on a simulated device: $(cat ps.txt)"
+"$bourse" logs last --json >outcomes.json
+! grep -q '"simulated"' outcomes.json || fail "a plain job has simulated results: $(cat outcomes.json)"
+sed -i 's/^needs:.*/needs: {memory: 1MiB}/' product.yaml
+timeout 120 "$bourse" submit product.yaml -y --budget 1 --wait >out 2>err || fail "a product: $(cat err)"
+"$bourse" logs last --json >outcomes.json
+! grep -q '"simulated"' outcomes.json || fail "a plain product has a simulated result: $(cat outcomes.json)"
+status=0
+"$bourse" run -y --needs 'kind = gpu' -- true >out 2>err || status=$?
+[ "$status" -eq 5 ] || fail "kind = gpu meets a simulated one: $(cat out err)"
+has "$(cat err)" 'simulated = false'
+
+market_audit
+echo "simulated devices, marked and asked for: ok"

@@ -1,6 +1,6 @@
 /* consumer/command/command.h - the shape of the `bourse` program: a table of subcommands, their
- * options and help, one function each. The table is the only place that knows a name; help, parsing
- * and "did you mean" all read it. */
+ * options and help, one function each. The table is the only place that knows a name; help, parsing,
+ * completion and "did you mean" all read it. */
 #ifndef BOURSE_CONSUMER_COMMAND_H
 #define BOURSE_CONSUMER_COMMAND_H
 
@@ -38,6 +38,14 @@ struct command {
     unsigned flags;
     int (*run)(struct invocation *invocation); /* returns an exit status */
 };
+
+/* The options in force: the command's own first, then the common ones that it does not redefine. */
+enum { OPTIONS_MAX = 48 };
+struct option_set {
+    const struct option_spec *items[OPTIONS_MAX];
+    size_t count;
+};
+struct option_set command_options(const struct command *command);
 
 const struct command *commands(size_t *ret_count);
 const struct command *command_find(const char *name); /* NULL: none */
@@ -121,6 +129,7 @@ int command_ledger(struct invocation *invocation);
 int command_receipt(struct invocation *invocation);
 int command_verify(struct invocation *invocation);
 int command_admin(struct invocation *invocation);
+int command_completion(struct invocation *invocation);
 int command_config(struct invocation *invocation);
 int command_version(struct invocation *invocation);
 int command_help(struct invocation *invocation);

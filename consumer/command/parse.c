@@ -11,13 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTIONS_MAX = 48, NAMES_MAX = 64, FIRST_LONG = 256, HELP_COLUMN = 26 };
-
-/* The options in force: the command's own first, then the common ones that it does not redefine. */
-struct option_set {
-    const struct option_spec *items[OPTIONS_MAX];
-    size_t count;
-};
+enum { NAMES_MAX = 64, FIRST_LONG = 256, HELP_COLUMN = 26 };
 
 static const struct option_spec *set_find(const struct option_set *set, const char *name)
 {
@@ -34,7 +28,7 @@ static bool is_online(const char *name)
     return strcmp(name, "market") == 0 || strcmp(name, "key") == 0 || strcmp(name, "timeout") == 0;
 }
 
-static struct option_set set_of(const struct command *command)
+struct option_set command_options(const struct command *command)
 {
     struct option_set set = {.count = 0};
     for (size_t i = 0; i < command->option_count; i++) {
@@ -70,7 +64,7 @@ static void print_option(FILE *to, const struct option_spec *option)
 
 static void print_command_help(FILE *to, const struct command *command)
 {
-    struct option_set set = set_of(command);
+    struct option_set set = command_options(command);
     (void)fprintf(to, "usage: bourse %s [OPTIONS]%s%s\n\n%s\n", command->name,
                   command->arguments[0] != '\0' ? " " : "",
                   (command->flags & COMMAND_STOPS_EARLY) != 0
@@ -195,7 +189,7 @@ static const struct option_spec *option_of(const struct option_set *set, int val
 
 static bool parse_options(struct invocation *invocation, int argc, char **argv, int *ret_status)
 {
-    struct option_set set = set_of(invocation->command);
+    struct option_set set = command_options(invocation->command);
     struct getopt_tables tables = {.letters = ""};
     fill_tables(invocation->command, &set, &tables);
     opterr = 0;
@@ -237,7 +231,7 @@ static bool parse_template(struct invocation *invocation, int *ret_status)
         return true;
     }
     invocation->command = template;
-    struct option_set set = set_of(template);
+    struct option_set set = command_options(template);
     for (size_t i = 0; i < invocation->given_count; i++) {
         if (set_find(&set, invocation->given[i].name) == NULL) {
             *ret_status = unknown_option(invocation, &set, invocation->given[i].name);

@@ -327,6 +327,16 @@ static const struct command table[] = {
      OPTIONS(config_options),
      .words_max = 1,
      .run = command_config},
+    {.name = "completion",
+     .arguments = "bash|zsh|fish",
+     .summary = "print a shell's completion of this command line",
+     .words_min = 1,
+     .words_max = 1,
+     .flags = COMMAND_OFFLINE,
+     .run = command_completion,
+     .details = "bash: source <(bourse completion bash)\n"
+                "zsh:  source <(bourse completion zsh)    after compinit\n"
+                "fish: bourse completion fish | source"},
     {.name = "version",
      .arguments = "",
      .summary = "print the version",

@@ -38,7 +38,7 @@ START_TEST(every_command_of_the_manual_exists)
         "up",      "down",    "join",      "key",   "submit", "run",     "quote",
         "plan",    "ps",      "logs",      "fetch", "cancel", "explain", "balance",
         "ledger",  "receipt", "verify",    "admin", "config", "version", "help",
-        "devices", "report",  "providers", "book",  "order",  "watch"};
+        "devices", "report",  "providers", "book",  "order",  "watch",   "completion"};
     size_t count = 0;
     (void)commands(&count);
     ck_assert_uint_eq(count, sizeof promised / sizeof *promised);

@@ -269,9 +269,10 @@ START_TEST(a_timeline_keeps_to_its_width)
             style.ascii = true;
             text = report_timeline(reports[i], &style);
             ck_assert_uint_eq(check_lines(text, width), lines[i]);
-            for (const char *c = text; *c != '\0'; c++) {
-                ck_assert((unsigned char)*c < 0x80);
-            }
+            ck_assert_uint_eq(
+                strspn(text, "\n !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                             "[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"),
+                strlen(text));
             free(text);
         }
         report_destroy(&reports[i]);
@@ -287,9 +288,11 @@ static size_t check_xml(const char *text, const char *name)
     size_t found = 0;
     for (const char *at = text; *at != '\0';) {
         if (*at != '<') {
-            ck_assert_int_ne(*at, '>');
-            ck_assert(*at == '\n' || (unsigned char)*at >= 0x20);
-            ck_assert_msg(*at != '&' || strchr(at, ';') - at <= 5, "%.20s", at);
+            bool is_good = *at != '>' && (*at == '\n' || (unsigned char)*at >= 0x20) &&
+                           (*at != '&' || strchr(at, ';') - at <= 5);
+            if (!is_good) { /* an assertion for each character would take long */
+                ck_abort_msg("%.20s", at);
+            }
             at++;
             continue;
         }

@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# Completion, loaded into the shells themselves: every command and every option that help names is offered, job ids come
+# from `bourse ps`, and files where the table says FILE. A shell that is not installed is named, and left out.
+set -euo pipefail
+bourse=$(realpath "$1")/bourse
+work=$(mktemp -d "${TMPDIR:-/tmp}/bourse completion.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+export HOME=$work XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state XDG_DATA_HOME=$work/data TERM=dumb
+unset BOURSE_MARKET BOURSE_KEY BOURSE_TIMEOUT BOURSE_COLOR NO_COLOR
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+has() { # LINES LINE: one of them is it
+    grep -qxF -- "$2" <<<"$1" || fail "expected \"$2\" among: $1"
+}
+lacks() { ! grep -qxF -- "$2" <<<"$1" || fail "did not expect \"$2\" among: $1"; }
+
+# A market with two jobs: nothing else of `bourse` is needed for their ids.
+mkdir bin
+cat >bin/bourse <<END
+#!/bin/sh
+[ "\$1" != ps ] || { printf '%s\n' "\$*" >>"$work/asked"; echo 11aa; echo 22bb; exit 0; }
+[ "\$1 \$2" != "order list" ] || { echo 33cc; exit 0; }
+exec "$bourse" "\$@"
+END
+chmod +x bin/bourse
+export PATH=$work/bin:$PATH
+touch 'my job.yaml' other.yaml
+mkdir folder
+for shell in bash zsh fish; do
+    "$bourse" completion $shell >$shell.completion || fail "completion $shell"
+done
+got=0
+"$bourse" completion tcsh >out 2>err || got=$?
+[ "$got" -eq 2 ] || fail "completion tcsh ended with $got"
+grep -q 'bash, zsh and fish' err || fail "it does not say which there are: $(cat err)"
+"$bourse" completion bash --json | grep -q '"shell":"bash"' || fail "completion --json"
+
+commands=$("$bourse" help --json | grep -oE '"name":"[a-z]+","arguments"' | cut -d'"' -f4)
+options_of() { "$bourse" "$1" --help | grep -oE '^  (-., |    )--[a-z-]+' | grep -oE -- '--[a-z-]+'; }
+
+# bash: the function is called as the shell would call it; the last word is the one that is being typed.
+offer_bash() {
+    # shellcheck disable=SC2016 # meant for the other shell
+    bash --norc -c '. ./bash.completion
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        _bourse bourse && printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
+}
+offered=$(offer_bash bourse '')
+for command in $commands; do
+    has "$offered" "$command"
+    [ "$(offer_bash bourse "$command" -- | sort)" = "$(options_of "$command" | sort)" ] ||
+        fail "bash: options of $command: $(offer_bash bourse "$command" --)"
+done
+[ "$(offer_bash bourse repo)" = report ] || fail "bash: $(offer_bash bourse repo)"
+offered=$(offer_bash bourse fetch -o folder '')
+has "$offered" last
+has "$offered" 11aa
+has "$offered" 22bb
+lacks "$offered" folder
+[ "$(offer_bash bourse report 2)" = 22bb ] || fail "bash: $(offer_bash bourse report 2)"
+: >asked
+[ -z "$(offer_bash bourse ps --market elsewhere x)" ] || fail "bash: an id that begins with x"
+grep -q -- '--market elsewhere' asked || fail "bash: asked another market: $(cat asked)"
+has "$(offer_bash bourse explain '')" 'my job.yaml'
+has "$(offer_bash bourse explain '')" 22bb
+has "$(offer_bash bourse submit my)" 'my job.yaml'
+[ "$(offer_bash bourse fetch last -o '' | sort)" = "$(printf 'bin\nfolder')" ] || fail "bash: $(offer_bash bourse fetch last -o '')"
+[ "$(offer_bash bourse ps --color = a)" = "$(printf 'auto\nalways')" ] || fail "bash: $(offer_bash bourse ps --color = a)"
+has "$(offer_bash bourse help '')" report
+has "$(offer_bash bourse admin '')" mint
+lacks "$(offer_bash bourse admin mint '')" mint
+has "$(offer_bash bourse order cancel '')" 33cc
+has "$(offer_bash bourse completion '')" fish
+has "$(offer_bash bourse run -y bour)" bourse
+has "$(offer_bash bourse run -y -- bour)" bourse
+has "$(offer_bash bourse run -- cat oth)" other.yaml
+[ -z "$(offer_bash bourse run -- cat --js)" ] || fail "bash: an option of ours for a program"
+
+if command -v fish >/dev/null; then
+    # shellcheck disable=SC2016 # meant for the other shell
+    offer_fish() { fish --no-config -c 'source fish.completion; complete -C $argv[1]' -- "$1" | cut -f 1; }
+    offered=$(offer_fish 'bourse ')
+    for command in $commands; do
+        has "$offered" "$command"
+        line=$(offer_fish "bourse $command --" | sort)
+        [ "$line" = "$(options_of "$command" | sort)" ] || fail "fish: options of $command: $line"
+    done
+    has "$(offer_fish 'bourse report ')" 22bb
+    has "$(offer_fish 'bourse report ')" last
+    has "$(offer_fish 'bourse submit my')" 'my job.yaml'
+    has "$(offer_fish 'bourse ps --color a')" always
+    has "$(offer_fish 'bourse fetch last -o f')" folder/
+    has "$(offer_fish 'bourse admin ')" mint
+else
+    echo "skipped in part: no fish"
+fi
+
+if command -v zsh >/dev/null; then
+    # A shell with a terminal of its own, told to list; `compadd` says what would be shown.
+    cat >offer.zsh <<'END'
+zmodload zsh/zpty || exit 77
+zpty shell zsh -f -i
+zpty -w shell "PS1= ; cd ${(q)PWD}; fpath=(\$fpath); autoload -Uz compinit; compinit -D -u; source ./zsh.completion"
+zpty -w shell 'compadd() { [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\ * ]] && { builtin compadd "$@"; return } ; typeset -a seen; builtin compadd -O seen "$@"; print -rl -- $seen >>seen; builtin compadd "$@" }'
+zpty -w shell 'finish() { comppostfuncs=(finish); compstate[insert]= compstate[list]=; print end >ended }; comppostfuncs=(finish)'
+zpty -w shell 'setopt no_beep; print ready >ready'
+while [[ ! -e ready ]]; do zpty -r shell line; done
+for line in "$@"; do
+    rm -f seen ended
+    zpty -n -w shell "$line"$'\t'
+    while [[ ! -e ended ]]; do zpty -rt shell out || sleep 0.02; done
+    print -r -- "== $line"
+    [[ ! -e seen ]] || sort -u seen
+    zpty -n -w shell $'\C-u'
+done
+END
+    lines=('bourse ' 'bourse report ' 'bourse submit my' 'bourse ps --color a' 'bourse admin ')
+    for command in $commands; do lines+=("bourse $command --"); done
+    timeout 120 zsh -f offer.zsh "${lines[@]}" >offered.zsh || fail "zsh ended with $?: $(cat offered.zsh)"
+    offer_zsh() { awk -v line="== $1" '$0 == line {f = 1; next} /^== / {f = 0} f' offered.zsh; }
+    for command in $commands; do
+        has "$(offer_zsh 'bourse ')" "$command"
+        for option in $(options_of "$command"); do
+            has "$(offer_zsh "bourse $command --")" "$option"
+        done
+    done
+    has "$(offer_zsh 'bourse report ')" 22bb
+    has "$(offer_zsh 'bourse report ')" last
+    has "$(offer_zsh 'bourse submit my')" 'my\ job.yaml'
+    has "$(offer_zsh 'bourse ps --color a')" always
+    has "$(offer_zsh 'bourse admin ')" mint
+else
+    echo "skipped in part: no zsh"
+fi
+echo "completion in the shells that are here: ok"

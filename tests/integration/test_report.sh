@@ -77,6 +77,7 @@ fi
 # Ctrl-C leaves the view, and the job alone.
 printf 'name: long\nrun: [sleep, "60"]\n' >long.yaml
 "$bourse" submit long.yaml -y -q >id 2>err || fail "submit: $(cat err)"
+rm -f out # what it shows is its own
 set -m # so that it may be interrupted: what runs in the background of a script ignores it
 "$bourse" watch "$(cat id)" >out 2>err &
 watch=$!

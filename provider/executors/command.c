@@ -478,6 +478,7 @@ static void end_simulation(const struct run *run, const struct tensor_op *operat
 {
     struct problem problem = {""};
     struct simulation simulation;
+    assert(operation->result != NULL); /* begin_simulation */
     outcome->busy_ns = SIMULATION_LEAST_NS;
     outcome->cpu_ns = 0;
     outcome->peak_memory_bytes = 0;

@@ -237,11 +237,6 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
     }
     if (row->devices == 0) {
         (void)snprintf(ret_text, capacity, "no device is offered by anyone yet; start a provider");
-    } else if (row->fitting == 0 && row->simulated == row->devices) {
-        (void)snprintf(ret_text, capacity,
-                       "0 of %u devices fit: all are simulated, and these needs do not ask for "
-                       "one (simulated = true)",
-                       row->devices);
     } else if (row->fitting == 0 && row->predicate_count > 0 && row->predicates[worst].has_best) {
         (void)snprintf(ret_text, capacity,
                        "0 of %u devices fit; %u fail on %s (best %s); ask for less", row->devices,

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Several devices of one agent, in a real market: each job runs on the device that it asks for, at that device's price.
-. "$(dirname "$0")/../support/market.sh"
+# shellcheck source=tests/support/market.sh
+. "$(dirname "$(realpath "$0")")/../support/market.sh"
 fire_begin devices "$1"
 [ "$(nproc)" -ge 2 ] || skip "one core only"
 market_up --slots 1 --credits 50

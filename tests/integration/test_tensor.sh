@@ -3,7 +3,7 @@
 # that have the executor get the job; what is wrong with a file is told where its owner looks.
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
-fire_begin tensor "$1" bourse-tensor bourse-audit
+fire_begin tensor "$1" bourse-tensor bourse-audit market-client
 command -v sqlite3 >/dev/null || skip "no sqlite3"
 
 # npy FILE TYPE SHAPE HEX...: a file as NumPy writes it, its data given in hexadecimal.
@@ -48,8 +48,8 @@ await rows
 "$bourse" fetch "$id" -o rows >fetch.log 2>&1 || fail "fetch: $(cat fetch.log)"
 cmp product.npy rows/a.npy || fail "the first product is another"
 tail -c 16 rows/odd.npy | od -An -tf4 | tr -s ' ' | grep -qx ' 4 5 -*nan -*nan' || fail "NaN got lost"
-seed=$(printf '%064d' 7)
-job check 'files: [a.npy, b.npy, product.npy]' "run: [freivalds, a.npy, b.npy, product.npy, \"$seed\", 20]"
+dice=$(printf '%064d' 7)
+job check 'files: [a.npy, b.npy, product.npy]' "run: [freivalds, a.npy, b.npy, product.npy, \"$dice\", 20]"
 await check
 "$bourse" logs "$id" >logs.txt 2>&1 || fail "logs: $(cat logs.txt)"
 has "$(cat logs.txt)" '"verdict":"accept","rounds":20'
@@ -79,6 +79,11 @@ status=0
 "$bourse" submit product.yaml -y --quiet >submit.out 2>submit.log || status=$?
 [ "$status" -eq 5 ] || fail "a submit that no device fits ends with $status: $(cat submit.out submit.log)"
 has "$(cat submit.log)" 'fail on executor = "tensor"'
+# What reaches it all the same it refuses, and does not try to run.
+id=$("$bin/market-client" anywhere "$market/market.yaml" "$market/owner.key" product.yaml 2>client.log) || fail "client: $(cat client.log)"
+await refused
+"$bourse" logs "$id" >logs.txt 2>&1 || true
+has "$(cat logs.txt)" "this agent has no tensor executor"
 
 market_audit
 echo "products, checks and refusals through the market: ok"

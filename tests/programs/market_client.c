@@ -10,6 +10,10 @@
  *         job has ended, every subtask is decided once, every attempt is charged once, the outputs
  *         are right, and a request that was never acknowledged can be sent again under its id.
  *
+ *     market-client anywhere MARKET KEY JOB
+ *         Submits the job file without what it needs of a device, and prints its id: for what an agent makes of work
+ *         that is not for it.
+ *
  * Built on libbourse, and on its inner calls only where an id must be known beforehand. */
 #include "tests/programs/record.h"
 
@@ -681,6 +685,25 @@ static int check(char **words, int count)
     return 0;
 }
 
+static int anywhere(char **words)
+{
+    struct bourse *bourse = connect_to(words[0], words[1], PATIENCE_MS);
+    struct bourse_job *job = NULL;
+    struct bourse_error error;
+    char id[BOURSE_ID_SIZE];
+    if (!bourse_job_load(words[2], &job, &error)) {
+        wrong("%s: %s", error.name, error.text);
+    }
+    job->needs.count = 0;
+    if (!bourse_submit(bourse, job, BUDGET_MICRO, BUDGET_MICRO, NULL, NULL, id, &error)) {
+        wrong("%s: %s", error.name, error.text);
+    }
+    (void)printf("%s\n", id);
+    bourse_job_destroy(&job);
+    bourse_close(&bourse);
+    return 0;
+}
+
 int main(int count, char **words)
 {
     if (count >= 7 && strcmp(words[1], "act") == 0) {
@@ -689,8 +712,12 @@ int main(int count, char **words)
     if (count >= 6 && strcmp(words[1], "check") == 0) {
         return check(words + 2, count - 2);
     }
+    if (count == 5 && strcmp(words[1], "anywhere") == 0) {
+        return anywhere(words + 2);
+    }
     (void)fputs("usage: market-client act MARKET KEY RECORD SEED STOP [mint] [forget]\n"
-                "       market-client check MARKET KEY final|now RECORD...\n",
+                "       market-client check MARKET KEY final|now RECORD...\n"
+                "       market-client anywhere MARKET KEY JOB\n",
                 stderr);
     return 2;
 }

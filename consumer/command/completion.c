@@ -35,6 +35,9 @@ static unsigned place_of(const char *label, size_t length)
             return known[i].place;
         }
     }
+    if (length > 4 && strncmp(label + length - 4, ".npy", 4) == 0) {
+        return PLACE_FILES;
+    }
     return islower((unsigned char)label[0]) ? PLACE_WORDS : 0;
 }
 
@@ -81,6 +84,28 @@ static struct places places_of_value(const char *label)
     return (struct places){.first = place_of(label, strlen(label))};
 }
 
+/* Every command, then every template of `run`. */
+static const struct command *command_at(size_t index)
+{
+    size_t count = 0;
+    size_t template_count = 0;
+    const struct command *all = commands(&count);
+    const struct command *more = templates(&template_count);
+    return index < count                    ? &all[index]
+           : index - count < template_count ? &more[index - count]
+                                            : NULL;
+}
+
+/* The words that follow `run` in place of a program. */
+static void print_templates(FILE *to, const char *between)
+{
+    size_t count = 0;
+    const struct command *all = templates(&count);
+    for (size_t i = 0; i < count; i++) {
+        (void)fprintf(to, "%s%s", i > 0 ? between : "", all[i].name + strlen("run "));
+    }
+}
+
 static void print_names(FILE *to)
 {
     size_t count = 0;
@@ -96,24 +121,27 @@ static const char bash_head[] =
     "# bash completion of bourse, written by `bourse completion bash`\n"
     "_bourse_ids() { \"$@\" --quiet --timeout 1s 2>/dev/null </dev/null; }\n"
     "_bourse_add() { mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(\"$@\"); }\n"
+    "_bourse_table() {\n"
+    "    options='' takes='' first='' rest='' stops=''\n"
+    "    case $command in\n";
+static const char bash_middle[] =
+    "    esac\n"
+    "}\n"
     "_bourse() {\n"
     "    local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} program=$1\n"
     "    local before=${COMP_WORDS[COMP_CWORD - 1]}\n"
-    "    local options='' takes='' offer='' words='' first='' rest='' stops=''\n"
-    "    local place=0 skip=0 word name i given=()\n"
+    "    local options takes first rest stops offer='' words='' ended='' place=0 skip=0 word name "
+    "i given=()\n"
     "    if [ \"$cur\" = = ]; then cur=''; elif [ \"$before\" = = ]; then "
     "before=${COMP_WORDS[COMP_CWORD - 2]}; fi\n"
     "    COMPREPLY=()\n"
     "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
     "        _bourse_add compgen -W '";
-static const char bash_middle[] = "' -- \"$cur\"\n"
-                                  "        return\n"
-                                  "    fi\n"
-                                  "    case $command in\n";
-/* Options and their values are told apart from words by `takes`; where options end at the first word, `stops` says it. */
-static const char bash_tail[] =
-    "    *) return ;;\n"
-    "    esac\n"
+static const char bash_loop[] =
+    "' -- \"$cur\"\n"
+    "        return\n"
+    "    fi\n"
+    "    _bourse_table\n"
     "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
     "        word=${COMP_WORDS[i]}\n"
     "        if [ \"$skip\" = 1 ]; then\n"
@@ -123,11 +151,15 @@ static const char bash_tail[] =
     "        elif [ -n \"$stops\" ] && [ \"$place\" -gt 0 ]; then\n"
     "            place=$((place + 1))\n"
     "        elif [ \"$word\" = -- ]; then\n"
-    "            options='' takes=''\n"
+    "            options='' takes='' ended=1\n"
     "        elif [[ \" $takes \" == *\" $word \"* ]]; then\n"
     "            skip=1 name=$word\n"
     "        elif [[ -z $options || $word != -* ]]; then\n"
     "            place=$((place + 1))\n"
+    "            case \"$ended$command $word\" in\n"
+    "            ";
+/* Options and their values are told apart from words by `takes`; where options end at the first word, `stops` says it. */
+static const char bash_tail[] =
     "        fi\n"
     "    done\n"
     "    if [ -n \"$stops\" ] && [ \"$place\" -gt 0 ]; then options=''; fi\n"
@@ -181,7 +213,7 @@ static void bash_command(FILE *to, const struct command *command)
 {
     struct option_set set = command_options(command);
     struct places places = places_of(command);
-    (void)fprintf(to, "    %s)\n        options='", command->name);
+    (void)fprintf(to, "    '%s')\n        options='", command->name);
     for (size_t i = 0; i < set.count; i++) {
         (void)fprintf(to, "--%s ", set.items[i]->name);
     }
@@ -209,6 +241,10 @@ static void bash_literals(FILE *to, const struct command *command)
         (void)fprintf(to, "        '%s 0') ", command->name);
         bash_words(to, &places);
         (void)fputs(";;\n", to);
+    } else if ((command->flags & COMMAND_STOPS_EARLY) != 0) {
+        (void)fprintf(to, "        '%s 0') words='", command->name);
+        print_templates(to, " ");
+        (void)fputs("' ;;\n", to);
     }
 }
 
@@ -235,21 +271,26 @@ static void bash_values(FILE *to, const struct command *command)
 
 static void write_bash(FILE *to)
 {
-    size_t count = 0;
-    const struct command *all = commands(&count);
+    size_t template_count = 0;
+    const struct command *template = templates(&template_count);
     (void)fputs(bash_head, to);
-    print_names(to);
-    (void)fputs(bash_middle, to);
-    for (size_t i = 0; i < count; i++) {
-        bash_command(to, &all[i]);
+    for (size_t i = 0; command_at(i) != NULL; i++) {
+        bash_command(to, command_at(i));
     }
+    (void)fputs(bash_middle, to);
+    print_names(to);
+    (void)fputs(bash_loop, to);
+    for (size_t i = 0; i < template_count; i++) {
+        (void)fprintf(to, "%s'%s'", i > 0 ? " | " : "", template[i].name);
+    }
+    (void)fputs(") command+=\" $word\" place=0; _bourse_table ;;\n            esac\n", to);
     (void)fputs(bash_tail, to);
-    for (size_t i = 0; i < count; i++) {
-        bash_values(to, &all[i]);
+    for (size_t i = 0; command_at(i) != NULL; i++) {
+        bash_values(to, command_at(i));
     }
     (void)fputs(bash_places, to);
-    for (size_t i = 0; i < count; i++) {
-        bash_literals(to, &all[i]);
+    for (size_t i = 0; command_at(i) != NULL; i++) {
+        bash_literals(to, command_at(i));
     }
     (void)fputs(bash_end, to);
 }
@@ -295,7 +336,9 @@ static void zsh_action(FILE *to, const struct places *places, unsigned which)
     } else if ((which & PLACE_ORDERS) != 0) {
         (void)fputs("_bourse_orders", to);
     } else if ((which & PLACE_PROGRAMS) != 0) {
-        (void)fputs("_command_names -e", to);
+        (void)fputs("{compadd -- ", to);
+        print_templates(to, " ");
+        (void)fputs("; _command_names -e}", to);
     } else if ((which & PLACE_FILES) != 0) {
         (void)fputs("_files", to);
     } else if ((which & PLACE_FOLDERS) != 0) {
@@ -330,7 +373,7 @@ static void zsh_command(FILE *to, const struct command *command)
 {
     struct option_set set = command_options(command);
     struct places places = places_of(command);
-    (void)fprintf(to, "    %s) _arguments -s -S%s \\\n", command->name,
+    (void)fprintf(to, "    '%s') _arguments -s -S%s \\\n", command->name,
                   (command->flags & COMMAND_STOPS_EARLY) != 0 ? " -A '-*'" : "");
     for (size_t i = 0; i < set.count; i++) {
         zsh_option(to, set.items[i]);
@@ -365,10 +408,19 @@ static void write_zsh(FILE *to)
                 "    fi\n"
                 "    shift words\n"
                 "    ((CURRENT--))\n"
-                "    case $words[1] in\n",
+                "    local command=$words[1]\n"
+                "    if [[ $command == run && CURRENT -gt 2 && $words[2] == (",
                 to);
-    for (size_t i = 0; i < count; i++) {
-        zsh_command(to, &all[i]);
+    print_templates(to, "|");
+    (void)fputs(") ]]; then\n"
+                "        command+=\" $words[2]\"\n"
+                "        shift words\n"
+                "        ((CURRENT--))\n"
+                "    fi\n"
+                "    case $command in\n",
+                to);
+    for (size_t i = 0; command_at(i) != NULL; i++) {
+        zsh_command(to, command_at(i));
     }
     (void)fputs("    esac\n"
                 "}\n"
@@ -381,9 +433,14 @@ static void write_zsh(FILE *to)
 
 static const char fish_head[] =
     "# fish completion of bourse, written by `bourse completion fish`\n"
-    "function __bourse_at --description 'the command is one of these'\n"
+    "function __bourse_at --description 'this is the command'\n"
     "    set -l words (commandline -opc)\n"
-    "    test (count $words) -ge 2; and contains -- $words[2] $argv\n"
+    "    set -l command $words[2]\n"
+    "    if test (count $words) -ge 3; and contains -- \"$words[2] $words[3]\" "
+    "$__bourse_templates\n"
+    "        set command \"$words[2] $words[3]\"\n"
+    "    end\n"
+    "    test \"$command\" = \"$argv\"\n"
     "end\n"
     "function __bourse_first --description 'the command itself is due'\n"
     "    test (count (commandline -opc)) -eq 1\n"
@@ -416,6 +473,9 @@ static void fish_offer(FILE *to, const struct places *places, unsigned which)
         if ((which & PLACE_COMMANDS) != 0) {
             print_names(to);
         }
+        if ((which & PLACE_PROGRAMS) != 0) {
+            print_templates(to, " ");
+        }
         (void)fprintf(to, "%s%s%s%s%s'", (which & PLACE_WORDS) != 0 ? places->words : "",
                       (which & PLACE_PROGRAMS) != 0 ? " (__fish_complete_command)" : "",
                       (which & PLACE_FOLDERS) != 0 ? " (__fish_complete_directories)" : "",
@@ -428,9 +488,11 @@ static void fish_command(FILE *to, const struct command *command)
 {
     struct option_set set = command_options(command);
     struct places places = places_of(command);
-    (void)fprintf(to, "complete -c bourse -n __bourse_first -a %s -d ", command->name);
-    fish_text(to, command->summary);
-    (void)fputc('\n', to);
+    if (command_find(command->name) != NULL) {
+        (void)fprintf(to, "complete -c bourse -n __bourse_first -a %s -d ", command->name);
+        fish_text(to, command->summary);
+        (void)fputc('\n', to);
+    }
     for (size_t i = 0; i < set.count; i++) {
         const struct option_spec *option = set.items[i];
         (void)fprintf(to, "complete -c bourse -n '__bourse_at %s' -l %s", command->name,
@@ -458,10 +520,15 @@ static void fish_command(FILE *to, const struct command *command)
 static void write_fish(FILE *to)
 {
     size_t count = 0;
-    const struct command *all = commands(&count);
-    (void)fputs(fish_head, to);
+    const struct command *all = templates(&count);
+    (void)fputs("set -g __bourse_templates", to);
     for (size_t i = 0; i < count; i++) {
-        fish_command(to, &all[i]);
+        (void)fprintf(to, " '%s'", all[i].name);
+    }
+    (void)fputc('\n', to);
+    (void)fputs(fish_head, to);
+    for (size_t i = 0; command_at(i) != NULL; i++) {
+        fish_command(to, command_at(i));
     }
 }
 

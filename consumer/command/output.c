@@ -148,12 +148,17 @@ const char *money_text(int64_t micro)
     return text;
 }
 
-const char *duration_text(int64_t ms)
+const char *duration_ns_text(int64_t ns)
 {
     char *text = ring_next();
-    int64_t ns = 0;
-    units_duration_short(checked_mul(ms, NS_PER_MS, &ns) ? ns : INT64_MAX, text);
+    units_duration_short(ns, text);
     return text;
+}
+
+const char *duration_text(int64_t ms)
+{
+    int64_t ns = 0;
+    return duration_ns_text(checked_mul(ms, NS_PER_MS, &ns) ? ns : INT64_MAX);
 }
 
 const char *time_text(int64_t ms)

@@ -30,6 +30,7 @@ bool locale_is_utf8(void);
 /* Texts in a small ring of buffers, good for the cells of one row. */
 const char *money_text(int64_t micro); /* 0.10 */
 const char *duration_text(int64_t ms);
+const char *duration_ns_text(int64_t ns);
 const char *time_text(int64_t ms); /* 2026-11-20 14:35:00, local; "-" for 0 */
 const char *bytes_text(uint64_t bytes);
 const char *count_text(uint64_t count);

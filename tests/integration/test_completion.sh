@@ -77,6 +77,14 @@ has "$(offer_bash bourse run -y -- bour)" bourse
 has "$(offer_bash bourse run -- cat oth)" other.yaml
 [ -z "$(offer_bash bourse run -- cat --js)" ] || fail "bash: an option of ours for a program"
 
+# A template of `run` has options of its own, but not where it is a program.
+matmul=$("$bourse" help run matmul | grep -oE '^  (-., |    )--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort)
+has "$matmul" --tiles
+has "$(offer_bash bourse run mat)" matmul
+[ "$(offer_bash bourse run -y matmul A --  | sort)" = "$matmul" ] || fail "bash: $(offer_bash bourse run -y matmul A --)"
+[ -z "$(offer_bash bourse run -- matmul --)" ] || fail "bash: options of a template for a program"
+has "$(offer_bash bourse run matmul oth)" other.yaml
+
 if command -v fish >/dev/null; then
     # shellcheck disable=SC2016 # meant for the other shell
     offer_fish() { fish --no-config -c 'source fish.completion; complete -C $argv[1]' -- "$1" | cut -f 1; }
@@ -92,6 +100,7 @@ if command -v fish >/dev/null; then
     has "$(offer_fish 'bourse ps --color a')" always
     has "$(offer_fish 'bourse fetch last -o f')" folder/
     has "$(offer_fish 'bourse admin ')" mint
+    [ "$(offer_fish 'bourse run matmul A --' | sort)" = "$matmul" ] || fail "fish: $(offer_fish 'bourse run matmul A --')"
 else
     echo "skipped in part: no fish"
 fi
@@ -115,7 +124,7 @@ for line in "$@"; do
     zpty -n -w shell $'\C-u'
 done
 END
-    lines=('bourse ' 'bourse report ' 'bourse submit my' 'bourse ps --color a' 'bourse admin ')
+    lines=('bourse ' 'bourse report ' 'bourse submit my' 'bourse ps --color a' 'bourse admin ' 'bourse run matmul A --')
     for command in $commands; do lines+=("bourse $command --"); done
     timeout 120 zsh -f offer.zsh "${lines[@]}" >offered.zsh || fail "zsh ended with $?: $(cat offered.zsh)"
     offer_zsh() { awk -v line="== $1" '$0 == line {f = 1; next} /^== / {f = 0} f' offered.zsh; }
@@ -130,6 +139,7 @@ END
     has "$(offer_zsh 'bourse submit my')" 'my\ job.yaml'
     has "$(offer_zsh 'bourse ps --color a')" always
     has "$(offer_zsh 'bourse admin ')" mint
+    for option in $matmul; do has "$(offer_zsh 'bourse run matmul A --')" "$option"; done
 else
     echo "skipped in part: no zsh"
 fi

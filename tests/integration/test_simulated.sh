@@ -77,6 +77,13 @@ simulate nvidia-h100-sxm5 sim.gpu.nvidia.h100-sxm5 8024 'by the roofline'
 simulate google-tpu-v5p sim.tpu.google.v5p 7017 'in 6 passes of bf16'
 simulate groq-lpu-v1 sim.lpu.groq.v1 8567 'in 3 passes of fp16'
 
+"$bourse" report "$id" >report.txt || fail "report"
+has "$(cat report.txt)" 'SIM sim.groq-lpu-v1'
+has "$(cat report.txt)" 'those of a model'
+"$bourse" report "$id" --json --svg report.svg >report.json || fail "report --json"
+has "$(cat report.json)" '"simulated":true'
+has "$(cat report.svg)" 'SIM lab/sim.groq-lpu-v1'
+
 # What a device cannot do is refused, by name.
 if product sim.tpu.google.edge; then fail "a stick that knows int8 alone multiplies float32"; fi
 has "$(cat submit.log)" 'the simulated google-edge-tpu cannot multiply float32 matrices'

@@ -70,6 +70,11 @@ static void statement_row(const struct reader_thread *reader,
     }
     ret_wire->has_subtask = row->has_index;
     ret_wire->subtask = row->index;
+    ret_wire->has_device = !id128_is_zero(&row->device);
+    ret_wire->device =
+        (ProtobufCBinaryData){.data = (uint8_t *)(uintptr_t)row->device.bytes, .len = 16};
+    ret_wire->has_fee_micro = row->fee_micro > 0;
+    ret_wire->fee_micro = row->fee_micro;
 }
 
 static struct outgoing *statement(struct reader_thread *reader, const struct request *request)

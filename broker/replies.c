@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "broker/listings.h"
+#include "broker/why.h"
 #include "formats/requirement.h"
 #include "formats/units.h"
 #include "protocol/codec.h"
@@ -186,8 +187,7 @@ struct explanation { /* the wire form with what it points to */
     Bourse__V1__ExplainPredicate *pointers[REQUIREMENT_NODES_MAX];
 };
 
-/* The figure of a predicate as people write it: sizes with their unit. */
-static const char *figure_text(const char *predicate, int64_t value, char ret_text[UNITS_TEXT_SIZE])
+const char *replies_figure(const char *predicate, int64_t value, char ret_text[UNITS_TEXT_SIZE])
 {
     size_t count = 0;
     const struct requirement_field *fields = requirement_fields(&count);
@@ -203,8 +203,7 @@ static const char *figure_text(const char *predicate, int64_t value, char ret_te
     return ret_text;
 }
 
-/* "memory >= 966367641600" to "memory >= 900.0 GiB": the exchange knows numbers, not units. */
-static void predicate_for_people(char *text, size_t capacity)
+void replies_predicate(char *text, size_t capacity)
 {
     char *number = strrchr(text, ' ');
     char *end = NULL;
@@ -212,7 +211,7 @@ static void predicate_for_people(char *text, size_t capacity)
     long long value = number == NULL ? 0 : strtoll(number + 1, &end, 10);
     if (number != NULL && end != number + 1 && *end == '\0') {
         (void)snprintf(number + 1, capacity - (size_t)(number + 1 - text), "%s",
-                       figure_text(text, value, figure));
+                       replies_figure(text, value, figure));
     }
 }
 
@@ -238,10 +237,10 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
     if (row->devices == 0) {
         (void)snprintf(ret_text, capacity, "no device is offered by anyone yet; start a provider");
     } else if (row->fitting == 0 && row->predicate_count > 0 && row->predicates[worst].has_best) {
-        (void)snprintf(ret_text, capacity,
-                       "0 of %u devices fit; %u fail on %s (best %s); ask for less", row->devices,
-                       row->predicates[worst].failing, row->predicates[worst].text,
-                       figure_text(row->predicates[worst].text, row->predicates[worst].best, best));
+        (void)snprintf(
+            ret_text, capacity, "0 of %u devices fit; %u fail on %s (best %s); ask for less",
+            row->devices, row->predicates[worst].failing, row->predicates[worst].text,
+            replies_figure(row->predicates[worst].text, row->predicates[worst].best, best));
     } else if (row->fitting == 0 && row->predicate_count > 0) {
         (void)snprintf(ret_text, capacity, "0 of %u devices fit; %u fail on %s; change the needs",
                        row->devices, row->predicates[worst].failing, row->predicates[worst].text);
@@ -275,7 +274,7 @@ static void explanation_to_wire(struct explanation *explanation)
     struct exchange_explanation *row = &explanation->row;
     assert(row->predicate_count <= REQUIREMENT_NODES_MAX);
     for (uint32_t i = 0; i < row->predicate_count; i++) {
-        predicate_for_people(row->predicates[i].text, sizeof row->predicates[i].text);
+        replies_predicate(row->predicates[i].text, sizeof row->predicates[i].text);
     }
     explain_text(row, explanation->text, sizeof explanation->text);
     Bourse__V1__Explanation *wire = &explanation->wire;
@@ -474,6 +473,8 @@ struct outgoing *replies_to_read(const struct exchange *exchange, const struct r
         return quote(exchange, request);
     case MESSAGE_EXPLAIN_REQUEST:
         return explain(exchange, request);
+    case MESSAGE_WHY_REQUEST:
+        return why_reply(exchange, request);
     case MESSAGE_BALANCE_REQUEST:
         return balance(exchange, request);
     case MESSAGE_ACCOUNTS_REQUEST:

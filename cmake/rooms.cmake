@@ -91,7 +91,7 @@ room(provider SOURCES ${provider_sources}
 
 # The owner's commands of `bourse-provider`: the agent's program, not the agent.
 file(GLOB owner_sources CONFIGURE_DEPENDS provider/command/*.c)
-room(owner SOURCES ${owner_sources} LINKS provider formats PkgConfig::JANSSON)
+room(owner SOURCES ${owner_sources} LINKS provider consumer formats PkgConfig::JANSSON)
 
 file(GLOB consumer_session_sources CONFIGURE_DEPENDS consumer/session*.c)
 file(GLOB consumer_sources CONFIGURE_DEPENDS consumer/*.c)

@@ -315,6 +315,8 @@ struct bourse_entry {
     char counterparty[BOURSE_NAME_SIZE];
     bool has_subtask;
     uint32_t subtask;
+    char device[BOURSE_ID_SIZE]; /* whose lease it is about; "" when about none */
+    int64_t fee_micro;           /* of a capture: what the market took beside it */
 };
 /* The account's entries, newest first, at most `limit` (0: all). */
 typedef bool bourse_entry_visitor(void *context, const struct bourse_entry *entry);
@@ -503,6 +505,37 @@ bool bourse_product_check(struct bourse *bourse, struct bourse_product *product,
                           struct bourse_product_check *ret_check, struct bourse_error *ret_error);
 /* Makes C durable and gives it its name; a file of that name is replaced. Once, when all tiles have been collected. */
 bool bourse_product_keep(struct bourse_product *product, struct bourse_error *ret_error);
+
+/* ---------------------------------------------------------------- for providers */
+
+struct bourse_why_refusal { /* a requirement that waits, and that the device does not satisfy */
+    char predicate[BOURSE_TEXT_SIZE]; /* to be changed first */
+    uint32_t changes;                 /* predicates to change, at least */
+    uint32_t bids;                    /* that have this requirement */
+    int64_t limit_micro;              /* the most that one of them pays */
+    bool has_have;                    /* the device's own figure, where it is a number */
+    int64_t have;
+};
+struct bourse_why {
+    char text[BOURSE_TEXT_SIZE];  /* what keeps work away, and what to do */
+    char state[BOURSE_NAME_SIZE]; /* of this provider: "present", "suspect", "away" */
+    bool frozen, halted;
+    uint32_t devices; /* that this account advertises; 0: nothing else below is filled in */
+    char device[BOURSE_ID_SIZE]; /* the one asked about */
+    char label[BOURSE_NAME_SIZE];
+    uint32_t slots, leased;
+    uint32_t free;                           /* slots of its ask that are not leased */
+    int64_t price_micro;                     /* of its ask; -1: none stands */
+    uint32_t bids, fitting, lasting, paying; /* waiting bids of others; each of the former */
+    int64_t best_limit_micro;                /* of those that fit and last; -1: none */
+    bool partial;                            /* there were too many bids to look at all */
+    uint32_t refusal_count;
+    struct bourse_why_refusal refusals[BOURSE_PREDICATES_MAX]; /* nearest first */
+    uint64_t index;
+};
+/* Why no work comes to this account's device number `device` (0, 1, 2 ...). NOT_FOUND: it has not so many. */
+bool bourse_why(struct bourse *bourse, uint32_t device, struct bourse_why *ret_why,
+                struct bourse_error *ret_error);
 
 /* ---------------------------------------------------------------- joining, and the operator */
 

@@ -77,6 +77,10 @@ static struct bourse_entry entry_from_wire(const Bourse__V1__StatementRow *row)
     if (row->has_job) {
         text_hex(row->job.data, 16, entry.job);
     }
+    if (row->has_device) {
+        text_hex(row->device.data, 16, entry.device);
+    }
+    entry.fee_micro = row->has_fee_micro ? row->fee_micro : 0;
     client_copy(entry.counterparty, sizeof entry.counterparty, row->counterparty);
     return entry;
 }

@@ -413,7 +413,7 @@ void exchange_quote(const struct exchange *exchange, const struct exchange_need 
 
 /* ---------------------------------------------------------------- explain */
 
-static void predicate_text(const struct requirement_node *node, char *ret_text, size_t size)
+void predicate_text(const struct requirement_node *node, char *ret_text, size_t size)
 {
     static const char *const signs[] = {
         [REQUIREMENT_EQ] = "=",  [REQUIREMENT_NE] = "!=", [REQUIREMENT_LT] = "<",

@@ -618,6 +618,10 @@ void leases_make_room(struct exchange *exchange);
 int64_t escrow_micro(int64_t price_micro, uint32_t slots,
                      int64_t term_ns); /* rounded up; INT64_MAX: too much */
 
+/* ---- reads.c */
+/* A predicate as reports write it: memory >= 1024, kind = "gpu". */
+void predicate_text(const struct requirement_node *node, char *ret_text, size_t size);
+
 /* ---- snapshot.c */
 void track(struct exchange *exchange, struct tracked *tracked,
            enum record_type type); /* a new entity */

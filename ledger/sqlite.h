@@ -103,6 +103,8 @@ struct ledger_statement_row {
     uint32_t index;
     bool has_index;
     uint32_t counterparty; /* account number, UINT32_MAX when none */
+    struct id128 device;   /* whose lease it is about; zero: about none */
+    int64_t fee_micro;     /* of a capture: what the market took beside it */
 };
 /* The last `limit` money entries of `account` before entry `before` (0: from the end), newest
  * first. */

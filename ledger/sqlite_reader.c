@@ -15,17 +15,30 @@ enum statement {
     STATEMENTS
 };
 
-#define MONEY "entry, log_index, log_time_ns, kind, debit, credit, amount, job, lease, idx"
+#define MONEY "entry, log_index, log_time_ns, kind, debit, credit, amount, job, lease, idx, attempt"
+
+#define KIND_CAPTURE "4"
+#define KIND_FEE "7"
+static_assert(LEDGER_CAPTURE == 4 && LEDGER_FEE == 7,
+              "the numbers are part of the ledger's format");
 
 static const char *const statements[STATEMENTS] = {
     /* Two ordered walks, each cut at the limit, merged: an OR would sort the account's whole
      * history. */
     [SELECT_STATEMENT] =
-        "SELECT * FROM (SELECT " MONEY " FROM transfers WHERE debit = ?1 AND entry < ?2"
-        "  ORDER BY entry DESC LIMIT ?3)"
-        " UNION ALL SELECT * FROM (SELECT " MONEY " FROM transfers WHERE credit = ?1"
-        "  AND credit <> debit AND entry < ?2 ORDER BY entry DESC LIMIT ?3)"
-        " ORDER BY entry DESC LIMIT ?3",
+        "SELECT m.entry, m.log_index, m.log_time_ns, m.kind, m.debit, m.credit, m.amount, m.job,"
+        " m.lease, m.idx, f.device, fee.amount"
+        " FROM (SELECT * FROM (SELECT " MONEY " FROM transfers WHERE debit = ?1 AND entry < ?2"
+        "   ORDER BY entry DESC LIMIT ?3)"
+        "  UNION ALL SELECT * FROM (SELECT " MONEY " FROM transfers WHERE credit = ?1"
+        "   AND credit <> debit AND entry < ?2 ORDER BY entry DESC LIMIT ?3)"
+        "  ORDER BY entry DESC LIMIT ?3) m"
+        " LEFT JOIN fills f ON f.lease = m.lease AND m.lease <> 0"
+        /* The fee of a capture is the entry after it; rows of one result, so that no other can be meant. */
+        " LEFT JOIN transfers fee ON fee.entry = m.entry + 1 AND fee.kind = " KIND_FEE
+        "  AND m.kind = " KIND_CAPTURE " AND fee.job = m.job AND fee.idx = m.idx"
+        "  AND fee.attempt = m.attempt"
+        " ORDER BY m.entry DESC",
     [SELECT_OUTCOMES] =
         "SELECT r.idx, r.attempt, r.status, r.charge, r.paid_ns, r.log_index, r.bytes"
         " FROM outcomes o JOIN results r ON r.entry = o.entry"
@@ -129,6 +142,8 @@ static void read_money(sqlite3_stmt *select, uint32_t account, struct ledger_sta
     };
     (void)column_bytes(select, 7, row.job.bytes,
                        sizeof row.job.bytes); /* zeros when damaged: audit's to find */
+    (void)column_bytes(select, 10, row.device.bytes, sizeof row.device.bytes); /* zeros: none */
+    row.fee_micro = sqlite3_column_int64(select, 11);
     if (record.debit != record.credit) {
         row.counterparty = record.debit == account ? record.credit : record.debit;
     }

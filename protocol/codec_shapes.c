@@ -232,6 +232,11 @@ SHAPE(submit_job, submit_job, NAME(1, LIMIT_NAME_BYTES), HASH, SUBTASKS, NUMBER(
 SHAPE(job_cancel, job_cancel, ID);
 SHAPE(quote_request, quote_request, NESTED(requirement), SUBTASKS, SLOTS, AT_MOST, MONEY, DURATION,
       DURATION, DURATION);
+SHAPE(why_request, why_request, NUMBER(0, LIMIT_DEVICES - 1));
+SHAPE(why_refusal, why_refusal, LINE(0, LIMIT_TEXT_BYTES), COUNT, COUNT, MONEY, ANY);
+SHAPE(why_reply, why_reply, COUNT, NOTE, STATE, FLAG, FLAG, COUNT, ID, NAME(0, LIMIT_NAME_BYTES),
+      NUMBER(0, LIMIT_SLOTS), NUMBER(0, LIMIT_SLOTS), NUMBER(0, LIMIT_SLOTS), MONEY, COUNT, COUNT,
+      COUNT, COUNT, MONEY, MANY(why_refusal, LIMIT_PREDICATES), FLAG);
 SHAPE(quote_level, quote_level, MONEY, COUNT, COUNT);
 SHAPE(explain_predicate, explain_predicate, LINE(0, LIMIT_TEXT_BYTES), COUNT, ANY);
 SHAPE(explanation, explanation, COUNT, COUNT, COUNT, COUNT, COUNT,
@@ -256,7 +261,7 @@ SHAPE_EMPTY(balance_request, balance_request);
 SHAPE(balance_reply, balance_reply, HASH, NAME(0, LIMIT_NAME_BYTES), ANY, ANY, COUNT);
 SHAPE(statement_request, statement_request, COUNT, ROWS_WANTED);
 SHAPE(statement_row, statement_row, COUNT, COUNT, MOMENT, NUMBER(0, UINT16_MAX), ANY, ANY, ID,
-      NAME(0, LIMIT_NAME_BYTES), SUBTASK_INDEX);
+      NAME(0, LIMIT_NAME_BYTES), SUBTASK_INDEX, ID, MONEY);
 SHAPE(statement_reply, statement_reply, MANY(statement_row, LIMIT_ROWS), COUNT);
 SHAPE(receipt_request, receipt_request, ID, SUBTASK_INDEX);
 SHAPE(receipt_reply, receipt_reply, SIZED(1, LIMIT_RECEIPT_BYTES));
@@ -381,6 +386,9 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
     [MESSAGE_STATEMENT_HELD] = {"statement-held", &statement_shape, LARGE, true, ROLE_PROVIDER,
                                 MESSAGE_ACCEPTED},
     [MESSAGE_RESULTS] = {"results", &results_shape, LARGE, false, ROLE_PROVIDER, MESSAGE_ACCEPTED},
+    [MESSAGE_WHY_REQUEST] = {"why-request", &why_request_shape, SMALL, false, ROLE_PROVIDER,
+                             MESSAGE_WHY_REPLY},
+    [MESSAGE_WHY_REPLY] = {"why-reply", &why_reply_shape, MEDIUM, false, BROKER, 0},
     [MESSAGE_LEASE_GRANT] = {"lease-grant", &lease_grant_shape, SMALL, false, BROKER, 0},
     [MESSAGE_LEASE_RENEW] = {"lease-renew", &lease_renew_shape, SMALL, false, BROKER, 0},
     [MESSAGE_DISPATCH] = {"dispatch", &dispatch_shape, LARGE, false, BROKER, 0},

@@ -27,6 +27,8 @@ enum message_type {
     MESSAGE_ORDER_CANCEL = 34,   /* S */
     MESSAGE_STATEMENT_HELD = 35, /* S: body Statement */
     MESSAGE_RESULTS = 36,        /* the results inside are signed */
+    MESSAGE_WHY_REQUEST = 37,
+    MESSAGE_WHY_REPLY = 38,
     MESSAGE_LEASE_GRANT = 40,
     MESSAGE_LEASE_RENEW = 41,
     MESSAGE_DISPATCH = 42,

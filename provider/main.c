@@ -29,6 +29,11 @@ static const char HELP[] =
     "  bourse-provider resume                                 offer again\n"
     "  bourse-provider drain                                  finish what runs, then end the "
     "agent\n"
+    "\n"
+    "  bourse-provider why [--json]                           why no work comes, and what would "
+    "bring it\n"
+    "  bourse-provider earnings [--since 7d] [--json]         what was paid, by day, job and "
+    "device\n"
     "  bourse-provider version\n"
     "\n"
     "`bourse-provider COMMAND --help` says more.\n"
@@ -135,6 +140,39 @@ static const char HELP_DRAIN[] =
     "Exit status: 0 drained and ended, 1 ended before that, 2 usage, 3 no agent runs here, 4 not "
     "yours.\n";
 
+static const char HELP_WHY[] =
+    "bourse-provider why [--json] [--config FILE] [--dir DIR] [--market DIR]\n"
+    "\n"
+    "Says why no work comes: whether the agent runs and its asks stand, whether account or market "
+    "is "
+    "stopped,\n"
+    "who asks less for such a device, and what keeps the bids that wait away from it, the nearest "
+    "change first.\n"
+    "Asks the market under the agent's key, beside a running agent or without one.\n"
+    "\n"
+    "  --json         one JSON object\n"
+    "  --config FILE  config; default provider.yaml in the agent's folder\n" OF_THE_AGENT "\n"
+    "Exit status: 0 answered, 1 failed, 2 usage, config or no market joined, 4 refused, 6 broker "
+    "unreachable.\n";
+
+static const char HELP_EARNINGS[] =
+    "bourse-provider earnings [--since DURATION] [--json] [--config FILE] [--dir DIR] [--market "
+    "DIR]\n"
+    "\n"
+    "Sums up what this provider was paid, from its own statement: by day (UTC), job and device, "
+    "with "
+    "the fee that\n"
+    "the market took of each beside it.\n"
+    "\n"
+    "  --since DURATION  no further back than so long, such as 12h or 7d; else all\n"
+    "  --json            one JSON object\n"
+    "  --config FILE     config; default provider.yaml in the agent's folder\n"
+    "  --dir DIR         the agent's folder\n"
+    "  --market DIR      folder of a market on this machine\n"
+    "\n"
+    "Exit status: 0 shown, 1 failed, 2 usage, config or no market joined, 4 refused, 6 broker "
+    "unreachable.\n";
+
 struct options {
     struct command command;
     const char *name;
@@ -159,6 +197,7 @@ enum option_number {
     OPTION_NOW,
     OPTION_AFTER_RUNNING,
     OPTION_FOR,
+    OPTION_SINCE,
 };
 
 static int complain(const char *what)
@@ -167,19 +206,19 @@ static int complain(const char *what)
     return EXIT_USAGE;
 }
 
-static bool read_term(const char *text, int64_t *ret_ms)
+static bool read_term(const char *option, const char *text, int64_t *ret_ms)
 {
     int64_t ns;
     enum units_status status = units_duration(text, &ns);
     if (status != UNITS_OK) {
         char why[256];
         units_explain(UNITS_DURATION, status, text, why, sizeof why);
-        fprintf(stderr, "bourse-provider: --for: %s\n", why);
+        fprintf(stderr, "bourse-provider: --%s: %s\n", option, why);
         return false;
     }
     *ret_ms = ns / NS_PER_MS;
     if (*ret_ms < 1 || *ret_ms > CONTROL_PAUSE_LONGEST_MS) {
-        (void)complain("--for takes from 1ms to 366d");
+        fprintf(stderr, "bourse-provider: --%s takes from 1ms to 366d\n", option);
         return false;
     }
     return true;
@@ -224,7 +263,9 @@ static bool take_option(int number, struct options *options)
     case OPTION_AFTER_RUNNING: /* the default; said in so many words it must not contradict --now */
         return true;
     case OPTION_FOR:
-        return read_term(optarg, &options->command.for_ms);
+        return read_term("for", optarg, &options->command.for_ms);
+    case OPTION_SINCE:
+        return read_term("since", optarg, &options->command.since_ms);
     }
     return false;
 }
@@ -241,6 +282,7 @@ static const struct option option_table[] = {
     {"now", no_argument, NULL, OPTION_NOW},
     {"after-running", no_argument, NULL, OPTION_AFTER_RUNNING},
     {"for", required_argument, NULL, OPTION_FOR},
+    {"since", required_argument, NULL, OPTION_SINCE},
     {"help", no_argument, NULL, OPTION_HELP},
     {NULL, 0, NULL, 0},
 };
@@ -428,6 +470,16 @@ static int drain(const struct options *options)
     return command_drain(&options->command);
 }
 
+static int why(const struct options *options)
+{
+    return command_why(&options->command);
+}
+
+static int earnings(const struct options *options)
+{
+    return command_earnings(&options->command);
+}
+
 static int version(const struct options *options)
 {
     (void)options;
@@ -460,6 +512,8 @@ static const struct action {
     {"pause", pause_agent, HELP_PAUSE, ASKING | BIT(NOW) | BIT(AFTER_RUNNING) | BIT(FOR), 0},
     {"resume", resume, HELP_RESUME, ASKING, 0},
     {"drain", drain, HELP_DRAIN, ASKING, 0},
+    {"why", why, HELP_WHY, ASKING | BIT(CONFIG), 0},
+    {"earnings", earnings, HELP_EARNINGS, ASKING | BIT(CONFIG) | BIT(SINCE), 0},
     {"version", version, HELP, 0, 0},
     {"help", help, HELP, 0, 0},
 };

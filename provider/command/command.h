@@ -1,6 +1,7 @@
 /* provider/command/command.h - the owner's commands: what `bourse-provider` does beside being the agent.
  *
- * status, pause, resume and drain ask the running agent (provider/control.h). Each returns the exit status. */
+ * status, pause, resume and drain ask the running agent (provider/control.h); why and earnings ask the market under the
+ * agent's key, through libbourse, whether an agent runs or not. Each returns the exit status. */
 #ifndef BOURSE_PROVIDER_COMMAND_COMMAND_H
 #define BOURSE_PROVIDER_COMMAND_COMMAND_H
 
@@ -21,13 +22,16 @@ enum exit_status {
 struct command {
     struct setup_options setup;
     bool json;
-    bool now;       /* pause: cancel what runs */
-    int64_t for_ms; /* pause: 0: until resumed */
+    bool now;         /* pause: cancel what runs */
+    int64_t for_ms;   /* pause: 0: until resumed */
+    int64_t since_ms; /* earnings: so long ago; 0: all */
 };
 
 int command_status(const struct command *command);
 int command_pause(const struct command *command);
 int command_resume(const struct command *command);
 int command_drain(const struct command *command);
+int command_why(const struct command *command);
+int command_earnings(const struct command *command);
 
 #endif

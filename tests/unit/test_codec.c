@@ -361,7 +361,7 @@ END_TEST
 
 START_TEST(unknown_types_are_refused)
 {
-    const int types[] = {0, 7, 15, 37, 127, 128, 65535, -1};
+    const int types[] = {0, 7, 15, 39, 127, 128, 65535, -1};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         ProtobufCMessage *body = NULL;
         ck_assert_int_eq(codec_decode((enum message_type)types[i], "", 0, &body, NULL),
@@ -791,6 +791,7 @@ static const struct permission permissions[] = {
     {MESSAGE_ORDER_CANCEL, ROLE_PROVIDER, true, MESSAGE_ACCEPTED},
     {MESSAGE_STATEMENT_HELD, ROLE_PROVIDER, true, MESSAGE_ACCEPTED},
     {MESSAGE_RESULTS, ROLE_PROVIDER, false, MESSAGE_ACCEPTED},
+    {MESSAGE_WHY_REQUEST, ROLE_PROVIDER, false, MESSAGE_WHY_REPLY},
     {MESSAGE_SUBMIT_JOB, ROLE_CONSUMER, true, MESSAGE_ACCEPTED},
     {MESSAGE_JOB_CANCEL, ROLE_CONSUMER, true, MESSAGE_ACCEPTED},
     {MESSAGE_QUOTE_REQUEST, ROLE_CONSUMER, false, MESSAGE_QUOTE_REPLY},

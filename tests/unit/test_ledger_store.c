@@ -458,6 +458,10 @@ START_TEST(a_statement_adds_up_to_the_balance)
     ck_assert_uint_eq(count, 2 + 1 + 8 + 1);
     ck_assert_int_eq(available, 1005000000 - 1988888);
     ck_assert_int_eq(held, 0);
+    int64_t fees = 0;
+    for (size_t i = 0; i < count; i++) {
+        fees -= rows[i].kind == LEDGER_FEE ? rows[i].held_micro : 0; /* out of escrow */
+    }
     ck_assert_int_eq(rows[0].kind, LEDGER_RELEASE);
     ck_assert(!rows[0].has_index);
     ck_assert_uint_eq(rows[0].counterparty, UINT32_MAX);
@@ -477,6 +481,14 @@ START_TEST(a_statement_adds_up_to_the_balance)
     ck_assert_uint_eq(count, 1 + 4);
     ck_assert_uint_eq(rows[0].counterparty, SMALL_MARKET_OWNER);
     ck_assert_int_gt(rows[0].amount_micro, 0);
+    /* What each capture left to the market is beside it, and which device earned it. */
+    for (size_t i = 0; i < count; i++) {
+        bool is_capture = rows[i].kind == LEDGER_CAPTURE;
+        fees -= rows[i].fee_micro;
+        ck_assert_int_eq(rows[i].fee_micro > 0, is_capture);
+        ck_assert_int_eq(!id128_is_zero(&rows[i].device), is_capture);
+    }
+    ck_assert_int_eq(fees, 0);
     ck_assert_int_eq(ledger_reader_statement(reader, 77, 0, 32, rows, &count), LEDGER_STORE_OK);
     ck_assert_uint_eq(count, 0);
     ledger_reader_close(&reader);

@@ -1,0 +1,190 @@
+#include "broker/why.h"
+
+#include "broker/replies.h"
+#include "exchange/lifecycle.h"
+#include "exchange/why.h"
+#include "formats/units.h"
+#include "protocol/codec.h"
+#include "protocol/limits.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct why { /* the wire form with what it points to */
+    struct exchange_why row;
+    char text[LIMIT_TEXT_BYTES];
+    Bourse__V1__WhyReply wire;
+    Bourse__V1__WhyRefusal refusals[EXCHANGE_WHY_REFUSALS];
+    Bourse__V1__WhyRefusal *pointers[EXCHANGE_WHY_REFUSALS];
+};
+
+static const char *money(int64_t micro, char ret_text[UNITS_TEXT_SIZE])
+{
+    units_money_text(micro, ret_text);
+    return ret_text;
+}
+
+/* What the provider, not the demand, stands in the way with. False: nothing. */
+static bool own_hurdle(const struct exchange_why *row, char *ret_text, size_t capacity)
+{
+    if (row->is_frozen) {
+        (void)snprintf(ret_text, capacity, "the operator froze this account; ask why");
+    } else if (row->is_halted) {
+        (void)snprintf(
+            ret_text, capacity,
+            "the operator halted the market: nothing is matched until it is opened again");
+    } else if (row->devices == 0) {
+        (void)snprintf(ret_text, capacity,
+                       "this account offers no device now; start its agent, or see its log");
+    } else if (row->price_micro < 0) {
+        (void)snprintf(ret_text, capacity,
+                       "no ask stands for this device: its agent is paused, out of disk, or was "
+                       "refused");
+    } else if (row->free == 0) {
+        (void)snprintf(ret_text, capacity, "all %u slots that it asks for are leased", row->slots);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void nearest_text(const struct exchange_why *row, char *ret_text, size_t capacity)
+{
+    const struct exchange_why_refusal *nearest = &row->refusals[0];
+    char figure[UNITS_TEXT_SIZE] = "";
+    if (nearest->has_have) {
+        (void)replies_figure(nearest->predicate, nearest->have, figure);
+    }
+    (void)snprintf(ret_text, capacity,
+                   "none of %u waiting bids takes this device; %u ask%s for %s%s%s%s%s", row->bids,
+                   nearest->bids, nearest->bids == 1 ? "s" : "", nearest->predicate,
+                   figure[0] == '\0' ? "" : " (this device: ", figure, figure[0] == '\0' ? "" : ")",
+                   nearest->changes > 1 ? ", and for more that it has not" : "");
+}
+
+static void demand_text(const struct exchange_why *row, char *ret_text, size_t capacity)
+{
+    char price[UNITS_TEXT_SIZE];
+    char limit[UNITS_TEXT_SIZE];
+    if (row->bids == 0) {
+        (void)snprintf(ret_text, capacity,
+                       "no job waits for a device: what there is runs already, or there is none");
+    } else if (row->fitting == 0 && row->refusal_count > 0) {
+        nearest_text(row, ret_text, capacity);
+    } else if (row->fitting == 0) {
+        (void)snprintf(ret_text, capacity, "none of %u waiting bids takes this device", row->bids);
+    } else if (row->lasting == 0) {
+        char term[UNITS_TEXT_SIZE];
+        units_duration_short(row->longest_term_ns, term);
+        (void)snprintf(ret_text, capacity,
+                       "%u of %u waiting bids fit, and all want a longer lease than `term` allows; "
+                       "at %s all of them would do",
+                       row->fitting, row->bids, term);
+    } else if (row->paying == 0) {
+        (void)snprintf(
+            ret_text, capacity,
+            "%u of %u waiting bids fit, and none pays %s; at %s per slot-hour work comes",
+            row->lasting, row->bids, money(row->price_micro, price),
+            money(row->best_limit_micro, limit));
+    } else {
+        (void)snprintf(ret_text, capacity,
+                       "%u of %u waiting bids fit and pay the price; a job avoids for 10 s who "
+                       "failed it or gave its work back, or has too little left for a lease",
+                       row->paying, row->bids);
+    }
+}
+
+static const char *state_text(uint8_t state)
+{
+    switch ((enum provider_state)state) {
+    case PROVIDER_AWAY:
+        return "away";
+    case PROVIDER_PRESENT:
+        return "present";
+    case PROVIDER_SUSPECT:
+        return "suspect";
+    }
+    return "unknown";
+}
+
+static void refusals_to_wire(struct why *why)
+{
+    assert(why->row.refusal_count <= EXCHANGE_WHY_REFUSALS);
+    for (uint32_t i = 0; i < why->row.refusal_count; i++) {
+        struct exchange_why_refusal *from = &why->row.refusals[i];
+        Bourse__V1__WhyRefusal *to = &why->refusals[i];
+        bourse__v1__why_refusal__init(to);
+        to->text = from->predicate;
+        to->changes = from->changes;
+        to->bids = from->bids;
+        to->limit_micro = from->limit_micro;
+        to->has_have = from->has_have;
+        to->have = from->have;
+        why->pointers[i] = to;
+    }
+    why->wire.n_refusals = why->row.refusal_count;
+    why->wire.refusals = why->pointers;
+}
+
+static void to_wire(const struct exchange *exchange, struct why *why)
+{
+    struct exchange_why *row = &why->row;
+    Bourse__V1__WhyReply *wire = &why->wire;
+    bourse__v1__why_reply__init(wire);
+    for (uint32_t i = 0; i < row->refusal_count; i++) {
+        replies_predicate(row->refusals[i].predicate, sizeof row->refusals[i].predicate);
+    }
+    if (!own_hurdle(row, why->text, sizeof why->text)) {
+        demand_text(row, why->text, sizeof why->text);
+    }
+    wire->index = exchange_index(exchange);
+    wire->text = why->text;
+    wire->state = (char *)(uintptr_t)state_text(row->state); /* packed, never written */
+    wire->frozen = row->is_frozen;
+    wire->halted = row->is_halted;
+    wire->devices = row->devices;
+    wire->has_device = row->devices > 0;
+    wire->device =
+        (ProtobufCBinaryData){.data = row->device.bytes, .len = sizeof row->device.bytes};
+    wire->label = row->devices > 0 ? row->label : NULL;
+    wire->slots = row->slots;
+    wire->leased = row->leased;
+    wire->free = row->free;
+    wire->has_price_micro = row->price_micro >= 0;
+    wire->price_micro = row->price_micro;
+    wire->bids = row->bids;
+    wire->fitting = row->fitting;
+    wire->lasting = row->lasting;
+    wire->paying = row->paying;
+    wire->has_best_limit_micro = row->best_limit_micro >= 0;
+    wire->best_limit_micro = row->best_limit_micro;
+    wire->has_partial = row->is_partial;
+    wire->partial = row->is_partial;
+    refusals_to_wire(why);
+}
+
+struct outgoing *why_reply(const struct exchange *exchange, const struct request *request)
+{
+    const Bourse__V1__WhyRequest *body = (const void *)request->translation.body;
+    struct why *why = calloc(1, sizeof *why);
+    struct outgoing *outgoing = NULL;
+    if (why == NULL) {
+        return NULL;
+    }
+    switch (exchange_explain_ask(exchange, request->account, body->has_device ? body->device : 0,
+                                 &why->row)) {
+    case WHY_OK:
+        to_wire(exchange, why);
+        outgoing = outgoing_reply(request, MESSAGE_WHY_REPLY, &why->wire.base);
+        break;
+    case WHY_NO_DEVICE:
+        outgoing =
+            outgoing_refuse(request, REJECT_NOT_FOUND, "device", body->device, why->row.devices);
+        break;
+    case WHY_OUT_OF_MEMORY:
+        break;
+    }
+    free(why);
+    return outgoing;
+}

@@ -1,0 +1,55 @@
+/* Why no work comes: a provider's question about one of its devices. */
+#include "consumer/client.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+static void from_wire(const Bourse__V1__WhyReply *reply, struct bourse_why *ret_why)
+{
+    *ret_why = (struct bourse_why){.frozen = reply->frozen,
+                                   .halted = reply->halted,
+                                   .devices = reply->devices,
+                                   .slots = reply->slots,
+                                   .leased = reply->leased,
+                                   .free = reply->free,
+                                   .price_micro = reply->has_price_micro ? reply->price_micro : -1,
+                                   .bids = reply->bids,
+                                   .fitting = reply->fitting,
+                                   .lasting = reply->lasting,
+                                   .paying = reply->paying,
+                                   .best_limit_micro =
+                                       reply->has_best_limit_micro ? reply->best_limit_micro : -1,
+                                   .partial = reply->has_partial && reply->partial,
+                                   .index = reply->index};
+    client_copy(ret_why->text, sizeof ret_why->text, reply->text);
+    client_copy(ret_why->state, sizeof ret_why->state, reply->state);
+    client_copy(ret_why->label, sizeof ret_why->label, reply->label);
+    if (reply->has_device) {
+        text_hex(reply->device.data, 16, ret_why->device);
+    }
+    for (size_t i = 0; i < reply->n_refusals && i < BOURSE_PREDICATES_MAX; i++) {
+        const Bourse__V1__WhyRefusal *from = reply->refusals[i];
+        struct bourse_why_refusal *to = &ret_why->refusals[ret_why->refusal_count++];
+        client_copy(to->predicate, sizeof to->predicate, from->text);
+        to->changes = from->changes;
+        to->bids = from->bids;
+        to->limit_micro = from->limit_micro;
+        to->has_have = from->has_have;
+        to->have = from->have;
+    }
+}
+
+bool bourse_why(struct bourse *bourse, uint32_t device, struct bourse_why *ret_why,
+                struct bourse_error *ret_error)
+{
+    Bourse__V1__WhyRequest body = BOURSE__V1__WHY_REQUEST__INIT;
+    body.has_device = 1;
+    body.device = device;
+    CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+    if (!client_call(bourse, MESSAGE_WHY_REQUEST, &body.base, MESSAGE_WHY_REPLY, &answer,
+                     ret_error)) {
+        return false;
+    }
+    from_wire((const Bourse__V1__WhyReply *)(const void *)answer, ret_why);
+    return true;
+}

@@ -1,0 +1,290 @@
+#include "exchange/why.h"
+
+#include "exchange/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- the nearest change */
+
+/* What it takes to have a node hold, or not hold, in predicates to turn over; and one of these. */
+struct effort {
+    uint32_t hold, fail;
+    uint32_t hold_by, fail_by; /* index of a node; NO_NODE where nothing has to change */
+};
+#define NO_NODE UINT32_MAX
+
+static struct effort of_predicate(bool holds, uint32_t index)
+{
+    return holds ? (struct effort){0, 1, NO_NODE, index} : (struct effort){1, 0, index, NO_NODE};
+}
+
+static struct effort turned(struct effort effort)
+{
+    return (struct effort){effort.fail, effort.hold, effort.fail_by, effort.hold_by};
+}
+
+/* All must hold: the sum; one fails: the least. */
+static struct effort of_all(const struct effort *parts, uint32_t count)
+{
+    struct effort all = {0, UINT32_MAX, NO_NODE, NO_NODE};
+    for (uint32_t i = 0; i < count; i++) {
+        all.hold += parts[i].hold;
+        all.hold_by = all.hold_by == NO_NODE ? parts[i].hold_by : all.hold_by;
+        if (parts[i].fail < all.fail) {
+            all.fail = parts[i].fail;
+            all.fail_by = parts[i].fail_by;
+        }
+    }
+    return all;
+}
+
+static struct effort of_any(struct effort *parts, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        parts[i] = turned(parts[i]); /* de Morgan; the operands are not needed again */
+    }
+    return turned(of_all(parts, count));
+}
+
+/* Of a well-formed tree, which every class is. */
+static struct effort effort_of(const struct requirement *needs, const struct attribute *attributes,
+                               size_t count)
+{
+    struct effort stack[REQUIREMENT_NODES_MAX];
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < needs->count; i++) {
+        const struct requirement_node *node = &needs->nodes[i];
+        if (node->op == REQUIREMENT_NOT) {
+            stack[depth - 1] = turned(stack[depth - 1]);
+        } else if (node->op == REQUIREMENT_AND || node->op == REQUIREMENT_OR) {
+            depth -= node->arity;
+            stack[depth] = node->op == REQUIREMENT_AND ? of_all(&stack[depth], node->arity)
+                                                       : of_any(&stack[depth], node->arity);
+            depth++;
+        } else {
+            stack[depth++] = of_predicate(requirement_predicate_holds(node, attributes, count), i);
+        }
+    }
+    assert(depth <= 1);
+    return depth == 0 ? (struct effort){0, UINT32_MAX, NO_NODE, NO_NODE} : stack[0];
+}
+
+/* ---------------------------------------------------------------- demand, by class */
+
+struct demand { /* of the bids with one requirement */
+    uint32_t bids;
+    uint32_t narrowest; /* slots of the narrowest subtask */
+    int64_t limit_micro;
+};
+
+struct asking { /* one call */
+    const struct exchange *exchange;
+    struct exchange_why *why;
+    const struct device *device;
+    struct demand *classes; /* by number */
+    uint32_t steps;
+};
+
+static bool has_steps(struct asking *asking, size_t steps)
+{
+    if (asking->steps >= EXCHANGE_WHY_STEPS) {
+        asking->why->is_partial = true;
+        return false;
+    }
+    asking->steps += (uint32_t)steps;
+    return true;
+}
+
+static void take_bid(struct asking *asking, const struct book_bid *bid)
+{
+    struct exchange_why *why = asking->why;
+    why->bids++;
+    if (!book_class_accepts(asking->exchange->book, bid->class_id, asking->device->cell) ||
+        bid->width > asking->device->slots) {
+        struct demand *demand = &asking->classes[bid->class_id];
+        demand->narrowest =
+            demand->bids == 0 || bid->width < demand->narrowest ? bid->width : demand->narrowest;
+        demand->bids++;
+        demand->limit_micro =
+            bid->limit_micro > demand->limit_micro ? bid->limit_micro : demand->limit_micro;
+        return;
+    }
+    why->fitting++;
+    why->longest_term_ns =
+        bid->term_ns > why->longest_term_ns ? bid->term_ns : why->longest_term_ns;
+    if (why->max_term_ns != 0 && why->max_term_ns < bid->term_ns) {
+        return;
+    }
+    why->lasting++;
+    why->best_limit_micro =
+        bid->limit_micro > why->best_limit_micro ? bid->limit_micro : why->best_limit_micro;
+    why->paying += why->price_micro >= 0 && bid->limit_micro >= why->price_micro;
+}
+
+static void take_bids(struct asking *asking)
+{
+    const struct exchange *exchange = asking->exchange;
+    for (uint32_t handle = 0; handle < exchange->handle_capacity; handle++) {
+        const struct book_bid *bid =
+            exchange->orders_by_handle[handle] == NULL ? NULL : book_bid(exchange->book, handle);
+        if (bid == NULL || bid->slots == 0 || bid->owner == asking->device->key.provider) {
+            continue;
+        }
+        if (!has_steps(asking, 1)) {
+            return;
+        }
+        take_bid(asking, bid);
+    }
+}
+
+/* ---------------------------------------------------------------- refusals, nearest first */
+
+static void keep_figure(const struct requirement_node *node, const struct attribute *attributes,
+                        size_t count, struct exchange_why_refusal *refusal)
+{
+    bool wants_more = node->op == REQUIREMENT_GT || node->op == REQUIREMENT_GE;
+    for (size_t i = 0; i < count; i++) {
+        const struct attribute *have = &attributes[i];
+        if (have->is_text || node->attribute.is_text ||
+            strcmp(have->name, node->attribute.name) != 0) {
+            continue;
+        }
+        bool is_nearer = wants_more ? have->number > refusal->have : have->number < refusal->have;
+        if (!refusal->has_have || is_nearer) {
+            refusal->has_have = true;
+            refusal->have = have->number;
+        }
+    }
+}
+
+/* False: it satisfies the requirement, and is wide enough for one of its bids. */
+static bool describe(const struct asking *asking, const struct requirement *needs,
+                     const struct demand *demand, struct exchange_why_refusal *ret_refusal)
+{
+    const struct exchange_why *why = asking->why;
+    struct effort effort = effort_of(needs, why->attributes, why->attribute_count);
+    bool is_wide = demand->narrowest <= why->slots;
+    bool is_simulated = requirement_passes_over(needs, why->attributes, why->attribute_count);
+    *ret_refusal = (struct exchange_why_refusal){.changes = effort.hold + !is_wide + is_simulated,
+                                                 .bids = demand->bids,
+                                                 .limit_micro = demand->limit_micro};
+    char *text = ret_refusal->predicate;
+    size_t size = sizeof ret_refusal->predicate;
+    if (is_simulated) {
+        (void)snprintf(text, size, "simulated = false");
+    } else if (effort.hold > 0) {
+        const struct requirement_node *node = &needs->nodes[effort.hold_by];
+        bool holds = requirement_predicate_holds(node, why->attributes, why->attribute_count);
+        size_t used = holds ? (size_t)snprintf(text, size, "not ") : 0; /* it stands under a not */
+        predicate_text(node, text + used, size - used);
+        keep_figure(node, why->attributes, why->attribute_count, ret_refusal);
+    } else {
+        (void)snprintf(text, size, "slots >= %u", demand->narrowest);
+        ret_refusal->has_have = true;
+        ret_refusal->have = why->slots;
+    }
+    return ret_refusal->changes > 0;
+}
+
+static bool is_nearer(const struct exchange_why_refusal *a, const struct exchange_why_refusal *b)
+{
+    return a->changes != b->changes ? a->changes < b->changes : a->bids > b->bids;
+}
+
+/* Kept in order; the farthest goes when there are too many. Equal ones stay in the order of their classes. */
+static void keep_refusal(struct exchange_why *why, const struct exchange_why_refusal *refusal)
+{
+    uint32_t at = why->refusal_count;
+    while (at > 0 && is_nearer(refusal, &why->refusals[at - 1])) {
+        at--;
+    }
+    if (at == EXCHANGE_WHY_REFUSALS) {
+        return;
+    }
+    uint32_t kept =
+        why->refusal_count < EXCHANGE_WHY_REFUSALS ? why->refusal_count : EXCHANGE_WHY_REFUSALS - 1;
+    memmove(&why->refusals[at + 1], &why->refusals[at], (kept - at) * sizeof why->refusals[0]);
+    why->refusals[at] = *refusal;
+    why->refusal_count = kept + 1;
+}
+
+static void take_classes(struct asking *asking)
+{
+    const struct exchange *exchange = asking->exchange;
+    uint32_t bound = book_class_bound(exchange->book);
+    for (uint32_t class_id = 0; class_id < bound; class_id++) {
+        if (asking->classes[class_id].bids == 0) {
+            continue;
+        }
+        const struct requirement *needs = book_class_requirement(exchange->book, class_id);
+        if (!has_steps(asking, needs->count * asking->why->attribute_count)) {
+            return;
+        }
+        struct exchange_why_refusal refusal;
+        if (describe(asking, needs, &asking->classes[class_id], &refusal)) {
+            keep_refusal(asking->why, &refusal);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- the ask */
+
+static const struct device *find_device(const struct provider *provider, uint32_t wanted,
+                                        uint32_t *ret_count)
+{
+    const struct device *found = NULL;
+    *ret_count = 0;
+    for (const struct list_link *at = provider->devices.next; at != &provider->devices;
+         at = at->next) {
+        const struct device *device = LIST_ELEMENT(at, struct device, of_provider);
+        if (device->is_advertised) {
+            found = *ret_count == wanted ? device : found;
+            ++*ret_count;
+        }
+    }
+    return found;
+}
+
+static void fill_device(const struct exchange *exchange, const struct device *device,
+                        struct exchange_why *why)
+{
+    why->device = device->key.device;
+    copy_name(why->label, device->label);
+    why->attributes = book_cell_attributes(exchange->book, device->cell, &why->attribute_count);
+    why->slots = device->slots;
+    why->leased = device->leased;
+    if (device->ask != NULL) {
+        why->free = book_ask(exchange->book, device->ask->handle)->slots;
+        why->price_micro = device->ask->price_micro;
+        why->max_term_ns = device->ask->max_term_ns;
+    }
+}
+
+enum exchange_why_status exchange_explain_ask(const struct exchange *exchange, uint32_t account,
+                                              uint32_t number, struct exchange_why *ret_why)
+{
+    const struct member *member = member_by_number(exchange, account);
+    const struct provider *provider = member == NULL ? NULL : member->provider;
+    *ret_why = (struct exchange_why){.is_frozen = member != NULL && member->is_frozen,
+                                     .is_halted = exchange->is_halted,
+                                     .state = provider == NULL ? PROVIDER_AWAY : provider->state,
+                                     .price_micro = -1,
+                                     .best_limit_micro = -1};
+    const struct device *device =
+        provider == NULL ? NULL : find_device(provider, number, &ret_why->devices);
+    if (device == NULL) {
+        return number == 0 ? WHY_OK : WHY_NO_DEVICE; /* nothing advertised is an answer */
+    }
+    fill_device(exchange, device, ret_why);
+    struct asking asking = {.exchange = exchange, .why = ret_why, .device = device};
+    asking.classes = calloc(book_class_bound(exchange->book) + 1, sizeof *asking.classes);
+    if (asking.classes == NULL) {
+        return WHY_OUT_OF_MEMORY;
+    }
+    take_bids(&asking);
+    take_classes(&asking);
+    free(asking.classes);
+    return WHY_OK;
+}

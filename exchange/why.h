@@ -1,0 +1,61 @@
+/* exchange/why.h - why no work comes to a provider: the waiting demand of the market, seen from one of its asks. A pure
+ * read; how to fill a bid from the other side is exchange_explain's to say.
+ *
+ * Demand is every resting bid of another account that wants more slots than it has. Each is counted at the first hurdle
+ * that it does not take: requirement and width, term, price, a free slot. Of requirements that the device does not
+ * satisfy, the nearest come with the one predicate to change. */
+#ifndef BOURSE_EXCHANGE_WHY_H
+#define BOURSE_EXCHANGE_WHY_H
+
+#include "exchange/exchange.h"
+
+enum {
+    EXCHANGE_WHY_REFUSALS = 16,
+    EXCHANGE_WHY_STEPS =
+        1 << 18, /* bids, and predicates on attributes, of one call: milliseconds */
+};
+
+struct exchange_why_refusal { /* one requirement that the device does not satisfy */
+    char predicate[160];      /* to be changed first, as `explain` writes it */
+    uint32_t changes;    /* predicates to change, at least; the wide enough device counts as one */
+    uint32_t bids;       /* that have this requirement */
+    int64_t limit_micro; /* the most that one of them pays */
+    bool has_have;       /* the device's own figure, where it is a number */
+    int64_t have;
+};
+
+struct exchange_why {
+    /* The provider. */
+    bool is_frozen, is_halted;
+    uint8_t state;    /* enum provider_state */
+    uint32_t devices; /* advertised: 0: nothing else is filled in */
+    /* The device. */
+    struct id128 device;
+    char label[EXCHANGE_NAME_SIZE];
+    const struct attribute *attributes; /* borrowed until the next step */
+    size_t attribute_count;
+    uint32_t slots, leased;
+    uint32_t free; /* slots of its ask that are not leased */
+    int64_t
+        price_micro; /* of its ask; -1: none stands, and then only the requirement can be judged */
+    int64_t max_term_ns; /* of its ask; 0: no bound */
+    /* Bids: each figure of those before. */
+    uint32_t bids, fitting, lasting, paying;
+    int64_t best_limit_micro; /* of those that fit and last; -1: none */
+    int64_t longest_term_ns;  /* that a fitting bid asks for; 0: none */
+    bool is_partial;          /* there were too many to look at all */
+    uint32_t refusal_count;
+    struct exchange_why_refusal refusals[EXCHANGE_WHY_REFUSALS]; /* nearest first */
+};
+
+enum exchange_why_status {
+    WHY_OK,
+    WHY_NO_DEVICE, /* the account advertises fewer */
+    WHY_OUT_OF_MEMORY,
+};
+
+/* Of the account's advertised device number `device`, in the order of their first advertisement. The result is large. */
+enum exchange_why_status exchange_explain_ask(const struct exchange *exchange, uint32_t account,
+                                              uint32_t device, struct exchange_why *ret_why);
+
+#endif

@@ -1,0 +1,511 @@
+/* why, earnings: what the market says to this provider. A connection of its own under the agent's key, so that it works
+ * beside a running agent and without one. */
+#include "base/text.h"
+#include "consumer/bourse.h"
+#include "formats/units.h"
+#include "provider/command/command.h"
+#include "provider/control.h"
+#include "provider/privilege.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LOCAL_MS = 3000, MARKET_MS = 15000, VERSION = 1 };
+
+/* ---------------------------------------------------------------- reaching the market */
+
+static int fail(int status, const char *text)
+{
+    fprintf(stderr, "bourse-provider: %s\n", text);
+    return status;
+}
+
+static int fail_market(const struct bourse_error *error)
+{
+    return fail(bourse_exit_status(error->status), error->text);
+}
+
+/* The key is its owner's alone: root reads it as that user, and is nobody else any more. */
+static bool become_owner(const char *folder, struct problem *problem)
+{
+    struct stat facts;
+    if (geteuid() != 0) {
+        return true;
+    }
+    if (stat(folder, &facts) != 0) {
+        problem_set(problem, "cannot look at %s: %s", folder, strerror(errno));
+        return false;
+    }
+    return facts.st_uid == 0 || privilege_drop(facts.st_uid, facts.st_gid, problem);
+}
+
+static struct bourse *open_market(const struct command *command, int *ret_status)
+{
+    static struct config config; /* large */
+    struct problem problem = {""};
+    struct bourse_error error = {.status = BOURSE_OK};
+    char key[CONFIG_PATH_SIZE + 32];
+    *ret_status = EXIT_USAGE;
+    if (!setup_config(&command->setup, &config, &problem) ||
+        !become_owner(config.folder, &problem)) {
+        (void)fail(EXIT_USAGE, problem.text);
+        return NULL;
+    }
+    (void)snprintf(key, sizeof key, "%s/%s", config.folder, MARKET_PROVIDER_KEY);
+    if (access(key, F_OK) != 0 || access(config.market, F_OK) != 0) {
+        problem_set(&problem,
+                    "%s is of no market yet: `bourse-provider join INVITE` joins one; --dir names "
+                    "another folder",
+                    config.folder);
+        (void)fail(EXIT_USAGE, problem.text);
+        return NULL;
+    }
+    struct bourse_options options = {.market = config.market,
+                                     .key = key,
+                                     .program = "bourse-provider " BOURSE_VERSION,
+                                     .timeout_ms = MARKET_MS};
+    struct bourse *bourse = NULL;
+    if (!bourse_open(&options, &bourse, &error)) {
+        *ret_status = fail_market(&error);
+        return NULL;
+    }
+    return bourse;
+}
+
+/* Takes the value over. */
+static void print_json(json_t *value)
+{
+    (void)json_object_set_new(value, "version", json_integer(VERSION));
+    (void)json_dumpf(value, stdout, JSON_COMPACT);
+    (void)fputc('\n', stdout);
+    json_decref(value);
+}
+
+static const char *money(int64_t micro, char ret_text[UNITS_TEXT_SIZE])
+{
+    units_money_text(micro, ret_text);
+    return ret_text;
+}
+
+static const char *printable(const char *text)
+{
+    static char copy[BOURSE_TEXT_SIZE];
+    bourse_printable(text, copy, sizeof copy);
+    return copy;
+}
+
+/* ---------------------------------------------------------------- why: the agent's own side */
+
+/* What the agent itself says, or NULL when it does not run or is another user's. */
+static json_t *ask_agent(const struct command *command)
+{
+    const struct control_request request = {.command = CONTROL_STATUS};
+    struct problem problem;
+    char folder[CONFIG_PATH_SIZE];
+    json_t *answer = NULL;
+    if (!setup_folder(&command->setup, folder, sizeof folder, &problem) ||
+        control_ask(folder, &request, LOCAL_MS, &answer, &problem) != CONTROL_OK ||
+        !json_is_true(json_object_get(answer, "ok"))) {
+        json_decref(answer);
+        return NULL;
+    }
+    return answer;
+}
+
+static const char *state_of(const json_t *agent)
+{
+    const char *state = json_string_value(json_object_get(agent, "state"));
+    return agent == NULL ? "not running" : state == NULL ? "unknown" : state;
+}
+
+static void print_agent(const json_t *agent)
+{
+    static const char *const words[][2] = {
+        {"not running", "no agent runs here: start it with `bourse-provider run`"},
+        {"paused", "the agent is paused: `bourse-provider resume` ends it"},
+        {"disconnected", "the agent is not connected to the broker"},
+        {"disk-full", "the disk of the agent's folder is full"},
+        {"draining", "the agent drains, and then ends"},
+        {"leaving", "the agent is ending"},
+        {"asking", "the agent runs; not all of its asks stand"},
+        {"offering", "the agent runs, and its asks stand"},
+    };
+    const char *error =
+        json_string_value(json_object_get(json_object_get(agent, "last_error"), "text"));
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(state_of(agent), words[i][0]) == 0) {
+            printf("%-10s %s\n", "agent", words[i][1]);
+        }
+    }
+    if (error != NULL && strcmp(state_of(agent), "offering") != 0) {
+        printf("%-10s last error: %s\n", "", error);
+    }
+}
+
+/* ---------------------------------------------------------------- why: who is cheaper */
+
+struct rivals { /* devices of others like this one, that ask for less */
+    const struct bourse_why *why;
+    char account[BOURSE_HEX32_SIZE];
+    uint32_t asks, cheaper, cheaper_slots; /* slots: free now */
+    int64_t best_micro;
+    char best[BOURSE_NAME_SIZE];
+};
+
+static bool meet(void *context, const struct bourse_device *device)
+{
+    struct rivals *rivals = context;
+    if (strcmp(device->account, rivals->account) == 0 || device->price_micro < 0) {
+        return true;
+    }
+    rivals->asks++;
+    if (device->price_micro < rivals->why->price_micro) {
+        rivals->cheaper++;
+        rivals->cheaper_slots += device->free;
+    }
+    if (rivals->best_micro < 0 || device->price_micro < rivals->best_micro) {
+        rivals->best_micro = device->price_micro;
+        (void)snprintf(rivals->best, sizeof rivals->best, "%s", device->provider);
+    }
+    return true;
+}
+
+static bool find_instrument(void *context, const struct bourse_device *device)
+{
+    struct bourse_device *found = context;
+    bool is_it = strcmp(device->id, found->id) == 0 && strcmp(device->account, found->account) == 0;
+    if (is_it) {
+        memcpy(found->instrument, device->instrument, sizeof found->instrument);
+    }
+    return !is_it;
+}
+
+/* Of the same instrument; false when the market would not say. */
+static bool find_rivals(struct bourse *bourse, const char *account, const struct bourse_why *why,
+                        struct rivals *ret_rivals, struct bourse_error *error)
+{
+    static struct bourse_device own;
+    char needs[BOURSE_NAME_SIZE + 32];
+    *ret_rivals = (struct rivals){.why = why, .best_micro = -1};
+    (void)snprintf(ret_rivals->account, sizeof ret_rivals->account, "%s", account);
+    own = (struct bourse_device){.price_micro = -1};
+    memcpy(own.id, why->device, sizeof own.id);
+    (void)snprintf(own.account, sizeof own.account, "%s", account);
+    if (!bourse_devices(bourse, find_instrument, &own, error)) {
+        return false;
+    }
+    (void)snprintf(needs, sizeof needs, "instrument = %s", own.instrument);
+    return own.instrument[0] == '\0' ||
+           bourse_devices_fitting(bourse, needs, meet, ret_rivals, error);
+}
+
+static void print_rivals(const struct rivals *rivals)
+{
+    char ours[UNITS_TEXT_SIZE];
+    char best[UNITS_TEXT_SIZE];
+    if (rivals->why->price_micro < 0) {
+        return;
+    }
+    printf("%-10s %s per slot-hour; ", "price", money(rivals->why->price_micro, ours));
+    if (rivals->asks == 0) {
+        printf("nobody else asks for a device of this instrument\n");
+    } else if (rivals->cheaper == 0) {
+        printf("nobody is cheaper; the next asks %s\n", money(rivals->best_micro, best));
+    } else {
+        printf("%u of %u others %s cheaper, with %u slots free; the cheapest is %s at %s\n",
+               rivals->cheaper, rivals->asks, rivals->cheaper == 1 ? "is" : "are",
+               rivals->cheaper_slots, printable(rivals->best), money(rivals->best_micro, best));
+    }
+}
+
+/* ---------------------------------------------------------------- why: for people, for programs */
+
+static void print_refusals(const struct bourse_why *why)
+{
+    for (uint32_t i = 0; i < why->refusal_count; i++) {
+        const struct bourse_why_refusal *refusal = &why->refusals[i];
+        char limit[UNITS_TEXT_SIZE];
+        printf("%-10s %u bid%s at up to %s: %s", i == 0 ? "refusing" : "", refusal->bids,
+               refusal->bids == 1 ? "" : "s", money(refusal->limit_micro, limit),
+               printable(refusal->predicate));
+        if (refusal->changes > 1) {
+            printf(", and %u more", refusal->changes - 1);
+        }
+        printf("\n");
+    }
+}
+
+static void print_why(const struct bourse_why *why, const struct rivals *rivals)
+{
+    if (why->device[0] != '\0') {
+        printf("%-10s %s, %u slots, %u leased\n", "device",
+               why->label[0] == '\0' ? why->device : printable(why->label), why->slots,
+               why->leased);
+    }
+    printf("%-10s %s\n", "market", printable(why->text));
+    print_rivals(rivals);
+    if (why->bids > 0) {
+        printf("%-10s %u wait%s; %u fit this device, %u of those in its term, %u of those at its "
+               "price%s\n",
+               "bids", why->bids, why->bids == 1 ? "s" : "", why->fitting, why->lasting,
+               why->paying, why->partial ? "; there are more" : "");
+    }
+    print_refusals(why);
+}
+
+static json_t *price_json(int64_t micro)
+{
+    return micro < 0 ? json_null() : json_integer(micro);
+}
+
+static json_t *why_json(const struct bourse_why *why, const struct rivals *rivals)
+{
+    json_t *refusals = json_array();
+    for (uint32_t i = 0; i < why->refusal_count; i++) {
+        const struct bourse_why_refusal *from = &why->refusals[i];
+        (void)json_array_append_new(
+            refusals,
+            json_pack("{s:s, s:I, s:I, s:I, s:o}", "predicate", from->predicate, "changes",
+                      (json_int_t)from->changes, "bids", (json_int_t)from->bids, "limit_micro",
+                      (json_int_t)from->limit_micro, "have",
+                      from->has_have ? json_integer(from->have) : json_null()));
+    }
+    json_t *others =
+        json_pack("{s:I, s:I, s:I, s:o, s:s}", "asks", (json_int_t)rivals->asks, "cheaper",
+                  (json_int_t)rivals->cheaper, "cheaper_slots", (json_int_t)rivals->cheaper_slots,
+                  "best_micro", price_json(rivals->best_micro), "best", rivals->best);
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:b, s:o, s:o}",
+                     "device", why->device, "label", why->label, "text", why->text, "slots",
+                     (json_int_t)why->slots, "leased", (json_int_t)why->leased, "free",
+                     (json_int_t)why->free, "price_micro", price_json(why->price_micro), "bids",
+                     (json_int_t)why->bids, "fitting", (json_int_t)why->fitting, "lasting",
+                     (json_int_t)why->lasting, "paying", (json_int_t)why->paying,
+                     "best_limit_micro", price_json(why->best_limit_micro), "partial",
+                     (int)why->partial, "refusals", refusals, "others", others);
+}
+
+/* One device after the other; the first answer says how many there are. */
+static bool why_devices(struct bourse *bourse, const char *account, json_t *ret_devices,
+                        struct bourse_why *ret_last, struct bourse_error *error)
+{
+    static struct bourse_why why; /* large */
+    uint32_t number = 0;
+    do {
+        struct rivals rivals;
+        if (!bourse_why(bourse, number, &why, error)) {
+            /* One less than a moment ago: its agent has just gone, or come with another list. */
+            return number > 0 && error->status == BOURSE_NOT_FOUND;
+        }
+        if (!find_rivals(bourse, account, &why, &rivals, error)) {
+            return false;
+        }
+        if (ret_devices == NULL) {
+            print_why(&why, &rivals);
+        } else if (why.devices > 0) {
+            (void)json_array_append_new(ret_devices, why_json(&why, &rivals));
+        }
+        *ret_last = why;
+    } while (++number < why.devices);
+    return true;
+}
+
+int command_why(const struct command *command)
+{
+    static struct bourse_why last; /* large */
+    struct bourse_error error = {.status = BOURSE_OK};
+    struct bourse_account account;
+    int status;
+    json_t *agent = ask_agent(command); /* before root becomes somebody who may not ask */
+    struct bourse *bourse = open_market(command, &status);
+    if (bourse == NULL) {
+        json_decref(agent);
+        return status;
+    }
+    json_t *devices = command->json ? json_array() : NULL;
+    if (!command->json) {
+        print_agent(agent);
+    }
+    bool good = bourse_whoami(bourse, &account, &error) &&
+                why_devices(bourse, account.key, devices, &last, &error);
+    if (good && command->json) {
+        print_json(json_pack("{s:s, s:s, s:b, s:b, s:s, s:O}", "agent", state_of(agent), "provider",
+                             last.state, "frozen", (int)last.frozen, "halted", (int)last.halted,
+                             "text", last.text, "devices", devices));
+    }
+    bourse_close(&bourse);
+    json_decref(devices);
+    json_decref(agent);
+    return good ? EXIT_OK : fail_market(&error);
+}
+
+/* ---------------------------------------------------------------- earnings */
+
+struct sum {
+    char name[BOURSE_ID_SIZE]; /* a day, a job, a device */
+    int64_t paid_micro, fee_micro;
+    uint64_t results;
+};
+struct sums {
+    struct sum *rows;
+    size_t count, capacity;
+};
+struct earnings {
+    int64_t from_ms; /* by the market's clock */
+    struct sums days, jobs, devices;
+    struct sum all;
+    bool is_out_of_memory;
+};
+
+static bool add_to(struct sums *sums, const char *name, const struct bourse_entry *entry)
+{
+    /* Newest first: what is added to is most often what was added last. */
+    size_t at = sums->count;
+    while (at > 0 && strcmp(sums->rows[at - 1].name, name) != 0) {
+        at--;
+    }
+    if (at == 0) {
+        if (sums->count == sums->capacity) {
+            size_t capacity = sums->capacity == 0 ? 64 : 2 * sums->capacity;
+            struct sum *rows = realloc(sums->rows, capacity * sizeof *rows);
+            if (rows == NULL) {
+                return false;
+            }
+            sums->rows = rows;
+            sums->capacity = capacity;
+        }
+        sums->rows[sums->count] = (struct sum){.results = 0};
+        (void)snprintf(sums->rows[sums->count].name, BOURSE_ID_SIZE, "%s", name);
+        at = ++sums->count;
+    }
+    struct sum *sum = &sums->rows[at - 1];
+    sum->paid_micro += entry->amount_micro;
+    sum->fee_micro += entry->fee_micro;
+    sum->results++;
+    return true;
+}
+
+static void day_of(int64_t ms, char ret_day[BOURSE_ID_SIZE])
+{
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm utc;
+    if (gmtime_r(&seconds, &utc) == NULL ||
+        strftime(ret_day, BOURSE_ID_SIZE, "%Y-%m-%d", &utc) == 0) {
+        (void)snprintf(ret_day, BOURSE_ID_SIZE, "?");
+    }
+}
+
+/* Captures that came in are what a provider earns; an account may also spend, and be given credits. */
+static bool take_entry(void *context, const struct bourse_entry *entry)
+{
+    struct earnings *earnings = context;
+    char day[BOURSE_ID_SIZE];
+    if (entry->time_ms < earnings->from_ms) {
+        return false;
+    }
+    if (strcmp(entry->kind_text, "capture") != 0 || entry->amount_micro <= 0) {
+        return true;
+    }
+    day_of(entry->time_ms, day);
+    earnings->all.paid_micro += entry->amount_micro;
+    earnings->all.fee_micro += entry->fee_micro;
+    earnings->all.results++;
+    earnings->is_out_of_memory = !add_to(&earnings->days, day, entry) ||
+                                 !add_to(&earnings->jobs, entry->job, entry) ||
+                                 !add_to(&earnings->devices, entry->device, entry);
+    return !earnings->is_out_of_memory;
+}
+
+static void print_sums(const char *title, const struct sums *sums)
+{
+    printf("\n%-10s  %12s  %12s  %10s\n", title, "EARNED", "FEE", "RESULTS");
+    for (size_t i = 0; i < sums->count; i++) {
+        const struct sum *sum = &sums->rows[i];
+        char paid[UNITS_TEXT_SIZE];
+        char fee[UNITS_TEXT_SIZE];
+        printf("%-10.10s  %12s  %12s  %10llu\n", sum->name, money(sum->paid_micro, paid),
+               money(sum->fee_micro, fee), (unsigned long long)sum->results);
+    }
+}
+
+static void print_earnings(const struct earnings *earnings, int64_t available_micro)
+{
+    char text[UNITS_TEXT_SIZE];
+    char span[BOURSE_ID_SIZE] = "";
+    if (earnings->from_ms > 0) {
+        day_of(earnings->from_ms, span);
+    }
+    printf("%-10s %s for %llu results%s%s\n", "earned", money(earnings->all.paid_micro, text),
+           (unsigned long long)earnings->all.results, span[0] == '\0' ? "" : " since ", span);
+    printf("%-10s %s, the market's part of what consumers paid beside that\n", "fees",
+           money(earnings->all.fee_micro, text));
+    printf("%-10s %s\n", "balance", money(available_micro, text));
+    if (earnings->all.results > 0) {
+        print_sums("DAY (UTC)", &earnings->days);
+        print_sums("JOB", &earnings->jobs);
+        print_sums("DEVICE", &earnings->devices);
+    }
+}
+
+static json_t *sums_json(const struct sums *sums, const char *name)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < sums->count; i++) {
+        const struct sum *sum = &sums->rows[i];
+        (void)json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I}", name, sum->name,
+                                                    "earned_micro", (json_int_t)sum->paid_micro,
+                                                    "fee_micro", (json_int_t)sum->fee_micro,
+                                                    "results", (json_int_t)sum->results));
+    }
+    return list;
+}
+
+static bool collect(struct bourse *bourse, const struct command *command, struct earnings *earnings,
+                    struct bourse_balance *balance, struct bourse_error *error)
+{
+    struct bourse_account account;
+    if (!bourse_whoami(bourse, &account, error)) {
+        return false;
+    }
+    earnings->from_ms = command->since_ms == 0 || command->since_ms > account.log_time_ms
+                            ? 0
+                            : account.log_time_ms - command->since_ms;
+    return bourse_balance(bourse, balance, error) &&
+           bourse_statement(bourse, 0, take_entry, earnings, error);
+}
+
+int command_earnings(const struct command *command)
+{
+    struct earnings earnings = {.from_ms = 0};
+    struct bourse_balance balance = {.available_micro = 0};
+    struct bourse_error error = {.status = BOURSE_OK};
+    int status;
+    struct bourse *bourse = open_market(command, &status);
+    if (bourse == NULL) {
+        return status;
+    }
+    bool good = collect(bourse, command, &earnings, &balance, &error);
+    bourse_close(&bourse);
+    status = good ? EXIT_OK : fail_market(&error);
+    if (earnings.is_out_of_memory) {
+        status = fail(EXIT_FAILED, "out of memory");
+    } else if (good && command->json) {
+        print_json(json_pack(
+            "{s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "since_ms", (json_int_t)earnings.from_ms,
+            "earned_micro", (json_int_t)earnings.all.paid_micro, "fee_micro",
+            (json_int_t)earnings.all.fee_micro, "results", (json_int_t)earnings.all.results,
+            "balance_micro", (json_int_t)balance.available_micro, "days",
+            sums_json(&earnings.days, "day"), "jobs", sums_json(&earnings.jobs, "job"), "devices",
+            sums_json(&earnings.devices, "device")));
+    } else if (good) {
+        print_earnings(&earnings, balance.available_micro);
+    }
+    free(earnings.days.rows);
+    free(earnings.jobs.rows);
+    free(earnings.devices.rows);
+    return status;
+}

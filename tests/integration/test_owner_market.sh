@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# What the market tells a provider: `why` names what keeps work away, and when that is changed work comes; `earnings` adds
+# up to what the ledger paid.
+# shellcheck source=tests/support/market.sh
+. "$(dirname "$(realpath "$0")")/../support/market.sh"
+fire_begin owner-market "$1" bourse-audit
+command -v sqlite3 >/dev/null || skip "no sqlite3"
+
+provider=$bin/bourse-provider
+folder=$market/provider
+expect() { # STATUS PATTERN COMMAND...
+    local want=$1 pattern=$2 got=0
+    shift 2
+    timeout 120 "$@" >out 2>err </dev/null || got=$?
+    [ "$got" -eq "$want" ] || fail "$* ended with $got, not $want: $(cat out err)"
+    [ -z "$pattern" ] || grep -qE -- "$pattern" out err || fail "$* did not say '$pattern': $(cat out err)"
+}
+own() { # STATUS PATTERN COMMAND OPTION...: of the agent of `bourse up`
+    local want=$1 pattern=$2 command=$3
+    shift 3
+    expect "$want" "$pattern" "$provider" "$command" --market "$market" "$@"
+}
+says() { grep -qE -- "$1" out || fail "it does not say '$1': $(cat out err)"; }
+submit() { # NAME LINES...: prints the id
+    printf 'name: %s\nlimit: 20s\nbudget: 0.50\n' "$1" >"$1.yaml"
+    printf '%s\n' "${@:2}" >>"$1.yaml"
+    "$bourse" submit "$1.yaml" -y --anyway --quiet 2>submit.log || fail "submit: $(cat submit.log)"
+}
+job_is() { "$bourse" ps "$1" --json --timeout 5s >ps.json 2>/dev/null && grep -qE -- "$2" ps.json; }
+must_end() { until_true 60 job_is "$1" '"state":"done"' || fail "job $1 is not done: $(cat ps.json)"; }
+again() { # the agent, with one line of its config changed
+    own 0 'drained' drain
+    sed -i "/^${1%%:*}:/d" "$folder/provider.yaml"
+    echo "$1" >>"$folder/provider.yaml"
+    ended "$agent" 10 || fail "the agent is still there after drain"
+    "$provider" run --market "$market" >>agent.log 2>&1 &
+    agent=$!
+}
+
+mkdir -m 700 nobody
+expect 2 'is of no market yet: .*join' "$provider" why --dir nobody
+expect 2 'is of no market yet' "$provider" earnings --dir nobody
+expect 2 '"7" has no unit' "$provider" earnings --since 7 --dir nobody
+expect 2 'why has no --since' "$provider" why --since 7d
+
+market_up --credits 100 --slots 1 --programs sh,true
+until_true 20 offered 1 || fail "nothing on offer"
+own 0 'market +no job waits for a device' why
+says 'agent +the agent runs, and its asks stand'
+says 'price +0.10 per slot-hour; nobody else asks'
+
+# ---------------------------------------------------------------- a predicate, and the change that it names
+
+job=$(submit stamp 'run: [date]')
+own 0 'none of 1 waiting bids takes this device; 1 asks for program = "date"' why
+says 'refusing +1 bid at up to .*: program = "date"'
+own 0 '"predicate":"program = \\"date\\"","changes":1,"bids":1' why --json
+again 'programs: [sh, "true", date]'
+must_end "$job"
+
+job=$(submit large 'run: [sh]' 'needs: "memory >= 900GiB"')
+own 0 '1 asks for memory >= 900.0 GiB \(this device: [0-9.]+ [KMG]iB\)' why
+"$bourse" cancel "$job" >/dev/null 2>&1 || fail "cancel"
+
+# ---------------------------------------------------------------- a price, and the price that it names
+
+job=$(submit cheap 'run: ["true"]' 'cap: 0.01')
+own 0 'none pays 0.10; at 0.01 per slot-hour work comes' why
+says 'bids +1 waits; 1 fit this device, 1 of those in its term, 0 of those at its price'
+agent_join "$work/rival" </dev/null
+sed -i 's/^price:.*/price: 0.05/' "$work/rival/provider.yaml"
+mine=$agent
+agent_start "$work/rival"
+rival=$agent
+agent=$mine
+started+=("$rival")
+rival_shows() { "$provider" why --market "$market" >out 2>err && grep -qE '1 of 1 others is cheaper, .*rival at 0.05' out; }
+until_true 30 rival_shows || fail "why does not see who is cheaper: $(cat out err)"
+kill "$rival"
+ended "$rival" 20 || fail "the rival does not end"
+again 'price: 0.01'
+must_end "$job"
+
+# ---------------------------------------------------------------- what is its owner's or the operator's doing
+
+own 0 'paused until' pause
+own 0 'agent +the agent is paused: .*resume' why
+says 'no ask stands for this device'
+own 0 '' resume
+"$bourse" admin halt --reason test >/dev/null 2>&1 || fail "halt"
+own 0 'the operator halted the market' why
+"$bourse" admin halt --undo >/dev/null 2>&1 || fail "the market does not open"
+until_true 30 offered 1 || fail "nothing on offer after the halt"
+
+# ---------------------------------------------------------------- earnings are what the ledger paid
+
+job=$(submit paid 'array: 0-4' "run: [sh, -c, 'i=0; while [ \$i -lt 200000 ]; do i=\$((i+1)); done']")
+must_end "$job"
+own 0 '"results":[1-9]' earnings --json
+ledger=$(sqlite3 -readonly "$market/ledger.db" "
+    SELECT COALESCE(SUM(amount), 0) || ' ' || COUNT(*) FROM transfers
+    WHERE kind = 4 AND credit = (SELECT number FROM accounts WHERE roles & 2 ORDER BY number LIMIT 1)")
+sed -E 's/^(.*),"days".*/\1/' out >head.json
+[ "$(number earned_micro head.json) $(number results head.json)" = "$ledger" ] ||
+    fail "earnings says $(cat head.json), the ledger: $ledger"
+[ "$(number earned_micro head.json)" -gt 0 ] || fail "nothing was earned: $(cat out)"
+[ "$(number balance_micro head.json)" -eq "$(number earned_micro head.json)" ] || fail "the balance differs: $(cat out)"
+grep -q "\"job\":\"$job\",\"earned_micro\":[1-9][0-9]*,\"fee_micro\":[0-9]*,\"results\":5" out || fail "not by job: $(cat out)"
+own 0 '^DAY' earnings --since 7d
+says "^$(date -u +%Y-%m-%d)"
+says "^${job:0:10} "
+own 0 'earned +0.00 for 0 results since' earnings --since 1ms
+kill "$agent"
+ended "$agent" 20 || fail "the agent does not end"
+own 0 'DEVICE' earnings # beside an agent or without one
+own 0 'agent +no agent runs here' why
+says 'offers no device now'
+
+agent=
+market_audit
+echo "what the market tells a provider: ok"

@@ -9,15 +9,24 @@
 
 enum { ROOM_AT_FIRST = 4096, PIECE = 1000 };
 
+static bool make_room(struct report_text *text)
+{
+    if (text->capacity - text->length > PIECE) {
+        return true;
+    }
+    size_t capacity = text->capacity == 0 ? ROOM_AT_FIRST : text->capacity * 2;
+    char *bytes = realloc(text->bytes, capacity);
+    if (bytes == NULL) {
+        return false;
+    }
+    text->bytes = bytes;
+    text->capacity = capacity;
+    return true;
+}
+
 void report_text_add(struct report_text *text, const char *format, ...)
 {
-    if (!text->failed && text->capacity - text->length <= PIECE) {
-        size_t capacity = text->capacity == 0 ? ROOM_AT_FIRST : text->capacity * 2;
-        char *bytes = realloc(text->bytes, capacity);
-        text->failed = bytes == NULL;
-        text->bytes = bytes != NULL ? bytes : text->bytes;
-        text->capacity = bytes != NULL ? capacity : text->capacity;
-    }
+    text->failed = text->failed || !make_room(text);
     if (text->failed) {
         return;
     }

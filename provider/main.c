@@ -61,9 +61,13 @@ static const char HELP_RUN[] =
 static const char HELP_PROBE[] =
     "bourse-provider probe [--json] [--config FILE] [--market DIR] [--dir DIR]\n"
     "\n"
-    "Shows what would be offered, what the machine has, and which walls its kernel can put around "
-    "a job,\n"
-    "found out by a trial jail; with each gap what to do about it. Connects nowhere.\n"
+    "Shows what would be offered, every attribute that jobs may ask for with where it is from, "
+    "what "
+    "the machine\n"
+    "has, and which walls its kernel can put around a job, found out by a trial jail; with each "
+    "gap "
+    "what to do\n"
+    "about it. Connects nowhere, and so suggests no price: `why` compares prices.\n"
     "\n"
     "Exit status: 0 something would be offered, 1 failed, 2 usage or config, 4 nothing would be "
     "offered.\n";

@@ -39,29 +39,120 @@ static void print_programs(FILE *out, const struct config *config)
     fprintf(out, "%s\n", config->program_count == 0 ? " none; jobs with an image only" : "");
 }
 
+/* Where a figure is from. Of a simulated device all that no config says is the catalogue's. */
+enum source {
+    SOURCE_CONFIG,
+    SOURCE_SHARE,
+    SOURCE_MEASURED,
+    SOURCE_TRIAL,
+    SOURCE_AGENT,
+    SOURCE_MACHINE,
+    SOURCE_CATALOGUE
+};
+
+static const struct {
+    const char *word, *phrase;
+} sources[] = {
+    [SOURCE_CONFIG] = {"config", "the config's, or its default"},
+    [SOURCE_SHARE] = {"share", "of one slot: the config's, or a share of the machine"},
+    [SOURCE_MEASURED] = {"measured", "measured here, on one core"},
+    [SOURCE_TRIAL] = {"trial", "found out by a trial jail"},
+    [SOURCE_AGENT] = {"agent", "what this agent runs"},
+    [SOURCE_MACHINE] = {"machine", "read from the machine"},
+    [SOURCE_CATALOGUE] = {"catalogue", "declared: the catalogue's, of a simulated device"},
+};
+
+static bool is_simulated(const struct offer *offer)
+{
+    for (size_t i = 0; i < offer->device.attribute_count; i++) {
+        if (strcmp(offer->attributes[i].name, "simulated") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum source source_of(const struct offer *offer, const char *name)
+{
+    static const struct {
+        const char *name;
+        enum source source;
+    } everywhere[] = {
+        {"label", SOURCE_CONFIG},     {"region", SOURCE_CONFIG},   {"program", SOURCE_CONFIG},
+        {"simulated", SOURCE_CONFIG}, {"isolation", SOURCE_TRIAL}, {"executor", SOURCE_AGENT},
+    };
+    static const struct {
+        const char *name;
+        enum source source;
+    } here[] = {
+        {"cores", SOURCE_CONFIG},       {"memory", SOURCE_SHARE},       {"gflops", SOURCE_MEASURED},
+        {"bandwidth", SOURCE_MEASURED}, {"gemm_fp32", SOURCE_MEASURED},
+    };
+    for (size_t i = 0; i < sizeof everywhere / sizeof everywhere[0]; i++) {
+        if (strcmp(everywhere[i].name, name) == 0) {
+            return everywhere[i].source;
+        }
+    }
+    if (is_simulated(offer)) {
+        return SOURCE_CATALOGUE;
+    }
+    for (size_t i = 0; i < sizeof here / sizeof here[0]; i++) {
+        if (strcmp(here[i].name, name) == 0) {
+            return here[i].source;
+        }
+    }
+    return SOURCE_MACHINE;
+}
+
+static void figure_text(const struct attribute *attribute, char ret_text[UNITS_TEXT_SIZE])
+{
+    bool is_size = strcmp(attribute->name, "memory") == 0;
+    if (is_size || strcmp(attribute->name, "bandwidth") == 0) {
+        units_bytes_short(attribute->number, ret_text);
+        size_t used = strlen(ret_text);
+        (void)snprintf(ret_text + used, UNITS_TEXT_SIZE - used, "%s", is_size ? "" : "/s");
+        return;
+    }
+    const char *unit = strcmp(attribute->name, "gflops") == 0      ? " Gflop/s"
+                       : strcmp(attribute->name, "gemm_fp32") == 0 ? " Mflop/s"
+                                                                   : "";
+    (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%lld%s", (long long)attribute->number, unit);
+}
+
+/* All that a job may ask for; programs have a list of their own. */
+static void print_attributes(FILE *out, const struct offer *offer)
+{
+    for (size_t i = 0; i < offer->device.attribute_count; i++) {
+        const struct attribute *attribute = &offer->attributes[i];
+        char figure[UNITS_TEXT_SIZE] = "";
+        if (strcmp(attribute->name, "program") == 0) {
+            continue;
+        }
+        if (!attribute->is_text) {
+            figure_text(attribute, figure);
+        }
+        fprintf(out, "    %-12s %-24s %s\n", attribute->name,
+                attribute->is_text ? attribute->text : figure,
+                sources[source_of(offer, attribute->name)].phrase);
+    }
+}
+
 static void print_offer(FILE *out, const struct setup *setup, const struct offer *offer)
 {
     char money[UNITS_TEXT_SIZE];
     units_money_text(offer->ask.price_micro, money);
     fprintf(out, "Would be offered\n");
     fprintf(out, "  %-12s %s\n", "name", offer->device.label);
-    fprintf(out, "  %-12s %s\n", "instrument", offer->device.instrument);
-    fprintf(out, "  %-12s %s\n", "model", setup->machine.model);
     fprintf(out, "  %-12s %u\n", "slots", offer->device.slots);
     fprintf(out, "  %-12s %s credits per slot-hour%s\n", "price", money,
             offer->ask.price_micro == 0 ? " (a donation)" : "");
     print_size(out, "memory", offer->memory_bytes);
     print_size(out, "disk", offer->disk_bytes);
-    fprintf(out, "  %-12s %lld Gflop/s measured on one core\n", "speed",
-            (long long)(setup->profile.mflops / 1000));
-    if (setup->profile.gemm.mflops > 0) {
-        fprintf(out, "  %-12s %.1f Gflop/s of float32 products measured on one core (%s)\n",
-                "matrices", (double)setup->profile.gemm.mflops / 1000, setup->profile.gemm.engine);
-    } else {
-        fprintf(out, "  %-12s not computed: %s\n", "matrices", setup->no_tensor);
+    fprintf(out, "  %-12s what jobs may ask for, and where it is from\n", "attributes");
+    print_attributes(out, offer);
+    if (!is_simulated(offer)) {
+        print_programs(out, &setup->config);
     }
-    print_size(out, "bandwidth", (uint64_t)setup->profile.bandwidth_bytes);
-    print_programs(out, &setup->config);
 }
 
 static void print_machine(FILE *out, const struct machine *machine)
@@ -71,6 +162,15 @@ static void print_machine(FILE *out, const struct machine *machine)
             machine->cores, machine->threads, machine->packages, machine->numa_nodes);
     print_size(out, "memory", machine->memory_bytes);
     print_size(out, "cache", machine->cache_bytes);
+}
+
+static void print_matrices(FILE *out, const struct setup *setup)
+{
+    if (setup->profile.gemm.mflops > 0) {
+        fprintf(out, "  %-12s computed by %s\n", "matrices", setup->profile.gemm.engine);
+    } else {
+        fprintf(out, "  %-12s not computed: %s\n", "matrices", setup->no_tensor);
+    }
 }
 
 static void print_isolation(FILE *out, const struct setup *setup)
@@ -102,17 +202,25 @@ void report_text(FILE *out, const struct setup *setup, const struct offers *offe
         fprintf(out, "Nothing would be offered\n  %s\n", refusal);
     }
     print_machine(out, &setup->machine);
+    print_matrices(out, setup);
     print_isolation(out, setup);
+    if (offers != NULL) {
+        /* What others ask is known to the market only, and what power costs here to nobody but the owner. */
+        fprintf(out, "Price\n  the one above is the config's, suggested by nothing measured: "
+                     "`bourse-provider why` compares\n  it with what others ask and what waiting "
+                     "jobs pay, once a market is joined\n");
+    }
 }
 
 /* ---------------------------------------------------------------- for programs */
 
-static json_t *attribute_json(const struct attribute *attribute)
+static json_t *attribute_json(const struct offer *offer, const struct attribute *attribute)
 {
-    return attribute->is_text
-               ? json_pack("{s:s, s:s}", "name", attribute->name, "text", attribute->text)
-               : json_pack("{s:s, s:I}", "name", attribute->name, "number",
-                           (json_int_t)attribute->number);
+    const char *source = sources[source_of(offer, attribute->name)].word;
+    return attribute->is_text ? json_pack("{s:s, s:s, s:s}", "name", attribute->name, "text",
+                                          attribute->text, "source", source)
+                              : json_pack("{s:s, s:I, s:s}", "name", attribute->name, "number",
+                                          (json_int_t)attribute->number, "source", source);
 }
 
 static json_t *offer_json(const struct offer *offer)
@@ -121,7 +229,7 @@ static json_t *offer_json(const struct offer *offer)
     text_hex(offer->device.device.bytes, sizeof offer->device.device.bytes, device);
     json_t *attributes = json_array();
     for (size_t i = 0; i < offer->device.attribute_count; i++) {
-        (void)json_array_append_new(attributes, attribute_json(&offer->attributes[i]));
+        (void)json_array_append_new(attributes, attribute_json(offer, &offer->attributes[i]));
     }
     return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "device", device, "label",
                      offer->device.label, "instrument", offer->device.instrument, "slots",

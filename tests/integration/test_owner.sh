@@ -59,6 +59,28 @@ for command in status pause resume drain; do
     expect 0 "^bourse-provider $command" "$provider" "$command" --help
 done
 
+# ---------------------------------------------------------------- what would be offered, and where each figure is from
+
+mkdir -m 700 looking
+cat >looking/provider.yaml <<'END'
+name: attic
+region: eu-west
+programs: [sh]
+END
+if "$provider" probe --dir looking >out 2>err; then
+    for line in 'label +attic +the config.s' 'region +eu-west +the config.s' 'gflops +[0-9]+ Gflop/s +measured here' \
+        'bandwidth +[0-9.]+ [KMGT]iB/s +measured here' 'instrument +cpu\.[^ ]+ +read from the machine' \
+        'isolation +[1-9] +found out by a trial jail' 'executor +command +what this agent runs'; do
+        grep -qE -- "$line" out || fail "probe does not say '$line': $(cat out)"
+    done
+    expect 0 '"name":"gflops","number":[0-9]+,"source":"measured"' "$provider" probe --json --dir looking
+    sources=$(grep -o '"source":' out | wc -l)
+    attributes=$(grep -oE '"(text|number)":[^,]*,"source":' out | wc -l)
+    if [ "$sources" -ne "$attributes" ] || [ "$sources" -lt 8 ]; then
+        fail "an attribute is without its source: $(cat out)"
+    fi
+fi
+
 # ---------------------------------------------------------------- how it stands
 
 market_up --credits 100 --slots 1 --programs sh,sleep,true

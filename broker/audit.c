@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCHEMA_VERSION = 1 };
+enum { SCHEMA_VERSION = 2 };
 
 /* ---- reporting */
 
@@ -172,6 +172,7 @@ static void end(struct audit *audit)
     audit_map_fini(&audit->jobs, audit_job_end);
     audit_map_fini(&audit->leases, NULL);
     audit_map_fini(&audit->tainted, NULL);
+    audit_map_fini(&audit->instruments, NULL);
 }
 
 bool audit_paths(struct audit *audit, const char *folder, char *ret_database, char *ret_head)

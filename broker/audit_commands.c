@@ -169,6 +169,40 @@ static bool cell_of(const Bourse__V1__Device *device, struct hash32 *ret_cell)
     return true;
 }
 
+struct hash32 audit_instrument(uint32_t account, const struct id128 *device, const char *name)
+{
+    uint8_t bytes[4 + sizeof device->bytes + AUDIT_NAME_SIZE] = {0};
+    for (size_t i = 0; i < 4; i++) {
+        bytes[i] = (uint8_t)(account >> (8 * i));
+    }
+    memcpy(bytes + 4, device->bytes, sizeof device->bytes);
+    memcpy(bytes + 4 + sizeof device->bytes, name, strnlen(name, AUDIT_NAME_SIZE));
+    return sha256_of(bytes, sizeof bytes);
+}
+
+static bool note_instrument(struct audit *audit, uint32_t account, const struct id128 *device,
+                            const char *name)
+{
+    struct hash32 key = audit_instrument(account, device, name);
+    return audit_map_find(&audit->instruments, &key) != NULL ||
+           audit_map_add(&audit->instruments, &key, 1) != NULL || audit_out_of_memory(audit);
+}
+
+/* Among the attributes it may stand too, and is that one then; a number there is no name. */
+static bool note_instruments(struct audit *audit, uint32_t account, const struct id128 *device,
+                             const Bourse__V1__Device *body)
+{
+    bool noted = note_instrument(audit, account, device, body->instrument);
+    for (size_t i = 0; noted && i < body->n_attributes; i++) {
+        const Bourse__V1__Attribute *attribute = body->attributes[i];
+        if (strcmp(attribute->name, "instrument") == 0) {
+            noted = note_instrument(audit, account, device,
+                                    attribute->text != NULL ? attribute->text : "");
+        }
+    }
+    return noted;
+}
+
 /* Advertising again, on whatever terms, makes its asks useless as witnesses of priority. */
 static bool taint(struct audit *audit, uint32_t account)
 {
@@ -195,6 +229,9 @@ static bool note_devices(struct audit *audit, const struct audit_command *comman
         }
         if (device == NULL || !cell_of(body->devices[i], &device->cell)) {
             return audit_out_of_memory(audit);
+        }
+        if (!note_instruments(audit, command->account, &id, body->devices[i])) {
+            return false;
         }
     }
     return true;

@@ -298,6 +298,11 @@ bool audit_fill_row(struct audit *audit, struct audit_command *command)
         !check_priority(audit, command, ask, bid)) {
         return false;
     }
+    struct hash32 instrument = audit_instrument(ask->owner_number, &row->device, row->name);
+    if (!audit_expect(audit, audit_map_find(&audit->instruments, &instrument) != NULL,
+                      "its provider advertised that device under its instrument")) {
+        return false;
+    }
     struct audit_lease *lease = audit_map_add(&audit->leases, &lease_name, sizeof *lease);
     if (lease == NULL) {
         return audit_out_of_memory(audit);

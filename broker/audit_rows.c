@@ -23,7 +23,7 @@ static const char *const queries[AUDIT_TABLES] = {
         "SELECT entry, log_index, log_time_ns, leaf, order_id, reason FROM cancels ORDER BY entry",
     [AUDIT_FILLS] = "SELECT entry, log_index, log_time_ns, leaf, lease, ask, bid, job, provider, "
                     "consumer, device,"
-                    " slots, price, term_ns FROM fills ORDER BY entry",
+                    " slots, price, term_ns, instrument FROM fills ORDER BY entry",
     [AUDIT_RESULTS] =
         "SELECT entry, log_index, log_time_ns, leaf, job, idx, attempt, lease, provider, consumer, "
         "hash,"
@@ -135,6 +135,7 @@ static void take_fill(struct columns *columns, struct audit_row *row)
     row->slots = take_u32(columns);
     row->price = take_i64(columns);
     row->term_ns = take_i64(columns);
+    take_name(columns, row);
 }
 
 static void take_result(struct columns *columns, struct audit_row *row)

@@ -70,7 +70,7 @@ struct audit_row {
     int64_t kind, amount;   /* transfers */
     uint32_t debit, credit;
     struct key32 owner, provider; /* accounts.key, fills and results.consumer too */
-    char name[AUDIT_NAME_SIZE];   /* accounts, jobs, flags */
+    char name[AUDIT_NAME_SIZE];   /* accounts, jobs, flags, fills.instrument */
     struct id128 job, order, bid,
         device;         /* order: asks.ask, bids.bid, cancels.order_id, fills.ask */
     struct hash32 hash; /* jobs.manifest, results.hash */
@@ -240,6 +240,7 @@ struct audit {
     struct audit_map numbers;     /* account key -> uint32_t */
     struct audit_map invitations; /* token hash */
     struct audit_map devices;     /* device id */
+    struct audit_map instruments; /* audit_instrument of what was ever advertised */
     struct audit_map asks, bids, jobs, leases;
     struct audit_map tainted; /* account number: was suspect or away once */
     struct audit_ask *first_ask, *last_ask;
@@ -264,6 +265,9 @@ bool audit_expect_bytes(struct audit *audit, const char *what, const void *expec
 bool audit_expect_name(struct audit *audit, const char *what, const char *sent);
 void audit_cut_name(char ret_name[AUDIT_NAME_SIZE], const char *sent);
 bool audit_out_of_memory(struct audit *audit);
+
+/* Key of "this account advertised the device under that instrument". */
+struct hash32 audit_instrument(uint32_t account, const struct id128 *device, const char *name);
 
 /* ---- audit_rows.c */
 bool audit_rows_open(struct audit *audit);

@@ -111,6 +111,54 @@ static struct outgoing *statement(struct reader_thread *reader, const struct req
     return outgoing;
 }
 
+/* ---------------------------------------------------------------- trades */
+
+static struct outgoing *trades_reply(const struct request *request,
+                                     const struct ledger_trade_row *rows, size_t count, bool more)
+{
+    Bourse__V1__TradeRow *wires = calloc(count + 1, sizeof *wires);
+    Bourse__V1__TradeRow **pointers = calloc(count + 1, sizeof(Bourse__V1__TradeRow *));
+    struct outgoing *outgoing = NULL;
+    if (wires != NULL && pointers != NULL) {
+        for (size_t i = 0; i < count; i++) {
+            bourse__v1__trade_row__init(&wires[i]);
+            wires[i].entry = rows[i].entry;
+            wires[i].time_ms = rows[i].log_time_ns / NS_PER_MS;
+            wires[i].instrument = (char *)(uintptr_t)rows[i].instrument; /* packed, never written */
+            wires[i].slots = rows[i].slots;
+            wires[i].price_micro = rows[i].price_micro;
+            pointers[i] = &wires[i];
+        }
+        Bourse__V1__TradesReply answer = BOURSE__V1__TRADES_REPLY__INIT;
+        answer.n_rows = count;
+        answer.rows = pointers;
+        answer.has_next_before = more;
+        answer.next_before = more ? rows[count - 1].entry : 0;
+        outgoing = outgoing_reply(request, MESSAGE_TRADES_REPLY, &answer.base);
+    }
+    free(wires);
+    free(pointers);
+    return outgoing;
+}
+
+static struct outgoing *trades(struct reader_thread *reader, const struct request *request)
+{
+    const Bourse__V1__TradesRequest *body = (const void *)request->translation.body;
+    size_t limit = row_limit(body->has_limit, body->limit);
+    struct ledger_trade_row *rows = calloc(limit, sizeof *rows);
+    if (rows == NULL) {
+        return NULL;
+    }
+    size_t count = 0;
+    enum ledger_store_status status = ledger_reader_trades(
+        reader->ledger, body->has_before ? body->before : 0, limit, rows, &count);
+    struct outgoing *outgoing = status == LEDGER_STORE_OK
+                                    ? trades_reply(request, rows, count, count == limit)
+                                    : failed(request, status, "before");
+    free(rows);
+    return outgoing;
+}
+
 /* ---------------------------------------------------------------- outcomes */
 
 static struct outgoing *outcomes_reply(const struct request *request,
@@ -216,6 +264,8 @@ static struct outgoing *answer(struct reader_thread *reader, const struct reques
     switch ((int)request->envelope.type) {
     case MESSAGE_STATEMENT_REQUEST:
         return statement(reader, request);
+    case MESSAGE_TRADES_REQUEST:
+        return trades(reader, request);
     case MESSAGE_OUTCOMES_REQUEST:
         return outcomes(reader, request);
     case MESSAGE_RECEIPT_REQUEST:

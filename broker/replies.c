@@ -496,7 +496,8 @@ struct outgoing *replies_to_read(const struct exchange *exchange, const struct r
 bool replies_are_the_readers(enum message_type type)
 {
     return type == MESSAGE_STATEMENT_REQUEST || type == MESSAGE_OUTCOMES_REQUEST ||
-           type == MESSAGE_RECEIPT_REQUEST || type == MESSAGE_CHECKPOINT_REQUEST;
+           type == MESSAGE_RECEIPT_REQUEST || type == MESSAGE_CHECKPOINT_REQUEST ||
+           type == MESSAGE_TRADES_REQUEST;
 }
 
 struct outgoing *replies_refuse_read(const struct exchange *exchange, const struct request *request)

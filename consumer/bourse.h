@@ -417,6 +417,18 @@ const struct bourse_ask_level *bourse_book_asks(const struct bourse_book *book, 
 const struct bourse_bid_level *bourse_book_bids(const struct bourse_book *book, size_t *ret_count);
 void bourse_book_destroy(struct bourse_book **self);
 
+struct bourse_trade { /* a fill, and not whose */
+    uint64_t entry;
+    int64_t time_ms;
+    char instrument[BOURSE_NAME_SIZE]; /* "" where the device said none */
+    uint32_t slots;
+    int64_t price_micro;
+};
+/* The market's last fills, newest first, at most `limit` (0: all). */
+typedef bool bourse_trade_visitor(void *context, const struct bourse_trade *trade);
+bool bourse_trades(struct bourse *bourse, uint64_t limit, bourse_trade_visitor *visitor,
+                   void *context, struct bourse_error *ret_error);
+
 struct bourse_order {
     char id[BOURSE_ID_SIZE]; /* a bid's is its job's */
     bool is_bid;

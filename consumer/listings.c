@@ -205,6 +205,48 @@ bool bourse_book(struct bourse *bourse, const char *needs, struct bourse_book **
     return true;
 }
 
+/* ---------------------------------------------------------------- trades */
+
+static struct bourse_trade trade_from_wire(const Bourse__V1__TradeRow *row)
+{
+    struct bourse_trade trade = {.entry = row->entry,
+                                 .time_ms = row->time_ms,
+                                 .slots = row->slots,
+                                 .price_micro = row->price_micro};
+    client_copy(trade.instrument, sizeof trade.instrument, row->instrument);
+    return trade;
+}
+
+bool bourse_trades(struct bourse *bourse, uint64_t limit, bourse_trade_visitor *visitor,
+                   void *context, struct bourse_error *ret_error)
+{
+    uint64_t left = limit == 0 ? UINT64_MAX : limit;
+    Bourse__V1__TradesRequest body = BOURSE__V1__TRADES_REQUEST__INIT;
+    while (left > 0) {
+        body.has_limit = true;
+        body.limit = left < LIMIT_ROWS ? (uint32_t)left : LIMIT_ROWS;
+        CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+        if (!client_call(bourse, MESSAGE_TRADES_REQUEST, &body.base, MESSAGE_TRADES_REPLY, &answer,
+                         ret_error)) {
+            return false;
+        }
+        const Bourse__V1__TradesReply *reply = (const void *)answer;
+        for (size_t i = 0; i < reply->n_rows && left > 0; i++, left--) {
+            struct bourse_trade trade = trade_from_wire(reply->rows[i]);
+            if (!visitor(context, &trade)) {
+                return true;
+            }
+        }
+        bool goes_down = !body.has_before || reply->next_before < body.before;
+        if (!reply->has_next_before || !goes_down) {
+            return true;
+        }
+        body.has_before = true;
+        body.before = reply->next_before;
+    }
+    return true;
+}
+
 /* ---------------------------------------------------------------- own orders */
 
 static struct bourse_order order_from_wire(const Bourse__V1__OrderRow *row)

@@ -2,6 +2,7 @@
 #include "exchange/state.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void refuse(struct exchange *exchange, enum book_status status)
 {
@@ -179,6 +180,20 @@ void cell_give(struct exchange *exchange, uint32_t cell)
         leave(exchange, &exchange->cells[cell]);
     }
     book_cell_release(exchange->book, cell);
+}
+
+void cell_instrument(const struct exchange *exchange, uint32_t cell,
+                     char ret_text[ATTRIBUTE_TEXT_SIZE])
+{
+    size_t count;
+    const struct attribute *attributes = book_cell_attributes(exchange->book, cell, &count);
+    memset(ret_text, 0, ATTRIBUTE_TEXT_SIZE);
+    for (size_t i = 0; i < count; i++) {
+        if (attributes[i].is_text && strcmp(attributes[i].name, "instrument") == 0) {
+            memcpy(ret_text, attributes[i].text, ATTRIBUTE_TEXT_SIZE);
+            return;
+        }
+    }
 }
 
 void class_give(struct exchange *exchange, uint32_t class_id)

@@ -168,23 +168,12 @@ struct book_page {
     size_t steps;
 };
 
-static void copy_instrument(const struct attribute *attributes, size_t count,
-                            char ret_instrument[ATTRIBUTE_TEXT_SIZE])
-{
-    for (size_t i = 0; i < count; i++) {
-        if (attributes[i].is_text && strcmp(attributes[i].name, "instrument") == 0) {
-            memcpy(ret_instrument, attributes[i].text, ATTRIBUTE_TEXT_SIZE);
-            return;
-        }
-    }
-}
-
 static bool take_ask(struct book_page *page, const struct ask *ask, const struct book_ask *resting)
 {
-    size_t count;
-    const struct attribute *attributes =
-        book_cell_attributes(page->exchange->book, resting->cell, &count);
     if (page->needs != NULL) {
+        size_t count;
+        const struct attribute *attributes =
+            book_cell_attributes(page->exchange->book, resting->cell, &count);
         page->steps += page->needs->count * count;
         if (!requirement_satisfied(page->needs, attributes, count)) {
             return true;
@@ -196,7 +185,7 @@ static bool take_ask(struct book_page *page, const struct ask *ask, const struct
         .free = resting->slots,
         .provider = resting->owner,
     };
-    copy_instrument(attributes, count, row.instrument);
+    cell_instrument(page->exchange, resting->cell, row.instrument);
     return page->visit(page->context, &row);
 }
 

@@ -481,6 +481,9 @@ bool class_take(struct exchange *exchange, const struct requirement *needs,
                 const struct part *parts, uint32_t count,
                 uint32_t *ret_class); /* `parts`: those of the same job before it */
 void cell_give(struct exchange *exchange, uint32_t cell);
+/* What the market calls a device of that cell; "" where it says none. */
+void cell_instrument(const struct exchange *exchange, uint32_t cell,
+                     char ret_text[ATTRIBUTE_TEXT_SIZE]);
 void class_give(struct exchange *exchange, uint32_t class_id);
 /* As a snapshot says it: that number, and as yet nobody's. False when that cannot be. Whoever refers to it holds it
  * (book_cell_hold); kinds_settle gives back what restoring held, false when one is nobody's. */

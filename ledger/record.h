@@ -88,7 +88,7 @@ struct ledger_record {
     int64_t charge_micro;                 /* RESULT; SETTLED: all charges */
     uint8_t outcome;                      /* RESULT */
     uint8_t status; /* RESULT: enum attempt_status. SETTLED: enum job_state. CANCEL: reason */
-    char name[64];  /* ACCOUNT, JOB, FLAG: for people, not in the leaf */
+    char name[64];  /* ACCOUNT, JOB, FLAG; FILL: the instrument. For people, not in the leaf */
     /* RESULT: the encoded bytes, borrowed from the command until its effects are dropped, and
      * where the result stood in its batch. */
     const uint8_t *result;

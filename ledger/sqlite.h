@@ -21,7 +21,7 @@
 enum ledger_store_status {
     LEDGER_STORE_OK,
     LEDGER_STORE_LOCKED,  /* another broker has the directory */
-    LEDGER_STORE_NEWER,   /* the schema is of a later version */
+    LEDGER_STORE_NEWER,   /* the schema is of a later version, or of an earlier one */
     LEDGER_STORE_CORRUPT, /* ledger_store_error names table and row */
     LEDGER_STORE_FULL,    /* disk full: nothing was changed */
     LEDGER_STORE_FAILED,  /* I/O: stop */
@@ -112,6 +112,18 @@ enum ledger_store_status ledger_reader_statement(struct ledger_reader *reader, u
                                                  uint64_t before, size_t limit,
                                                  struct ledger_statement_row *ret_rows,
                                                  size_t *ret_count);
+
+struct ledger_trade_row {
+    uint64_t entry;
+    int64_t log_time_ns;
+    uint32_t slots;
+    int64_t price_micro;
+    char instrument[64]; /* "" where the device said none */
+};
+/* The last `limit` fills before entry `before` (0: from the end), newest first. */
+enum ledger_store_status ledger_reader_trades(struct ledger_reader *reader, uint64_t before,
+                                              size_t limit, struct ledger_trade_row *ret_rows,
+                                              size_t *ret_count);
 
 struct ledger_outcome_row { /* the decided attempt of one subtask */
     uint32_t index, attempt;

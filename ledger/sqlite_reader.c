@@ -8,6 +8,7 @@
 
 enum statement {
     SELECT_STATEMENT,
+    SELECT_TRADES,
     SELECT_OUTCOMES,
     SELECT_DECIDED,
     SELECT_BATCH,
@@ -39,6 +40,8 @@ static const char *const statements[STATEMENTS] = {
         "  AND m.kind = " KIND_CAPTURE " AND fee.job = m.job AND fee.idx = m.idx"
         "  AND fee.attempt = m.attempt"
         " ORDER BY m.entry DESC",
+    [SELECT_TRADES] = "SELECT entry, log_time_ns, slots, price, instrument FROM fills"
+                      " WHERE entry < ?1 ORDER BY entry DESC LIMIT ?2",
     [SELECT_OUTCOMES] =
         "SELECT r.idx, r.attempt, r.status, r.charge, r.paid_ns, r.log_index, r.bytes"
         " FROM outcomes o JOIN results r ON r.entry = o.entry"
@@ -172,6 +175,45 @@ enum ledger_store_status ledger_reader_statement(struct ledger_reader *reader, u
     (void)sqlite3_bind_int64(select, 3, (sqlite3_int64)limit);
     while (count < limit && (code = sqlite3_step(select)) == SQLITE_ROW) {
         read_money(select, account, &ret_rows[count++]);
+    }
+    enum ledger_store_status status = end_walk(select, code, LEDGER_STORE_OK);
+    if (status == LEDGER_STORE_OK) {
+        *ret_count = count;
+    }
+    return status;
+}
+
+/* ---- trades */
+
+static void read_trade(sqlite3_stmt *select, struct ledger_trade_row *ret_row)
+{
+    struct ledger_trade_row row = {
+        .entry = (uint64_t)sqlite3_column_int64(select, 0),
+        .log_time_ns = sqlite3_column_int64(select, 1),
+        .slots = (uint32_t)sqlite3_column_int64(select, 2),
+        .price_micro = sqlite3_column_int64(select, 3),
+    };
+    const void *text = sqlite3_column_text(select, 4);
+    size_t length = (size_t)sqlite3_column_bytes(select, 4);
+    if (text != NULL && length < sizeof row.instrument) {
+        memcpy(row.instrument, text, length);
+    }
+    *ret_row = row;
+}
+
+enum ledger_store_status ledger_reader_trades(struct ledger_reader *reader, uint64_t before,
+                                              size_t limit, struct ledger_trade_row *ret_rows,
+                                              size_t *ret_count)
+{
+    sqlite3_stmt *select = reader->prepared[SELECT_TRADES];
+    bool from_end = before == 0 || before > INT64_MAX;
+    size_t count = 0;
+    int code = SQLITE_DONE;
+    (void)sqlite3_bind_int64(select, 1,
+                             from_end ? INT64_MAX : (sqlite3_int64)before); /* as above */
+    (void)sqlite3_bind_int64(select, 2, (sqlite3_int64)limit);
+    while (count < limit && (code = sqlite3_step(select)) == SQLITE_ROW) {
+        read_trade(select, &ret_rows[count++]);
     }
     enum ledger_store_status status = end_walk(select, code, LEDGER_STORE_OK);
     if (status == LEDGER_STORE_OK) {

@@ -154,11 +154,11 @@ static enum ledger_store_status check_version(struct ledger_store *store)
     if (code != SQLITE_OK) {
         return failure(store, "the ledger cannot be read", code);
     }
-    if (version > LEDGER_SCHEMA_VERSION) {
-        explain(store,
-                "the ledger has schema version %" PRId64
-                ", this program knows %d: use the newer program",
-                version, LEDGER_SCHEMA_VERSION);
+    if (version != 0 && version != LEDGER_SCHEMA_VERSION) {
+        explain(
+            store,
+            "the ledger has schema version %" PRId64 ", this program knows %d: use the %s program",
+            version, LEDGER_SCHEMA_VERSION, version > LEDGER_SCHEMA_VERSION ? "newer" : "older");
         return LEDGER_STORE_NEWER;
     }
     if (version == 0 && store->must_have_tables) {

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LEDGER_SCHEMA_VERSION = 1, TREE_LEVEL_STEP = 8 };
+enum { LEDGER_SCHEMA_VERSION = 2, TREE_LEVEL_STEP = 8 };
 
 /* One table per group of record kinds. Every one begins with the columns entry, log_index,
  * log_time_ns, leaf. */

@@ -287,6 +287,9 @@ SHAPE(book_needs, book_needs, COUNT, NESTED(requirement));
 SHAPE(book_bid, book_bid, COUNT, MONEY, COUNT);
 SHAPE(book_reply, book_reply, MANY(book_ask, LIMIT_ROWS), MANY(book_needs, LIMIT_ROWS),
       MANY(book_bid, LIMIT_ROWS), COUNT, COUNT);
+SHAPE(trades_request, trades_request, COUNT, ROWS_WANTED);
+SHAPE(trade_row, trade_row, COUNT, MOMENT, ATTRIBUTE_TEXT, COUNT, MONEY);
+SHAPE(trades_reply, trades_reply, MANY(trade_row, LIMIT_ROWS), COUNT);
 SHAPE(orders_request, orders_request, COUNT, ROWS_WANTED);
 SHAPE(order_row, order_row, ID, FLAG, NAME(0, LIMIT_NAME_BYTES), ID, MONEY, COUNT, COUNT,
       NUMBER(1, UINT32_MAX), MOMENT, DURATION);
@@ -430,6 +433,9 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
     [MESSAGE_BOOK_REQUEST] = {"book-request", &book_request_shape, MEDIUM, false, MEMBER,
                               MESSAGE_BOOK_REPLY},
     [MESSAGE_BOOK_REPLY] = {"book-reply", &book_reply_shape, LARGE, false, BROKER, 0},
+    [MESSAGE_TRADES_REQUEST] = {"trades-request", &trades_request_shape, SMALL, false, MEMBER,
+                                MESSAGE_TRADES_REPLY},
+    [MESSAGE_TRADES_REPLY] = {"trades-reply", &trades_reply_shape, LARGE, false, BROKER, 0},
     [MESSAGE_PROVIDERS_REQUEST] = {"providers-request", &providers_request_shape, SMALL, false,
                                    MEMBER, MESSAGE_PROVIDERS_REPLY},
     [MESSAGE_PROVIDERS_REPLY] = {"providers-reply", &providers_reply_shape, LARGE, false, BROKER,

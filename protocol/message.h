@@ -54,9 +54,11 @@ enum message_type {
     MESSAGE_RECEIPT_REPLY = 80,
     MESSAGE_CHECKPOINT_REQUEST = 81,
     MESSAGE_CHECKPOINT_REPLY = 82,
-    /* the market, for every member; 85 and 86 are reserved */
+    /* the market, for every member */
     MESSAGE_BOOK_REQUEST = 83,
     MESSAGE_BOOK_REPLY = 84,
+    MESSAGE_TRADES_REQUEST = 85,
+    MESSAGE_TRADES_REPLY = 86,
     MESSAGE_DEVICES_REQUEST = 87,
     MESSAGE_DEVICES_REPLY = 88,
     MESSAGE_PROVIDERS_REQUEST = 89,

@@ -123,6 +123,7 @@ int command_explain(struct invocation *invocation);
 int command_devices(struct invocation *invocation);
 int command_providers(struct invocation *invocation);
 int command_book(struct invocation *invocation);
+int command_trades(struct invocation *invocation);
 int command_order(struct invocation *invocation);
 int command_balance(struct invocation *invocation);
 int command_ledger(struct invocation *invocation);

@@ -300,6 +300,56 @@ int command_book(struct invocation *invocation)
     return BOURSE_OK;
 }
 
+/* ---------------------------------------------------------------- trades */
+
+enum { TRADES_SHOWN = 20, TRADES_MOST = 1 << 30 };
+
+static bool add_trade(void *context, const struct bourse_trade *trade)
+{
+    struct listing *listing = context;
+    if (listing->list != NULL) {
+        return json_array_append_new(listing->list,
+                                     json_pack("{s:I, s:I, s:s, s:I, s:I}", "entry",
+                                               (json_int_t)trade->entry, "time_ms",
+                                               (json_int_t)trade->time_ms, "instrument",
+                                               trade->instrument, "slots", (json_int_t)trade->slots,
+                                               "price_micro", (json_int_t)trade->price_micro)) == 0;
+    }
+    if (listing->quiet) {
+        (void)puts(count_text(trade->entry));
+        return true;
+    }
+    const char *cells[] = {time_text(trade->time_ms), trade->instrument, count_text(trade->slots),
+                           money_text(trade->price_micro)};
+    grid_add(&listing->table, cells);
+    return true;
+}
+
+int command_trades(struct invocation *invocation)
+{
+    static const char *const titles[] = {"TIME", "INSTRUMENT", "SLOTS", "PRICE"};
+    int64_t limit = TRADES_SHOWN;
+    int status = 0;
+    if (!option_count(invocation, "limit", 1, TRADES_MOST, &limit)) {
+        return BOURSE_USAGE;
+    }
+    if (!connect_broker(invocation, &status)) {
+        return status;
+    }
+    struct listing listing = {.list = invocation->json ? json_array() : NULL,
+                              .quiet = invocation->quiet,
+                              .table = grid_of(4, titles, "llrr")};
+    struct bourse_error error;
+    if (bourse_trades(invocation->bourse, (uint64_t)limit, add_trade, &listing, &error)) {
+        status = show_listing(invocation, &listing, "trades");
+    } else {
+        json_decref(listing.list);
+        status = complain_with(invocation, &error);
+    }
+    grid_fini(&listing.table);
+    return status;
+}
+
 /* ---------------------------------------------------------------- own orders */
 
 static json_t *json_order(const struct bourse_order *order)

@@ -105,6 +105,9 @@ static const struct option_spec book_options[] = {
     {"needs", 0, "TEXT", "only the asks of devices that have it: \"kind = gpu\""},
     {"instrument", 0, "NAME", "only the asks for this one: cpu.x86_64.avx512"},
 };
+static const struct option_spec trades_options[] = {
+    {"limit", 'n', "N", "at most so many (20)"},
+};
 static const struct option_spec balance_options[] = {
     {"statement", 's', NULL, "the account's entries as well"},
     {"limit", 'n', "N", "at most so many entries (all)"},
@@ -269,6 +272,14 @@ static const struct command table[] = {
      .details = "Asks by instrument and price, cheapest first; then what jobs still want, by what "
                 "they need "
                 "and the most\nthey pay per slot-hour. Bids are without names."},
+    {.name = "trades",
+     .arguments = "",
+     .summary = "the market's last fills",
+     OPTIONS(trades_options),
+     .run = command_trades,
+     .details = "Newest first: when, which instrument, how many slots, at what price per "
+                "slot-hour. Without "
+                "names."},
     {.name = "order",
      .arguments = "list | cancel ORDER",
      .summary = "your own asks and bids",

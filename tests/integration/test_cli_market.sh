@@ -122,6 +122,9 @@ expect 0 "$instrument +0.10 " "$bourse" book --instrument "$instrument"
 expect 0 '"asks":\[\]' "$bourse" book --json --instrument 'no "such" one'
 expect 0 '"providers":1' "$bourse" book --json --needs 'kind = cpu' --instrument "$instrument"
 expect 2 '.' "$bourse" book --needs 'kind ='
+expect 0 "$instrument +[0-9]+ +0.10" "$bourse" trades
+expect 0 '"price_micro":100000' "$bourse" trades --json --limit 1
+[ "$("$bourse" trades --quiet --limit 3 | wc -l)" = 3 ] || fail "trades --limit 3"
 wanting=$("$bourse" submit all.yaml -y --quiet --anyway --budget 1 2>err) || fail "all.yaml: $(cat err)"
 expect 0 "${wanting:0:8} +bid +all " "$bourse" order list
 expect 0 '"side":"bid"' "$bourse" order list --json

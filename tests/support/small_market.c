@@ -354,6 +354,7 @@ static void add_job_records(struct writer_state *state, const Bourse__V1__Submit
     record->slots = 2;
     record->price_micro = price_micro;
     record->term_ns = INT64_C(60000000000);
+    (void)snprintf(record->name, sizeof record->name, "cpu.x86_64.avx2");
 }
 
 static void submit(struct writer_state *state)

@@ -98,6 +98,7 @@ static const struct planted planted[] = {
     {"UPDATE fills SET slots = 3", "fills", "slots"},
     {"UPDATE fills SET ask = zeroblob(16)", "fills", "ask"},
     {"UPDATE fills SET provider = consumer", "fills", "provider"},
+    {"UPDATE fills SET instrument = 'cpu.x86_64.avx512'", "fills", "instrument"},
     /* results */
     {"UPDATE results SET hash = zeroblob(32) WHERE idx = 2", "results", "hash"},
     {"UPDATE results SET bytes = x'00' WHERE idx = 2", "results", "bytes"},
@@ -378,7 +379,7 @@ START_TEST(what_is_no_market_has_no_verdict)
     audit_run(market.folder, &report);
     ck_assert_int_eq(report.verdict, AUDIT_UNREADABLE);
     ck_assert_ptr_nonnull(strstr(report.what, "version 7"));
-    small_market_sql(&market, "PRAGMA user_version = 1; DROP TABLE fills");
+    small_market_sql(&market, "PRAGMA user_version = 2; DROP TABLE fills");
     audit_run(market.folder, &report);
     ck_assert_int_eq(report.verdict, AUDIT_UNREADABLE);
     small_market_destroy(&market);

@@ -105,15 +105,21 @@ START_TEST(one_broker_at_a_time)
 }
 END_TEST
 
-START_TEST(a_later_schema_is_refused)
+START_TEST(another_schema_is_refused)
 {
-    struct ledger_store *store = open_store();
-    ck_assert_int_eq(
-        sqlite3_exec(ledger_store_database(store), "PRAGMA user_version = 2", NULL, NULL, NULL),
-        SQLITE_OK);
-    ledger_store_close(&store);
-    ck_assert_int_eq(ledger_store_open(path, &store), LEDGER_STORE_NEWER);
-    ledger_store_close(&store);
+    static const char *const versions[] = {"PRAGMA user_version = 3", "PRAGMA user_version = 1"};
+    static const char *const advice[] = {"newer program", "older program"};
+    for (int i = 0; i < 2; i++) {
+        struct ledger_store *store = open_store();
+        ck_assert_int_eq(sqlite3_exec(ledger_store_database(store), versions[i], NULL, NULL, NULL),
+                         SQLITE_OK);
+        ledger_store_close(&store);
+        ck_assert_int_eq(ledger_store_open(path, &store), LEDGER_STORE_NEWER);
+        ck_assert_ptr_nonnull(strstr(ledger_store_error(store), advice[i]));
+        ledger_store_close(&store);
+        remove_folder();
+        make_folder();
+    }
 }
 END_TEST
 
@@ -437,6 +443,40 @@ START_TEST(outcomes_are_the_accepted_attempt_else_the_last_failed)
 }
 END_TEST
 
+START_TEST(trades_come_newest_first_and_in_pages)
+{
+    struct small_market market;
+    struct ledger_reader *reader;
+    struct ledger_trade_row rows[4];
+    size_t count = 9;
+    small_market_create(&market, NULL, NULL);
+    small_market_sql(&market,
+                     "INSERT INTO fills SELECT entry + 1000, log_index, log_time_ns, leaf, "
+                     "lease + 1, ask, bid, job, provider, consumer, device, slots + 5, "
+                     "price, term_ns, '' FROM fills");
+    ck_assert_int_eq(ledger_reader_open(market.database, &reader), LEDGER_STORE_OK);
+    ck_assert_int_eq(ledger_reader_trades(reader, 0, 4, rows, &count), LEDGER_STORE_OK);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_uint_eq(rows[0].entry, rows[1].entry + 1000);
+    ck_assert_uint_eq(rows[0].slots, 7);
+    ck_assert_str_eq(rows[0].instrument, "");
+    ck_assert_uint_eq(rows[1].slots, 2);
+    ck_assert_str_eq(rows[1].instrument, "cpu.x86_64.avx2");
+    ck_assert_int_gt(rows[1].price_micro, 0);
+    uint64_t newest = rows[0].entry;
+    ck_assert_int_eq(ledger_reader_trades(reader, newest, 4, rows, &count), LEDGER_STORE_OK);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_uint_lt(rows[0].entry, newest);
+    ck_assert_int_eq(ledger_reader_trades(reader, UINT64_MAX, 1, rows, &count), LEDGER_STORE_OK);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_uint_eq(rows[0].entry, newest);
+    ck_assert_int_eq(ledger_reader_trades(reader, 1, 4, rows, &count), LEDGER_STORE_OK);
+    ck_assert_uint_eq(count, 0);
+    ledger_reader_close(&reader);
+    small_market_destroy(&market);
+}
+END_TEST
+
 START_TEST(a_statement_adds_up_to_the_balance)
 {
     struct small_market market;
@@ -569,7 +609,7 @@ int main(void)
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, a_new_ledger_is_empty_and_private);
     tcase_add_test(tests, one_broker_at_a_time);
-    tcase_add_test(tests, a_later_schema_is_refused);
+    tcase_add_test(tests, another_schema_is_refused);
     tcase_add_test(tests, what_was_committed_is_there_after_reopening);
     tcase_add_test(tests, a_rolled_back_group_leaves_no_trace);
     tcase_add_test(tests, balances_follow_the_postings);
@@ -586,6 +626,7 @@ int main(void)
     tcase_add_test(readers, receipts_of_every_decided_subtask_verify);
     tcase_add_test(readers, a_result_that_no_checkpoint_covers_has_no_receipt_yet);
     tcase_add_test(readers, outcomes_are_the_accepted_attempt_else_the_last_failed);
+    tcase_add_test(readers, trades_come_newest_first_and_in_pages);
     tcase_add_test(readers, a_statement_adds_up_to_the_balance);
     tcase_add_test(readers, a_start_holds_outcomes_and_results_against_each_other);
     suite_add_tcase(suite, readers);

@@ -171,6 +171,7 @@ START_TEST(any_member_may_read_the_market_and_a_stranger_may_not)
     Bourse__V1__DevicesRequest devices = BOURSE__V1__DEVICES_REQUEST__INIT;
     Bourse__V1__ProvidersRequest providers = BOURSE__V1__PROVIDERS_REQUEST__INIT;
     Bourse__V1__BookRequest book = BOURSE__V1__BOOK_REQUEST__INIT;
+    Bourse__V1__TradesRequest trades = BOURSE__V1__TRADES_REQUEST__INIT;
     Bourse__V1__OrdersRequest orders = BOURSE__V1__ORDERS_REQUEST__INIT;
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
         struct member member;
@@ -180,6 +181,8 @@ START_TEST(any_member_may_read_the_market_and_a_stranger_may_not)
         answer = read_of(&member.client, MESSAGE_PROVIDERS_REQUEST, &providers.base);
         codec_free(&answer);
         answer = read_of(&member.client, MESSAGE_BOOK_REQUEST, &book.base);
+        codec_free(&answer);
+        answer = read_of(&member.client, MESSAGE_TRADES_REQUEST, &trades.base);
         codec_free(&answer);
         if ((roles[i] & (ROLE_CONSUMER | ROLE_PROVIDER)) == 0) { /* who can have no orders */
             expect_refused(&member.client, MESSAGE_ORDERS_REQUEST, &orders.base, REJECT_ROLE);
@@ -194,6 +197,7 @@ START_TEST(any_member_may_read_the_market_and_a_stranger_may_not)
     expect_refused(&stranger.client, MESSAGE_DEVICES_REQUEST, &devices.base, REJECT_ROLE);
     expect_refused(&stranger.client, MESSAGE_PROVIDERS_REQUEST, &providers.base, REJECT_ROLE);
     expect_refused(&stranger.client, MESSAGE_BOOK_REQUEST, &book.base, REJECT_ROLE);
+    expect_refused(&stranger.client, MESSAGE_TRADES_REQUEST, &trades.base, REJECT_ROLE);
     expect_refused(&stranger.client, MESSAGE_ORDERS_REQUEST, &orders.base, REJECT_ROLE);
     member_close(&stranger);
     close_market();
@@ -411,6 +415,31 @@ START_TEST(a_provider_sees_and_cancels_its_own_asks_only)
 }
 END_TEST
 
+START_TEST(a_fill_is_a_trade_for_everybody_to_see)
+{
+    open_market();
+    struct member provider;
+    struct member other;
+    member_open(&provider, ROLE_PROVIDER, SESSION_PROVIDER);
+    member_open(&other, ROLE_AUDITOR, SESSION_CONSUMER);
+    advertise(&provider, 1, NULL, 0);
+    ask(&provider, 0, 900, NULL);
+    bid(&owner, NULL);
+    Bourse__V1__TradesRequest trades = BOURSE__V1__TRADES_REQUEST__INIT;
+    ProtobufCMessage *answer = read_of(&other.client, MESSAGE_TRADES_REQUEST, &trades.base);
+    const Bourse__V1__TradesReply *reply = (const void *)answer;
+    ck_assert_uint_eq(reply->n_rows, 1);
+    ck_assert_str_eq(reply->rows[0]->instrument, "cpu.test");
+    ck_assert_int_eq(reply->rows[0]->price_micro, 900); /* the maker's */
+    ck_assert_uint_eq(reply->rows[0]->slots, 2);
+    ck_assert_int_gt(reply->rows[0]->time_ms, 0);
+    codec_free(&answer);
+    member_close(&provider);
+    member_close(&other);
+    close_market();
+}
+END_TEST
+
 START_TEST(absurd_pages_of_the_book_and_of_orders_are_refused)
 {
     open_market();
@@ -431,6 +460,16 @@ START_TEST(absurd_pages_of_the_book_and_of_orders_are_refused)
     Bourse__V1__OrdersRequest orders = BOURSE__V1__ORDERS_REQUEST__INIT;
     orders.has_from = true;
     orders.from = UINT64_MAX; /* younger than anything */
+    Bourse__V1__TradesRequest trades = BOURSE__V1__TRADES_REQUEST__INIT;
+    trades.has_limit = true;
+    trades.limit = 0;
+    expect_refused(&owner, MESSAGE_TRADES_REQUEST, &trades.base, REJECT_MALFORMED);
+    trades.limit = 1;
+    trades.has_before = true;
+    trades.before = UINT64_MAX;
+    ProtobufCMessage *none = read_of(&owner, MESSAGE_TRADES_REQUEST, &trades.base);
+    ck_assert_uint_eq(((const Bourse__V1__TradesReply *)(const void *)none)->n_rows, 0);
+    codec_free(&none);
     ProtobufCMessage *answer = read_of(&owner, MESSAGE_ORDERS_REQUEST, &orders.base);
     const Bourse__V1__OrdersReply *reply = (const void *)answer;
     ck_assert_uint_eq(reply->n_rows, 0);
@@ -454,6 +493,7 @@ int main(void)
     tcase_add_test(tests, an_instrument_of_odd_bytes_spoils_nobodys_list);
     tcase_add_test(tests, absurd_pages_and_needs_are_refused);
     tcase_add_test(tests, a_provider_sees_and_cancels_its_own_asks_only);
+    tcase_add_test(tests, a_fill_is_a_trade_for_everybody_to_see);
     tcase_add_test(tests, absurd_pages_of_the_book_and_of_orders_are_refused);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

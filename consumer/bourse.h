@@ -103,6 +103,11 @@ bool bourse_job_load(const char *path, struct bourse_job **ret_job, struct bours
 /* The same from text; names are relative to `folder`. */
 bool bourse_job_parse(const char *text, size_t length, const char *folder,
                       struct bourse_job **ret_job, struct bourse_error *ret_error);
+/* What is left of a job that has ended without having done it all: its subtasks that failed or were cancelled, with
+ * what accepted ones left to them, as a new job. `cap_micro`: as in a job file, or -1; a job that had a cap wants one
+ * again. NOT_FOUND when nothing is left. */
+bool bourse_job_resume(struct bourse *bourse, const char *id, int64_t cap_micro,
+                       struct bourse_job **ret_job, struct bourse_error *ret_error);
 void bourse_job_destroy(struct bourse_job **self);
 
 struct bourse_job_summary {
@@ -121,6 +126,9 @@ struct bourse_job_summary {
     int64_t expect_ms;    /* what the quote assumes one subtask takes */
     bool expect_is_guess; /* the job did not say */
     char manifest[BOURSE_HEX32_SIZE];
+    uint32_t parts; /* kinds of devices, or of terms, that it buys for */
+    int64_t way_ms; /* the longest chain of tasks that wait for each other; 0: none waits */
+    char continues[BOURSE_ID_SIZE]; /* the job of which this one runs what was left; "" */
 };
 void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary *ret_summary);
 
@@ -292,6 +300,24 @@ typedef void bourse_fetch_progress(void *context, const struct bourse_fetched *f
 bool bourse_fetch(struct bourse *bourse, const char *id, const char *folder,
                   bourse_fetch_progress *progress, void *context,
                   struct bourse_fetched *ret_fetched, struct bourse_error *ret_error);
+
+/* ---------------------------------------------------------------- tasks */
+
+/* What a job's manifest says of its subtasks: their names, and who waits for whom. */
+struct bourse_tasks;
+bool bourse_tasks(struct bourse *bourse, const char *id, struct bourse_tasks **ret_tasks,
+                  struct bourse_error *ret_error);
+void bourse_tasks_destroy(struct bourse_tasks **self);
+uint32_t bourse_tasks_count(const struct bourse_tasks *tasks); /* of subtasks, named or not */
+/* NULL when the subtask has no name; as it was sent. Borrowed, as all below. */
+const char *bourse_task_name(const struct bourse_tasks *tasks, uint32_t index);
+/* False: no task of that name. */
+bool bourse_task_find(const struct bourse_tasks *tasks, const char *name, uint32_t *ret_index);
+/* How many the subtask waits for, and the index of one of them; a pair of tasks may stand there more than once. */
+size_t bourse_task_waits(const struct bourse_tasks *tasks, uint32_t index);
+uint32_t bourse_task_wait(const struct bourse_tasks *tasks, uint32_t index, size_t position);
+/* The id of the job of which this one runs what was left; false when it is a job of its own. */
+bool bourse_tasks_continues(const struct bourse_tasks *tasks, char ret_id[BOURSE_ID_SIZE]);
 
 /* ---------------------------------------------------------------- money and proofs */
 

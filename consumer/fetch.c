@@ -2,6 +2,7 @@
 #include "consumer/client.h"
 #include "consumer/place.h"
 #include "consumer/rows.h"
+#include "consumer/tasks.h"
 
 #include "base/cleanup.h"
 #include "base/sha256.h"
@@ -137,11 +138,29 @@ static const char *input_of(const Bourse__V1__Manifest *manifest, uint32_t index
     return NULL;
 }
 
+/* Its number in the job that was begun: what is left of a job lands where the rest of it does. */
+static uint32_t number_of(const Bourse__V1__Manifest *manifest, uint32_t index)
+{
+    bool has_number = index < manifest->n_subtasks && manifest->subtasks[index]->has_number;
+    return has_number ? manifest->subtasks[index]->number : index;
+}
+
+static bool path_of(const Bourse__V1__Manifest *manifest, uint32_t index,
+                    const struct bourse_output *output, char ret_path[PLACE_PATH_SIZE])
+{
+    const char *task = tasks_name(manifest, index);
+    bool numbered = index < manifest->n_subtasks && manifest->subtasks[index]->has_number;
+    if (task != NULL) {
+        return place_path_of_task(task, output->name, ret_path);
+    }
+    return place_path(input_of(manifest, index), manifest->subtask_count == 1 && !numbered,
+                      number_of(manifest, index), output->name, ret_path);
+}
+
 static bool fetch_output(struct fetch *fetch, uint32_t index, const struct bourse_output *output)
 {
-    bool single = fetch->manifest->subtask_count == 1;
     char path[PLACE_PATH_SIZE];
-    if (!place_path(input_of(fetch->manifest, index), single, index, output->name, path)) {
+    if (!path_of(fetch->manifest, index, output, path)) {
         return client_fail(fetch->error, BOURSE_UNVERIFIED,
                            "subtask %u has an output whose name is no plain relative path: '%s'",
                            index, output->name);

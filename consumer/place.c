@@ -59,13 +59,28 @@ static bool is_plain_path(const char *path)
     return true;
 }
 
+/* Without what {out} puts before it. */
+static const char *without_out(const char *output)
+{
+    static const char free_name[] = "out/";
+    bool has = strncmp(output, free_name, strlen(free_name)) == 0;
+    return has ? output + strlen(free_name) : output;
+}
+
+bool place_path_of_task(const char *task, const char *output, char ret_path[PLACE_PATH_SIZE])
+{
+    output = without_out(output);
+    if (!is_plain_path(task) || strchr(task, '/') != NULL || !is_plain_path(output)) {
+        return false;
+    }
+    int length = snprintf(ret_path, PLACE_PATH_SIZE, "%s/%s", task, output);
+    return length > 0 && length < PLACE_PATH_SIZE;
+}
+
 bool place_path(const char *input, bool single, uint32_t index, const char *output,
                 char ret_path[PLACE_PATH_SIZE])
 {
-    static const char free_name[] = "out/";
-    if (strncmp(output, free_name, strlen(free_name)) == 0) {
-        output += strlen(free_name);
-    }
+    output = without_out(output);
     if (!is_plain_path(output) || (input != NULL && !is_plain_path(input))) {
         return false;
     }

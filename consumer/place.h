@@ -24,6 +24,8 @@ enum { PLACE_PATH_SIZE = 2304 };
  * `input` NULL: none. False when the name is not a plain relative path. */
 bool place_path(const char *input, bool single, uint32_t index, const char *output,
                 char ret_path[PLACE_PATH_SIZE]);
+/* Of a task: TASK/output. */
+bool place_path_of_task(const char *task, const char *output, char ret_path[PLACE_PATH_SIZE]);
 
 struct places; /* an output folder, and the files in it that wait for their names */
 

@@ -4,6 +4,8 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "consumer/client.h"
+#include "consumer/manifest.h"
+#include "formats/limits.h"
 #include "protocol/codec.h"
 #include "runtime/clock.h"
 #include "runtime/files.h"
@@ -16,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { JOB_FILE_BYTES_MAX = 1 << 20, LINES_BYTES_MAX = LIMIT_MANIFEST_BYTES, NUMBER_SIZE = 24 };
+enum { JOB_FILE_BYTES_MAX = FORMAT_FILE_BYTES };
 
 void bourse_job_destroy(struct bourse_job **self)
 {
@@ -27,351 +29,74 @@ void bourse_job_destroy(struct bourse_job **self)
         input_list_fini(&job->shared);
         input_list_fini(&job->image);
         free(job->made.items);
+        order_graph_fini(&job->graph);
+        free(job->parts);
+        free(job->order);
+        free(job->own_of);
         free(job->manifest);
         free(job);
         *self = NULL;
     }
 }
 
-/* ---------------------------------------------------------------- subtasks */
+/* ---------------------------------------------------------------- parts */
 
-/* The values of a job's subtasks, before they are encoded: pointers into one block of text. */
-struct subtasks {
-    Bourse__V1__ManifestSubtask *items;
-    Bourse__V1__ManifestSubtask **pointers;
-    Bourse__V1__ManifestInput *inputs;
-    Bourse__V1__ManifestInput **input_pointers;
-    char *text;
-    size_t count; /* 0: an array from 0 in steps of 1, or a single subtask: the index says it all */
-};
-
-static void subtasks_fini(struct subtasks *subtasks)
+static bool make_room(struct bourse_job *job, struct bourse_error *error)
 {
-    free(subtasks->items);
-    free(subtasks->pointers);
-    free(subtasks->inputs);
-    free(subtasks->input_pointers);
-    free(subtasks->text);
-}
-
-static bool subtasks_allocate(struct subtasks *subtasks, size_t count, size_t input_count)
-{
-    subtasks->items = calloc(count + 1, sizeof *subtasks->items);
-    subtasks->pointers = calloc(count + 1, sizeof(void *));
-    subtasks->inputs = calloc(input_count + 1, sizeof *subtasks->inputs);
-    subtasks->input_pointers = calloc(input_count + 1, sizeof(void *));
-    if (subtasks->items == NULL || subtasks->pointers == NULL || subtasks->inputs == NULL ||
-        subtasks->input_pointers == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < count; i++) {
-        bourse__v1__manifest_subtask__init(&subtasks->items[i]);
-        subtasks->pointers[i] = &subtasks->items[i];
-    }
-    subtasks->count = count;
-    return true;
-}
-
-static void input_to_wire(struct input_file *file, Bourse__V1__ManifestInput *wire)
-{
-    bourse__v1__manifest_input__init(wire);
-    wire->name = file->name;
-    wire->hash = client_bytes(file->hash.bytes, sizeof file->hash.bytes);
-    wire->size = file->size;
-}
-
-static bool subtasks_of_files(struct bourse_job *job, struct subtasks *subtasks,
-                              struct bourse_error *error)
-{
-    if (!subtasks_allocate(subtasks, job->own.count, job->own.count)) {
-        return client_fail(error, BOURSE_LOCAL, "out of memory");
-    }
-    for (size_t i = 0; i < job->own.count; i++) {
-        input_to_wire(&job->own.items[i], &subtasks->inputs[i]);
-        subtasks->input_pointers[i] = &subtasks->inputs[i];
-        subtasks->items[i].value = job->own.items[i].name;
-        subtasks->items[i].n_inputs = 1;
-        subtasks->items[i].inputs = &subtasks->input_pointers[i];
-    }
-    job->subtasks = job->own.count;
-    return true;
-}
-
-static bool subtasks_of_range(struct bourse_job *job, struct subtasks *subtasks,
-                              struct bourse_error *error)
-{
-    const struct range *range = &job->file->array;
-    job->subtasks = (uint64_t)range_count(range);
-    if ((range->first == 0 && range->step == 1) || job->file->is_noop) {
-        return true; /* the index says it all, or nobody reads it */
-    }
-    size_t count = (size_t)job->subtasks;
-    subtasks->text = malloc(count * NUMBER_SIZE);
-    if (subtasks->text == NULL || !subtasks_allocate(subtasks, count, 0)) {
-        return client_fail(error, BOURSE_LOCAL, "out of memory");
-    }
-    for (size_t i = 0; i < count; i++) {
-        char *number = subtasks->text + i * NUMBER_SIZE;
-        (void)snprintf(number, NUMBER_SIZE, "%" PRId64, range_at(range, (int64_t)i));
-        subtasks->items[i].value = number;
-    }
-    return true;
-}
-
-/* Cuts `text` into lines in place; empty ones are left out. */
-static size_t cut_lines(char *text, size_t length, Bourse__V1__ManifestSubtask *ret_items)
-{
-    size_t count = 0;
-    char *end = text + length;
-    for (char *line = text; line < end;) {
-        char *stop = memchr(line, '\n', (size_t)(end - line));
-        stop = stop == NULL ? end : stop;
-        char *next = stop + 1;
-        if (stop > line && stop[-1] == '\r') {
-            stop--;
-        }
-        if (stop > line) {
-            if (ret_items != NULL) {
-                *stop = '\0';
-                ret_items[count].value = line;
-            }
-            count++;
-        }
-        line = next;
-    }
-    return count;
-}
-
-static bool subtasks_of_lines(struct bourse_job *job, const char *folder, struct subtasks *subtasks,
-                              struct bourse_error *error)
-{
-    struct problem problem = {.text = ""};
-    CLEANUP(input_list_fini) struct input_list found = {.items = NULL};
-    size_t length = 0;
-    if (!expand_file(folder, job->file->lines, &found, &problem) ||
-        !file_read(found.items[0].path, LINES_BYTES_MAX, (uint8_t **)&subtasks->text, &length,
-                   &problem)) {
-        return client_fail(error, BOURSE_LOCAL, "lines: %s", problem.text);
-    }
-    if (memchr(subtasks->text, '\0', length) != NULL) {
-        return client_fail(error, BOURSE_USAGE, "lines: '%s' holds a NUL; it must be text",
-                           job->file->lines);
-    }
-    size_t count = cut_lines(subtasks->text, length, NULL);
-    if (count == 0) {
-        return client_fail(error, BOURSE_USAGE, "lines: '%s' has no line", job->file->lines);
-    }
-    if (!subtasks_allocate(subtasks, count, 0)) {
-        return client_fail(error, BOURSE_LOCAL, "out of memory");
-    }
-    (void)cut_lines(subtasks->text, length, subtasks->items);
-    job->subtasks = count;
-    return true;
-}
-
-static bool make_subtasks(struct bourse_job *job, const char *folder, struct subtasks *subtasks,
-                          struct bourse_error *error)
-{
-    switch (job->file->source) {
-    case TEMPLATE_EACH:
-        return subtasks_of_files(job, subtasks, error);
-    case TEMPLATE_ARRAY:
-        return subtasks_of_range(job, subtasks, error);
-    case TEMPLATE_LINES:
-        return subtasks_of_lines(job, folder, subtasks, error);
-    case TEMPLATE_ONE:
-    case TEMPLATE_ANY:
-        break;
-    }
-    job->subtasks = 1;
-    return true;
-}
-
-/* ---------------------------------------------------------------- the manifest */
-
-static bool encode(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
-                   struct bourse_error *error)
-{
-    /* Sized before anything is allocated: a job can be far larger than a manifest may be. */
-    size_t size = protobuf_c_message_get_packed_size(&manifest->base);
-    if (size > LIMIT_MANIFEST_BYTES) {
-        return client_fail(
-            error, BOURSE_USAGE,
-            "the list of subtasks takes %zu bytes, a manifest at most %d; split the job", size,
-            LIMIT_MANIFEST_BYTES);
-    }
-    job->manifest = codec_encode(&manifest->base, &job->manifest_length);
-    if (job->manifest == NULL) {
-        return client_fail(error, BOURSE_LOCAL, "out of memory");
-    }
-    job->manifest_hash = sha256_of(job->manifest, job->manifest_length);
-    return true;
-}
-
-/* What the agents will check when they read it, checked before anything is paid for. */
-static bool check_manifest(const struct bourse_job *job, struct bourse_error *error)
-{
-    Bourse__V1__Manifest *decoded = NULL;
-    struct codec_error refused = {.field = ""};
-    enum codec_status status =
-        codec_decode_manifest(job->manifest, job->manifest_length, &decoded, &refused);
-    if (status == CODEC_OK) {
-        ProtobufCMessage *message = &decoded->base;
-        codec_free(&message);
-        return true;
-    }
-    if (status == CODEC_OUT_OF_MEMORY) {
-        return client_fail(error, BOURSE_LOCAL, "out of memory");
-    }
-    return client_fail(error, BOURSE_USAGE,
-                       "the job cannot be sent: %s is out of its range (%" PRId64 ", limit %" PRId64
-                       "), or holds control characters or bytes that are not UTF-8",
-                       refused.field[0] != '\0' ? refused.field : "a field", refused.value,
-                       refused.limit);
-}
-
-static void limits_to_wire(const struct job_file *file, Bourse__V1__ManifestLimits *limits)
-{
-    bourse__v1__manifest_limits__init(limits);
-    limits->has_wall_ms = 1;
-    limits->wall_ms = file->limit_ms;
-    limits->has_cpu_ms = file->limits.cpu_ms > 0;
-    limits->cpu_ms = file->limits.cpu_ms;
-    limits->has_memory_bytes = file->limits.memory_bytes > 0;
-    limits->memory_bytes = file->limits.memory_bytes;
-    limits->has_disk_bytes = file->limits.disk_bytes > 0;
-    limits->disk_bytes = file->limits.disk_bytes;
-    limits->has_output_bytes = file->limits.output_bytes > 0;
-    limits->output_bytes = file->limits.output_bytes;
-    limits->has_processes = file->limits.processes > 0;
-    limits->processes = file->limits.processes;
-}
-
-/* The lists of a manifest whose lengths are small. */
-struct lists {
-    Bourse__V1__ManifestVariable variables[LIMIT_VARIABLES];
-    Bourse__V1__ManifestVariable *variable_pointers[LIMIT_VARIABLES];
-    Bourse__V1__ManifestInput shared[LIMIT_INPUTS];
-    Bourse__V1__ManifestInput *shared_pointers[LIMIT_INPUTS];
-    Bourse__V1__ManifestLimits limits;
-};
-
-static bool fill_lists(struct bourse_job *job, struct lists *lists, Bourse__V1__Manifest *manifest,
-                       struct bourse_error *error)
-{
-    const struct job_file *file = job->file;
-    if (file->env_count > LIMIT_VARIABLES || job->shared.count >= LIMIT_INPUTS) {
-        return client_fail(error, BOURSE_USAGE, "at most %d variables and %d shared files",
-                           LIMIT_VARIABLES, LIMIT_INPUTS - 1);
-    }
-    for (size_t i = 0; i < file->env_count; i++) {
-        bourse__v1__manifest_variable__init(&lists->variables[i]);
-        lists->variables[i].name = file->env[i].name;
-        lists->variables[i].value = file->env[i].value;
-        lists->variable_pointers[i] = &lists->variables[i];
-    }
-    for (size_t i = 0; i < job->shared.count; i++) {
-        input_to_wire(&job->shared.items[i], &lists->shared[i]);
-        lists->shared_pointers[i] = &lists->shared[i];
-    }
-    limits_to_wire(file, &lists->limits);
-    manifest->n_environment = file->env_count;
-    manifest->environment = lists->variable_pointers;
-    manifest->n_shared = job->shared.count;
-    manifest->shared = lists->shared_pointers;
-    manifest->limits = &lists->limits;
-    return true;
-}
-
-bool prepare_manifest(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
-                      struct bourse_error *error)
-{
-    return encode(job, manifest, error) && check_manifest(job, error);
-}
-
-static bool make_manifest(struct bourse_job *job, const char *folder, struct bourse_error *error)
-{
-    static char command_executor[] = "command";
-    static char noop_executor[] = "noop";
-    static char tensor_executor[] = "tensor";
-    struct job_file *file = job->file;
-    CLEANUP(subtasks_fini) struct subtasks subtasks = {.items = NULL};
-    if (!make_subtasks(job, folder, &subtasks, error)) {
-        return false;
-    }
-    struct lists *lists = calloc(1, sizeof *lists);
-    if (lists == NULL) {
-        return client_fail(error, BOURSE_LOCAL, "out of memory");
-    }
-    Bourse__V1__Manifest manifest = BOURSE__V1__MANIFEST__INIT;
-    manifest.version = 1;
-    manifest.executor = file->is_noop     ? noop_executor
-                        : file->is_tensor ? tensor_executor
-                                          : command_executor;
-    manifest.name = file->name;
-    manifest.n_arguments = file->run.count;
-    manifest.arguments = file->run.items;
-    manifest.standard_input = file->standard_input;
-    manifest.n_outputs = file->outputs.count;
-    manifest.outputs = file->outputs.items;
-    if (job->image.count == 1) {
-        struct input_file *image = &job->image.items[0];
-        manifest.has_image = 1;
-        manifest.image = client_bytes(image->hash.bytes, sizeof image->hash.bytes);
-        manifest.has_image_size = 1;
-        manifest.image_size = image->size;
-    }
-    manifest.n_subtasks = subtasks.count;
-    manifest.subtasks = subtasks.pointers;
-    manifest.subtask_count = (uint32_t)job->subtasks;
-    manifest.has_expect_ms = file->expect_ms != JOB_ABSENT;
-    manifest.expect_ms = manifest.has_expect_ms ? job->expect_ms : 0;
-    bool ok = fill_lists(job, lists, &manifest, error) && prepare_manifest(job, &manifest, error);
-    free(lists);
-    return ok;
-}
-
-/* ---------------------------------------------------------------- needs */
-
-bool prepare_need(struct bourse_job *job, const char *name, const char *text,
-                  struct bourse_error *error)
-{
-    struct requirement_node node = {.op = REQUIREMENT_EQ, .attribute = {.is_text = true}};
-    client_copy(node.attribute.name, sizeof node.attribute.name, name);
-    client_copy(node.attribute.text, sizeof node.attribute.text, text);
-    bool alone = job->needs.count == 0;
-    if (job->needs.count + (alone ? 1 : 2) > REQUIREMENT_NODES_MAX) {
-        return client_fail(error, BOURSE_USAGE, "needs: at most %d terms besides the %s",
-                           REQUIREMENT_NODES_MAX - 2, name);
-    }
-    job->needs.nodes[job->needs.count++] = node;
-    if (!alone) {
-        job->needs.nodes[job->needs.count++] =
-            (struct requirement_node){.op = REQUIREMENT_AND, .arity = 2};
-    }
-    return true;
+    job->parts = calloc(ORDER_PARTS_MAX, sizeof *job->parts);
+    return job->parts != NULL || client_fail(error, BOURSE_LOCAL, "out of memory");
 }
 
 /* A host program must be one that the provider offers: that is part of what the job needs. */
-static bool add_program(struct bourse_job *job, struct bourse_error *error)
+bool prepare_part(struct bourse_job *job, struct bourse_error *error)
 {
     const struct job_file *file = job->file;
-    job->needs = file->needs;
-    if (file->is_noop) {
-        return prepare_need(job, "executor", "noop", error); /* older agents do not have it */
+    if (!make_room(job, error)) {
+        return false;
     }
-    if (file->is_tensor) {
-        return prepare_need(job, "executor", "tensor", error); /* not every device has it */
-    }
-    const char *program = file->run.items[0];
-    if (file->image != NULL || program[0] == '{') {
-        return true; /* the image brings it, or the subtask's own file is the program */
-    }
-    if (strlen(program) >= ATTRIBUTE_TEXT_SIZE) {
+    struct order_part *part = &job->parts[0];
+    const char *program = order_program(file, &file->run);
+    if (program != NULL && strlen(program) >= ATTRIBUTE_TEXT_SIZE) {
         return client_fail(error, BOURSE_USAGE, "run: a host program's name has at most %d bytes",
                            ATTRIBUTE_TEXT_SIZE - 1);
     }
-    return prepare_need(job, "program", program, error);
+    *part = (struct order_part){.subtasks = (uint32_t)job->subtasks,
+                                .needs = file->needs,
+                                .slots = file->slots,
+                                .at_most = file->at_most,
+                                .limit_ms = file->limit_ms,
+                                .term_ms = file->term_ms,
+                                .expect_ms = order_expect(file->expect_ms, file->limit_ms)};
+    job->part_count = 1;
+    const char *executor = order_executor(file);
+    const char *name = executor != NULL ? "executor" : "program";
+    const char *text = executor != NULL ? executor : program;
+    if (text != NULL && !order_add_need(&part->needs, name, text)) {
+        return client_fail(error, BOURSE_USAGE, "needs: at most %d terms besides the %s",
+                           REQUIREMENT_NODES_MAX - 2, name);
+    }
+    return true;
+}
+
+static bool make_tasks(struct bourse_job *job, struct bourse_error *error)
+{
+    struct problem problem = {.text = ""};
+    struct order *order = make_room(job, error) ? order_tasks(job->file, &problem) : NULL;
+    if (job->parts == NULL) {
+        return false;
+    }
+    if (order == NULL) {
+        return client_fail(error, BOURSE_USAGE, "%s", problem.text);
+    }
+    job->order = order->task;
+    order->task = NULL;
+    job->graph = order->graph;
+    order->graph = (struct order_graph){.rank = NULL};
+    memcpy(job->parts, order->parts, order->part_count * sizeof *order->parts);
+    job->part_count = order->part_count;
+    job->subtasks = job->file->task_count;
+    order_destroy(&order);
+    return true;
 }
 
 /* ---------------------------------------------------------------- whole */
@@ -409,7 +134,71 @@ static bool check_image(const struct input_file *image, struct problem *ret_prob
     return false;
 }
 
-static bool find_inputs(struct bourse_job *job, const char *folder, const char *file_name,
+static bool expand_files(const char *folder, const struct job_strings *files,
+                         struct input_list *list, struct problem *ret_problem)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        if (!expand_file(folder, files->items[i], list, ret_problem)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp((*(struct input_file *const *)a)->path, (*(struct input_file *const *)b)->path);
+}
+
+/* Hashes the files of all tasks, each file once: many may name the same. */
+static bool hash_own(struct bourse_job *job, struct problem *ret_problem)
+{
+    struct input_file **files = calloc(job->own.count + 1, sizeof *files);
+    struct input_list one = {.count = 1};
+    bool good = files != NULL;
+    if (files == NULL) {
+        problem_set(ret_problem, "out of memory");
+    }
+    for (size_t i = 0; good && i < job->own.count; i++) {
+        files[i] = &job->own.items[i];
+    }
+    if (good) {
+        qsort(files, job->own.count, sizeof *files, by_path);
+    }
+    for (size_t i = 0; good && i < job->own.count; i++) {
+        if (i > 0 && strcmp(files[i - 1]->path, files[i]->path) == 0) {
+            files[i]->hash = files[i - 1]->hash;
+            files[i]->size = files[i - 1]->size;
+        } else {
+            one.items = files[i];
+            good = input_list_hash(&one, 0, ret_problem);
+        }
+    }
+    free(files);
+    return good;
+}
+
+static bool find_task_inputs(struct bourse_job *job, const char *folder, const char *file_name,
+                             struct bourse_error *error)
+{
+    const struct job_file *file = job->file;
+    struct problem problem = {.text = ""};
+    job->own_of = calloc(file->task_count + 1, sizeof *job->own_of);
+    if (job->own_of == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    for (size_t i = 0; i < file->task_count; i++) {
+        job->own_of[i] = job->own.count;
+        if (!expand_files(folder, &file->tasks[i].files, &job->own, &problem)) {
+            return input_failed(file_name, file->tasks[i].line, "files", &problem, error);
+        }
+    }
+    job->own_of[file->task_count] = job->own.count;
+    return hash_own(job, &problem) ||
+           input_failed(file_name, file->tasks[0].line, "files", &problem, error);
+}
+
+static bool find_source(struct bourse_job *job, const char *folder, const char *file_name,
                         struct bourse_error *error)
 {
     const struct job_file *file = job->file;
@@ -426,11 +215,19 @@ static bool find_inputs(struct bourse_job *job, const char *folder, const char *
          !input_list_hash(&job->own, 0, &problem))) {
         return input_failed(file_name, file->source_line, "each", &problem, error);
     }
-    bool ok = true;
-    for (size_t i = 0; ok && i < file->files.count; i++) {
-        ok = expand_file(folder, file->files.items[i], &job->shared, &problem);
+    return file->task_count == 0 || find_task_inputs(job, folder, file_name, error);
+}
+
+static bool find_inputs(struct bourse_job *job, const char *folder, const char *file_name,
+                        struct bourse_error *error)
+{
+    const struct job_file *file = job->file;
+    struct problem problem = {.text = ""};
+    if (!find_source(job, folder, file_name, error)) {
+        return false;
     }
-    if (!ok || !input_list_hash(&job->shared, 0, &problem)) {
+    if (!expand_files(folder, &file->files, &job->shared, &problem) ||
+        !input_list_hash(&job->shared, 0, &problem)) {
         return input_failed(file_name, file->files_line, "files", &problem, error);
     }
     if (file->image != NULL && (!expand_file(folder, file->image, &job->image, &problem) ||
@@ -446,18 +243,57 @@ static int name_order(const void *key, const void *item)
     return strcmp(key, ((const struct input_file *)item)->name);
 }
 
-/* In the work folder of a subtask, its own file and the shared ones lie side by side. */
+static bool is_own(const struct bourse_job *job, const char *name)
+{
+    return job->own_of == NULL && job->own.count > 0 &&
+           bsearch(name, job->own.items, job->own.count, sizeof *job->own.items, name_order) != NULL;
+}
+
+static bool is_named(const struct input_list *list, size_t from, size_t to, const char *name)
+{
+    for (size_t i = from; i < to; i++) {
+        if (strcmp(list->items[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool check_task_names(const struct bourse_job *job, size_t index, struct bourse_error *error)
+{
+    const struct job_task *task = &job->file->tasks[index];
+    size_t from = job->own_of[index];
+    size_t to = job->own_of[index + 1];
+    const char *twice = NULL;
+    for (size_t i = from; twice == NULL && i < to; i++) {
+        const char *name = job->own.items[i].name;
+        bool again = is_named(&job->own, from, i, name) ||
+                     is_named(&job->shared, 0, job->shared.count, name);
+        twice = again ? name : NULL;
+    }
+    for (size_t i = 0; twice == NULL && i < task->wait_count; i++) {
+        const char *name = task->waits[i].name;
+        bool again = name != NULL && (is_named(&job->own, from, to, name) ||
+                                      is_named(&job->shared, 0, job->shared.count, name));
+        twice = again ? name : NULL;
+    }
+    return twice == NULL || client_fail(error, BOURSE_USAGE,
+                                        "tasks: two files of %s would be '%s' in its work folder",
+                                        task->name, twice);
+}
+
+/* In the work folder of a subtask, its own files, those it takes and the shared ones lie side by side. */
 static bool check_shared(const struct bourse_job *job, struct bourse_error *error)
 {
     for (size_t i = 0; i < job->shared.count; i++) {
         const char *name = job->shared.items[i].name;
-        bool twice = job->own.count > 0 && bsearch(name, job->own.items, job->own.count,
-                                                   sizeof *job->own.items, name_order) != NULL;
-        for (size_t k = 0; k < i; k++) {
-            twice = twice || strcmp(job->shared.items[k].name, name) == 0;
-        }
-        if (twice) {
+        if (is_own(job, name) || is_named(&job->shared, 0, i, name)) {
             return client_fail(error, BOURSE_USAGE, "files: '%s' is given twice", name);
+        }
+    }
+    for (size_t i = 0; job->own_of != NULL && i < job->file->task_count; i++) {
+        if (!check_task_names(job, i, error)) {
+            return false;
         }
     }
     return true;
@@ -473,12 +309,9 @@ bool prepare_job(struct job_file *file, const char *folder, const char *file_nam
     }
     job->file = file;
     job->id = entropy_id();
-    job->expect_ms = file->expect_ms != JOB_ABSENT ? file->expect_ms : PREPARE_EXPECT_MS_DEFAULT;
-    if (job->expect_ms > file->limit_ms) {
-        job->expect_ms = file->limit_ms;
-    }
-    if (!find_inputs(job, folder, file_name, error) || !check_shared(job, error) ||
-        !make_manifest(job, folder, error) || !add_program(job, error)) {
+    bool parted = file->task_count > 0 ? make_tasks(job, error) : prepare_part(job, error);
+    if (!parted || !find_inputs(job, folder, file_name, error) || !check_shared(job, error) ||
+        !manifest_make(job, folder, error)) {
         return false;
     }
     *ret_job = job;
@@ -525,11 +358,35 @@ bool bourse_job_load(const char *path, struct bourse_job **ret_job, struct bours
     return ok;
 }
 
+/* Whether any subtask's time is one. */
+static bool is_guess(const struct job_file *file)
+{
+    bool guess = file->task_count == 0 && file->expect_ms == JOB_ABSENT;
+    for (size_t i = 0; i < file->task_count; i++) {
+        guess = guess || file->tasks[i].expect_ms == JOB_ABSENT;
+    }
+    return guess;
+}
+
+static int64_t mean_expect_ms(const struct bourse_job *job)
+{
+    int64_t sum_ms = 0; /* of 10 million subtasks times a week at most */
+    for (size_t i = 0; i < job->part_count; i++) {
+        sum_ms += job->parts[i].subtasks * job->parts[i].expect_ms;
+    }
+    return (sum_ms + (int64_t)job->subtasks - 1) / (int64_t)job->subtasks;
+}
+
+static const char *program_of(const struct job_file *file)
+{
+    return file->is_noop ? "noop" : file->run.count > 0 ? file->run.items[0] : "tasks";
+}
+
 void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary *ret_summary)
 {
     *ret_summary = (struct bourse_job_summary){
         .name = job->file->name,
-        .program = job->file->is_noop ? "noop" : job->file->run.items[0],
+        .program = program_of(job->file),
         .subtasks = job->subtasks,
         .inputs = job->own.count + job->shared.count + job->image.count,
         .skipped = job->own.skipped,
@@ -539,9 +396,14 @@ void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary 
         .cap_micro = job->file->cap_micro,
         .limit_ms = job->file->limit_ms,
         .term_ms = job->file->term_ms,
-        .expect_ms = job->expect_ms,
-        .expect_is_guess = job->file->expect_ms == JOB_ABSENT,
+        .expect_ms = mean_expect_ms(job),
+        .expect_is_guess = is_guess(job->file),
+        .parts = (uint32_t)job->part_count,
+        .way_ms = order_longest_ms(&job->graph),
     };
+    if (job->continues) {
+        text_hex(job->continued.bytes, sizeof job->continued.bytes, ret_summary->continues);
+    }
     const struct input_list *lists[] = {&job->own, &job->shared, &job->image};
     for (size_t l = 0; l < 3; l++) {
         for (size_t i = 0; i < lists[l]->count; i++) {

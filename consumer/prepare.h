@@ -5,11 +5,8 @@
 
 #include "consumer/bourse.h"
 #include "consumer/expand.h"
+#include "consumer/order.h"
 #include "formats/job.h"
-#include "protocol/codec.h"
-
-/* What the quote assumes of a subtask when the job does not say: a small part of its limit. */
-enum { PREPARE_EXPECT_MS_DEFAULT = 5000 };
 
 /* Blobs that are no files of their own: each is made in memory when it is sent. */
 struct made_blob {
@@ -28,13 +25,18 @@ struct made_blobs {
 struct bourse_job {
     struct job_file *file;
     struct id128 id;          /* of its SubmitJob: the same for every try */
-    struct input_list own;    /* `each:`, one per subtask */
+    struct input_list own;    /* `each:`, one per subtask; of tasks, those of the first of the file, and so on */
+    size_t *own_of;           /* of each task of the file: where its files begin in `own`; NULL without tasks */
     struct input_list shared; /* `files:` */
     struct input_list image;  /* none or one */
     struct made_blobs made;   /* of a job that is no file's */
-    struct requirement needs; /* the job's, and its program on offer */
     uint64_t subtasks;
-    int64_t expect_ms;
+    struct order_part *parts; /* ORDER_PARTS_MAX have room; at least one */
+    size_t part_count;
+    struct order_graph graph; /* of tasks */
+    uint32_t *order;          /* of each subtask: which task of the file it is; NULL without tasks */
+    bool continues;           /* the job `continued` */
+    struct id128 continued;
     uint8_t *manifest;
     size_t manifest_length;
     struct hash32 manifest_hash;
@@ -45,11 +47,7 @@ struct bourse_job {
 bool prepare_job(struct job_file *file, const char *folder, const char *file_name,
                  struct bourse_job **ret_job, struct bourse_error *error);
 
-/* What is common to every job once its manifest stands: encodes it, with the checks that the agents will make. */
-bool prepare_manifest(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
-                      struct bourse_error *error);
-/* Adds `name = text` to what the job needs. */
-bool prepare_need(struct bourse_job *job, const char *name, const char *text,
-                  struct bourse_error *error);
+/* The one part of a job without tasks, from its file; how many subtasks it has is left open. */
+bool prepare_part(struct bourse_job *job, struct bourse_error *error);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "consumer/client.h"
 #include "consumer/freivalds.h"
+#include "consumer/manifest.h"
 #include "consumer/rows.h"
 #include "formats/limits.h"
 #include "runtime/clock.h"
@@ -274,11 +275,11 @@ static bool write_manifest(const struct bourse_product *product, struct bourse_j
     manifest.outputs = job->file->outputs.items;
     manifest.limits = &limits;
     manifest.has_expect_ms = 1;
-    manifest.expect_ms = job->expect_ms;
+    manifest.expect_ms = job->file->expect_ms;
     manifest.n_subtasks = (size_t)product->summary.tiles;
     manifest.subtasks = listing.pointers;
     manifest.subtask_count = (uint32_t)product->summary.tiles;
-    return prepare_manifest(job, &manifest, error);
+    return manifest_finish(job, &manifest, error);
 }
 
 static bool fill_file(struct job_file *file, const struct bourse_product *product,
@@ -295,6 +296,7 @@ static bool fill_file(struct job_file *file, const struct bourse_product *produc
     for (size_t i = 0; good && i < sizeof arguments / sizeof *arguments; i++) {
         good = job_strings_add(&file->run, FORMAT_ARGUMENTS, arguments[i]);
     }
+    file->is_tensor = true;
     file->at_most = needs->at_most;
     file->limit_ms = needs->limit_ms;
     file->expect_ms = needs->expect_ms;
@@ -305,7 +307,7 @@ static bool fill_file(struct job_file *file, const struct bourse_product *produc
 
 static bool need_number(struct bourse_job *job, const char *name, int64_t least)
 {
-    struct requirement *needs = &job->needs;
+    struct requirement *needs = &job->parts[0].needs;
     struct requirement_node node = {.op = REQUIREMENT_GE, .attribute = {.number = least}};
     client_copy(node.attribute.name, sizeof node.attribute.name, name);
     needs->nodes[needs->count++] = node; /* a handful of terms, far below REQUIREMENT_NODES_MAX */
@@ -324,9 +326,12 @@ static bool make_job(struct bourse_product *product, const struct bourse_product
     }
     job->id = entropy_id();
     job->subtasks = product->summary.tiles;
-    job->expect_ms = job->file->expect_ms;
-    if (!prepare_need(job, "executor", "tensor", error) ||
-        (needs->label[0] != '\0' && !prepare_need(job, "label", needs->label, error)) ||
+    if (!prepare_part(job, error)) {
+        return false;
+    }
+    job->parts[0].subtasks = (uint32_t)product->summary.tiles;
+    if ((needs->label[0] != '\0' &&
+         !order_add_need(&job->parts[0].needs, "label", needs->label)) ||
         !need_number(job, "memory", needs->memory_bytes) ||
         (needs->least_speed > 0 && !need_number(job, "gemm_fp32", needs->least_speed)) ||
         !hash_blocks(product, &job->made, error) || !write_manifest(product, job, error)) {

@@ -2,6 +2,7 @@
 #include "consumer/client.h"
 #include "consumer/prepare.h"
 #include "consumer/rows.h"
+#include "consumer/submit.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -19,15 +20,15 @@ enum {
 
 /* The default order is "market price, with a cap": a market order that must wait would otherwise rest
  * at all that its budget allows, and the next ask to arrive would fill at that. */
-static int64_t limit_of(const struct job_file *file, int64_t subtasks,
+static int64_t limit_of(const struct job_file *file, const struct order_part *part,
                         const struct bourse_quote *quote)
 {
     if (file->cap_micro != JOB_ABSENT) {
         return file->cap_micro;
     }
-    int64_t wanted = file->at_most != 0 ? file->at_most : INT64_MAX;
-    if (subtasks < wanted / file->slots) {
-        wanted = subtasks * file->slots;
+    int64_t wanted = part->at_most != 0 ? part->at_most : INT64_MAX;
+    if (part->subtasks < wanted / part->slots) {
+        wanted = (int64_t)part->subtasks * part->slots;
     }
     int64_t dearest_micro = -1;
     for (uint32_t i = 0; i < quote->level_count && wanted > 0; i++) {
@@ -40,32 +41,111 @@ static int64_t limit_of(const struct job_file *file, int64_t subtasks,
     return dearest_micro + dearest_micro / 2;
 }
 
-bool bourse_quote(struct bourse *bourse, const struct bourse_job *job,
-                  struct bourse_quote *ret_quote, struct bourse_error *ret_error)
+static bool quote_part(struct bourse *bourse, const struct bourse_job *job,
+                       const struct order_part *part, struct bourse_quote *ret_quote,
+                       struct bourse_error *error)
 {
     CLEANUP(codec_requirement_free)
-    Bourse__V1__Requirement *needs = codec_requirement_to_wire(&job->needs);
+    Bourse__V1__Requirement *needs = codec_requirement_to_wire(&part->needs);
     if (needs == NULL) {
-        return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     Bourse__V1__QuoteRequest body = BOURSE__V1__QUOTE_REQUEST__INIT;
     body.needs = needs;
-    body.subtasks = (uint32_t)job->subtasks;
-    body.slots = job->file->slots;
-    body.at_most = job->file->at_most;
+    body.subtasks = part->subtasks;
+    body.slots = part->slots;
+    body.at_most = part->at_most;
     body.has_cap_micro = job->file->cap_micro != JOB_ABSENT;
     body.cap_micro = body.has_cap_micro ? job->file->cap_micro : 0;
-    body.limit_ms = job->file->limit_ms;
-    body.term_ms = job->file->term_ms;
-    body.expect_ms = job->expect_ms;
+    body.limit_ms = part->limit_ms;
+    body.term_ms = part->term_ms;
+    body.expect_ms = part->expect_ms;
     CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
     if (!client_call(bourse, MESSAGE_QUOTE_REQUEST, &body.base, MESSAGE_QUOTE_REPLY, &answer,
-                     ret_error)) {
+                     error)) {
         return false;
     }
     rows_quote((const void *)answer, ret_quote);
-    ret_quote->limit_micro = limit_of(job->file, (int64_t)job->subtasks, ret_quote);
+    ret_quote->limit_micro = limit_of(job->file, part, ret_quote);
     return true;
+}
+
+static int64_t sum_of(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return checked_add(a, b, &sum) ? sum : INT64_MAX;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The offers for one part among those of the others: cheapest first, as far as there is room. */
+static void add_levels(struct bourse_quote *all, const struct bourse_quote *part)
+{
+    for (uint32_t i = 0; i < part->level_count; i++) {
+        uint32_t at = all->level_count < BOURSE_LEVELS_MAX ? all->level_count++ : UINT32_MAX;
+        for (; at != UINT32_MAX && at > 0 &&
+               all->levels[at - 1].price_micro > part->levels[i].price_micro;
+             at--) {
+            all->levels[at] = all->levels[at - 1];
+        }
+        if (at != UINT32_MAX) {
+            all->levels[at] = part->levels[i];
+        }
+    }
+}
+
+/* A job of several parts costs what they cost together, and needs a place for each. */
+static void add_quote(struct bourse_quote *all, const struct bourse_quote *part)
+{
+    bool explains = all->slots_now > 0 && part->slots_now == 0; /* the first one that cannot start */
+    all->slots_now = part->slots_now < all->slots_now ? part->slots_now : all->slots_now;
+    all->price_low_micro =
+        part->price_low_micro < all->price_low_micro ? part->price_low_micro : all->price_low_micro;
+    all->price_high_micro = larger(all->price_high_micro, part->price_high_micro);
+    all->expected_micro = sum_of(all->expected_micro, part->expected_micro);
+    all->minimum_micro = larger(all->minimum_micro, part->minimum_micro);
+    all->suggested_micro = sum_of(all->suggested_micro, part->suggested_micro);
+    all->limit_micro = larger(all->limit_micro, part->limit_micro);
+    all->makespan_ms = larger(all->makespan_ms, part->makespan_ms);
+    all->index = part->index;
+    if (explains && part->has_explanation) {
+        all->has_explanation = true;
+        all->explanation = part->explanation;
+    }
+    add_levels(all, part);
+}
+
+bool submit_quote(struct bourse *bourse, const struct bourse_job *job,
+                  struct bourse_quote *ret_quote, int64_t ret_limits[ORDER_PARTS_MAX],
+                  struct bourse_error *error)
+{
+    struct bourse_quote *part = calloc(1, sizeof *part);
+    bool good = part != NULL || client_fail(error, BOURSE_LOCAL, "out of memory");
+    for (size_t i = 0; good && i < job->part_count; i++) {
+        good = quote_part(bourse, job, &job->parts[i], part, error);
+        if (good && i == 0) {
+            *ret_quote = *part;
+        } else if (good) {
+            add_quote(ret_quote, part);
+        }
+        ret_limits[i] = good ? part->limit_micro : -1;
+    }
+    if (good) {
+        ret_quote->makespan_ms =
+            larger(ret_quote->makespan_ms, order_longest_ms(&job->graph));
+    }
+    free(part);
+    return good;
+}
+
+bool bourse_quote(struct bourse *bourse, const struct bourse_job *job,
+                  struct bourse_quote *ret_quote, struct bourse_error *ret_error)
+{
+    int64_t limits[ORDER_PARTS_MAX];
+    return submit_quote(bourse, job, ret_quote, limits, ret_error);
 }
 
 /* ---------------------------------------------------------------- blobs */
@@ -241,42 +321,132 @@ static bool put_everything(struct bourse *client, const struct bourse_job *job,
 
 /* ---------------------------------------------------------------- submit */
 
-bool bourse_submit(struct bourse *bourse, struct bourse_job *job, int64_t budget_micro,
-                   int64_t limit_micro, bourse_progress *progress, void *context,
-                   char ret_id[BOURSE_ID_SIZE], struct bourse_error *ret_error)
+/* What SubmitJob points to. */
+struct message {
+    Bourse__V1__SubmitJob body;
+    Bourse__V1__Part parts[ORDER_PARTS_MAX];
+    Bourse__V1__Part *part_pointers[ORDER_PARTS_MAX];
+    Bourse__V1__Graph graph;
+};
+
+static void message_free(struct message **self)
 {
-    if (!client_ready(bourse, ret_error) ||
-        !put_everything(bourse, job, progress, context, ret_error)) {
+    struct message *message = *self;
+    if (message != NULL) {
+        for (size_t i = 0; i < message->body.n_parts; i++) {
+            codec_requirement_free(&message->parts[i].needs);
+        }
+        codec_requirement_free(&message->body.needs);
+        free(message);
+        *self = NULL;
+    }
+}
+
+/* The first part is what the message says itself. */
+static bool add_parts(struct message *message, const struct bourse_job *job, const int64_t *limits)
+{
+    for (size_t i = 1; i < job->part_count; i++) {
+        const struct order_part *part = &job->parts[i];
+        Bourse__V1__Part *wire = &message->parts[i - 1];
+        bourse__v1__part__init(wire);
+        wire->subtasks = part->subtasks;
+        wire->slots = part->slots;
+        wire->at_most = part->at_most;
+        wire->limit_ms = part->limit_ms;
+        wire->term_ms = part->term_ms;
+        wire->has_expect_ms = 1;
+        wire->expect_ms = part->expect_ms;
+        wire->has_cap_micro = limits[i] >= 0;
+        wire->cap_micro = wire->has_cap_micro ? limits[i] : 0;
+        wire->needs = codec_requirement_to_wire(&part->needs);
+        if (wire->needs == NULL) {
+            return false;
+        }
+        message->part_pointers[message->body.n_parts++] = wire;
+    }
+    message->body.parts = message->part_pointers;
+    return true;
+}
+
+static void add_graph(struct message *message, const struct order_graph *graph)
+{
+    if (graph->count == 0) {
+        return;
+    }
+    bourse__v1__graph__init(&message->graph);
+    message->graph.n_rank = graph->count;
+    message->graph.rank = graph->rank;
+    message->graph.n_after_count = graph->edge_count > 0 ? graph->count : 0;
+    message->graph.after_count = graph->after_count;
+    message->graph.n_after = graph->edge_count;
+    message->graph.after = graph->after;
+    message->body.graph = &message->graph;
+}
+
+static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
+                                  const int64_t *limits)
+{
+    const struct job_file *file = job->file;
+    const struct order_part *part = &job->parts[0];
+    CLEANUP(message_free) struct message *message = calloc(1, sizeof *message);
+    if (message == NULL) {
+        return NULL;
+    }
+    Bourse__V1__SubmitJob *body = &message->body;
+    bourse__v1__submit_job__init(body);
+    body->name = file->name;
+    body->manifest = client_bytes(job->manifest_hash.bytes, sizeof job->manifest_hash.bytes);
+    body->subtasks = (uint32_t)job->subtasks;
+    body->budget_micro = budget_micro;
+    body->has_cap_micro = limits[0] >= 0;
+    body->cap_micro = body->has_cap_micro ? limits[0] : 0;
+    body->slots = part->slots;
+    body->at_most = part->at_most;
+    body->limit_ms = part->limit_ms;
+    body->term_ms = part->term_ms;
+    body->verify = file->verify;
+    body->has_retries = 1;
+    body->retries = file->retries;
+    body->has_error_limit = file->error_limit != JOB_ABSENT;
+    body->error_limit = body->has_error_limit ? (uint32_t)file->error_limit : 0;
+    body->has_expect_ms = 1;
+    body->expect_ms = part->expect_ms;
+    body->needs = codec_requirement_to_wire(&part->needs);
+    if (body->needs == NULL || !add_parts(message, job, limits)) {
+        return NULL;
+    }
+    add_graph(message, &job->graph);
+    struct message *made = message;
+    message = NULL;
+    return made;
+}
+
+bool submit_job(struct bourse *bourse, struct bourse_job *job, int64_t budget_micro,
+                const int64_t limits[ORDER_PARTS_MAX], bourse_progress *progress, void *context,
+                char ret_id[BOURSE_ID_SIZE], struct bourse_error *error)
+{
+    if (!client_ready(bourse, error) ||
+        !put_everything(bourse, job, progress, context, error)) {
         return false;
     }
-    CLEANUP(codec_requirement_free)
-    Bourse__V1__Requirement *needs = codec_requirement_to_wire(&job->needs);
-    if (needs == NULL) {
-        return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+    CLEANUP(message_free) struct message *message = message_of(job, budget_micro, limits);
+    if (message == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    const struct job_file *file = job->file;
-    Bourse__V1__SubmitJob body = BOURSE__V1__SUBMIT_JOB__INIT;
-    body.name = file->name;
-    body.manifest = client_bytes(job->manifest_hash.bytes, sizeof job->manifest_hash.bytes);
-    body.subtasks = (uint32_t)job->subtasks;
-    body.budget_micro = budget_micro;
-    body.has_cap_micro = limit_micro >= 0;
-    body.cap_micro = body.has_cap_micro ? limit_micro : 0;
-    body.needs = needs;
-    body.slots = file->slots;
-    body.at_most = file->at_most;
-    body.limit_ms = file->limit_ms;
-    body.term_ms = file->term_ms;
-    body.verify = file->verify;
-    body.has_retries = 1;
-    body.retries = file->retries;
-    body.has_error_limit = file->error_limit != JOB_ABSENT;
-    body.error_limit = body.has_error_limit ? (uint32_t)file->error_limit : 0;
-    body.has_expect_ms = 1;
-    body.expect_ms = job->expect_ms;
-    if (!client_call_as(bourse, &job->id, MESSAGE_SUBMIT_JOB, &body.base, 0, NULL, ret_error)) {
+    if (!client_call_as(bourse, &job->id, MESSAGE_SUBMIT_JOB, &message->body.base, 0, NULL, error)) {
         return false;
     }
     text_hex(job->id.bytes, sizeof job->id.bytes, ret_id);
     return true;
+}
+
+bool bourse_submit(struct bourse *bourse, struct bourse_job *job, int64_t budget_micro,
+                   int64_t limit_micro, bourse_progress *progress, void *context,
+                   char ret_id[BOURSE_ID_SIZE], struct bourse_error *ret_error)
+{
+    int64_t limits[ORDER_PARTS_MAX];
+    for (size_t i = 0; i < ORDER_PARTS_MAX; i++) {
+        limits[i] = limit_micro;
+    }
+    return submit_job(bourse, job, budget_micro, limits, progress, context, ret_id, ret_error);
 }

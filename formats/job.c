@@ -30,12 +30,37 @@ struct job_file *job_file_create(void)
     return job;
 }
 
+static void variables_destroy(struct job_variable *variables, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(variables[i].name);
+        free(variables[i].value);
+    }
+    free(variables);
+}
+
 static void strings_destroy(struct job_strings *strings)
 {
     for (size_t i = 0; i < strings->count; i++) {
         free(strings->items[i]);
     }
     free(strings->items);
+}
+
+static void task_fini(struct job_task *task)
+{
+    strings_destroy(&task->run);
+    strings_destroy(&task->outputs);
+    strings_destroy(&task->files);
+    variables_destroy(task->env, task->env_count);
+    for (size_t i = 0; i < task->wait_count; i++) {
+        free(task->waits[i].output);
+        free(task->waits[i].name);
+    }
+    free(task->waits);
+    free(task->needs);
+    free(task->standard_input);
+    free(task->name);
 }
 
 void job_file_destroy(struct job_file **self)
@@ -48,11 +73,11 @@ void job_file_destroy(struct job_file **self)
     strings_destroy(&job->files);
     strings_destroy(&job->run);
     strings_destroy(&job->outputs);
-    for (size_t i = 0; i < job->env_count; i++) {
-        free(job->env[i].name);
-        free(job->env[i].value);
+    variables_destroy(job->env, job->env_count);
+    for (size_t i = 0; i < job->task_count; i++) {
+        task_fini(&job->tasks[i]);
     }
-    free(job->env);
+    free(job->tasks);
     free(job->name);
     free(job->lines);
     free(job->image);
@@ -62,7 +87,22 @@ void job_file_destroy(struct job_file **self)
     *self = NULL;
 }
 
-static char *copy(const char *text)
+const struct job_strings *job_task_run(const struct job_file *job, const struct job_task *task)
+{
+    return task->run.count > 0 ? &task->run : &job->run;
+}
+
+const struct job_strings *job_task_outputs(const struct job_file *job, const struct job_task *task)
+{
+    return task->has_outputs ? &task->outputs : &job->outputs;
+}
+
+const struct requirement *job_task_needs(const struct job_file *job, const struct job_task *task)
+{
+    return task->needs != NULL ? task->needs : &job->needs;
+}
+
+char *job_copy(const char *text)
 {
     size_t size = strlen(text) + 1;
     char *own = malloc(size);
@@ -74,7 +114,7 @@ static char *copy(const char *text)
 
 bool job_file_set(char **field, const char *text)
 {
-    char *own = copy(text);
+    char *own = job_copy(text);
     if (own == NULL) {
         return false;
     }
@@ -83,8 +123,7 @@ bool job_file_set(char **field, const char *text)
     return true;
 }
 
-/* Room for one more element: lists double at powers of two, so only their count is kept. */
-static bool grow(void **elements, size_t count, size_t size)
+bool job_grow(void **elements, size_t count, size_t size)
 {
     if ((count & (count - 1)) != 0) {
         return true;
@@ -103,9 +142,9 @@ bool job_strings_add(struct job_strings *strings, size_t most, const char *text)
     if (strings->count >= most) {
         return false;
     }
-    char *own = copy(text);
+    char *own = job_copy(text);
     void *items = strings->items;
-    if (own == NULL || !grow(&items, strings->count, sizeof *strings->items)) {
+    if (own == NULL || !job_grow(&items, strings->count, sizeof *strings->items)) {
         free(own);
         return false;
     }
@@ -114,28 +153,36 @@ bool job_strings_add(struct job_strings *strings, size_t most, const char *text)
     return true;
 }
 
-bool job_file_add_variable(struct job_file *job, const char *name, const char *value)
+bool job_variables_add(struct job_variable **variables, size_t *count, const char *name,
+                       const char *value)
 {
-    if (job->env_count >= FORMAT_VARIABLES) {
+    if (*count >= FORMAT_VARIABLES) {
         return false;
     }
-    struct job_variable variable = {copy(name), copy(value)};
-    void *variables = job->env;
+    struct job_variable variable = {job_copy(name), job_copy(value)};
+    void *grown = *variables;
     if (variable.name == NULL || variable.value == NULL ||
-        !grow(&variables, job->env_count, sizeof *job->env)) {
+        !job_grow(&grown, *count, sizeof **variables)) {
         free(variable.name);
         free(variable.value);
         return false;
     }
-    job->env = variables;
-    job->env[job->env_count++] = variable;
+    *variables = grown;
+    (*variables)[(*count)++] = variable;
     return true;
+}
+
+bool job_file_add_variable(struct job_file *job, const char *name, const char *value)
+{
+    return job_variables_add(&job->env, &job->env_count, name, value);
 }
 
 /* The program without its folders, cut to what a name may be; "job" where it is an input. */
 static bool name_from_program(struct job_file *job)
 {
-    const char *program = job->is_noop ? "noop" : job->run.items[0];
+    const char *program = job->is_noop          ? "noop"
+                          : job->task_count > 0 ? "tasks"
+                                                : job->run.items[0];
     const char *slash = strrchr(program, '/');
     const char *base = slash != NULL ? slash + 1 : program;
     char name[FORMAT_NAME_BYTES + 1];
@@ -153,6 +200,12 @@ static int64_t default_term_ms(int64_t limit_ms)
 
 bool job_complete(struct job_file *job)
 {
+    for (size_t i = 0; i < job->task_count; i++) {
+        struct job_task *task = &job->tasks[i];
+        if (task->term_ms == 0) {
+            task->term_ms = default_term_ms(task->limit_ms);
+        }
+    }
     if (job->term_ms == 0) {
         job->term_ms = default_term_ms(job->limit_ms);
     }
@@ -163,7 +216,9 @@ bool job_file_check(struct job_file *job, struct problem *ret_problem)
 {
     struct job_fault fault;
     if (!job_find_fault(job, &fault)) {
-        problem_set(ret_problem, "%s: %s", fault.field, fault.what.text);
+        bool of_task = fault.task != JOB_NO_TASK;
+        problem_set(ret_problem, "%s%s%s: %s", of_task ? job->tasks[fault.task].name : "",
+                    of_task ? ": " : "", fault.field, fault.what.text);
         return false;
     }
     if (!job_complete(job)) {

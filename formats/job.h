@@ -41,6 +41,34 @@ struct job_limits { /* 0: absent, the provider's own limit holds */
     uint32_t processes;
 };
 
+/* That a task waits for another, and which file it takes from that one. */
+struct job_wait {
+    uint32_t task; /* index in the job's tasks */
+    char *output;  /* as that task names it, placeholders filled in; NULL: it only waits */
+    char *name;    /* of the file in the own work folder; NULL without `output` */
+};
+
+/* One program of a job that is a graph of programs. Numbers are settled: what the task does not say is
+ * the job's. */
+struct job_task {
+    char *name; /* unique in the job; a letter, then letters, digits and . _ - */
+    unsigned line;
+    struct job_strings run; /* empty: the job's (job_task_run) */
+    struct job_variable *env; /* besides the job's, or instead of its variable of the same name */
+    size_t env_count;
+    char *standard_input; /* NULL: the job's */
+    bool has_outputs;     /* else the job's (job_task_outputs) */
+    struct job_strings outputs;
+    struct job_strings files; /* besides the job's */
+    struct job_wait *waits;
+    size_t wait_count;
+    struct requirement *needs; /* NULL: the job's (job_task_needs) */
+    uint32_t slots;
+    uint32_t at_most;
+    int64_t limit_ms, term_ms, expect_ms;
+    struct job_limits limits;
+};
+
 struct job_file {
     char *name;           /* never NULL; without `name:` the program's, its folders cut off */
     int64_t budget_micro; /* JOB_ABSENT: as the quote suggests */
@@ -71,6 +99,9 @@ struct job_file {
     char *verify;        /* "none" */
     uint32_t retries;    /* of a subtask whose program failed */
     int64_t error_limit; /* failed subtasks that stop the rest; JOB_ABSENT: no limit */
+    /* With tasks, the source is ONE, `run` may be empty, and what waits for what has no circle. */
+    struct job_task *tasks;
+    size_t task_count;
 };
 
 /* Reads and checks a job; `file_name` is for messages. NULL with "FILE:LINE: what" in the problem
@@ -82,6 +113,11 @@ struct job_file *job_file_parse(const char *text, size_t length, const char *fil
  * below, then job_file_check it. NULL when out of memory. */
 struct job_file *job_file_create(void);
 void job_file_destroy(struct job_file **self);
+
+/* What holds for a task of the job. */
+const struct job_strings *job_task_run(const struct job_file *job, const struct job_task *task);
+const struct job_strings *job_task_outputs(const struct job_file *job, const struct job_task *task);
+const struct requirement *job_task_needs(const struct job_file *job, const struct job_task *task);
 
 /* Each copies its text. False when out of memory or the list is full; the job is then as before. */
 bool job_strings_add(struct job_strings *strings, size_t most, const char *text);

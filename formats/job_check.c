@@ -330,10 +330,84 @@ static bool check_names(const struct job_file *job, struct job_fault *fault)
     return true;
 }
 
+static bool find_fault(const struct job_file *job, struct job_fault *fault)
+{
+    return check_source(job, fault) && check_program(job, fault) && check_environment(job, fault) &&
+           check_outputs(job, fault) && check_amounts(job, fault) && check_times(job, fault) &&
+           check_names(job, fault);
+}
+
+/* ---------------------------------------------------------------- tasks */
+
+static bool check_counts(const struct job_file *job, const struct job_task *task,
+                         struct job_fault *fault)
+{
+    size_t files = job->files.count + task->files.count;
+    for (size_t i = 0; i < task->wait_count; i++) {
+        files += task->waits[i].output != NULL;
+    }
+    if (files > FORMAT_SHARED_FILES) {
+        return FAULT(fault, "files", 0, "%zu inputs with those of the job; at most %d are taken",
+                     files, FORMAT_SHARED_FILES);
+    }
+    if (job->env_count + task->env_count > FORMAT_VARIABLES) {
+        return FAULT(fault, "env", 0, "%zu variables with those of the job; at most %d are taken",
+                     job->env_count + task->env_count, FORMAT_VARIABLES);
+    }
+    if (job->is_noop && files > 0) {
+        return FAULT(fault, "from", 0, "a no-op takes and leaves no files; after says what it waits for");
+    }
+    return true;
+}
+
+/* A task obeys the rules of a job that has no other subtask. */
+static bool check_task(const struct job_file *job, size_t index, struct job_fault *fault)
+{
+    const struct job_task *task = &job->tasks[index];
+    struct job_file view = *job;
+    view.tasks = NULL;
+    view.task_count = 0;
+    view.name = task->name;
+    view.run = *job_task_run(job, task);
+    view.env = task->env;
+    view.env_count = task->env_count;
+    view.standard_input = task->standard_input != NULL ? task->standard_input : job->standard_input;
+    view.outputs = *job_task_outputs(job, task);
+    view.files = task->files;
+    view.slots = task->slots;
+    view.at_most = task->at_most;
+    view.limit_ms = task->limit_ms;
+    view.term_ms = task->term_ms;
+    view.expect_ms = task->expect_ms;
+    view.limits = task->limits;
+    fault->task = index;
+    return check_counts(job, task, fault) && find_fault(&view, fault);
+}
+
+static bool check_tasks(const struct job_file *job, struct job_fault *fault)
+{
+    if (job->source != TEMPLATE_ONE) {
+        return FAULT(fault, "tasks", 0,
+                     "each task is one subtask; each, array and lines do not go with tasks");
+    }
+    if (job->task_count > FORMAT_TASKS) {
+        return FAULT(fault, "tasks", 0, "%zu items; at most %d are taken", job->task_count,
+                     FORMAT_TASKS);
+    }
+    if (!check_source(job, fault) || !check_environment(job, fault) || !check_amounts(job, fault) ||
+        !check_times(job, fault) || !check_names(job, fault)) {
+        return false;
+    }
+    for (size_t i = 0; i < job->task_count; i++) {
+        if (!check_task(job, i, fault)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool job_find_fault(const struct job_file *job, struct job_fault *ret_fault)
 {
-    return check_source(job, ret_fault) && check_program(job, ret_fault) &&
-           check_environment(job, ret_fault) && check_outputs(job, ret_fault) &&
-           check_amounts(job, ret_fault) && check_times(job, ret_fault) &&
-           check_names(job, ret_fault);
+    ret_fault->task = JOB_NO_TASK;
+    return job->task_count > 0 ? check_tasks(job, ret_fault) : find_fault(job, ret_fault);
 }

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "formats/job_check.h"
+#include "formats/job_keys.h"
 #include "formats/limits.h"
 #include "formats/requirement.h"
 #include "formats/yaml.h"
@@ -33,21 +34,20 @@ static const char *const keys[] = {
     "error_limit",
     "expect",
     "term",
+    "tasks",
     /* known to the design, not to this version: refused with a line of their own */
     "model",
     "inputs",
     "objective",
     "deadline",
-    "tasks",
-    "after",
     "matmul",
     "train",
     "llm",
     "pipeline",
 };
-enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 23 };
+enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 24 };
 
-static bool out_of_memory(struct yaml_value value)
+bool job_read_no_memory(struct yaml_value value)
 {
     yaml_refuse(value, "out of memory");
     return false;
@@ -64,11 +64,11 @@ static void refuse_unavailable(struct yaml_value root)
     }
 }
 
-static void read_text(struct yaml_value value, size_t most_bytes, char **field)
+void job_read_text(struct yaml_value value, size_t most_bytes, char **field)
 {
     const char *text = yaml_text(value, most_bytes, NULL);
     if (text != NULL && !job_file_set(field, text)) {
-        (void)out_of_memory(value);
+        (void)job_read_no_memory(value);
     }
 }
 
@@ -80,14 +80,14 @@ static void read_strings(struct yaml_value list, size_t most_items, size_t most_
     }
     for (size_t i = 0; i < yaml_count(list); i++) {
         const char *text = yaml_text(yaml_item(list, i), most_bytes, NULL);
-        if (text == NULL || (!job_strings_add(strings, most_items, text) && !out_of_memory(list))) {
+        if (text == NULL || (!job_strings_add(strings, most_items, text) && !job_read_no_memory(list))) {
             return;
         }
     }
 }
 
 /* A list, or one text that stands for a list of one. */
-static void read_names(struct yaml_value value, size_t most_items, struct job_strings *strings)
+void job_read_names(struct yaml_value value, size_t most_items, struct job_strings *strings)
 {
     if (yaml_kind(value) != YAML_KIND_TEXT) {
         read_strings(value, most_items, FORMAT_PATH_BYTES, strings);
@@ -95,7 +95,7 @@ static void read_names(struct yaml_value value, size_t most_items, struct job_st
     }
     const char *text = yaml_text(value, FORMAT_PATH_BYTES, NULL);
     if (text != NULL && !job_strings_add(strings, most_items, text)) {
-        (void)out_of_memory(value);
+        (void)job_read_no_memory(value);
     }
 }
 
@@ -107,7 +107,7 @@ static void read_executor(struct yaml_value value, struct job_file *job)
     job->is_tensor = which == 2;
 }
 
-static void read_run(struct yaml_value value, struct job_file *job)
+void job_read_run(struct yaml_value value, struct job_strings *run)
 {
     if (yaml_kind(value) == YAML_KIND_TEXT) {
         yaml_refuse(value,
@@ -115,10 +115,10 @@ static void read_run(struct yaml_value value, struct job_file *job)
                     "it (for one, write [sh, -c, \"...\"])");
         return;
     }
-    read_strings(value, FORMAT_ARGUMENTS, FORMAT_ARGUMENT_BYTES, &job->run);
+    read_strings(value, FORMAT_ARGUMENTS, FORMAT_ARGUMENT_BYTES, run);
 }
 
-static void read_environment(struct yaml_value map, struct job_file *job)
+void job_read_environment(struct yaml_value map, struct job_variable **env, size_t *count)
 {
     if (!yaml_present(map) || !yaml_is_map(map, FORMAT_VARIABLES)) {
         return;
@@ -126,7 +126,7 @@ static void read_environment(struct yaml_value map, struct job_file *job)
     for (size_t i = 0; i < yaml_count(map); i++) {
         const char *value = yaml_text(yaml_entry(map, i), FORMAT_ARGUMENT_BYTES, NULL);
         if (value == NULL ||
-            (!job_file_add_variable(job, yaml_entry_key(map, i), value) && !out_of_memory(map))) {
+            (!job_variables_add(env, count, yaml_entry_key(map, i), value) && !job_read_no_memory(map))) {
             return;
         }
     }
@@ -148,8 +148,8 @@ static void read_source(struct yaml_value root, struct job_file *job)
                   : yaml_present(lines) ? TEMPLATE_LINES
                                         : TEMPLATE_ONE;
     job->source_line = yaml_line(yaml_present(lines) ? lines : each);
-    read_names(each, FORMAT_PATTERNS, &job->each);
-    read_text(lines, FORMAT_PATH_BYTES, &job->lines);
+    job_read_names(each, FORMAT_PATTERNS, &job->each);
+    job_read_text(lines, FORMAT_PATH_BYTES, &job->lines);
     const char *range = yaml_text(array, FORMAT_PATH_BYTES, NULL);
     struct problem problem;
     if (range != NULL && !range_parse(range, &job->array, &problem)) {
@@ -157,15 +157,16 @@ static void read_source(struct yaml_value root, struct job_file *job)
     }
 }
 
-static void read_limits(struct yaml_value map, struct job_limits *limits)
+void job_read_limits(struct yaml_value map, struct job_limits *limits)
 {
     static const char *const names[] = {"cpu", "memory", "disk", "processes", "output"};
     yaml_known_keys(map, names, sizeof names / sizeof names[0]);
-    limits->cpu_ms = yaml_duration_ms(yaml_key(map, "cpu"), 1, FORMAT_TIME_MS, 0);
-    limits->memory_bytes = yaml_bytes(yaml_key(map, "memory"), 1, INT64_MAX, 0);
-    limits->disk_bytes = yaml_bytes(yaml_key(map, "disk"), 1, INT64_MAX, 0);
-    limits->output_bytes = yaml_bytes(yaml_key(map, "output"), 1, INT64_MAX, 0);
-    limits->processes = (uint32_t)yaml_integer(yaml_key(map, "processes"), 1, FORMAT_PROCESSES, 0);
+    limits->cpu_ms = yaml_duration_ms(yaml_key(map, "cpu"), 1, FORMAT_TIME_MS, limits->cpu_ms);
+    limits->memory_bytes = yaml_bytes(yaml_key(map, "memory"), 1, INT64_MAX, limits->memory_bytes);
+    limits->disk_bytes = yaml_bytes(yaml_key(map, "disk"), 1, INT64_MAX, limits->disk_bytes);
+    limits->output_bytes = yaml_bytes(yaml_key(map, "output"), 1, INT64_MAX, limits->output_bytes);
+    limits->processes = (uint32_t)yaml_integer(yaml_key(map, "processes"), 1, FORMAT_PROCESSES,
+                                               limits->processes);
 }
 
 static void read_numbers(struct yaml_value root, struct job_file *job)
@@ -193,36 +194,43 @@ static void read_verify(struct yaml_value value, struct job_file *job)
                     quorum ? "quorum" : text);
         return;
     }
-    read_text(value, FORMAT_NAME_BYTES, &job->verify);
+    job_read_text(value, FORMAT_NAME_BYTES, &job->verify);
 }
 
 static void read_job(struct yaml_value root, struct job_file *job)
 {
     yaml_known_keys(root, keys, KEYS);
     refuse_unavailable(root);
-    read_text(yaml_key(root, "name"), FORMAT_NAME_BYTES, &job->name);
+    job_read_text(yaml_key(root, "name"), FORMAT_NAME_BYTES, &job->name);
     requirement_read(yaml_key(root, "needs"), &job->needs);
     read_numbers(root, job);
     read_source(root, job);
-    read_names(yaml_key(root, "files"), FORMAT_SHARED_FILES, &job->files);
+    job_read_names(yaml_key(root, "files"), FORMAT_SHARED_FILES, &job->files);
     job->files_line = yaml_line(yaml_key(root, "files"));
-    read_text(yaml_key(root, "image"), FORMAT_PATH_BYTES, &job->image);
+    job_read_text(yaml_key(root, "image"), FORMAT_PATH_BYTES, &job->image);
     job->image_line = yaml_line(yaml_key(root, "image"));
     read_executor(yaml_key(root, "executor"), job);
-    read_run(job->is_noop ? yaml_key(root, "run") : yaml_required(root, "run"), job);
-    read_environment(yaml_key(root, "env"), job);
-    read_text(yaml_key(root, "stdin"), FORMAT_ARGUMENT_BYTES, &job->standard_input);
-    read_names(yaml_key(root, "outputs"), FORMAT_OUTPUTS, &job->outputs);
-    read_limits(yaml_key(root, "limits"), &job->limits);
+    struct yaml_value tasks = yaml_key(root, "tasks");
+    bool is_open = job->is_noop || yaml_present(tasks); /* what a task leaves out is said there */
+    job_read_run(is_open ? yaml_key(root, "run") : yaml_required(root, "run"), &job->run);
+    job_read_environment(yaml_key(root, "env"), &job->env, &job->env_count);
+    job_read_text(yaml_key(root, "stdin"), FORMAT_ARGUMENT_BYTES, &job->standard_input);
+    job_read_names(yaml_key(root, "outputs"), FORMAT_OUTPUTS, &job->outputs);
+    job_read_limits(yaml_key(root, "limits"), &job->limits);
     read_verify(yaml_key(root, "verify"), job);
+    job_read_tasks(tasks, job); /* last: they start from what the job says */
 }
 
 /* Tells a fault at the very item that has it. */
-static void refuse_fault(struct yaml_value root, const struct job_fault *fault)
+static void refuse_fault(struct yaml_value root, const struct job_file *job,
+                         const struct job_fault *fault)
 {
+    bool of_task = fault->task != JOB_NO_TASK;
+    root = of_task ? yaml_item(yaml_key(root, "tasks"), fault->task) : root;
     struct yaml_value value = yaml_key(root, fault->field);
     if (!yaml_present(value)) {
-        yaml_refuse(root, "%s: %s", fault->field, fault->what.text);
+        yaml_refuse(root, "%s%s%s: %s", of_task ? job->tasks[fault->task].name : "",
+                    of_task ? ": " : "", fault->field, fault->what.text);
         return;
     }
     enum yaml_kind kind = yaml_kind(value);
@@ -250,10 +258,10 @@ struct job_file *job_file_parse(const char *text, size_t length, const char *fil
     read_job(root, job);
     struct job_fault fault;
     if (yaml_finished(file, NULL) && !job_find_fault(job, &fault)) {
-        refuse_fault(root, &fault);
+        refuse_fault(root, job, &fault);
     }
     if (yaml_finished(file, NULL) && !job_complete(job)) {
-        (void)out_of_memory(root);
+        (void)job_read_no_memory(root);
     }
     if (!yaml_finished(file, ret_problem)) {
         job_file_destroy(&job);

@@ -6,9 +6,9 @@
 #define BOURSE_FORMATS_LIMITS_H
 
 enum {
-    FORMAT_FILE_BYTES = 1 << 20,     /* a YAML file */
+    FORMAT_FILE_BYTES = 4 << 20,     /* a YAML file */
     FORMAT_DEPTH = 16,               /* nesting of lists and maps */
-    FORMAT_NODES = 65536,            /* values and keys of a YAML file */
+    FORMAT_NODES = 1 << 18,          /* values and keys of a YAML file */
     FORMAT_KEYS = 1024,              /* of one map */
     FORMAT_UNIT_BYTES = 64,          /* one duration, size or amount */
     FORMAT_REQUIREMENT_BYTES = 8192, /* a requirement as text */
@@ -22,6 +22,8 @@ enum {
     FORMAT_SHARED_FILES = 255, /* `files:`; with the subtask's own, 256 inputs */
     FORMAT_PATTERNS = 1024,    /* `each:` */
     FORMAT_SUBTASKS = 10000000,
+    FORMAT_TASKS = 65536,  /* `tasks:` */
+    FORMAT_WAITS = 131072, /* of all tasks together: tasks that they wait for, files that they take */
     FORMAT_SLOTS = 4096,      /* of one device, and so of one subtask */
     FORMAT_PROCESSES = 65536, /* of one subtask */
     FORMAT_RETRIES = 100,

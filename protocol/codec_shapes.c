@@ -322,12 +322,31 @@ static bool check_manifest(const struct sighting *sighting, struct codec_error *
 }
 
 SHAPE(manifest_input, manifest_input, LINE(1, LIMIT_PATH_BYTES), HASH, COUNT);
-SHAPE(manifest_subtask, manifest_subtask, TEXT(0, LIMIT_ARGUMENT_BYTES),
-      MANY(manifest_input, LIMIT_INPUTS));
 SHAPE(manifest_limits, manifest_limits, DURATION, DURATION, COUNT, COUNT,
       NUMBER(1, LIMIT_PROCESSES), COUNT);
 SHAPE(manifest_variable, manifest_variable, NAME(1, LIMIT_NAME_BYTES),
       TEXT(0, LIMIT_ARGUMENT_BYTES));
+
+/* A file has a name here and one there; without either it is no file. */
+static bool check_manifest_from(const struct sighting *sighting, struct codec_error *ret_error)
+{
+    uint32_t outputs = sighting->counts[2];
+    return outputs == sighting->counts[1] || refuse(ret_error, "output", outputs, !outputs);
+}
+
+SHAPE_CHECKED(manifest_from, manifest_from, check_manifest_from, SUBTASK_INDEX,
+              LINE(1, LIMIT_PATH_BYTES), LINE(1, LIMIT_PATH_BYTES));
+SHAPE(manifest_task, manifest_task, NAME(1, LIMIT_NAME_BYTES),
+      MANY_TEXT(0, LIMIT_ARGUMENT_BYTES, LIMIT_ARGUMENTS),
+      MANY(manifest_variable, LIMIT_VARIABLES), TEXT(0, LIMIT_STANDARD_INPUT_BYTES),
+      MANY_LINE(1, LIMIT_PATH_BYTES, LIMIT_OUTPUTS), NESTED(manifest_limits),
+      MANY(manifest_from, LIMIT_FROM));
+SHAPE(manifest_subtask, manifest_subtask, TEXT(0, LIMIT_ARGUMENT_BYTES),
+      MANY(manifest_input, LIMIT_INPUTS), NESTED(manifest_task), SUBTASK_INDEX);
+SHAPE(manifest_part, manifest_part, SUBTASKS, NESTED(requirement), SLOTS, AT_MOST, DURATION,
+      DURATION, DURATION);
+SHAPE(manifest_terms, manifest_terms, NAME(1, LIMIT_WORD_BYTES), NUMBER(0, LIMIT_RETRIES), TALLY,
+      FLAG, MANY(manifest_part, LIMIT_MANIFEST_PARTS));
 static const struct rule manifest_rules[] = {NUMBER(1, 1),
                                              NAME(1, LIMIT_WORD_BYTES),
                                              NAME(1, LIMIT_NAME_BYTES),
@@ -341,7 +360,9 @@ static const struct rule manifest_rules[] = {NUMBER(1, 1),
                                              MANY(manifest_input, LIMIT_INPUTS),
                                              MANY(manifest_subtask, LIMIT_SUBTASKS),
                                              SUBTASKS,
-                                             DURATION};
+                                             DURATION,
+                                             ID,
+                                             NESTED(manifest_terms)};
 const struct shape codec_manifest_shape = {&bourse__v1__manifest__descriptor, manifest_rules,
                                            LENGTH(manifest_rules), check_manifest};
 

@@ -18,6 +18,8 @@ enum {
     LIMIT_VARIABLES = 256,
     LIMIT_OUTPUTS = 64,        /* per subtask */
     LIMIT_INPUTS = 256,        /* per subtask */
+    LIMIT_FROM = 65536,        /* tasks that one task waits for, and files that it takes from them */
+    LIMIT_MANIFEST_PARTS = 17, /* of a job: what SubmitJob says itself, and its further ones */
     LIMIT_SUBTASKS = 10000000, /* per job */
     LIMIT_DEVICES = 1024,      /* per provider */
     LIMIT_SLOTS = 4096,        /* per device */

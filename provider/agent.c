@@ -282,10 +282,12 @@ static void act(struct agent *agent, int64_t now_ns, const struct agent_action *
         lanes_end(agent->lanes, action->work.lease);
         break;
     case AGENT_PREPARE:
-        lanes_prepare(agent->lanes, &action->work);
+        lanes_prepare(agent->lanes, &action->work,
+                      agent_session_given(agent->session, &action->work));
         break;
     case AGENT_START:
-        if (!lanes_start(agent->lanes, &action->work)) {
+        if (!lanes_start(agent->lanes, &action->work,
+                         agent_session_given(agent->session, &action->work))) {
             fail_start(agent, now_ns, &action->work);
         }
         break;

@@ -195,11 +195,36 @@ static void want_inputs(struct holding *holding, uint32_t index)
     }
 }
 
-void holding_prepare(struct holding *holding, uint32_t index)
+static void want_output(struct holding *holding, const Bourse__V1__Given *given,
+                        const Bourse__V1__ManifestFrom *from)
+{
+    for (size_t i = 0; i < given->n_outputs; i++) {
+        if (strcmp(given->outputs[i]->name, from->output) == 0) {
+            struct hash32 hash = codec_hash(given->outputs[i]->hash);
+            store_prefetch(holding->store, &hash, &holding->grant.job, UINT64_MAX);
+        }
+    }
+}
+
+static void want_given(struct holding *holding, uint32_t index, const Bourse__V1__Work *work)
+{
+    size_t count = work == NULL ? 0 : command_taken_count(holding->manifest, index);
+    for (size_t i = 0; i < count; i++) {
+        const Bourse__V1__ManifestFrom *from = command_taken(holding->manifest, index, i);
+        for (size_t k = 0; k < work->n_given; k++) {
+            if (work->given[k]->index == from->task) {
+                want_output(holding, work->given[k], from);
+            }
+        }
+    }
+}
+
+void holding_prepare(struct holding *holding, uint32_t index, const Bourse__V1__Work *given)
 {
     pthread_mutex_lock(&holding->mutex);
     if (holding->state == HOLDING_READY) {
         want_inputs(holding, index);
+        want_given(holding, index, given);
     } else if (holding->prepare_count < PREPARES_MAX) {
         uint32_t *grown = realloc(holding->prepares, (holding->prepare_count + 1) * sizeof *grown);
         if (grown != NULL) { /* else only a hint is lost */

@@ -28,7 +28,8 @@ bool holding_load(struct holding *holding, const atomic_bool *give_up,
 const Bourse__V1__Manifest *holding_manifest(const struct holding *holding);
 const char *holding_image(const struct holding *holding); /* folder, or NULL for host programs */
 
-/* Asks for the inputs of a subtask, now or as soon as the manifest is there. Does not block. */
-void holding_prepare(struct holding *holding, uint32_t index);
+/* Asks for the inputs of a subtask, now or as soon as the manifest is there; for those that it was given
+ * only now. Does not block. */
+void holding_prepare(struct holding *holding, uint32_t index, const Bourse__V1__Work *given);
 
 #endif

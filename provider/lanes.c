@@ -38,6 +38,7 @@ struct lane {
     struct agent_work running; /* attempt 0: nothing that could be cancelled */
     atomic_bool cancel;        /* `running` is to end */
     struct jail *jail;         /* guarded: a cancel must not meet a close */
+    struct jail_limits limits; /* the thread's own: those that the jail was opened with */
 };
 
 struct tenancy { /* a lease here */
@@ -105,14 +106,33 @@ static void end_jail(struct lane *lane)
     jail_close(&jail);
 }
 
-static bool begin_jail(struct lane *lane, struct problem *problem)
+static struct jail_limits limits_of(const struct lane *lane, uint32_t index)
 {
-    if (lane->jail != NULL) {
+    const struct lanes_config *config = &lane->lanes->config;
+    const Bourse__V1__ManifestLimits *asked =
+        command_limits(holding_manifest(lane->holding), index);
+    return policy_jail(lane->offer, holding_grant(lane->holding)->slots_per_subtask,
+                       asked != NULL ? asked->memory_bytes : 0,
+                       asked != NULL ? asked->disk_bytes : 0,
+                       asked != NULL ? asked->processes : 0, config->cpu_enforced);
+}
+
+static bool is_bounded(const struct jail_limits *a, const struct jail_limits *b)
+{
+    return a->memory_bytes == b->memory_bytes && a->disk_bytes == b->disk_bytes &&
+           a->processes == b->processes && a->cpu_milli == b->cpu_milli;
+}
+
+/* A jail is kept from subtask to subtask, unless the next one is bounded otherwise. */
+static bool begin_jail(struct lane *lane, uint32_t index, struct problem *problem)
+{
+    struct jail_limits limits = limits_of(lane, index);
+    if (lane->jail != NULL && is_bounded(&lane->limits, &limits)) {
         return true;
     }
+    end_jail(lane);
     const struct lanes_config *config = &lane->lanes->config;
     const struct agent_grant *grant = holding_grant(lane->holding);
-    const Bourse__V1__ManifestLimits *asked = holding_manifest(lane->holding)->limits;
     char name[48];
     cpu_set_t cpus;
     (void)snprintf(name, sizeof name, "l%llx-%u", (unsigned long long)grant->lease, lane->number);
@@ -121,10 +141,7 @@ static bool begin_jail(struct lane *lane, struct problem *problem)
         .tensor_path = tensor_names(holding_manifest(lane->holding)) ? config->tensor_path : NULL,
         .image_path = holding_image(lane->holding),
         .name = name,
-        .limits = policy_jail(lane->offer, grant->slots_per_subtask,
-                              asked != NULL ? asked->memory_bytes : 0,
-                              asked != NULL ? asked->disk_bytes : 0,
-                              asked != NULL ? asked->processes : 0, config->cpu_enforced),
+        .limits = limits,
         .cpus = cpu_set(lane, &cpus) ? &cpus : NULL,
         .cgroups = config->cgroups,
     };
@@ -132,6 +149,7 @@ static bool begin_jail(struct lane *lane, struct problem *problem)
     if (!jail_open(config->launcher, &spec, &jail, problem)) {
         return false;
     }
+    lane->limits = limits;
     pthread_mutex_lock(&lane->mutex);
     lane->jail = jail;
     pthread_mutex_unlock(&lane->mutex);
@@ -160,26 +178,64 @@ static void report_missing(struct outcome *outcome, enum store_status status,
     }
 }
 
+static bool take_blob(struct lane *lane, const struct hash32 *hash, struct outcome *outcome,
+                      struct store_blob *ret_blob)
+{
+    struct problem problem = {""};
+    enum store_status status =
+        store_take(lane->lanes->config.store, hash, &holding_grant(lane->holding)->job, UINT64_MAX,
+                   &lane->cancel, ret_blob, &problem);
+    if (status != STORE_OK) {
+        report_missing(outcome, status, &problem);
+    }
+    return status == STORE_OK;
+}
+
+/* What another subtask left. That this one was given no such file is the fault of who asked for it. */
+static bool take_given(struct lane *lane, const Bourse__V1__ManifestFrom *from,
+                       struct outcome *outcome, struct store_blob *ret_blob)
+{
+    const struct given_file *file = given_find(&outcome->given, from->task, from->output);
+    char name[COMMAND_NAME_SIZE];
+    command_name(holding_manifest(lane->holding), from->task, name);
+    if (file == NULL) {
+        outcome_fail(outcome, OUTCOME_INPUT_MISSING, "%s left no output %s", name, from->output);
+        return false;
+    }
+    if (take_blob(lane, &file->hash, outcome, ret_blob)) {
+        return true;
+    }
+    if (outcome->result == OUTCOME_INPUT_MISSING) {
+        char why[LIMIT_TEXT_BYTES];
+        (void)snprintf(why, sizeof why, "%s", outcome->detail);
+        outcome_fail(outcome, OUTCOME_INPUT_MISSING, "the output %s of %s: %s", from->output, name,
+                     why);
+    }
+    return false;
+}
+
 /* Takes every input of the subtask; on failure the outcome says why, and nothing is held. */
 static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outcome,
                         struct store_blob **ret_inputs, size_t *ret_count)
 {
     const Bourse__V1__Manifest *manifest = holding_manifest(lane->holding);
-    struct store *store = lane->lanes->config.store;
-    size_t count = command_input_count(manifest, index);
+    size_t named = command_input_count(manifest, index);
+    size_t count = named + command_taken_count(manifest, index);
     struct store_blob *inputs = calloc(count + 1, sizeof *inputs);
     if (inputs == NULL) {
         outcome_fail(outcome, OUTCOME_JAIL_FAILED, "out of memory");
         return false;
     }
     for (size_t i = 0; i < count; i++) {
-        struct problem problem = {""};
-        struct hash32 hash = codec_hash(command_input(manifest, index, i)->hash);
-        enum store_status status = store_take(store, &hash, &holding_grant(lane->holding)->job,
-                                              UINT64_MAX, &lane->cancel, &inputs[i], &problem);
-        if (status != STORE_OK) {
-            report_missing(outcome, status, &problem);
-            release_inputs(store, inputs, i);
+        bool good;
+        if (i < named) {
+            struct hash32 hash = codec_hash(command_input(manifest, index, i)->hash);
+            good = take_blob(lane, &hash, outcome, &inputs[i]);
+        } else {
+            good = take_given(lane, command_taken(manifest, index, i - named), outcome, &inputs[i]);
+        }
+        if (!good) {
+            release_inputs(lane->lanes->config.store, inputs, i);
             return false;
         }
     }
@@ -192,7 +248,7 @@ static void run_noops(struct lane *lane, struct outcome *const *outcomes, size_t
 {
     struct problem problem = {""};
     bool ended = false;
-    if (begin_jail(lane, &problem)) {
+    if (begin_jail(lane, outcomes[0]->work.index, &problem)) {
         noop_run(lane->jail, outcomes, count, &ended);
     } else {
         for (size_t i = 0; i < count; i++) {
@@ -207,7 +263,7 @@ static void run_noops(struct lane *lane, struct outcome *const *outcomes, size_t
 static void run_in_jail(struct lane *lane, const struct store_blob *inputs, struct outcome *outcome)
 {
     struct problem problem = {""};
-    if (!begin_jail(lane, &problem)) {
+    if (!begin_jail(lane, outcome->work.index, &problem)) {
         outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem.text);
         return;
     }
@@ -480,7 +536,7 @@ bool lanes_begin(struct lanes *lanes, const struct agent_grant *grant)
     return true;
 }
 
-bool lanes_start(struct lanes *lanes, const struct agent_work *work)
+bool lanes_start(struct lanes *lanes, const struct agent_work *work, const Bourse__V1__Work *given)
 {
     struct tenancy *tenancy = find_tenancy(lanes, work->lease);
     if (tenancy == NULL) {
@@ -494,7 +550,8 @@ bool lanes_start(struct lanes *lanes, const struct agent_work *work)
         return false;
     }
     struct outcome *outcome = outcome_create(work, &holding_grant(lane->holding)->job);
-    if (outcome == NULL) {
+    if (outcome == NULL || !given_copy(given, &outcome->given)) {
+        outcome_destroy(&outcome);
         return false;
     }
     pthread_mutex_lock(&lane->mutex);
@@ -515,11 +572,12 @@ void lanes_go(struct lanes *lanes)
     }
 }
 
-void lanes_prepare(struct lanes *lanes, const struct agent_work *work)
+void lanes_prepare(struct lanes *lanes, const struct agent_work *work,
+                   const Bourse__V1__Work *given)
 {
     struct tenancy *tenancy = find_tenancy(lanes, work->lease);
     if (tenancy != NULL) {
-        holding_prepare(tenancy->holding, work->index);
+        holding_prepare(tenancy->holding, work->index, given);
     }
 }
 

@@ -38,12 +38,13 @@ struct lanes *lanes_create(const struct lanes_config *config);
 /* Cancels what runs, ends every jail and thread. */
 void lanes_destroy(struct lanes **self);
 
-/* The actions of provider/session.h. False: out of memory or threads; the work is not taken. */
+/* The actions of provider/session.h; `given`: what agent_session_given says of the work. False: out of memory or threads; the work is not taken. */
 bool lanes_begin(struct lanes *lanes, const struct agent_grant *grant);
-bool lanes_start(struct lanes *lanes, const struct agent_work *work);
+bool lanes_start(struct lanes *lanes, const struct agent_work *work, const Bourse__V1__Work *given);
 /* Wakes the lanes that were given something: once for all of it. */
 void lanes_go(struct lanes *lanes);
-void lanes_prepare(struct lanes *lanes, const struct agent_work *work);
+void lanes_prepare(struct lanes *lanes, const struct agent_work *work,
+                   const Bourse__V1__Work *given);
 void lanes_cancel(struct lanes *lanes, const struct agent_work *work);
 void lanes_end(struct lanes *lanes, uint64_t lease);
 /* Now and then: repeats cancels that came before their run began, collects threads that have ended. */

@@ -57,6 +57,7 @@ void outcome_destroy(struct outcome **self)
 {
     if (*self != NULL) {
         drop_kept(*self);
+        given_fini(&(*self)->given);
         free((*self)->outputs);
         free(*self);
         *self = NULL;

@@ -10,6 +10,7 @@
 #include "base/problem.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
+#include "provider/given.h"
 #include "provider/session.h"
 
 #include <stdbool.h>
@@ -30,6 +31,7 @@ struct outcome {
     struct list_link link; /* in a queue */
     struct agent_work work;
     struct id128 job;
+    struct given_files given; /* outcome_destroy frees it */
     enum result_outcome result;
     int64_t started_ms; /* wall clock */
     int64_t busy_ns;

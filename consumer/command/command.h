@@ -109,6 +109,7 @@ int command_down(struct invocation *invocation);
 int command_join(struct invocation *invocation);
 int command_key(struct invocation *invocation);
 int command_submit(struct invocation *invocation);
+int command_resume(struct invocation *invocation);
 int command_run(struct invocation *invocation);
 int command_matmul(struct invocation *invocation);
 int command_quote(struct invocation *invocation);

@@ -70,6 +70,19 @@ void print_leases(FILE *to, const struct bourse_job_row *row, bool also_ended, b
     }
 }
 
+static void add_tasks(struct invocation *invocation, const struct bourse_job_row *row,
+                      json_t *value)
+{
+    char id[BOURSE_ID_SIZE];
+    CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, row->id);
+    if (tasks != NULL && bourse_task_name(tasks, 0) != NULL) {
+        (void)json_object_set_new(value, "tasks", json_tasks(invocation, row, tasks));
+    }
+    if (tasks != NULL && bourse_tasks_continues(tasks, id)) {
+        (void)json_object_set_new(value, "continues", json_string(id));
+    }
+}
+
 static int show_jobs(struct invocation *invocation, const struct bourse_jobs *jobs, bool one)
 {
     size_t count = bourse_jobs_count(jobs);
@@ -77,6 +90,9 @@ static int show_jobs(struct invocation *invocation, const struct bourse_jobs *jo
         json_t *list = json_array();
         for (size_t i = 0; i < count; i++) {
             (void)json_array_append_new(list, json_job(bourse_jobs_row(jobs, i)));
+        }
+        if (one) {
+            add_tasks(invocation, bourse_jobs_row(jobs, 0), json_array_get(list, 0));
         }
         return print_json(json_pack("{s:o}", "jobs", list), BOURSE_OK);
     }
@@ -88,7 +104,12 @@ static int show_jobs(struct invocation *invocation, const struct bourse_jobs *jo
     }
     print_jobs(jobs, invocation->color);
     if (one) {
-        print_leases(stdout, bourse_jobs_row(jobs, 0), true, invocation->color);
+        const struct bourse_job_row *row = bourse_jobs_row(jobs, 0);
+        CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, row->id);
+        if (tasks != NULL) {
+            print_tasks(invocation, row, tasks);
+        }
+        print_leases(stdout, row, true, invocation->color);
     }
     return BOURSE_OK;
 }
@@ -180,6 +201,7 @@ static void forget_causes(struct log_list *list)
 struct log_request {
     struct invocation *invocation;
     const char *id;
+    const struct bourse_tasks *tasks; /* NULL: subtasks have numbers only */
     bool standard_error;
     bool headed; /* several subtasks: say whose it is */
 };
@@ -188,7 +210,8 @@ static void print_cause(const struct log_request *request, const struct log_item
 {
     if (item->cause != NULL && !request->invocation->quiet) {
         (void)fflush(stdout); /* first what it printed, then how it ended */
-        (void)fprintf(stderr, "subtask %u: %s\n", item->index, item->cause->text);
+        (void)fprintf(stderr, "%s: %s\n", subtask_text(request->tasks, item->index),
+                      item->cause->text);
     }
 }
 
@@ -196,7 +219,7 @@ static bool print_text(const struct log_request *request, uint32_t index,
                        struct bourse_error *error)
 {
     if (request->headed && !request->invocation->quiet) {
-        (void)printf("==> subtask %u <==\n", index);
+        (void)printf("==> %s <==\n", subtask_text(request->tasks, index));
     }
     (void)fflush(stdout);
     return bourse_log(request->invocation->bourse, request->id, index, request->standard_error,
@@ -293,12 +316,19 @@ static bool print_followed(const struct log_request *request, uint32_t index,
     }
 }
 
-static bool read_index(struct invocation *invocation, const char *text, uint32_t *ret_index)
+/* A number, or the name of a task. */
+static bool read_index(struct invocation *invocation, const struct bourse_tasks *tasks,
+                       const char *text, uint32_t *ret_index)
 {
     int64_t index = 0;
+    if (tasks != NULL && bourse_task_find(tasks, text, ret_index)) {
+        return true;
+    }
     if (units_count(text, &index) != UNITS_OK || index >= LOG_INDEX_MAX) {
-        (void)complain(invocation, BOURSE_USAGE, "'%s' is no subtask's index; they count from 0",
-                       text);
+        const char *names = tasks != NULL && bourse_task_name(tasks, 0) != NULL
+                                ? "no task; `bourse ps JOB` lists them"
+                                : "no subtask's index; they count from 0";
+        (void)complain(invocation, BOURSE_USAGE, "'%s' is %s", text, names);
         return false;
     }
     *ret_index = (uint32_t)index;
@@ -366,15 +396,18 @@ int command_logs(struct invocation *invocation)
     uint32_t index = 0;
     bool one = invocation->word_count > 1;
     bool follow = option_given(invocation, "follow");
-    if (one && !read_index(invocation, invocation->words[1], &index)) {
-        return BOURSE_USAGE;
-    }
     if (!connect_broker(invocation, &status) ||
         !resolve_job(invocation, invocation->words[0], id, &status)) {
         return status;
     }
-    struct log_request request = {
-        .invocation = invocation, .id = id, .standard_error = option_given(invocation, "stderr")};
+    CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
+    if (one && !read_index(invocation, tasks, invocation->words[1], &index)) {
+        return BOURSE_USAGE;
+    }
+    struct log_request request = {.invocation = invocation,
+                                  .id = id,
+                                  .tasks = tasks,
+                                  .standard_error = option_given(invocation, "stderr")};
     if (invocation->json) {
         return logs_json(invocation, id, one, index, request.standard_error);
     }

@@ -3,6 +3,7 @@
 #define BOURSE_CONSUMER_COMMAND_JOBS_H
 
 #include "consumer/command/command.h"
+#include "consumer/order.h"
 
 /* Fetches with progress, under the user's own umask. */
 bool fetch_into(struct invocation *invocation, const char *id, const char *folder,
@@ -15,6 +16,7 @@ struct offer {
     struct bourse_job *job;
     struct bourse_job_summary summary;
     struct bourse_quote quote;
+    int64_t limits[ORDER_PARTS_MAX]; /* the most to pay per slot-hour, part by part */
     int64_t budget_micro;
 };
 /* Each false after having said why, with the exit status. */
@@ -28,5 +30,14 @@ void say_ended(const struct bourse_job_row *row);
 /* Why the job ended as it did: the first subtask that did not succeed stands for the others. */
 void say_why(struct invocation *invocation, const struct bourse_job_row *row);
 void print_explanation(FILE *to, const struct bourse_explanation *explanation);
+
+
+/* The names of a job's subtasks; NULL when they have none, or cannot be had: then they are numbers. */
+struct bourse_tasks *load_tasks(struct invocation *invocation, const char *id);
+/* One task a row: its state, its tries, and what it waits for. */
+void print_tasks(struct invocation *invocation, const struct bourse_job_row *row,
+                 const struct bourse_tasks *tasks);
+json_t *json_tasks(struct invocation *invocation, const struct bourse_job_row *row,
+                   const struct bourse_tasks *tasks);
 
 #endif

@@ -141,6 +141,18 @@ static char *ring_next(void)
     return ring[at];
 }
 
+const char *subtask_text(const struct bourse_tasks *tasks, uint32_t index)
+{
+    char *text = ring_next();
+    const char *name = tasks == NULL ? NULL : bourse_task_name(tasks, index);
+    if (name != NULL) {
+        (void)snprintf(text, CELL_SIZE, "task %s", plain_text(name));
+    } else {
+        (void)snprintf(text, CELL_SIZE, "subtask %u", index);
+    }
+    return text;
+}
+
 const char *money_text(int64_t micro)
 {
     char *text = ring_next();

@@ -36,6 +36,8 @@ const char *bytes_text(uint64_t bytes);
 const char *count_text(uint64_t count);
 const char *short_id(const char *id);     /* its first 8 digits */
 const char *plain_text(const char *text); /* made printable */
+/* "task split", or "subtask 3"; `tasks` may be NULL. */
+const char *subtask_text(const struct bourse_tasks *tasks, uint32_t index);
 
 /* JSON: `value` is taken over, gets "version":1, and is printed as one line. Returns the exit
  * status given. */

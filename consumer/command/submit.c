@@ -3,6 +3,7 @@
 #include "consumer/command/output.h"
 #include "consumer/command/watch.h"
 #include "consumer/prepare.h"
+#include "consumer/submit.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -20,11 +21,23 @@
 static void show_plan(FILE *to, const struct bourse_job_summary *job)
 {
     (void)fprintf(to, "Plan for %s\n", plain_text(job->name));
+    if (job->continues[0] != '\0') {
+        (void)fprintf(to, "  continues     job %s, with what is left of it\n",
+                      short_id(job->continues));
+    }
     (void)fprintf(to, "  program       %s\n", plain_text(job->program));
     (void)fprintf(to, "  subtasks      %llu, %u slot%s each", (unsigned long long)job->subtasks,
                   job->slots, job->slots == 1 ? "" : "s");
     if (job->at_most > 0) {
         (void)fprintf(to, ", at most %u slots at a time", job->at_most);
+    }
+    if (job->parts > 1) {
+        (void)fprintf(to, "\n                in %u parts, for devices or terms that differ",
+                      job->parts);
+    }
+    if (job->way_ms > 0) {
+        (void)fprintf(to, "\n  longest way   %s, of tasks that wait for each other",
+                      duration_text(job->way_ms));
     }
     (void)fprintf(to, "\n  inputs        %llu file%s, %s", (unsigned long long)job->inputs,
                   job->inputs == 1 ? "" : "s", bytes_text(job->input_bytes));
@@ -60,8 +73,8 @@ static void show_spread(FILE *to, const struct bourse_job_summary *job,
     static const char *const titles[] = {"PRICE", "SLOTS", "LANES", "SUBTASKS", "BUSY", "COST"};
     struct estimate_row rows[BOURSE_LEVELS_MAX];
     struct estimate estimate;
-    if (!estimate_of(job, quote, rows, &estimate)) {
-        return; /* nothing to run on: the quote says so */
+    if (job->parts > 1 || job->way_ms > 0 || !estimate_of(job, quote, rows, &estimate)) {
+        return; /* nothing to run on, as the quote says; or not alike, or not at once */
     }
     CLEANUP(grid_fini) struct grid table = grid_of(6, titles, "rrrrrr");
     for (uint32_t i = 0; i < quote->level_count; i++) {
@@ -84,7 +97,7 @@ static json_t *json_spread(const struct bourse_job_summary *job, const struct bo
 {
     struct estimate_row rows[BOURSE_LEVELS_MAX];
     struct estimate estimate;
-    if (!estimate_of(job, quote, rows, &estimate)) {
+    if (job->parts > 1 || job->way_ms > 0 || !estimate_of(job, quote, rows, &estimate)) {
         return json_null();
     }
     json_t *levels = json_array();
@@ -157,6 +170,13 @@ static json_t *json_summary(const struct bourse_job_summary *job)
                   (int)job->at_most, "limit_ms", (json_int_t)job->limit_ms, "term_ms",
                   (json_int_t)job->term_ms, "expect_ms", (json_int_t)job->expect_ms,
                   "expect_is_guess", job->expect_is_guess, "manifest", job->manifest);
+    (void)json_object_set_new(value, "parts", json_integer((json_int_t)job->parts));
+    if (job->way_ms > 0) {
+        (void)json_object_set_new(value, "way_ms", json_integer((json_int_t)job->way_ms));
+    }
+    if (job->continues[0] != '\0') {
+        (void)json_object_set_new(value, "continues", json_string(job->continues));
+    }
     if (job->cap_micro >= 0) {
         (void)json_object_set_new(value, "cap_micro", json_integer((json_int_t)job->cap_micro));
     }
@@ -167,7 +187,7 @@ bool offer_make(struct invocation *invocation, struct offer *offer, int *ret_sta
 {
     struct bourse_error error;
     bourse_job_summary(offer->job, &offer->summary);
-    if (!bourse_quote(invocation->bourse, offer->job, &offer->quote, &error)) {
+    if (!submit_quote(invocation->bourse, offer->job, &offer->quote, offer->limits, &error)) {
         *ret_status = complain_with(invocation, &error);
         return false;
     }
@@ -297,8 +317,8 @@ bool offer_place(struct invocation *invocation, struct offer *offer, char ret_id
 {
     struct progress progress = progress_start(invocation);
     struct bourse_error error;
-    bool ok = bourse_submit(invocation->bourse, offer->job, offer->budget_micro,
-                            offer->quote.limit_micro, on_put, &progress, ret_id, &error);
+    bool ok = submit_job(invocation->bourse, offer->job, offer->budget_micro, offer->limits, on_put,
+                         &progress, ret_id, &error);
     progress_end(&progress);
     if (!ok) {
         *ret_status = complain_with(invocation, &error);
@@ -332,19 +352,19 @@ void say_ended(const struct bourse_job_row *row)
                   row->state == BOURSE_DONE ? "" : row->reason_text);
 }
 
-static void say_outcome(const struct bourse_outcome *outcome)
+static void say_outcome(const struct bourse_tasks *tasks, const struct bourse_outcome *outcome)
 {
-    (void)fprintf(stderr, "subtask %u: %s%s%s\n", outcome->index, outcome->outcome_text,
-                  outcome->detail[0] != '\0' ? ": " : "", plain_text(outcome->detail));
+    (void)fprintf(stderr, "%s: %s%s%s\n", subtask_text(tasks, outcome->index),
+                  outcome->outcome_text, outcome->detail[0] != '\0' ? ": " : "",
+                  plain_text(outcome->detail));
 }
 
 static bool say_first_failure(void *context, const struct bourse_outcome *outcome)
 {
-    (void)context;
     if (outcome->outcome == 0) {
         return true;
     }
-    say_outcome(outcome);
+    say_outcome(context, outcome);
     return false;
 }
 
@@ -352,7 +372,8 @@ void say_why(struct invocation *invocation, const struct bourse_job_row *row)
 {
     struct bourse_error error; /* the job's own status matters more than what we fail to add */
     if (row->state == BOURSE_FAILED) {
-        (void)bourse_outcomes(invocation->bourse, row->id, 0, say_first_failure, NULL, &error);
+        CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, row->id);
+        (void)bourse_outcomes(invocation->bourse, row->id, 0, say_first_failure, tasks, &error);
     }
 }
 
@@ -364,21 +385,15 @@ static bool check_options(struct invocation *invocation)
            option_duration_ms(invocation, "wait-at-most", &ignored);
 }
 
-int command_submit(struct invocation *invocation)
+/* Places the job and, when asked to, waits for it and fetches what it left. */
+static int submit_and_wait(struct invocation *invocation, struct bourse_job *job)
 {
     int status = 0;
     char id[BOURSE_ID_SIZE];
-    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
     struct bourse_error error;
     const char *folder = option_text(invocation, "output", NULL);
     bool wait = option_given(invocation, "wait") || folder != NULL;
-    if (!check_options(invocation)) {
-        return BOURSE_USAGE;
-    }
-    if (!bourse_job_load(invocation->words[0], &job, &error)) {
-        return complain_with(invocation, &error);
-    }
-    if (!connect_broker(invocation, &status) || !offer_and_place(invocation, job, id, &status)) {
+    if (!offer_and_place(invocation, job, id, &status)) {
         return status;
     }
     if (!wait) {
@@ -412,6 +427,40 @@ int command_submit(struct invocation *invocation)
         say_ended(&row);
     }
     return job_exit_status(&row);
+}
+
+int command_submit(struct invocation *invocation)
+{
+    int status = 0;
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
+    struct bourse_error error;
+    if (!check_options(invocation)) {
+        return BOURSE_USAGE;
+    }
+    if (!bourse_job_load(invocation->words[0], &job, &error)) {
+        return complain_with(invocation, &error);
+    }
+    return connect_broker(invocation, &status) ? submit_and_wait(invocation, job) : status;
+}
+
+int command_resume(struct invocation *invocation)
+{
+    int status = 0;
+    char id[BOURSE_ID_SIZE];
+    int64_t cap_micro = -1;
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
+    struct bourse_error error;
+    if (!check_options(invocation) || !option_money(invocation, "cap", &cap_micro)) {
+        return BOURSE_USAGE;
+    }
+    if (!connect_broker(invocation, &status) ||
+        !resolve_job(invocation, invocation->words[0], id, &status)) {
+        return status;
+    }
+    if (!bourse_job_resume(invocation->bourse, id, cap_micro, &job, &error)) {
+        return complain_with(invocation, &error);
+    }
+    return submit_and_wait(invocation, job);
 }
 
 /* ---------------------------------------------------------------- run */
@@ -559,12 +608,12 @@ static bool report(void *context, const struct bourse_outcome *outcome)
     }
     if (!last_word) {
         if (run->failed && outcome->outcome != 0 && !run->invocation->quiet) {
-            say_outcome(outcome); /* nobody could run it: the last try says why */
+            say_outcome(NULL, outcome); /* nobody could run it: the last try says why */
         }
         return true;
     }
     if (outcome->outcome != 0 && !run->invocation->quiet) {
-        say_outcome(outcome);
+        say_outcome(NULL, outcome);
     }
     (void)fflush(stdout);
     struct bourse *bourse = run->invocation->bourse;

@@ -21,6 +21,19 @@ static const Bourse__V1__ManifestSubtask *subtask_of(const Bourse__V1__Manifest 
     return index < manifest->n_subtasks ? manifest->subtasks[index] : NULL;
 }
 
+static const Bourse__V1__ManifestTask *task_of(const Bourse__V1__Manifest *manifest, uint32_t index)
+{
+    const Bourse__V1__ManifestSubtask *subtask = subtask_of(manifest, index);
+    return subtask == NULL ? NULL : subtask->task;
+}
+
+/* What it is called in the job that was begun. */
+static uint32_t number_of(const Bourse__V1__Manifest *manifest, uint32_t index)
+{
+    const Bourse__V1__ManifestSubtask *subtask = subtask_of(manifest, index);
+    return subtask != NULL && subtask->has_number ? subtask->number : index;
+}
+
 size_t command_input_count(const Bourse__V1__Manifest *manifest, uint32_t index)
 {
     const Bourse__V1__ManifestSubtask *subtask = subtask_of(manifest, index);
@@ -34,6 +47,47 @@ const Bourse__V1__ManifestInput *command_input(const Bourse__V1__Manifest *manif
     size_t own = subtask == NULL ? 0 : subtask->n_inputs;
     assert(position < own + manifest->n_shared);
     return position < own ? subtask->inputs[position] : manifest->shared[position - own];
+}
+
+void command_name(const Bourse__V1__Manifest *manifest, uint32_t index,
+                  char ret_name[COMMAND_NAME_SIZE])
+{
+    const Bourse__V1__ManifestTask *task = task_of(manifest, index);
+    if (task != NULL && task->name != NULL) {
+        (void)snprintf(ret_name, COMMAND_NAME_SIZE, "task %s", task->name);
+    } else {
+        (void)snprintf(ret_name, COMMAND_NAME_SIZE, "subtask %u", number_of(manifest, index));
+    }
+}
+
+size_t command_taken_count(const Bourse__V1__Manifest *manifest, uint32_t index)
+{
+    const Bourse__V1__ManifestTask *task = task_of(manifest, index);
+    size_t count = 0;
+    for (size_t i = 0; task != NULL && i < task->n_from; i++) {
+        count += task->from[i]->output != NULL;
+    }
+    return count;
+}
+
+const Bourse__V1__ManifestFrom *command_taken(const Bourse__V1__Manifest *manifest, uint32_t index,
+                                              size_t position)
+{
+    const Bourse__V1__ManifestTask *task = task_of(manifest, index);
+    for (size_t i = 0; task != NULL && i < task->n_from; i++) {
+        if (task->from[i]->output != NULL && position-- == 0) {
+            return task->from[i];
+        }
+    }
+    assert(false); /* position < command_taken_count */
+    return NULL;
+}
+
+const Bourse__V1__ManifestLimits *command_limits(const Bourse__V1__Manifest *manifest,
+                                                 uint32_t index)
+{
+    const Bourse__V1__ManifestTask *task = task_of(manifest, index);
+    return task != NULL && task->limits != NULL ? task->limits : manifest->limits;
 }
 
 /* ---------------------------------------------------------------- the manifest as a whole */
@@ -51,29 +105,68 @@ static bool variable_name(const char *name)
     return true;
 }
 
-static bool templates_good(const Bourse__V1__Manifest *manifest, struct problem *problem)
+static bool all_good(char *const *templates, size_t count, struct problem *problem)
 {
-    for (size_t i = 0; i < manifest->n_arguments; i++) {
-        if (!template_check(manifest->arguments[i], TEMPLATE_ANY, problem)) {
+    for (size_t i = 0; i < count; i++) {
+        if (!template_check(templates[i], TEMPLATE_ANY, problem)) {
             return false;
         }
     }
-    for (size_t i = 0; i < manifest->n_outputs; i++) {
-        if (!template_check(manifest->outputs[i], TEMPLATE_ANY, problem)) {
-            return false;
-        }
-    }
-    for (size_t i = 0; i < manifest->n_environment; i++) {
-        if (!variable_name(manifest->environment[i]->name)) {
+    return true;
+}
+
+static bool variables_good(Bourse__V1__ManifestVariable *const *variables, size_t count,
+                           struct problem *problem)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!variable_name(variables[i]->name)) {
             problem_set(problem, "a variable's name is not letters, digits and underscores");
             return false;
         }
-        if (!template_check(manifest->environment[i]->value, TEMPLATE_ANY, problem)) {
+        if (!template_check(variables[i]->value, TEMPLATE_ANY, problem)) {
             return false;
         }
     }
-    return manifest->standard_input == NULL ||
-           template_check(manifest->standard_input, TEMPLATE_ANY, problem);
+    return true;
+}
+
+static bool stdin_good(const char *standard_input, struct problem *problem)
+{
+    return standard_input == NULL || template_check(standard_input, TEMPLATE_ANY, problem);
+}
+
+static bool templates_good(const Bourse__V1__Manifest *manifest, struct problem *problem)
+{
+    return all_good(manifest->arguments, manifest->n_arguments, problem) &&
+           all_good(manifest->outputs, manifest->n_outputs, problem) &&
+           variables_good(manifest->environment, manifest->n_environment, problem) &&
+           stdin_good(manifest->standard_input, problem);
+}
+
+static bool task_good(const Bourse__V1__Manifest *manifest, uint32_t index, struct problem *problem)
+{
+    const Bourse__V1__ManifestTask *task = task_of(manifest, index);
+    if (manifest->n_arguments == 0 && (task == NULL || task->n_arguments == 0)) {
+        problem_set(problem, "the job names no program");
+        return false;
+    }
+    if (task == NULL) {
+        return true;
+    }
+    if (manifest->n_environment + task->n_environment > LIMIT_VARIABLES) {
+        problem_set(problem, "more than %d variables", LIMIT_VARIABLES);
+        return false;
+    }
+    for (size_t i = 0; i < task->n_from; i++) {
+        if (task->from[i]->task >= index) {
+            problem_set(problem, "subtask %u waits for one that does not come before it", index);
+            return false;
+        }
+    }
+    return all_good(task->arguments, task->n_arguments, problem) &&
+           all_good(task->outputs, task->n_outputs, problem) &&
+           variables_good(task->environment, task->n_environment, problem) &&
+           stdin_good(task->standard_input, problem);
 }
 
 bool command_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem)
@@ -84,7 +177,7 @@ bool command_check(const Bourse__V1__Manifest *manifest, struct problem *ret_pro
                                  "\"command\", \"noop\" and \"tensor\"");
         return false;
     }
-    if (manifest->n_arguments == 0) {
+    if (manifest->n_arguments == 0 && manifest->n_subtasks == 0) {
         problem_set(ret_problem, "the job names no program");
         return false;
     }
@@ -92,6 +185,11 @@ bool command_check(const Bourse__V1__Manifest *manifest, struct problem *ret_pro
         problem_set(ret_problem, "the manifest lists %zu subtasks and counts %u",
                     manifest->n_subtasks, manifest->subtask_count);
         return false;
+    }
+    for (size_t i = 0; i < manifest->n_subtasks; i++) {
+        if (!task_good(manifest, (uint32_t)i, ret_problem)) {
+            return false;
+        }
     }
     return templates_good(manifest, ret_problem);
 }
@@ -134,6 +232,7 @@ static char *expand(const char *text, const struct template_values *values, size
 
 struct run {
     const struct command *command;
+    const Bourse__V1__ManifestTask *task; /* NULL: the manifest says it all */
     struct template_values values;
     struct texts arguments, environment, outputs;
     struct jail_input *inputs;
@@ -188,11 +287,14 @@ static bool settle_program(struct run *run, struct outcome *outcome)
 static bool expand_arguments(struct run *run, struct outcome *outcome)
 {
     const Bourse__V1__Manifest *manifest = run->command->manifest;
-    if (!texts_reserve(&run->arguments, manifest->n_arguments)) {
+    bool is_own = run->task != NULL && run->task->n_arguments > 0;
+    char **templates = is_own ? run->task->arguments : manifest->arguments;
+    size_t count = is_own ? run->task->n_arguments : manifest->n_arguments;
+    if (!texts_reserve(&run->arguments, count)) {
         return refuse(outcome, "out of memory");
     }
-    for (size_t i = 0; i < manifest->n_arguments; i++) {
-        char *text = expand(manifest->arguments[i], &run->values, LIMIT_ARGUMENT_BYTES, NULL);
+    for (size_t i = 0; i < count; i++) {
+        char *text = expand(templates[i], &run->values, LIMIT_ARGUMENT_BYTES, NULL);
         if (text == NULL) {
             return refuse(outcome,
                           "an argument cannot be expanded for this subtask, or is too long");
@@ -202,25 +304,48 @@ static bool expand_arguments(struct run *run, struct outcome *outcome)
     return settle_program(run, outcome);
 }
 
+static bool add_variable(struct run *run, const Bourse__V1__ManifestVariable *variable,
+                         struct outcome *outcome)
+{
+    char *value = expand(variable->value, &run->values, LIMIT_ARGUMENT_BYTES, NULL);
+    size_t size = value == NULL ? 0 : strlen(variable->name) + strlen(value) + 2;
+    char *text = value == NULL ? NULL : malloc(size);
+    if (text != NULL) {
+        (void)snprintf(text, size, "%s=%s", variable->name, value);
+        run->environment.items[run->environment.count++] = text;
+    }
+    free(value);
+    return text != NULL ||
+           refuse(outcome, "a variable cannot be expanded for this subtask, or is too long");
+}
+
+static bool is_replaced(const Bourse__V1__ManifestTask *task, const char *name)
+{
+    for (size_t i = 0; task != NULL && i < task->n_environment; i++) {
+        if (strcmp(task->environment[i]->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool expand_environment(struct run *run, struct outcome *outcome)
 {
     const Bourse__V1__Manifest *manifest = run->command->manifest;
-    if (!texts_reserve(&run->environment, manifest->n_environment)) {
+    const Bourse__V1__ManifestTask *task = run->task;
+    size_t own = task == NULL ? 0 : task->n_environment;
+    if (!texts_reserve(&run->environment, manifest->n_environment + own)) {
         return refuse(outcome, "out of memory");
     }
     for (size_t i = 0; i < manifest->n_environment; i++) {
-        const Bourse__V1__ManifestVariable *variable = manifest->environment[i];
-        char *value = expand(variable->value, &run->values, LIMIT_ARGUMENT_BYTES, NULL);
-        size_t size = value == NULL ? 0 : strlen(variable->name) + strlen(value) + 2;
-        char *text = value == NULL ? NULL : malloc(size);
-        if (text != NULL) {
-            (void)snprintf(text, size, "%s=%s", variable->name, value);
-            run->environment.items[run->environment.count++] = text;
+        if (!is_replaced(task, manifest->environment[i]->name) &&
+            !add_variable(run, manifest->environment[i], outcome)) {
+            return false;
         }
-        free(value);
-        if (text == NULL) {
-            return refuse(outcome,
-                          "a variable cannot be expanded for this subtask, or is too long");
+    }
+    for (size_t i = 0; i < own; i++) {
+        if (!add_variable(run, task->environment[i], outcome)) {
+            return false;
         }
     }
     return true;
@@ -229,11 +354,14 @@ static bool expand_environment(struct run *run, struct outcome *outcome)
 static bool expand_outputs(struct run *run, struct outcome *outcome)
 {
     const Bourse__V1__Manifest *manifest = run->command->manifest;
-    if (!texts_reserve(&run->outputs, manifest->n_outputs)) {
+    bool is_own = run->task != NULL && run->task->n_outputs > 0;
+    char **templates = is_own ? run->task->outputs : manifest->outputs;
+    size_t count = is_own ? run->task->n_outputs : manifest->n_outputs;
+    if (!texts_reserve(&run->outputs, count)) {
         return refuse(outcome, "out of memory");
     }
-    for (size_t i = 0; i < manifest->n_outputs; i++) {
-        char *text = expand(manifest->outputs[i], &run->values, LIMIT_PATH_BYTES, NULL);
+    for (size_t i = 0; i < count; i++) {
+        char *text = expand(templates[i], &run->values, LIMIT_PATH_BYTES, NULL);
         if (text == NULL) {
             return refuse(outcome, "an output's name cannot be expanded for this subtask");
         }
@@ -258,33 +386,51 @@ static bool is_program(const struct run *run, const char *name)
     return run->command->manifest->has_image && strcmp(program, name) == 0;
 }
 
+static bool gather_input(struct run *run, const char *name, struct outcome *outcome)
+{
+    const struct store_blob *blob = &run->command->inputs[run->input_count];
+    if (!template_path_safe(name)) {
+        return refuse(outcome, "an input's name leads out of the work folder");
+    }
+    run->inputs[run->input_count++] = (struct jail_input){
+        .name = name, .fd = blob->fd, .size = blob->size, .executable = is_program(run, name)};
+    return true;
+}
+
 static bool gather_inputs(struct run *run, struct outcome *outcome)
 {
     const struct command *command = run->command;
-    run->input_count = command_input_count(command->manifest, command->index);
-    run->inputs = calloc(run->input_count + 1, sizeof *run->inputs);
+    size_t count = command_input_count(command->manifest, command->index);
+    size_t taken = command_taken_count(command->manifest, command->index);
+    run->inputs = calloc(count + taken + 1, sizeof *run->inputs);
     if (run->inputs == NULL) {
         return refuse(outcome, "out of memory");
     }
-    for (size_t i = 0; i < run->input_count; i++) {
-        const Bourse__V1__ManifestInput *input =
-            command_input(command->manifest, command->index, i);
-        if (!template_path_safe(input->name)) {
-            return refuse(outcome, "an input's name leads out of the work folder");
+    if (count + taken > LIMIT_INPUTS) {
+        outcome_fail(outcome, OUTCOME_REFUSED, "%zu inputs; at most %d are taken", count + taken,
+                     LIMIT_INPUTS);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!gather_input(run, command_input(command->manifest, command->index, i)->name,
+                          outcome)) {
+            return false;
         }
-        run->inputs[i] = (struct jail_input){
-            .name = input->name,
-            .fd = command->inputs[i].fd,
-            .size = command->inputs[i].size,
-            .executable = is_program(run, input->name),
-        };
+    }
+    for (size_t i = 0; i < taken; i++) {
+        if (!gather_input(run, command_taken(command->manifest, command->index, i)->name,
+                          outcome)) {
+            return false;
+        }
     }
     return true;
 }
 
 static bool settle_standard_input(struct run *run, struct outcome *outcome)
 {
-    const char *text = run->command->manifest->standard_input;
+    bool is_own = run->task != NULL && run->task->standard_input != NULL;
+    const char *text =
+        is_own ? run->task->standard_input : run->command->manifest->standard_input;
     run->request.stdin_fd = -1;
     if (text == NULL || text[0] == '\0') {
         return true;
@@ -321,7 +467,8 @@ static uint64_t asked(protobuf_c_boolean has, int64_t value)
 
 static void settle_limits(struct run *run)
 {
-    const Bourse__V1__ManifestLimits *limits = run->command->manifest->limits;
+    const Bourse__V1__ManifestLimits *limits =
+        command_limits(run->command->manifest, run->command->index);
     int64_t wall_ms = limits != NULL && limits->has_wall_ms ? limits->wall_ms : 0;
     run->request.wall_ns = least_ns(wall_ms, run->command->limit_ms);
     if (limits != NULL) {
@@ -334,8 +481,12 @@ static bool prepare(struct run *run, struct outcome *outcome)
 {
     const struct command *command = run->command;
     const Bourse__V1__ManifestSubtask *subtask = subtask_of(command->manifest, command->index);
-    run->values = (struct template_values){.index = command->index};
-    if (subtask != NULL) {
+    run->values =
+        (struct template_values){.index = number_of(command->manifest, command->index)};
+    run->task = task_of(command->manifest, command->index);
+    if (run->task != NULL && run->task->name != NULL) {
+        run->values.value = run->task->name; /* {out} is out/NAME; its files are no {in} */
+    } else if (subtask != NULL) {
         run->values.value = subtask->value;
         run->values.in = subtask->n_inputs > 0 ? subtask->inputs[0]->name : NULL;
     }

@@ -20,7 +20,7 @@ struct command {
     const Bourse__V1__Manifest *manifest;
     const struct config *config;
     uint32_t index;                  /* of the subtask */
-    const struct store_blob *inputs; /* command_inputs of them, in its order */
+    const struct store_blob *inputs; /* all that command_input names, then all of command_taken */
     struct jail *jail;
     struct store *store;                      /* makes room for outputs */
     int64_t limit_ms;                         /* wall time that the lease allows */
@@ -36,6 +36,18 @@ bool command_check(const Bourse__V1__Manifest *manifest, struct problem *ret_pro
 size_t command_input_count(const Bourse__V1__Manifest *manifest, uint32_t index);
 const Bourse__V1__ManifestInput *command_input(const Bourse__V1__Manifest *manifest, uint32_t index,
                                                size_t position);
+
+/* "task split", "subtask 3", for people. */
+enum { COMMAND_NAME_SIZE = LIMIT_NAME_BYTES + 16 };
+void command_name(const Bourse__V1__Manifest *manifest, uint32_t index,
+                  char ret_name[COMMAND_NAME_SIZE]);
+/* The files that a subtask takes from others, which it waits for. */
+size_t command_taken_count(const Bourse__V1__Manifest *manifest, uint32_t index);
+const Bourse__V1__ManifestFrom *command_taken(const Bourse__V1__Manifest *manifest, uint32_t index,
+                                              size_t position);
+/* What holds for it; NULL: the provider's own alone. */
+const Bourse__V1__ManifestLimits *command_limits(const Bourse__V1__Manifest *manifest,
+                                                 uint32_t index);
 
 /* Runs it and fills the outcome, outputs included. `ret_jail_ended`: close the jail. */
 void command_run(const struct command *command, struct outcome *outcome, bool *ret_jail_ended);

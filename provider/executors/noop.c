@@ -10,6 +10,22 @@ bool noop_names(const Bourse__V1__Manifest *manifest)
     return strcmp(manifest->executor, "noop") == 0;
 }
 
+/* A task of a graph has a name and waits for others; that is all that a no-op can do. */
+static bool is_bare(const Bourse__V1__ManifestSubtask *subtask)
+{
+    const Bourse__V1__ManifestTask *task = subtask->task;
+    if (task == NULL || subtask->n_inputs != 0 || task->n_arguments != 0 ||
+        task->n_environment != 0 || task->n_outputs != 0 || task->standard_input != NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < task->n_from; i++) {
+        if (task->from[i]->output != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool noop_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem)
 {
     if (manifest->version != 1) {
@@ -17,10 +33,15 @@ bool noop_check(const Bourse__V1__Manifest *manifest, struct problem *ret_proble
         return false;
     }
     if (manifest->n_arguments != 0 || manifest->n_environment != 0 || manifest->n_outputs != 0 ||
-        manifest->n_shared != 0 || manifest->n_subtasks != 0 || manifest->has_image ||
-        manifest->standard_input != NULL) {
+        manifest->n_shared != 0 || manifest->has_image || manifest->standard_input != NULL) {
         problem_set(ret_problem, "a no-op has no program and no files");
         return false;
+    }
+    for (size_t i = 0; i < manifest->n_subtasks; i++) {
+        if (!is_bare(manifest->subtasks[i])) {
+            problem_set(ret_problem, "a no-op has no program and no files");
+            return false;
+        }
     }
     return true;
 }

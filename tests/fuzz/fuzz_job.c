@@ -18,6 +18,23 @@ static void check_template(const char *text, const struct template_values *value
     assert(status == (needed <= sizeof small ? TEMPLATE_OK : TEMPLATE_TOO_LONG));
 }
 
+static void check_task(const struct job_file *job, const struct job_task *task)
+{
+    const struct template_values values = {.value = task->name, .index = 3};
+    const struct job_strings *run = job_task_run(job, task);
+    assert(run->count > 0 || job->is_noop);
+    assert(task->limit_ms > 0 && task->term_ms >= task->limit_ms && task->slots > 0);
+    for (size_t i = 0; i < run->count; i++) {
+        check_template(run->items[i], &values);
+    }
+    for (size_t i = 0; i < task->wait_count; i++) {
+        const struct job_wait *wait = &task->waits[i];
+        assert(wait->task < job->task_count && &job->tasks[wait->task] != task);
+        assert((wait->output == NULL) == (wait->name == NULL));
+        assert(wait->name == NULL || template_path_safe(wait->name));
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct problem problem = {{0}};
@@ -27,7 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     assert(job_file_check(job, &problem));
-    assert(job->name != NULL && job->run.count > 0);
+    assert(job->name != NULL);
+    assert(job->run.count > 0 || job->is_noop || job->task_count > 0);
     assert(job->limit_ms > 0 && job->term_ms >= job->limit_ms);
     const struct template_values values = {
         .in = job->source == TEMPLATE_EACH ? "in" : NULL, .value = "value", .index = 3};
@@ -36,6 +54,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     for (size_t i = 0; i < job->outputs.count; i++) {
         check_template(job->outputs.items[i], &values);
+    }
+    for (size_t i = 0; i < job->task_count; i++) {
+        check_task(job, &job->tasks[i]);
     }
     static char text[1 << 16];
     assert(requirement_text(&job->needs, text, sizeof text));

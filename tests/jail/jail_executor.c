@@ -268,6 +268,102 @@ START_TEST(what_is_not_allowed_does_not_run)
 }
 END_TEST
 
+#define TEXT(text) ((char *)(uintptr_t)(text))
+
+/* A subtask with a program, variables, outputs and limits of its own, and a file that another left. */
+START_TEST(a_task_is_a_program_of_its_own)
+{
+    struct fixture fixture;
+    struct given given;
+    begin(&fixture);
+    GIVE(&given, "one\n", "false");
+    Bourse__V1__ManifestVariable shared[2] = {BOURSE__V1__MANIFEST_VARIABLE__INIT,
+                                              BOURSE__V1__MANIFEST_VARIABLE__INIT};
+    Bourse__V1__ManifestVariable *variables[] = {&shared[0], &shared[1]};
+    Bourse__V1__ManifestVariable own = BOURSE__V1__MANIFEST_VARIABLE__INIT;
+    Bourse__V1__ManifestVariable *owns[] = {&own};
+    Bourse__V1__ManifestFrom from = BOURSE__V1__MANIFEST_FROM__INIT;
+    Bourse__V1__ManifestFrom waits = BOURSE__V1__MANIFEST_FROM__INIT;
+    Bourse__V1__ManifestFrom *froms[] = {&waits, &from};
+    Bourse__V1__ManifestTask task = BOURSE__V1__MANIFEST_TASK__INIT;
+    char *program[] = {TEXT("sh"), TEXT("-c"), TEXT("cat notes.txt part.txt - > {out}; echo $A$B")};
+    char *outputs[] = {TEXT("{out}")};
+    char *nobodys[] = {TEXT("never")};
+    shared[0].name = TEXT("A"), shared[0].value = TEXT("a");
+    shared[1].name = TEXT("B"), shared[1].value = TEXT("b");
+    own.name = TEXT("B"), own.value = TEXT("{value}!");
+    from.task = 0, from.name = TEXT("part.txt"), from.output = TEXT("out/split");
+    waits.task = 1;
+    task.name = TEXT("join");
+    task.arguments = program, task.n_arguments = 3;
+    task.environment = owns, task.n_environment = 1;
+    task.outputs = outputs, task.n_outputs = 1;
+    task.standard_input = TEXT("typed\n");
+    task.from = froms, task.n_from = 2;
+    given.manifest.environment = variables, given.manifest.n_environment = 2;
+    given.manifest.outputs = nobodys, given.manifest.n_outputs = 1;
+    Bourse__V1__ManifestSubtask other = BOURSE__V1__MANIFEST_SUBTASK__INIT;
+    Bourse__V1__ManifestSubtask *subtasks[] = {&other, &other, &given.subtask};
+    given.subtask.task = &task;
+    given.manifest.subtasks = subtasks;
+    given.manifest.n_subtasks = given.manifest.subtask_count = 3;
+
+    static const struct id128 job = {{1}};
+    struct agent_work work = {.lease = 1, .index = 2};
+    struct problem problem;
+    bool ended;
+    struct outcome *outcome = outcome_create(&work, &job);
+    ck_assert_msg(command_check(&given.manifest, &problem), "%s", problem.text);
+    ck_assert_uint_eq(command_taken_count(&given.manifest, 2), 1);
+    ck_assert_ptr_eq(command_taken(&given.manifest, 2, 0), &from);
+    struct store *store = open_store(&fixture);
+    struct store_blob inputs[] = {given.blob, {.size = 4, .fd = file_of("two\n")}};
+    struct command command = {.manifest = &given.manifest,
+                              .config = &config,
+                              .index = 2,
+                              .inputs = inputs,
+                              .jail = fixture.jail,
+                              .store = store,
+                              .limit_ms = 20000};
+    command_run(&command, outcome, &ended);
+    store_close(&store);
+    ck_assert_msg(outcome->result == OUTCOME_OK, "%d %s", (int)outcome->result, outcome->detail);
+    expect_text(&outcome->standard_output, "ajoin!\n");
+    ck_assert_uint_eq(outcome->output_count, 1);
+    ck_assert_str_eq(outcome->outputs[0].name, "out/join");
+    expect_text(&outcome->outputs[0], "one\ntwo\ntyped\n");
+    outcome_destroy(&outcome);
+
+    from.task = 2; /* itself */
+    ck_assert(!command_check(&given.manifest, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "does not come before it"));
+    close(inputs[0].fd);
+    close(inputs[1].fd);
+    fixture_close(&fixture);
+}
+END_TEST
+
+/* What is left of a job keeps its numbers. */
+START_TEST(a_number_that_was_kept_names_the_output)
+{
+    struct fixture fixture;
+    struct given given;
+    begin(&fixture);
+    GIVE(&given, "x", "sh", "-c", "echo {index} > {out}");
+    char *outputs[] = {TEXT("{out}")};
+    given.subtask.n_inputs = 0;
+    given.subtask.has_number = 1;
+    given.subtask.number = 42;
+    given.manifest.outputs = outputs, given.manifest.n_outputs = 1;
+    struct outcome *outcome = run(&fixture, &given);
+    ck_assert_msg(outcome->result == OUTCOME_OK, "%d %s", (int)outcome->result, outcome->detail);
+    ck_assert_str_eq(outcome->outputs[0].name, "out/42");
+    expect_text(&outcome->outputs[0], "42\n");
+    outcome_destroy(&outcome);
+    fixture_close(&fixture);
+}
+END_TEST
+
 START_TEST(a_wrong_manifest_is_refused_once)
 {
     struct given given;
@@ -306,6 +402,8 @@ int main(void)
     tcase_add_test(tcase, failures_keep_their_kind);
     tcase_add_test(tcase, the_subtask_s_own_limit_holds);
     tcase_add_test(tcase, what_is_not_allowed_does_not_run);
+    tcase_add_test(tcase, a_task_is_a_program_of_its_own);
+    tcase_add_test(tcase, a_number_that_was_kept_names_the_output);
     tcase_add_test(tcase, a_wrong_manifest_is_refused_once);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

@@ -694,7 +694,7 @@ static int anywhere(char **words)
     if (!bourse_job_load(words[2], &job, &error)) {
         wrong("%s: %s", error.name, error.text);
     }
-    job->needs.count = 0;
+    job->parts[0].needs.count = 0;
     if (!bourse_submit(bourse, job, BUDGET_MICRO, BUDGET_MICRO, NULL, NULL, id, &error)) {
         wrong("%s: %s", error.name, error.text);
     }

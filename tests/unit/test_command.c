@@ -36,7 +36,7 @@ START_TEST(every_command_of_the_manual_exists)
 {
     static const char *const promised[] = {
         "up",     "down",  "join",   "key",        "submit",  "run",     "quote",  "plan",
-        "ps",     "logs",  "fetch",  "cancel",     "explain", "balance", "ledger", "receipt",
+        "ps",     "logs",  "fetch",  "cancel", "resume",     "explain", "balance", "ledger", "receipt",
         "verify", "admin", "config", "version",    "help",    "devices", "report", "providers",
         "book",   "order", "watch",  "completion", "trades"};
     size_t count = 0;

@@ -94,7 +94,8 @@ START_TEST(every_field_and_key_is_described)
     static const char *const keys[] = {
         "name",  "budget", "cap",    "needs",  "slots",   "at_most",    "each",    "array",
         "lines", "files",  "image",  "run",    "env",     "stdin",      "outputs", "limit",
-        "term",  "expect", "limits", "verify", "retries", "error_limit"};
+        "term",  "expect", "limits", "verify", "retries", "error_limit",
+        "tasks", "after",  "from"};
     size_t count;
     const struct requirement_field *fields = requirement_fields(&count);
     for (int manual = 0; manual < 2; manual++) {

@@ -361,12 +361,25 @@ START_TEST(a_name_that_was_taken_meanwhile_is_not_replaced)
 }
 END_TEST
 
+START_TEST(a_task_has_a_folder_of_its_own)
+{
+    char path[PLACE_PATH_SIZE];
+    ck_assert(place_path_of_task("split", "out/parts/a", path));
+    ck_assert_str_eq(path, "split/parts/a");
+    ck_assert(!place_path_of_task("..", "a", path));
+    ck_assert(!place_path_of_task("a/b", "a", path));
+    ck_assert(!place_path_of_task("split", "../a", path));
+    ck_assert(!place_path_of_task("", "a", path));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("place");
     TCase *all = tcase_create("place");
     tcase_add_checked_fixture(all, setup, teardown);
     tcase_add_test(all, outputs_of_files_land_beside_where_their_inputs_were);
+    tcase_add_test(all, a_task_has_a_folder_of_its_own);
     tcase_add_test(all, outputs_without_an_input_land_in_a_folder_per_subtask);
     tcase_add_test(all, names_that_would_leave_the_folder_are_refused);
     tcase_add_test(all, a_file_is_written_with_its_folders);

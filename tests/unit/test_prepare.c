@@ -256,14 +256,14 @@ END_TEST
 START_TEST(a_host_program_is_part_of_what_the_job_needs)
 {
     CLEANUP(bourse_job_destroy) struct bourse_job *bare = prepared("run: [xz]\n");
-    ck_assert_uint_eq(bare->needs.count, 1);
-    ck_assert_str_eq(bare->needs.nodes[0].attribute.name, "program");
-    ck_assert_str_eq(bare->needs.nodes[0].attribute.text, "xz");
+    ck_assert_uint_eq(bare->parts[0].needs.count, 1);
+    ck_assert_str_eq(bare->parts[0].needs.nodes[0].attribute.name, "program");
+    ck_assert_str_eq(bare->parts[0].needs.nodes[0].attribute.text, "xz");
     CLEANUP(bourse_job_destroy)
     struct bourse_job *both = prepared("run: [xz]\nneeds: \"memory >= 1GiB\"\n");
-    ck_assert_uint_eq(both->needs.count, 3);
-    ck_assert_int_eq(both->needs.nodes[2].op, REQUIREMENT_AND);
-    ck_assert_uint_eq(both->needs.nodes[2].arity, 2);
+    ck_assert_uint_eq(both->parts[0].needs.count, 3);
+    ck_assert_int_eq(both->parts[0].needs.nodes[2].op, REQUIREMENT_AND);
+    ck_assert_uint_eq(both->parts[0].needs.nodes[2].arity, 2);
 }
 END_TEST
 
@@ -275,9 +275,9 @@ START_TEST(a_noop_needs_an_agent_that_knows_it_and_lists_nothing)
     ck_assert_uint_eq(manifest->subtask_count, 5);
     ck_assert_uint_eq(manifest->n_subtasks, 0);
     ck_assert_uint_eq(manifest->n_arguments, 0);
-    ck_assert_uint_eq(job->needs.count, 1);
-    ck_assert_str_eq(job->needs.nodes[0].attribute.name, "executor");
-    ck_assert_str_eq(job->needs.nodes[0].attribute.text, "noop");
+    ck_assert_uint_eq(job->parts[0].needs.count, 1);
+    ck_assert_str_eq(job->parts[0].needs.nodes[0].attribute.name, "executor");
+    ck_assert_str_eq(job->parts[0].needs.nodes[0].attribute.text, "noop");
     struct bourse_job_summary summary;
     bourse_job_summary(job, &summary);
     ck_assert_str_eq(summary.program, "noop");
@@ -294,9 +294,93 @@ START_TEST(a_tensor_job_needs_a_device_that_has_the_executor)
     ck_assert_str_eq(manifest->executor, "tensor");
     ck_assert_uint_eq(manifest->n_arguments, 4);
     ck_assert_str_eq(manifest->arguments[0], "matmul");
-    ck_assert_uint_eq(job->needs.count, 3); /* and no host program of that name */
-    ck_assert_str_eq(job->needs.nodes[1].attribute.name, "executor");
-    ck_assert_str_eq(job->needs.nodes[1].attribute.text, "tensor");
+    ck_assert_uint_eq(job->parts[0].needs.count, 3); /* and no host program of that name */
+    ck_assert_str_eq(job->parts[0].needs.nodes[1].attribute.name, "executor");
+    ck_assert_str_eq(job->parts[0].needs.nodes[1].attribute.text, "tensor");
+}
+END_TEST
+
+START_TEST(tasks_stand_in_the_manifest_in_the_order_of_the_graph)
+{
+    put("in.txt", "data");
+    put("list", "words");
+    CLEANUP(bourse_job_destroy)
+    struct bourse_job *job = prepared("env: {A: 1}\n"
+                                      "files: list\n"
+                                      "tasks:\n"
+                                      "- {name: join, run: [cat, l.txt], from: {l.txt: left}, after: split,\n"
+                                      "   env: {B: 2}, stdin: hello, limits: {memory: 1GiB}}\n"
+                                      "- {name: left, run: [sort, aa], from: split/aa, outputs: \"{out}\"}\n"
+                                      "- {name: split, run: [split, in.txt], files: in.txt, outputs: [aa, ab]}\n");
+    CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
+    ck_assert_uint_eq(job->subtasks, 3);
+    ck_assert_uint_eq(manifest->subtask_count, 3);
+    ck_assert_uint_eq(manifest->n_shared, 1);
+    ck_assert_uint_eq(manifest->n_outputs, 0);
+    ck_assert_str_eq(manifest->environment[0]->name, "A");
+    const Bourse__V1__ManifestSubtask *split = manifest->subtasks[0];
+    const Bourse__V1__ManifestSubtask *left = manifest->subtasks[1];
+    const Bourse__V1__ManifestSubtask *join = manifest->subtasks[2];
+    ck_assert_str_eq(split->task->name, "split");
+    ck_assert_str_eq(split->task->arguments[0], "split");
+    ck_assert_str_eq(split->inputs[0]->name, "in.txt");
+    ck_assert_uint_eq(split->inputs[0]->size, 4);
+    ck_assert_uint_eq(split->task->n_outputs, 2);
+    ck_assert_ptr_null(split->task->limits);
+    ck_assert_uint_eq(left->n_inputs, 0);
+    ck_assert_uint_eq(left->task->from[0]->task, 0);
+    ck_assert_str_eq(left->task->from[0]->name, "aa");
+    ck_assert_str_eq(left->task->from[0]->output, "aa");
+    ck_assert_uint_eq(join->task->n_from, 2);
+    ck_assert_uint_eq(join->task->from[0]->task, 0);
+    ck_assert_ptr_null(join->task->from[0]->name);
+    ck_assert_uint_eq(join->task->from[1]->task, 1);
+    ck_assert_str_eq(join->task->from[1]->name, "l.txt");
+    ck_assert_str_eq(join->task->from[1]->output, "out/left");
+    ck_assert_str_eq(join->task->environment[0]->name, "B");
+    ck_assert_str_eq(join->task->standard_input, "hello");
+    ck_assert_int_eq(join->task->limits->memory_bytes, INT64_C(1) << 30);
+    /* Three programs, three parts, which the manifest repeats for who continues the job. */
+    ck_assert_uint_eq(job->part_count, 3);
+    ck_assert_uint_eq(manifest->terms->n_parts, 3);
+    ck_assert_uint_eq(manifest->terms->parts[2]->subtasks, 1);
+    ck_assert_str_eq(manifest->terms->parts[2]->needs->nodes[0]->text, "cat");
+    ck_assert(!manifest->terms->capped);
+}
+END_TEST
+
+START_TEST(files_of_a_task_do_not_meet)
+{
+    put("a", "1");
+    struct bourse_error error =
+        refused("run: [x]\nfiles: a\ntasks:\n- {name: one, files: a}\n");
+    ck_assert_str_eq(error.text, "tasks: two files of one would be 'a' in its work folder");
+    error = refused("run: [x]\ntasks:\n- {name: one, outputs: b}\n"
+                    "- {name: two, files: a, from: {a: one/b}}\n");
+    ck_assert_str_eq(error.text, "tasks: two files of two would be 'a' in its work folder");
+    error = refused("run: [x]\ntasks:\n- {name: one, files: nowhere}\n");
+    ck_assert_ptr_nonnull(strstr(error.text, "job:3: files: "));
+}
+END_TEST
+
+START_TEST(the_price_of_a_job_is_not_in_its_manifest)
+{
+    CLEANUP(bourse_job_destroy)
+    struct bourse_job *job = prepared("run: [xz]\ncap: 0.123456\nbudget: 9.87\nretries: 3\n"
+                                      "slots: 2\nat_most: 8\nlimit: 1m\nterm: 3m\nexpect: 7s\n");
+    CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
+    const Bourse__V1__ManifestPart *part = manifest->terms->parts[0];
+    ck_assert(manifest->terms->capped);
+    ck_assert_uint_eq(manifest->terms->retries, 3);
+    ck_assert_str_eq(manifest->terms->verify, "none");
+    ck_assert(!manifest->terms->has_error_limit);
+    ck_assert_uint_eq(part->subtasks, 1);
+    ck_assert_uint_eq(part->slots, 2);
+    ck_assert_uint_eq(part->at_most, 8);
+    ck_assert_int_eq(part->limit_ms, 60000);
+    ck_assert_int_eq(part->term_ms, 180000);
+    ck_assert_int_eq(part->expect_ms, 7000);
+    ck_assert(!manifest->has_continues);
 }
 END_TEST
 
@@ -310,7 +394,7 @@ START_TEST(an_image_brings_its_own_programs)
     CLEANUP(bourse_job_destroy)
     struct bourse_job *job = prepared("run: [anything]\nimage: tools.tar\n");
     CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
-    ck_assert_uint_eq(job->needs.count, 0);
+    ck_assert_uint_eq(job->parts[0].needs.count, 0);
     ck_assert(manifest->has_image);
     ck_assert_uint_eq(manifest->image_size, 512);
 }
@@ -395,6 +479,9 @@ int main(void)
     tcase_add_test(jobs, a_host_program_is_part_of_what_the_job_needs);
     tcase_add_test(jobs, a_noop_needs_an_agent_that_knows_it_and_lists_nothing);
     tcase_add_test(jobs, a_tensor_job_needs_a_device_that_has_the_executor);
+    tcase_add_test(jobs, tasks_stand_in_the_manifest_in_the_order_of_the_graph);
+    tcase_add_test(jobs, files_of_a_task_do_not_meet);
+    tcase_add_test(jobs, the_price_of_a_job_is_not_in_its_manifest);
     tcase_add_test(jobs, an_image_brings_its_own_programs);
     tcase_add_test(jobs, shared_files_may_not_hide_one_another);
     tcase_add_test(jobs, a_wrong_job_file_names_its_line);

@@ -1,0 +1,163 @@
+/* Jobs that are graphs of programs, as people see them: by the names of their tasks. */
+#include "consumer/command/jobs.h"
+#include "consumer/command/output.h"
+
+#include "base/cleanup.h"
+#include "formats/limits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct bourse_tasks *load_tasks(struct invocation *invocation, const char *id)
+{
+    struct bourse_error error; /* names are a convenience */
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    struct bourse_tasks *tasks = NULL;
+    if (!bourse_jobs(invocation->bourse, id, &jobs, &error) ||
+        bourse_jobs_row(jobs, 0)->subtasks > FORMAT_TASKS ||
+        !bourse_tasks(invocation->bourse, id, &tasks, &error)) {
+        return NULL;
+    }
+    if (bourse_task_name(tasks, 0) == NULL && !bourse_tasks_continues(tasks, (char[BOURSE_ID_SIZE]){""})) {
+        bourse_tasks_destroy(&tasks);
+    }
+    return tasks;
+}
+
+/* ---------------------------------------------------------------- how far each is */
+
+struct progress_of_task {
+    uint32_t tries;
+    bool accepted;
+    bool failed; /* the last try */
+    int64_t busy_ns;
+    char why[BOURSE_TEXT_SIZE + 64];
+};
+
+struct seen_tasks {
+    struct progress_of_task *items;
+    uint32_t count;
+};
+
+static bool see(void *context, const struct bourse_outcome *outcome)
+{
+    struct seen_tasks *seen = context;
+    if (outcome->index >= seen->count || outcome->status == 3) { /* late: nobody asked any more */
+        return true;
+    }
+    struct progress_of_task *item = &seen->items[outcome->index];
+    item->tries++;
+    item->accepted = item->accepted || outcome->status == 0;
+    item->failed = !item->accepted;
+    item->busy_ns = outcome->busy_ns;
+    item->why[0] = '\0';
+    if (item->failed) {
+        (void)snprintf(item->why, sizeof item->why, "%s%s%s", outcome->outcome_text,
+                       outcome->detail[0] != '\0' ? ": " : "", outcome->detail);
+    }
+    return true;
+}
+
+static struct seen_tasks look(struct invocation *invocation, const struct bourse_job_row *row,
+                              const struct bourse_tasks *tasks)
+{
+    struct bourse_error error; /* what is not known is not shown */
+    struct seen_tasks seen = {.count = bourse_tasks_count(tasks)};
+    seen.items = calloc(seen.count, sizeof *seen.items);
+    if (seen.items == NULL) {
+        seen.count = 0;
+    } else {
+        (void)bourse_outcomes(invocation->bourse, row->id, 0, see, &seen, &error);
+    }
+    return seen;
+}
+
+/* The first task that it waits for and that is not done; NULL: none. */
+static const char *waits_for(const struct bourse_tasks *tasks, const struct seen_tasks *seen,
+                             uint32_t index)
+{
+    for (size_t i = 0; i < bourse_task_waits(tasks, index); i++) {
+        uint32_t before = bourse_task_wait(tasks, index, i);
+        if (before < seen->count && !seen->items[before].accepted) {
+            return bourse_task_name(tasks, before);
+        }
+    }
+    return NULL;
+}
+
+static const char *state_of(const struct bourse_job_row *row, const struct bourse_tasks *tasks,
+                            const struct seen_tasks *seen, uint32_t index)
+{
+    const struct progress_of_task *item = &seen->items[index];
+    bool open = row->state == BOURSE_OPEN;
+    return item->accepted                            ? "done"
+           : open && item->failed                    ? "tried"
+           : open && waits_for(tasks, seen, index)   ? "waiting"
+           : open                                    ? "ready"
+           : item->failed                            ? "failed"
+                                                     : "cancelled";
+}
+
+static const char *why_of(const struct bourse_tasks *tasks, const struct seen_tasks *seen,
+                          uint32_t index, char ret_text[CELL_SIZE])
+{
+    const char *name = waits_for(tasks, seen, index);
+    if (seen->items[index].failed || name == NULL) {
+        return seen->items[index].why;
+    }
+    (void)snprintf(ret_text, CELL_SIZE, "after %.140s", name);
+    return ret_text;
+}
+
+void print_tasks(struct invocation *invocation, const struct bourse_job_row *row,
+                 const struct bourse_tasks *tasks)
+{
+    static const char *const titles[] = {"TASK", "STATE", "TRIES", "TIME", "WHY"};
+    char id[BOURSE_ID_SIZE];
+    if (bourse_tasks_continues(tasks, id)) {
+        (void)printf("continues job %s\n", short_id(id));
+    }
+    if (bourse_task_name(tasks, 0) == NULL) {
+        return;
+    }
+    struct seen_tasks seen = look(invocation, row, tasks);
+    CLEANUP(grid_fini) struct grid table = grid_of(5, titles, "llrrl");
+    for (uint32_t i = 0; i < seen.count; i++) {
+        char text[CELL_SIZE];
+        const char *name = bourse_task_name(tasks, i);
+        const struct progress_of_task *item = &seen.items[i];
+        const char *cells[] = {name != NULL ? name : count_text(i),
+                               state_of(row, tasks, &seen, i), count_text(item->tries),
+                               item->tries == 0 ? "" : duration_text(item->busy_ns / 1000000),
+                               why_of(tasks, &seen, i, text)};
+        grid_add(&table, cells);
+    }
+    (void)putchar('\n');
+    grid_print(&table, stdout, invocation->color);
+    free(seen.items);
+}
+
+json_t *json_tasks(struct invocation *invocation, const struct bourse_job_row *row,
+                   const struct bourse_tasks *tasks)
+{
+    struct seen_tasks seen = look(invocation, row, tasks);
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < seen.count; i++) {
+        const char *name = bourse_task_name(tasks, i);
+        json_t *after = json_array();
+        for (size_t k = 0; k < bourse_task_waits(tasks, i); k++) {
+            (void)json_array_append_new(after,
+                                        json_integer((json_int_t)bourse_task_wait(tasks, i, k)));
+        }
+        json_t *item = json_pack("{s:i, s:s, s:i, s:I, s:s, s:o}", "index", (int)i, "state",
+                                 state_of(row, tasks, &seen, i), "tries", (int)seen.items[i].tries,
+                                 "busy_ns", (json_int_t)seen.items[i].busy_ns, "why",
+                                 plain_text(seen.items[i].why), "after", after);
+        if (name != NULL) {
+            (void)json_object_set_new(item, "name", json_string(plain_text(name)));
+        }
+        (void)json_array_append_new(list, item);
+    }
+    free(seen.items);
+    return list;
+}

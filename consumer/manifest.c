@@ -1,0 +1,507 @@
+/* Of a job that is prepared, its manifest. */
+#include "consumer/manifest.h"
+
+#include "base/cleanup.h"
+#include "base/sha256.h"
+#include "consumer/client.h"
+#include "protocol/codec.h"
+#include "runtime/files.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINES_BYTES_MAX = LIMIT_MANIFEST_BYTES, NUMBER_SIZE = 24 };
+
+/* ---------------------------------------------------------------- subtasks */
+
+/* The values of a job's subtasks, before they are encoded: pointers into one block of text. */
+struct subtasks {
+    Bourse__V1__ManifestSubtask *items;
+    Bourse__V1__ManifestSubtask **pointers;
+    Bourse__V1__ManifestInput *inputs;
+    Bourse__V1__ManifestInput **input_pointers;
+    char *text;
+    Bourse__V1__ManifestTask *tasks; /* the rest is of tasks alone */
+    Bourse__V1__ManifestLimits *limits;
+    Bourse__V1__ManifestVariable *variables;
+    Bourse__V1__ManifestVariable **variable_pointers;
+    Bourse__V1__ManifestFrom *from;
+    Bourse__V1__ManifestFrom **from_pointers;
+    size_t count; /* 0: an array from 0 in steps of 1, or a single subtask: the index says it all */
+};
+
+static void subtasks_fini(struct subtasks *subtasks)
+{
+    free(subtasks->items);
+    free(subtasks->pointers);
+    free(subtasks->inputs);
+    free(subtasks->input_pointers);
+    free(subtasks->text);
+    free(subtasks->tasks);
+    free(subtasks->limits);
+    free(subtasks->variables);
+    free(subtasks->variable_pointers);
+    free(subtasks->from);
+    free(subtasks->from_pointers);
+}
+
+static bool subtasks_allocate(struct subtasks *subtasks, size_t count, size_t input_count)
+{
+    subtasks->items = calloc(count + 1, sizeof *subtasks->items);
+    subtasks->pointers = calloc(count + 1, sizeof(void *));
+    subtasks->inputs = calloc(input_count + 1, sizeof *subtasks->inputs);
+    subtasks->input_pointers = calloc(input_count + 1, sizeof(void *));
+    if (subtasks->items == NULL || subtasks->pointers == NULL || subtasks->inputs == NULL ||
+        subtasks->input_pointers == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        bourse__v1__manifest_subtask__init(&subtasks->items[i]);
+        subtasks->pointers[i] = &subtasks->items[i];
+    }
+    subtasks->count = count;
+    return true;
+}
+
+static void input_to_wire(struct input_file *file, Bourse__V1__ManifestInput *wire)
+{
+    bourse__v1__manifest_input__init(wire);
+    wire->name = file->name;
+    wire->hash = client_bytes(file->hash.bytes, sizeof file->hash.bytes);
+    wire->size = file->size;
+}
+
+static bool subtasks_of_files(struct bourse_job *job, struct subtasks *subtasks,
+                              struct bourse_error *error)
+{
+    if (!subtasks_allocate(subtasks, job->own.count, job->own.count)) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    for (size_t i = 0; i < job->own.count; i++) {
+        input_to_wire(&job->own.items[i], &subtasks->inputs[i]);
+        subtasks->input_pointers[i] = &subtasks->inputs[i];
+        subtasks->items[i].value = job->own.items[i].name;
+        subtasks->items[i].n_inputs = 1;
+        subtasks->items[i].inputs = &subtasks->input_pointers[i];
+    }
+    job->subtasks = job->own.count;
+    return true;
+}
+
+static bool subtasks_of_range(struct bourse_job *job, struct subtasks *subtasks,
+                              struct bourse_error *error)
+{
+    const struct range *range = &job->file->array;
+    job->subtasks = (uint64_t)range_count(range);
+    if ((range->first == 0 && range->step == 1) || job->file->is_noop) {
+        return true; /* the index says it all, or nobody reads it */
+    }
+    size_t count = (size_t)job->subtasks;
+    subtasks->text = malloc(count * NUMBER_SIZE);
+    if (subtasks->text == NULL || !subtasks_allocate(subtasks, count, 0)) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    for (size_t i = 0; i < count; i++) {
+        char *number = subtasks->text + i * NUMBER_SIZE;
+        (void)snprintf(number, NUMBER_SIZE, "%" PRId64, range_at(range, (int64_t)i));
+        subtasks->items[i].value = number;
+    }
+    return true;
+}
+
+/* Cuts `text` into lines in place; empty ones are left out. */
+static size_t cut_lines(char *text, size_t length, Bourse__V1__ManifestSubtask *ret_items)
+{
+    size_t count = 0;
+    char *end = text + length;
+    for (char *line = text; line < end;) {
+        char *stop = memchr(line, '\n', (size_t)(end - line));
+        stop = stop == NULL ? end : stop;
+        char *next = stop + 1;
+        if (stop > line && stop[-1] == '\r') {
+            stop--;
+        }
+        if (stop > line) {
+            if (ret_items != NULL) {
+                *stop = '\0';
+                ret_items[count].value = line;
+            }
+            count++;
+        }
+        line = next;
+    }
+    return count;
+}
+
+static bool subtasks_of_lines(struct bourse_job *job, const char *folder, struct subtasks *subtasks,
+                              struct bourse_error *error)
+{
+    struct problem problem = {.text = ""};
+    CLEANUP(input_list_fini) struct input_list found = {.items = NULL};
+    size_t length = 0;
+    if (!expand_file(folder, job->file->lines, &found, &problem) ||
+        !file_read(found.items[0].path, LINES_BYTES_MAX, (uint8_t **)&subtasks->text, &length,
+                   &problem)) {
+        return client_fail(error, BOURSE_LOCAL, "lines: %s", problem.text);
+    }
+    if (memchr(subtasks->text, '\0', length) != NULL) {
+        return client_fail(error, BOURSE_USAGE, "lines: '%s' holds a NUL; it must be text",
+                           job->file->lines);
+    }
+    size_t count = cut_lines(subtasks->text, length, NULL);
+    if (count == 0) {
+        return client_fail(error, BOURSE_USAGE, "lines: '%s' has no line", job->file->lines);
+    }
+    if (!subtasks_allocate(subtasks, count, 0)) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    (void)cut_lines(subtasks->text, length, subtasks->items);
+    job->subtasks = count;
+    return true;
+}
+
+/* ---------------------------------------------------------------- tasks */
+
+static void limits_to_wire(int64_t limit_ms, const struct job_limits *asked,
+                           Bourse__V1__ManifestLimits *limits)
+{
+    bourse__v1__manifest_limits__init(limits);
+    limits->has_wall_ms = 1;
+    limits->wall_ms = limit_ms;
+    limits->has_cpu_ms = asked->cpu_ms > 0;
+    limits->cpu_ms = asked->cpu_ms;
+    limits->has_memory_bytes = asked->memory_bytes > 0;
+    limits->memory_bytes = asked->memory_bytes;
+    limits->has_disk_bytes = asked->disk_bytes > 0;
+    limits->disk_bytes = asked->disk_bytes;
+    limits->has_output_bytes = asked->output_bytes > 0;
+    limits->output_bytes = asked->output_bytes;
+    limits->has_processes = asked->processes > 0;
+    limits->processes = asked->processes;
+}
+
+static bool allocate_tasks(const struct job_file *file, struct subtasks *subtasks)
+{
+    size_t count = file->task_count;
+    size_t variables = 0;
+    size_t waits = 0;
+    for (size_t i = 0; i < count; i++) {
+        variables += file->tasks[i].env_count;
+        waits += file->tasks[i].wait_count;
+    }
+    subtasks->tasks = calloc(count, sizeof *subtasks->tasks);
+    subtasks->limits = calloc(count, sizeof *subtasks->limits);
+    subtasks->variables = calloc(variables + 1, sizeof *subtasks->variables);
+    subtasks->variable_pointers = calloc(variables + 1, sizeof(void *));
+    subtasks->from = calloc(waits + 1, sizeof *subtasks->from);
+    subtasks->from_pointers = calloc(waits + 1, sizeof(void *));
+    return subtasks->tasks != NULL && subtasks->limits != NULL && subtasks->variables != NULL &&
+           subtasks->variable_pointers != NULL && subtasks->from != NULL &&
+           subtasks->from_pointers != NULL;
+}
+
+static void variables_to_wire(const struct job_variable *env, size_t count,
+                              Bourse__V1__ManifestVariable *variables,
+                              Bourse__V1__ManifestVariable **pointers)
+{
+    for (size_t i = 0; i < count; i++) {
+        bourse__v1__manifest_variable__init(&variables[i]);
+        variables[i].name = env[i].name;
+        variables[i].value = env[i].value;
+        pointers[i] = &variables[i];
+    }
+}
+
+/* `place_of`: of each task of the file, where it stands. */
+static void from_to_wire(const struct job_task *task, const uint32_t *place_of,
+                         Bourse__V1__ManifestFrom *from, Bourse__V1__ManifestFrom **pointers)
+{
+    for (size_t i = 0; i < task->wait_count; i++) {
+        bourse__v1__manifest_from__init(&from[i]);
+        from[i].task = place_of[task->waits[i].task];
+        from[i].name = task->waits[i].name;
+        from[i].output = task->waits[i].output;
+        pointers[i] = &from[i];
+    }
+}
+
+static bool same_limits(const struct job_file *file, const struct job_task *task)
+{
+    const struct job_limits *a = &file->limits;
+    const struct job_limits *b = &task->limits;
+    return file->limit_ms == task->limit_ms && a->cpu_ms == b->cpu_ms &&
+           a->memory_bytes == b->memory_bytes && a->disk_bytes == b->disk_bytes &&
+           a->output_bytes == b->output_bytes && a->processes == b->processes;
+}
+
+/* What the task says itself; what it leaves to the job is in the manifest. The outputs are written in full, for an
+ * empty list means none. */
+static void task_to_wire(const struct job_file *file, const struct job_task *task,
+                         Bourse__V1__ManifestLimits *limits, Bourse__V1__ManifestTask *wire)
+{
+    const struct job_strings *outputs = job_task_outputs(file, task);
+    bourse__v1__manifest_task__init(wire);
+    wire->name = task->name;
+    wire->n_arguments = task->run.count;
+    wire->arguments = task->run.items;
+    wire->standard_input = task->standard_input;
+    wire->n_outputs = outputs->count;
+    wire->outputs = outputs->items;
+    wire->n_environment = task->env_count;
+    wire->n_from = task->wait_count;
+    if (!same_limits(file, task)) {
+        limits_to_wire(task->limit_ms, &task->limits, limits);
+        wire->limits = limits;
+    }
+}
+
+static void fill_tasks(struct bourse_job *job, const uint32_t *place_of, struct subtasks *subtasks)
+{
+    const struct job_file *file = job->file;
+    size_t variables = 0;
+    size_t waits = 0;
+    for (size_t i = 0; i < file->task_count; i++) {
+        const struct job_task *task = &file->tasks[job->order[i]];
+        size_t first = job->own_of[job->order[i]];
+        Bourse__V1__ManifestSubtask *subtask = &subtasks->items[i];
+        Bourse__V1__ManifestTask *wire = &subtasks->tasks[i];
+        task_to_wire(file, task, &subtasks->limits[i], wire);
+        variables_to_wire(task->env, task->env_count, subtasks->variables + variables,
+                          subtasks->variable_pointers + variables);
+        wire->environment = subtasks->variable_pointers + variables;
+        from_to_wire(task, place_of, subtasks->from + waits, subtasks->from_pointers + waits);
+        wire->from = subtasks->from_pointers + waits;
+        subtask->task = wire;
+        subtask->n_inputs = job->own_of[job->order[i] + 1] - first;
+        subtask->inputs = &subtasks->input_pointers[first];
+        variables += task->env_count;
+        waits += task->wait_count;
+    }
+}
+
+static bool subtasks_of_tasks(struct bourse_job *job, struct subtasks *subtasks,
+                              struct bourse_error *error)
+{
+    const struct job_file *file = job->file;
+    uint32_t *place_of = calloc(file->task_count, sizeof *place_of);
+    bool good = place_of != NULL &&
+                subtasks_allocate(subtasks, file->task_count, job->own.count) &&
+                allocate_tasks(file, subtasks);
+    if (good) {
+        for (size_t i = 0; i < job->own.count; i++) {
+            input_to_wire(&job->own.items[i], &subtasks->inputs[i]);
+            subtasks->input_pointers[i] = &subtasks->inputs[i];
+        }
+        for (size_t i = 0; i < file->task_count; i++) {
+            place_of[job->order[i]] = (uint32_t)i;
+        }
+        fill_tasks(job, place_of, subtasks);
+    }
+    free(place_of);
+    return good || client_fail(error, BOURSE_LOCAL, "out of memory");
+}
+
+static bool make_subtasks(struct bourse_job *job, const char *folder, struct subtasks *subtasks,
+                          struct bourse_error *error)
+{
+    if (job->file->task_count > 0) {
+        return subtasks_of_tasks(job, subtasks, error);
+    }
+    switch (job->file->source) {
+    case TEMPLATE_EACH:
+        return subtasks_of_files(job, subtasks, error);
+    case TEMPLATE_ARRAY:
+        return subtasks_of_range(job, subtasks, error);
+    case TEMPLATE_LINES:
+        return subtasks_of_lines(job, folder, subtasks, error);
+    case TEMPLATE_ONE:
+    case TEMPLATE_ANY:
+        break;
+    }
+    job->subtasks = 1;
+    return true;
+}
+
+/* ---------------------------------------------------------------- terms */
+
+/* For who continues the job: what SubmitJob says of it, without its prices. */
+struct terms {
+    Bourse__V1__ManifestTerms wire;
+    Bourse__V1__ManifestPart parts[ORDER_PARTS_MAX];
+    Bourse__V1__ManifestPart *part_pointers[ORDER_PARTS_MAX];
+};
+
+static void terms_fini(struct terms *terms)
+{
+    for (size_t i = 0; i < terms->wire.n_parts; i++) {
+        codec_requirement_free(&terms->parts[i].needs);
+    }
+}
+
+static bool terms_make(const struct bourse_job *job, struct terms *terms)
+{
+    bourse__v1__manifest_terms__init(&terms->wire);
+    terms->wire.verify = job->file->verify;
+    terms->wire.retries = job->file->retries;
+    terms->wire.has_error_limit = job->file->error_limit != JOB_ABSENT;
+    terms->wire.error_limit = terms->wire.has_error_limit ? (uint32_t)job->file->error_limit : 0;
+    terms->wire.capped = job->file->cap_micro != JOB_ABSENT;
+    terms->wire.parts = terms->part_pointers;
+    for (size_t i = 0; i < job->part_count; i++) {
+        const struct order_part *part = &job->parts[i];
+        Bourse__V1__ManifestPart *wire = &terms->parts[i];
+        bourse__v1__manifest_part__init(wire);
+        wire->subtasks = part->subtasks;
+        wire->slots = part->slots;
+        wire->at_most = part->at_most;
+        wire->limit_ms = part->limit_ms;
+        wire->term_ms = part->term_ms;
+        wire->expect_ms = part->expect_ms;
+        wire->needs = codec_requirement_to_wire(&part->needs);
+        if (wire->needs == NULL) {
+            return false;
+        }
+        terms->part_pointers[terms->wire.n_parts++] = wire;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- encoding */
+
+static bool encode(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
+                   struct bourse_error *error)
+{
+    /* Sized before anything is allocated: a job can be far larger than a manifest may be. */
+    size_t size = protobuf_c_message_get_packed_size(&manifest->base);
+    if (size > LIMIT_MANIFEST_BYTES) {
+        return client_fail(
+            error, BOURSE_USAGE,
+            "the list of subtasks takes %zu bytes, a manifest at most %d; split the job", size,
+            LIMIT_MANIFEST_BYTES);
+    }
+    job->manifest = codec_encode(&manifest->base, &job->manifest_length);
+    if (job->manifest == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    job->manifest_hash = sha256_of(job->manifest, job->manifest_length);
+    return true;
+}
+
+/* What the agents will check when they read it, checked before anything is paid for. */
+static bool check_manifest(const struct bourse_job *job, struct bourse_error *error)
+{
+    Bourse__V1__Manifest *decoded = NULL;
+    struct codec_error refused = {.field = ""};
+    enum codec_status status =
+        codec_decode_manifest(job->manifest, job->manifest_length, &decoded, &refused);
+    if (status == CODEC_OK) {
+        ProtobufCMessage *message = &decoded->base;
+        codec_free(&message);
+        return true;
+    }
+    if (status == CODEC_OUT_OF_MEMORY) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    return client_fail(error, BOURSE_USAGE,
+                       "the job cannot be sent: %s is out of its range (%" PRId64 ", limit %" PRId64
+                       "), or holds control characters or bytes that are not UTF-8",
+                       refused.field[0] != '\0' ? refused.field : "a field", refused.value,
+                       refused.limit);
+}
+
+bool manifest_finish(struct bourse_job *job, Bourse__V1__Manifest *manifest,
+                     struct bourse_error *error)
+{
+    struct terms *terms = calloc(1, sizeof *terms);
+    if (terms == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    bool good = terms_make(job, terms) || client_fail(error, BOURSE_LOCAL, "out of memory");
+    manifest->terms = &terms->wire;
+    good = good && encode(job, manifest, error) && check_manifest(job, error);
+    manifest->terms = NULL;
+    terms_fini(terms);
+    free(terms);
+    return good;
+}
+
+/* ---------------------------------------------------------------- all */
+
+/* The lists of a manifest whose lengths are small. */
+struct lists {
+    Bourse__V1__ManifestVariable variables[LIMIT_VARIABLES];
+    Bourse__V1__ManifestVariable *variable_pointers[LIMIT_VARIABLES];
+    Bourse__V1__ManifestInput shared[LIMIT_INPUTS];
+    Bourse__V1__ManifestInput *shared_pointers[LIMIT_INPUTS];
+    Bourse__V1__ManifestLimits limits;
+};
+
+static bool fill_lists(struct bourse_job *job, struct lists *lists, Bourse__V1__Manifest *manifest,
+                       struct bourse_error *error)
+{
+    const struct job_file *file = job->file;
+    if (file->env_count > LIMIT_VARIABLES || job->shared.count >= LIMIT_INPUTS) {
+        return client_fail(error, BOURSE_USAGE, "at most %d variables and %d shared files",
+                           LIMIT_VARIABLES, LIMIT_INPUTS - 1);
+    }
+    variables_to_wire(file->env, file->env_count, lists->variables, lists->variable_pointers);
+    for (size_t i = 0; i < job->shared.count; i++) {
+        input_to_wire(&job->shared.items[i], &lists->shared[i]);
+        lists->shared_pointers[i] = &lists->shared[i];
+    }
+    limits_to_wire(file->limit_ms, &file->limits, &lists->limits);
+    manifest->n_environment = file->env_count;
+    manifest->environment = lists->variable_pointers;
+    manifest->n_shared = job->shared.count;
+    manifest->shared = lists->shared_pointers;
+    manifest->limits = &lists->limits;
+    return true;
+}
+
+bool manifest_make(struct bourse_job *job, const char *folder, struct bourse_error *error)
+{
+    static char command_executor[] = "command";
+    static char noop_executor[] = "noop";
+    static char tensor_executor[] = "tensor";
+    struct job_file *file = job->file;
+    CLEANUP(subtasks_fini) struct subtasks subtasks = {.items = NULL};
+    if (!make_subtasks(job, folder, &subtasks, error)) {
+        return false;
+    }
+    if (file->task_count == 0) {
+        job->parts[0].subtasks = (uint32_t)job->subtasks;
+    }
+    struct lists *lists = calloc(1, sizeof *lists);
+    if (lists == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    Bourse__V1__Manifest manifest = BOURSE__V1__MANIFEST__INIT;
+    manifest.version = 1;
+    manifest.executor = file->is_noop     ? noop_executor
+                        : file->is_tensor ? tensor_executor
+                                          : command_executor;
+    manifest.name = file->name;
+    manifest.n_arguments = file->run.count;
+    manifest.arguments = file->run.items;
+    manifest.standard_input = file->standard_input;
+    if (file->task_count == 0) { /* a task has all of its own */
+        manifest.n_outputs = file->outputs.count;
+        manifest.outputs = file->outputs.items;
+    }
+    if (job->image.count == 1) {
+        struct input_file *image = &job->image.items[0];
+        manifest.has_image = 1;
+        manifest.image = client_bytes(image->hash.bytes, sizeof image->hash.bytes);
+        manifest.has_image_size = 1;
+        manifest.image_size = image->size;
+    }
+    manifest.n_subtasks = subtasks.count;
+    manifest.subtasks = subtasks.pointers;
+    manifest.subtask_count = (uint32_t)job->subtasks;
+    manifest.has_expect_ms = file->expect_ms != JOB_ABSENT;
+    manifest.expect_ms = manifest.has_expect_ms ? order_expect(file->expect_ms, file->limit_ms) : 0;
+    bool ok = fill_lists(job, lists, &manifest, error) && manifest_finish(job, &manifest, error);
+    free(lists);
+    return ok;
+}

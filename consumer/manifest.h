@@ -1,0 +1,16 @@
+/* consumer/manifest.h - the manifest of a job that is prepared: what its agents read. Not installed. */
+#ifndef BOURSE_CONSUMER_MANIFEST_H
+#define BOURSE_CONSUMER_MANIFEST_H
+
+#include "consumer/prepare.h"
+#include "protocol/codec.h"
+
+/* Makes it from the job's file, inputs and parts; says how many subtasks there are, and of a job without tasks so
+ * does its part. `folder`: that of the job file. */
+bool manifest_make(struct bourse_job *job, const char *folder, struct bourse_error *error);
+
+/* Encodes a manifest that is complete but for the job's terms, checks it as the agents will, and keeps it in the job. */
+bool manifest_finish(struct bourse_job *job, Bourse__V1__Manifest *manifest,
+                     struct bourse_error *error);
+
+#endif

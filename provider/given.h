@@ -1,0 +1,30 @@
+/* provider/given.h - what a subtask was given of those that it waited for: their files, by name and hash.
+ *
+ * It came with the Dispatch and is copied here, because lanes run on threads of their own. */
+#ifndef BOURSE_PROVIDER_GIVEN_H
+#define BOURSE_PROVIDER_GIVEN_H
+
+#include "protocol/codec.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct given_file {
+    uint32_t task; /* index of the subtask that left it */
+    char *name;
+    struct hash32 hash;
+};
+
+struct given_files {
+    struct given_file *files;
+    size_t count;
+};
+
+/* `work` (NULL: nothing) may go afterwards. False: out of memory, and *ret_given is empty. */
+bool given_copy(const Bourse__V1__Work *work, struct given_files *ret_given);
+void given_fini(struct given_files *given);
+/* NULL: no such file. */
+const struct given_file *given_find(const struct given_files *given, uint32_t task, const char *name);
+
+#endif

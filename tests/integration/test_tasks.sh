@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# A diamond of four programs that pass files on, in a market of its own: in order, by name, and when one fails the others that
+# do not need it go on, those that do are cancelled, and what is left is finished by another job.
+set -euo pipefail
+# shellcheck source=tests/support/market.sh
+. "$(dirname "$0")/../support/market.sh"
+fire_begin tasks "$1"
+market_up --credits 50
+
+expect() { # STATUS PATTERN COMMAND...
+    local want=$1 pattern=$2 got=0
+    shift 2
+    timeout 180 "$@" >out 2>err </dev/null || got=$?
+    [ "$got" -eq "$want" ] || fail "$* ended with $got, not $want: $(cat out err)"
+    [ -z "$pattern" ] || grep -qE -- "$pattern" out err || fail "$* did not say '$pattern': $(cat out err)"
+}
+
+seq 1000 -1 1 >numbers.txt
+# diamond SHELL: the four tasks, the last one first; `right` begins with SHELL, which may fail.
+diamond() {
+    cat <<END
+name: sort
+limit: 1m
+expect: 1s
+tasks:
+- name: join
+  from: {a.txt: left, b.txt: right/sorted}
+  run: [sh, -c, 'sort -n -m a.txt b.txt >all.txt; wc -l <all.txt']
+  outputs: all.txt
+- name: left
+  from: split/half-aa
+  run: [sh, -c, 'sort -n half-aa >"{out}"']
+  outputs: "{out}"
+- name: right
+  from: [split/half-ab]
+  after: split
+  run: [sh, -c, '$1 sort -n half-ab >sorted']
+  outputs: sorted
+- name: split
+  files: numbers.txt
+  run: [sh, -c, 'head -n 500 numbers.txt >half-aa; tail -n 500 numbers.txt >half-ab; echo split']
+  outputs: [half-aa, half-ab]
+END
+}
+
+diamond '' >good.yaml
+expect 0 'longest way +3.0s' "$bourse" plan good.yaml
+expect 0 '' "$bourse" submit good.yaml -y --wait -o good.d
+sort -n numbers.txt | cmp - good.d/join/all.txt || fail "the diamond's result"
+sort -n good.d/split/half-ab | cmp - good.d/right/sorted || fail "a file between"
+[ -s good.d/left/left ] || fail "the free name of a task: $(find good.d)"
+expect 0 '^1000$' "$bourse" logs last join
+expect 0 '==> task split <==' "$bourse" logs last
+expect 0 'join +done' "$bourse" ps last
+expect 0 '"name":"right"' "$bourse" ps last --json
+expect 2 'no task' "$bourse" logs last nobody
+expect 3 'nothing is left' "$bourse" resume last -y
+# In order: nobody began before what he waits for had been settled (indexes are split, right, left, join or alike).
+sqlite3 -readonly "$market/ledger.db" \
+    "SELECT MAX(CASE WHEN idx = 0 THEN seq END) < MIN(CASE WHEN idx > 0 THEN seq END)
+            AND MAX(CASE WHEN idx < 3 THEN seq END) < MIN(CASE WHEN idx = 3 THEN seq END)
+     FROM (SELECT idx, row_number() OVER (ORDER BY rowid) AS seq FROM results WHERE status = 0)" >order.txt
+[ "$(cat order.txt)" = 1 ] || fail "results came out of order"
+
+# One task fails until a moment that is soon: its descendant is cancelled, its sibling is not.
+at=$(($(date +%s) + 12))
+diamond "[ \$(date +%s) -ge $at ] \\&\\&" | sed 's/\\&/\&/g' >bad.yaml
+expect 1 'task right: program failed' "$bourse" submit bad.yaml -y --wait -o bad.d
+bad=$("$bourse" ps last --quiet)
+expect 0 'join +cancelled' "$bourse" ps last
+grep -qE 'right +failed' out || fail "the task that failed: $(cat out)"
+grep -qE 'left +done' out || fail "the other branch: $(cat out)"
+expect 0 'task right: program failed' "$bourse" logs last right
+[ ! -e bad.d/join ] || fail "a cancelled task left something"
+while [ "$(date +%s)" -lt "$at" ]; do sleep 0.2; done # the moment
+expect 0 '2 of 2 accepted' "$bourse" resume last -y --wait -o bad.d
+expect 0 "continues job ${bad:0:8}" "$bourse" ps last
+sort -n numbers.txt | cmp - bad.d/join/all.txt || fail "the result after all"
+
+# Mistakes cost nothing.
+printf 'run: [x]\ntasks:\n- {name: a, after: b}\n- {name: b, after: a}\n' >circle.yaml
+expect 2 'circle.yaml:3: name: the tasks wait in a circle: a after b after a' "$bourse" submit circle.yaml -y
+
+# A file that was promised and is not there: its task says so, those after it never run.
+cat >empty.yaml <<END
+limit: 1m
+run: ["true"]
+tasks:
+- {name: first, outputs: nothing}
+- {name: second, from: first}
+END
+expect 1 'task first: output missing' "$bourse" submit empty.yaml -y --wait
+expect 0 'second +cancelled' "$bourse" ps last
+
+# Two hundred no-ops in ten layers.
+{
+    echo 'executor: noop'
+    echo 'expect: 1ms'
+    echo 'tasks:'
+    for i in $(seq 0 199); do
+        [ "$i" -lt 20 ] && echo "- {name: t$i}" || echo "- {name: t$i, after: [t$((i - 20)), t$(((i - 20) / 20 * 20))]}"
+    done
+} >layers.yaml
+expect 0 '200 of 200 accepted' "$bourse" submit layers.yaml -y --wait
+market_audit
+echo "diamond done, failed, resumed; 200 tasks in layers"

@@ -285,8 +285,7 @@ static bool subtasks_of_tasks(struct bourse_job *job, struct subtasks *subtasks,
 {
     const struct job_file *file = job->file;
     uint32_t *place_of = calloc(file->task_count, sizeof *place_of);
-    bool good = place_of != NULL &&
-                subtasks_allocate(subtasks, file->task_count, job->own.count) &&
+    bool good = place_of != NULL && subtasks_allocate(subtasks, file->task_count, job->own.count) &&
                 allocate_tasks(file, subtasks);
     if (good) {
         for (size_t i = 0; i < job->own.count; i++) {

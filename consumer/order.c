@@ -10,23 +10,23 @@ struct kind {
     const struct job_task *like; /* the first task of it */
     const char *programs[PROGRAMS_MAX];
     size_t program_count;
-    uint32_t ready;  /* tasks of it that are ready while another kind has its turn: the last one */
-    uint32_t first;  /* of these, the first of the file */
-    uint32_t parts;  /* it has had so many turns */
+    uint32_t ready; /* tasks of it that are ready while another kind has its turn: the last one */
+    uint32_t first; /* of these, the first of the file */
+    uint32_t parts; /* it has had so many turns */
 };
-enum { NOBODY = UINT32_MAX };
+#define NOBODY UINT32_MAX
 
 struct ordering { /* while it is made */
     const struct job_file *job;
     bool joins; /* one kind may have several programs */
     struct kind *kinds;
     size_t kind_count;
-    uint32_t *kind;      /* of each task */
-    uint32_t *next;      /* of each task: the one ready before it */
-    uint32_t *missing;   /* of each task: how many it still waits for */
-    uint32_t *successor; /* those that wait for a task, task by task */
+    uint32_t *kind;       /* of each task */
+    uint32_t *next;       /* of each task: the one ready before it */
+    uint32_t *missing;    /* of each task: how many it still waits for */
+    uint32_t *successor;  /* those that wait for a task, task by task */
     uint32_t *successors; /* where those of a task begin; one more than tasks */
-    uint32_t *heap;      /* ready tasks of the kind that has its turn, the first of the file on top */
+    uint32_t *heap; /* ready tasks of the kind that has its turn, the first of the file on top */
     size_t heap_count;
     uint32_t turn[ORDER_PARTS_MAX]; /* which kind had it */
     struct order *order;
@@ -47,8 +47,7 @@ bool order_add_need(struct requirement *needs, const char *name, const char *tex
     }
     needs->nodes[needs->count++] = node;
     if (!alone) {
-        needs->nodes[needs->count++] =
-            (struct requirement_node){.op = REQUIREMENT_AND, .arity = 2};
+        needs->nodes[needs->count++] = (struct requirement_node){.op = REQUIREMENT_AND, .arity = 2};
     }
     return true;
 }
@@ -110,8 +109,8 @@ static bool has_program(const struct kind *kind, const char *program)
 static bool takes(const struct ordering *ordering, const struct kind *kind,
                   const struct job_task *task, const char *program)
 {
-    bool fits = ordering->joins || (program == NULL ? kind->program_count == 0
-                                                    : has_program(kind, program));
+    bool fits = ordering->joins ||
+                (program == NULL ? kind->program_count == 0 : has_program(kind, program));
     return fits && same_terms(ordering->job, kind->like, task);
 }
 
@@ -287,6 +286,7 @@ static bool fill_part(const struct ordering *ordering, size_t index, size_t firs
         const struct job_task *task = &job->tasks[ordering->order->task[first + i]];
         sum_ms += order_expect(task->expect_ms, task->limit_ms);
     }
+    assert(part->subtasks > 0); /* a turn is one's who has somebody ready */
     part->expect_ms = (sum_ms + part->subtasks - 1) / part->subtasks;
     if (part->at_most > 0 && kind->parts > 1) {
         problem_set(ret_problem,

@@ -246,7 +246,8 @@ static int name_order(const void *key, const void *item)
 static bool is_own(const struct bourse_job *job, const char *name)
 {
     return job->own_of == NULL && job->own.count > 0 &&
-           bsearch(name, job->own.items, job->own.count, sizeof *job->own.items, name_order) != NULL;
+           bsearch(name, job->own.items, job->own.count, sizeof *job->own.items, name_order) !=
+               NULL;
 }
 
 static bool is_named(const struct input_list *list, size_t from, size_t to, const char *name)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAKEN = UINT32_MAX }; /* place of a subtask that was accepted */
+#define TAKEN UINT32_MAX /* place of a subtask that was accepted */
 
 struct left_file { /* an output of an accepted subtask */
     uint32_t index;
@@ -21,8 +21,8 @@ struct left_file { /* an output of an accepted subtask */
 
 struct resume {
     const Bourse__V1__Manifest *manifest;
-    uint32_t *place; /* of each subtask: in the new job, or TAKEN */
-    uint32_t count;  /* of what is left */
+    uint32_t *place;         /* of each subtask: in the new job, or TAKEN */
+    uint32_t count;          /* of what is left */
     struct left_file *files; /* by index, and then as they came */
     size_t file_count, file_capacity;
     bool failed; /* out of memory */

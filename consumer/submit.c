@@ -1,8 +1,8 @@
 /* Quotes, and submission: what the broker lacks is stored first, then the job is placed. */
+#include "consumer/submit.h"
 #include "consumer/client.h"
 #include "consumer/prepare.h"
 #include "consumer/rows.h"
-#include "consumer/submit.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -100,7 +100,8 @@ static void add_levels(struct bourse_quote *all, const struct bourse_quote *part
 /* A job of several parts costs what they cost together, and needs a place for each. */
 static void add_quote(struct bourse_quote *all, const struct bourse_quote *part)
 {
-    bool explains = all->slots_now > 0 && part->slots_now == 0; /* the first one that cannot start */
+    bool explains =
+        all->slots_now > 0 && part->slots_now == 0; /* the first one that cannot start */
     all->slots_now = part->slots_now < all->slots_now ? part->slots_now : all->slots_now;
     all->price_low_micro =
         part->price_low_micro < all->price_low_micro ? part->price_low_micro : all->price_low_micro;
@@ -134,8 +135,7 @@ bool submit_quote(struct bourse *bourse, const struct bourse_job *job,
         ret_limits[i] = good ? part->limit_micro : -1;
     }
     if (good) {
-        ret_quote->makespan_ms =
-            larger(ret_quote->makespan_ms, order_longest_ms(&job->graph));
+        ret_quote->makespan_ms = larger(ret_quote->makespan_ms, order_longest_ms(&job->graph));
     }
     free(part);
     return good;
@@ -425,15 +425,15 @@ bool submit_job(struct bourse *bourse, struct bourse_job *job, int64_t budget_mi
                 const int64_t limits[ORDER_PARTS_MAX], bourse_progress *progress, void *context,
                 char ret_id[BOURSE_ID_SIZE], struct bourse_error *error)
 {
-    if (!client_ready(bourse, error) ||
-        !put_everything(bourse, job, progress, context, error)) {
+    if (!client_ready(bourse, error) || !put_everything(bourse, job, progress, context, error)) {
         return false;
     }
     CLEANUP(message_free) struct message *message = message_of(job, budget_micro, limits);
     if (message == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    if (!client_call_as(bourse, &job->id, MESSAGE_SUBMIT_JOB, &message->body.base, 0, NULL, error)) {
+    if (!client_call_as(bourse, &job->id, MESSAGE_SUBMIT_JOB, &message->body.base, 0, NULL,
+                        error)) {
         return false;
     }
     text_hex(job->id.bytes, sizeof job->id.bytes, ret_id);

@@ -180,9 +180,7 @@ bool job_file_add_variable(struct job_file *job, const char *name, const char *v
 /* The program without its folders, cut to what a name may be; "job" where it is an input. */
 static bool name_from_program(struct job_file *job)
 {
-    const char *program = job->is_noop          ? "noop"
-                          : job->task_count > 0 ? "tasks"
-                                                : job->run.items[0];
+    const char *program = job->is_noop ? "noop" : job->task_count > 0 ? "tasks" : job->run.items[0];
     const char *slash = strrchr(program, '/');
     const char *base = slash != NULL ? slash + 1 : program;
     char name[FORMAT_NAME_BYTES + 1];

@@ -355,7 +355,8 @@ static bool check_counts(const struct job_file *job, const struct job_task *task
                      job->env_count + task->env_count, FORMAT_VARIABLES);
     }
     if (job->is_noop && files > 0) {
-        return FAULT(fault, "from", 0, "a no-op takes and leaves no files; after says what it waits for");
+        return FAULT(fault, "from", 0,
+                     "a no-op takes and leaves no files; after says what it waits for");
     }
     return true;
 }

@@ -80,7 +80,8 @@ static void read_strings(struct yaml_value list, size_t most_items, size_t most_
     }
     for (size_t i = 0; i < yaml_count(list); i++) {
         const char *text = yaml_text(yaml_item(list, i), most_bytes, NULL);
-        if (text == NULL || (!job_strings_add(strings, most_items, text) && !job_read_no_memory(list))) {
+        if (text == NULL ||
+            (!job_strings_add(strings, most_items, text) && !job_read_no_memory(list))) {
             return;
         }
     }
@@ -125,8 +126,8 @@ void job_read_environment(struct yaml_value map, struct job_variable **env, size
     }
     for (size_t i = 0; i < yaml_count(map); i++) {
         const char *value = yaml_text(yaml_entry(map, i), FORMAT_ARGUMENT_BYTES, NULL);
-        if (value == NULL ||
-            (!job_variables_add(env, count, yaml_entry_key(map, i), value) && !job_read_no_memory(map))) {
+        if (value == NULL || (!job_variables_add(env, count, yaml_entry_key(map, i), value) &&
+                              !job_read_no_memory(map))) {
             return;
         }
     }
@@ -165,8 +166,8 @@ void job_read_limits(struct yaml_value map, struct job_limits *limits)
     limits->memory_bytes = yaml_bytes(yaml_key(map, "memory"), 1, INT64_MAX, limits->memory_bytes);
     limits->disk_bytes = yaml_bytes(yaml_key(map, "disk"), 1, INT64_MAX, limits->disk_bytes);
     limits->output_bytes = yaml_bytes(yaml_key(map, "output"), 1, INT64_MAX, limits->output_bytes);
-    limits->processes = (uint32_t)yaml_integer(yaml_key(map, "processes"), 1, FORMAT_PROCESSES,
-                                               limits->processes);
+    limits->processes =
+        (uint32_t)yaml_integer(yaml_key(map, "processes"), 1, FORMAT_PROCESSES, limits->processes);
 }
 
 static void read_numbers(struct yaml_value root, struct job_file *job)

@@ -13,8 +13,8 @@
 
 enum { CIRCLE_SHOWN = 8, SHOWN_SIZE = 48 };
 
-static const char *const keys[] = {"name",  "run",     "after", "from", "needs",
-                                   "slots", "at_most", "limit", "term", "expect",
+static const char *const keys[] = {"name",  "run",     "after", "from",    "needs",
+                                   "slots", "at_most", "limit", "term",    "expect",
                                    "env",   "stdin",   "files", "outputs", "limits"};
 
 struct task_name {
@@ -48,10 +48,8 @@ static void show(const char *text, char ret_text[SHOWN_SIZE])
 static bool is_task_name(const char *name)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    static const char rest[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    return name[0] != '\0' && strchr(letters, name[0]) != NULL &&
-           name[strspn(name, rest)] == '\0';
+    static const char rest[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    return name[0] != '\0' && strchr(letters, name[0]) != NULL && name[strspn(name, rest)] == '\0';
 }
 
 static bool read_name(struct tasks *tasks, size_t index)
@@ -67,9 +65,9 @@ static bool read_name(struct tasks *tasks, size_t index)
     if (!is_task_name(name)) {
         char shown[SHOWN_SIZE];
         show(name, shown);
-        yaml_refuse(value,
-                    "\"%s\" cannot name a task: a letter, then letters, digits, \".\", \"_\", \"-\"",
-                    shown);
+        yaml_refuse(
+            value, "\"%s\" cannot name a task: a letter, then letters, digits, \".\", \"_\", \"-\"",
+            shown);
         return false;
     }
     task->line = yaml_line(item);
@@ -151,7 +149,7 @@ static bool find_task(const struct tasks *tasks, struct yaml_value value, const 
     }
     char shown[SHOWN_SIZE];
     show(name, shown);
-    const char **names = calloc(tasks->job->task_count, sizeof *names);
+    const char **names = calloc(tasks->job->task_count + 1, sizeof *names);
     for (size_t i = 0; names != NULL && i < tasks->job->task_count; i++) {
         names[i] = tasks->names[i].name;
     }
@@ -189,13 +187,12 @@ static bool add_wait(struct tasks *tasks, struct yaml_value value, struct job_ta
 
 static void read_after(struct tasks *tasks, struct yaml_value value, struct job_task *task)
 {
-    struct yaml_value item = value;
     bool is_list = yaml_kind(value) != YAML_KIND_TEXT;
     if (!yaml_present(value) || (is_list && !yaml_is_list(value, FORMAT_TASKS))) {
         return;
     }
     for (size_t i = 0; i < (is_list ? yaml_count(value) : 1); i++) {
-        item = is_list ? yaml_item(value, i) : value;
+        struct yaml_value item = is_list ? yaml_item(value, i) : value;
         const char *name = yaml_text(item, FORMAT_NAME_BYTES, NULL);
         uint32_t found = 0;
         if (name == NULL || !find_task(tasks, item, name, &found) ||
@@ -246,8 +243,8 @@ static bool find_output(struct tasks *tasks, struct yaml_value value, const char
 {
     char name[FORMAT_NAME_BYTES + 1];
     size_t length = strcspn(text, "/");
-    (void)snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
-                   text);
+    (void)snprintf(name, sizeof name, "%.*s",
+                   (int)(length < sizeof name ? length : sizeof name - 1), text);
     if (!find_task(tasks, value, name, ret_task)) {
         return false;
     }
@@ -334,7 +331,7 @@ static void read_from(struct tasks *tasks, struct yaml_value value, struct job_t
 
 /* ---------------------------------------------------------------- circles */
 
-struct walk { /* depth first, without recursion: a chain may be as long as the list */
+struct walk {       /* depth first, without recursion: a chain may be as long as the list */
     uint32_t *path; /* the tasks on the way, each waiting for the next */
     size_t *at;     /* of each on the way: which of its waits is next */
     uint8_t *seen;  /* of each task: 0, ON_PATH or DONE */
@@ -361,8 +358,7 @@ static void refuse_circle(const struct tasks *tasks, const struct walk *walk, ui
         (void)snprintf(text + length, sizeof text - length, "... after ");
     }
     struct yaml_value item = yaml_item(tasks->list, task);
-    yaml_refuse(yaml_key(item, "name"), "the tasks wait in a circle: %s%s", text,
-                all[task].name);
+    yaml_refuse(yaml_key(item, "name"), "the tasks wait in a circle: %s%s", text, all[task].name);
 }
 
 static bool walk_from(const struct tasks *tasks, struct walk *walk, uint32_t start)
@@ -426,8 +422,7 @@ void job_read_tasks(struct yaml_value list, struct job_file *job)
         yaml_refuse(list, "at least one task is needed");
         return;
     }
-    struct tasks tasks = {
-        .list = list, .job = job, .names = calloc(count, sizeof *tasks.names)};
+    struct tasks tasks = {.list = list, .job = job, .names = calloc(count, sizeof *tasks.names)};
     job->tasks = calloc(count, sizeof *job->tasks);
     if (tasks.names == NULL || job->tasks == NULL) {
         (void)job_read_no_memory(list);

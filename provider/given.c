@@ -44,7 +44,8 @@ void given_fini(struct given_files *given)
     *given = (struct given_files){.files = NULL};
 }
 
-const struct given_file *given_find(const struct given_files *given, uint32_t task, const char *name)
+const struct given_file *given_find(const struct given_files *given, uint32_t task,
+                                    const char *name)
 {
     for (size_t i = 0; i < given->count; i++) {
         if (given->files[i].task == task && strcmp(given->files[i].name, name) == 0) {

@@ -25,6 +25,7 @@ struct given_files {
 bool given_copy(const Bourse__V1__Work *work, struct given_files *ret_given);
 void given_fini(struct given_files *given);
 /* NULL: no such file. */
-const struct given_file *given_find(const struct given_files *given, uint32_t task, const char *name);
+const struct given_file *given_find(const struct given_files *given, uint32_t task,
+                                    const char *name);
 
 #endif

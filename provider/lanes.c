@@ -113,8 +113,8 @@ static struct jail_limits limits_of(const struct lane *lane, uint32_t index)
         command_limits(holding_manifest(lane->holding), index);
     return policy_jail(lane->offer, holding_grant(lane->holding)->slots_per_subtask,
                        asked != NULL ? asked->memory_bytes : 0,
-                       asked != NULL ? asked->disk_bytes : 0,
-                       asked != NULL ? asked->processes : 0, config->cpu_enforced);
+                       asked != NULL ? asked->disk_bytes : 0, asked != NULL ? asked->processes : 0,
+                       config->cpu_enforced);
 }
 
 static bool is_bounded(const struct jail_limits *a, const struct jail_limits *b)

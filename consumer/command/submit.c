@@ -1,9 +1,9 @@
 /* submit, run, quote, plan: from a job to the market, with the price shown first. */
+#include "consumer/submit.h"
 #include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
 #include "consumer/command/watch.h"
 #include "consumer/prepare.h"
-#include "consumer/submit.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"

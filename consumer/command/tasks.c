@@ -18,7 +18,8 @@ struct bourse_tasks *load_tasks(struct invocation *invocation, const char *id)
         !bourse_tasks(invocation->bourse, id, &tasks, &error)) {
         return NULL;
     }
-    if (bourse_task_name(tasks, 0) == NULL && !bourse_tasks_continues(tasks, (char[BOURSE_ID_SIZE]){""})) {
+    if (bourse_task_name(tasks, 0) == NULL &&
+        !bourse_tasks_continues(tasks, (char[BOURSE_ID_SIZE]){""})) {
         bourse_tasks_destroy(&tasks);
     }
     return tasks;
@@ -90,12 +91,12 @@ static const char *state_of(const struct bourse_job_row *row, const struct bours
 {
     const struct progress_of_task *item = &seen->items[index];
     bool open = row->state == BOURSE_OPEN;
-    return item->accepted                            ? "done"
-           : open && item->failed                    ? "tried"
-           : open && waits_for(tasks, seen, index)   ? "waiting"
-           : open                                    ? "ready"
-           : item->failed                            ? "failed"
-                                                     : "cancelled";
+    return item->accepted                          ? "done"
+           : open && item->failed                  ? "tried"
+           : open && waits_for(tasks, seen, index) ? "waiting"
+           : open                                  ? "ready"
+           : item->failed                          ? "failed"
+                                                   : "cancelled";
 }
 
 static const char *why_of(const struct bourse_tasks *tasks, const struct seen_tasks *seen,
@@ -126,8 +127,8 @@ void print_tasks(struct invocation *invocation, const struct bourse_job_row *row
         char text[CELL_SIZE];
         const char *name = bourse_task_name(tasks, i);
         const struct progress_of_task *item = &seen.items[i];
-        const char *cells[] = {name != NULL ? name : count_text(i),
-                               state_of(row, tasks, &seen, i), count_text(item->tries),
+        const char *cells[] = {name != NULL ? name : count_text(i), state_of(row, tasks, &seen, i),
+                               count_text(item->tries),
                                item->tries == 0 ? "" : duration_text(item->busy_ns / 1000000),
                                why_of(tasks, &seen, i, text)};
         grid_add(&table, cells);

@@ -429,8 +429,7 @@ static bool gather_inputs(struct run *run, struct outcome *outcome)
 static bool settle_standard_input(struct run *run, struct outcome *outcome)
 {
     bool is_own = run->task != NULL && run->task->standard_input != NULL;
-    const char *text =
-        is_own ? run->task->standard_input : run->command->manifest->standard_input;
+    const char *text = is_own ? run->task->standard_input : run->command->manifest->standard_input;
     run->request.stdin_fd = -1;
     if (text == NULL || text[0] == '\0') {
         return true;
@@ -481,8 +480,7 @@ static bool prepare(struct run *run, struct outcome *outcome)
 {
     const struct command *command = run->command;
     const Bourse__V1__ManifestSubtask *subtask = subtask_of(command->manifest, command->index);
-    run->values =
-        (struct template_values){.index = number_of(command->manifest, command->index)};
+    run->values = (struct template_values){.index = number_of(command->manifest, command->index)};
     run->task = task_of(command->manifest, command->index);
     if (run->task != NULL && run->task->name != NULL) {
         run->values.value = run->task->name; /* {out} is out/NAME; its files are no {in} */

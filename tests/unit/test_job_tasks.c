@@ -129,12 +129,12 @@ START_TEST(what_a_task_leaves_open_is_the_jobs)
 END_TEST
 
 #define TWO(first, second)                                                                         \
-    "tasks:\n- {name: a, run: [x], outputs: [one, two]" first "}\n- {name: b, run: [x]" second "}\n"
+    "tasks:\n- {name: a, run: [x], outputs: [one, two]" first "}\n- {name: b, run: [x]" second "}" \
+                                                                                               "\n"
 
 START_TEST(names_that_are_nobodys_are_refused_with_the_nearest)
 {
-    check_refused(TWO("", ", after: aa"),
-                  "job.yaml:3: after: no task \"aa\"; did you mean \"a\"?");
+    check_refused(TWO("", ", after: aa"), "job.yaml:3: after: no task \"aa\"; did you mean \"a\"?");
     check_refused(TWO("", ", after: [a, split]"), "job.yaml:3: after: no task \"split\"");
     check_refused(TWO("", ", from: a/ones"),
                   "job.yaml:3: from: task \"a\" has no output \"ones\"; did you mean \"one\"?");
@@ -156,8 +156,7 @@ START_TEST(a_circle_names_its_tasks)
 {
     check_refused(TWO(", after: b", ", after: a"),
                   "job.yaml:2: name: the tasks wait in a circle: a after b after a");
-    check_refused(TWO("", ", after: b"),
-                  "job.yaml:3: name: the tasks wait in a circle: b after b");
+    check_refused(TWO("", ", after: b"), "job.yaml:3: name: the tasks wait in a circle: b after b");
     check_refused("tasks:\n- {name: z, run: [x], after: a}\n- {name: a, run: [x], after: b}\n"
                   "- {name: b, run: [x], after: c}\n- {name: c, run: [x], after: a}\n",
                   "job.yaml:3: name: the tasks wait in a circle: a after b after c after a");
@@ -166,11 +165,13 @@ END_TEST
 
 START_TEST(the_rules_of_a_job_hold_for_its_tasks)
 {
-    check_refused("tasks:\n- {name: a}\n", "job.yaml:2: tasks: a: run: the program is missing, as in run: "
-                                           "[xz, -9, \"{in}\"]");
-    check_refused("run: [x]\ntasks:\n- {name: a, outputs: [/etc/x]}\n",
-                  "job.yaml:3: outputs: \"/etc/x\" must be a path inside the work folder: relative, "
-                  "without \"..\"");
+    check_refused("tasks:\n- {name: a}\n",
+                  "job.yaml:2: tasks: a: run: the program is missing, as in run: "
+                  "[xz, -9, \"{in}\"]");
+    check_refused(
+        "run: [x]\ntasks:\n- {name: a, outputs: [/etc/x]}\n",
+        "job.yaml:3: outputs: \"/etc/x\" must be a path inside the work folder: relative, "
+        "without \"..\"");
     check_refused("run: [x]\ntasks:\n- {name: a, run: [x, \"{in}\"]}\n",
                   "job.yaml:3: run: \"{in}\" only has a meaning with `each:`");
     check_refused("run: [x]\ntasks:\n- {name: a, slots: 3, at_most: 4}\n",
@@ -178,9 +179,10 @@ START_TEST(the_rules_of_a_job_hold_for_its_tasks)
                   "many");
     check_refused("run: [x]\nterm: 1m\nlimit: 1s\ntasks:\n- {name: a, limit: 5m}\n",
                   "job.yaml:5: tasks: a: term: 1m is shorter than the limit of one subtask, 5m");
-    check_refused("run: [x]\narray: 1-3\ntasks:\n- {name: a}\n",
-                  "job.yaml:4: tasks: each task is one subtask; each, array and lines do not go with "
-                  "tasks");
+    check_refused(
+        "run: [x]\narray: 1-3\ntasks:\n- {name: a}\n",
+        "job.yaml:4: tasks: each task is one subtask; each, array and lines do not go with "
+        "tasks");
     check_refused("run: [x]\ntasks: []\n", "job.yaml:2: tasks: at least one task is needed");
     check_refused("run: [x]\ntasks: {a: {run: [x]}}\n",
                   "job.yaml:2: tasks: a list is needed here, not a map of keys");
@@ -198,8 +200,9 @@ END_TEST
 
 START_TEST(files_do_not_meet_in_the_work_folder)
 {
-    check_refused(TWO("", ", from: [a/one, a/one]"),
-                  "job.yaml:3: from: two files would be \"one\"; name one anew, as in {other: a/one}");
+    check_refused(
+        TWO("", ", from: [a/one, a/one]"),
+        "job.yaml:3: from: two files would be \"one\"; name one anew, as in {other: a/one}");
     check_refused(TWO("", ", from: {../one: a/one}"),
                   "job.yaml:3: ../one: \"../one\" must be a path inside the work folder: relative, "
                   "without \"..\"");
@@ -225,8 +228,8 @@ START_TEST(a_long_chain_is_read)
     ck_assert_ptr_nonnull(text);
     size_t length = (size_t)snprintf(text, size, "tasks:\n");
     for (int i = COUNT; i-- > 0;) {
-        length += (size_t)snprintf(text + length, size - length,
-                                   "- {name: step-%d, run: [\"true\"]", i);
+        length +=
+            (size_t)snprintf(text + length, size - length, "- {name: step-%d, run: [\"true\"]", i);
         length += (size_t)snprintf(text + length, size - length,
                                    i > 0 ? ", after: step-%d}\n" : "}\n", i - 1);
     }

@@ -75,14 +75,15 @@ END_TEST
 START_TEST(those_of_a_kind_stand_together_as_far_as_they_can)
 {
     CLEANUP(job_file_destroy)
-    struct job_file *job = parsed("run: [x]\n"
-                                  "tasks:\n"
-                                  "- {name: a1}\n"
-                                  "- {name: g1, needs: {kind: gpu}, slots: 2, limit: 1m}\n"
-                                  "- {name: a2}\n"
-                                  "- {name: g2, needs: kind = gpu, slots: 2, limit: 1m, after: a3}\n"
-                                  "- {name: a3}\n"
-                                  "- {name: last, after: [g1, g2]}\n");
+    struct job_file *job =
+        parsed("run: [x]\n"
+               "tasks:\n"
+               "- {name: a1}\n"
+               "- {name: g1, needs: {kind: gpu}, slots: 2, limit: 1m}\n"
+               "- {name: a2}\n"
+               "- {name: g2, needs: kind = gpu, slots: 2, limit: 1m, after: a3}\n"
+               "- {name: a3}\n"
+               "- {name: last, after: [g1, g2]}\n");
     CLEANUP(order_destroy) struct order *order = ordered(job);
     check_names(job, order, "a1 a2 a3 g1 g2 last");
     ck_assert_uint_eq(order->part_count, 3);
@@ -120,7 +121,8 @@ START_TEST(kinds_that_take_turns_too_often_are_refused)
     char text[4096] = "run: [x]\ntasks:\n";
     for (int i = 0; i < 2 * ORDER_PARTS_MAX; i++) {
         size_t length = strlen(text);
-        (void)snprintf(text + length, sizeof text - length, "- {name: t%d, slots: %d", i, 1 + i % 2);
+        (void)snprintf(text + length, sizeof text - length, "- {name: t%d, slots: %d", i,
+                       1 + i % 2);
         length += strlen(text + length);
         (void)snprintf(text + length, sizeof text - length, i > 0 ? ", after: t%d}\n" : "}\n",
                        i - 1);
@@ -128,9 +130,10 @@ START_TEST(kinds_that_take_turns_too_often_are_refused)
     CLEANUP(job_file_destroy) struct job_file *job = parsed(text);
     struct problem problem = {""};
     ck_assert_ptr_null(order_tasks(job, &problem));
-    ck_assert_str_eq(problem.text,
-                     "tasks: those that need unlike devices take turns more than 16 times; let more "
-                     "of them have the same needs, slots and limits");
+    ck_assert_str_eq(
+        problem.text,
+        "tasks: those that need unlike devices take turns more than 16 times; let more "
+        "of them have the same needs, slots and limits");
 }
 END_TEST
 
@@ -175,13 +178,15 @@ START_TEST(a_wide_graph_is_ordered)
     size_t size = 64 * COUNT;
     char *text = malloc(size);
     ck_assert_ptr_nonnull(text);
-    size_t length = (size_t)snprintf(text, size, "executor: noop\ntasks:\n- {name: last, after: [m0");
+    size_t length =
+        (size_t)snprintf(text, size, "executor: noop\ntasks:\n- {name: last, after: [m0");
     for (int i = 1; i < COUNT; i++) {
         length += (size_t)snprintf(text + length, size - length, ", m%d", i);
     }
     length += (size_t)snprintf(text + length, size - length, "]}\n");
     for (int i = COUNT; i-- > 0;) {
-        length += (size_t)snprintf(text + length, size - length, "- {name: m%d, after: first}\n", i);
+        length +=
+            (size_t)snprintf(text + length, size - length, "- {name: m%d, after: first}\n", i);
     }
     (void)snprintf(text + length, size - length, "- name: first\n");
     CLEANUP(job_file_destroy) struct job_file *job = parsed(text);

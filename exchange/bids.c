@@ -17,6 +17,7 @@ void part_init(struct part *part, struct job *job, uint32_t number)
     part->retry_head = part->retry_tail = NO_SUBTASK;
     part->class_id = NO_CLASS;
     part->handle = BOOK_NONE;
+    part->straggler_ns = INT64_MAX;
     list_init(&part->wanting);
     list_init(&part->spread);
     list_init(&part->front);

@@ -142,8 +142,7 @@ void lease_refill_later(struct exchange *exchange, struct lease *lease)
 
 /* ---------------------------------------------------------------- handing out subtasks */
 
-/* Sets from when on each lane's use is not settled yet: since its first attempt in flight, or now. */
-static void find_unbilled(const struct exchange *exchange, struct lease *lease)
+void lease_find_unbilled(const struct exchange *exchange, struct lease *lease)
 {
     for (uint32_t i = 0; i < lease->lane_count; i++) {
         lease->lanes[i].unbilled_from_ns = exchange->now_ns;
@@ -160,7 +159,7 @@ static void find_unbilled(const struct exchange *exchange, struct lease *lease)
     }
 }
 
-/* Escrow that the lease needs to run until `end_ns`; find_unbilled went before. */
+/* Escrow that the lease needs to run until `end_ns`; lease_find_unbilled went before. */
 static int64_t needed_micro(const struct lease *lease, int64_t end_ns)
 {
     int64_t lane_ns = 0; /* LEASE_AGE_MOST_NS on all lanes fits */
@@ -183,7 +182,7 @@ static bool renew(struct exchange *exchange, struct lease *lease)
         exchange->now_ns - lease->granted_ns > LEASE_AGE_MOST_NS) {
         return false;
     }
-    find_unbilled(exchange, lease);
+    lease_find_unbilled(exchange, lease);
     int64_t end_ns = exchange->now_ns + lease->part->term_ns;
     int64_t extra = needed_micro(lease, end_ns) - lease->reserved_micro;
     if (extra > job_free_micro(job)) {
@@ -213,7 +212,9 @@ static void dispatch_subtask(struct exchange *exchange, struct lease *lease, uin
     }
     struct subtask *subtask = job_subtask(exchange, job, index);
     assert(subtask->attempts < ATTEMPTS_MOST);
-    subtask_becomes(lease->part, subtask, SUBTASK_RUNNING);
+    if (subtask->state == SUBTASK_WAITING) { /* else it is started once more */
+        subtask_becomes(lease->part, subtask, SUBTASK_RUNNING);
+    }
     subtask->live++;
     subtask->attempts++;
     subtask_changed(exchange, job, index);
@@ -234,6 +235,11 @@ static void dispatch_subtask(struct exchange *exchange, struct lease *lease, uin
     told.is_urgent = is_urgent;
     graph_give(exchange, job, index, &told);
     emit(exchange, EFFECT_DISPATCH, lease->provider)->work = told;
+}
+
+void lease_start(struct exchange *exchange, struct lease *lease, uint32_t lane, uint32_t index)
+{
+    dispatch_subtask(exchange, lease, lane, index, false);
 }
 
 /* A retry goes before what the agent has queued in that lane, as it went before what waits here. */
@@ -333,7 +339,7 @@ static size_t lanes_with_room_in_front(const struct exchange *exchange, const st
         if (lease->part != part || !may_take_in_front(exchange, lease)) {
             continue;
         }
-        find_unbilled(exchange, lease);
+        lease_find_unbilled(exchange, lease);
         uint32_t depth = lane_depth(lease);
         for (uint32_t lane = 0; lane < lease->lane_count; lane++) {
             if (lease->lanes[lane].in_flight <= depth) {
@@ -380,6 +386,7 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
         return;
     }
     if (part->waiting == 0) {
+        part_help(exchange, lease);
         become_idle(exchange, lease);
         return;
     }
@@ -468,7 +475,10 @@ void lease_suspect(struct exchange *exchange, struct lease *lease)
         if (!attempt->is_fenced && !attempt->is_doubted && may_go_on && !job->is_closing) {
             attempt->is_doubted = true;
             subtask->live--;
-            job_requeue(exchange, job, attempt->key.index);
+            subtask_changed(exchange, job, attempt->key.index);
+            if (subtask->live == 0) { /* nobody else is at it */
+                job_requeue(exchange, job, attempt->key.index);
+            }
         }
     }
     report_job(exchange, job);
@@ -507,14 +517,20 @@ void lease_returned(struct exchange *exchange, struct lease *lease)
     lease_refill_later(exchange, lease);
 }
 
+void attempt_withdraw(struct exchange *exchange, struct attempt *attempt)
+{
+    assert(!attempt->is_withdrawn);
+    attempt->is_withdrawn = true;
+    touch(exchange, &attempt->lease->tracked);
+    work_effect(exchange, attempt->lease, attempt, EFFECT_WITHDRAW);
+}
+
 void lease_withdraw_all(struct exchange *exchange, struct lease *lease)
 {
     for (struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
         struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
         if (!attempt->is_fenced && !attempt->is_withdrawn) {
-            attempt->is_withdrawn = true;
-            touch(exchange, &lease->tracked);
-            work_effect(exchange, lease, attempt, EFFECT_WITHDRAW);
+            attempt_withdraw(exchange, attempt);
         }
     }
 }
@@ -527,9 +543,7 @@ void withdraw_others(struct exchange *exchange, struct job *job, uint32_t index)
         if (attempt == NULL || attempt->is_fenced || attempt->is_withdrawn) {
             continue; /* it ended, was given up, or knows already */
         }
-        attempt->is_withdrawn = true;
-        touch(exchange, &attempt->lease->tracked);
-        work_effect(exchange, attempt->lease, attempt, EFFECT_WITHDRAW);
+        attempt_withdraw(exchange, attempt);
     }
 }
 

@@ -10,12 +10,12 @@
  * all records in a fixed order; the state hash is the sum of the records' SHA-256 (four lanes of 64 bits,
  * modulo 2^64), which does not depend on order and so can be kept up to date record by record.
  *
- *   snapshot: "BSS4", u32 record count, then records: u8 type, u32 length, fields
+ *   snapshot: "BSS5", u32 record count, then records: u8 type, u32 length, fields
  *
  * What can be rebuilt (handles, lists, lanes, timers) is left out. */
 
 enum { SNAPSHOT_HEAD_BYTES = 8, RECORD_HEAD_BYTES = 5 };
-static const uint8_t snapshot_magic[4] = {'B', 'S', 'S', '4'};
+static const uint8_t snapshot_magic[4] = {'B', 'S', 'S', '5'};
 
 /* ---------------------------------------------------------------- writing fields */
 
@@ -159,6 +159,7 @@ static void put_part(struct writer *out, const struct part *part)
     writer_i64(out, part->limit_ns);
     writer_i64(out, part->term_ns);
     writer_u64(out, part->sequence);
+    writer_i64(out, part->straggler_ns);
 }
 
 static void put_job(struct writer *out, const struct job *job)

@@ -334,6 +334,7 @@ static bool get_part(struct reader *in, struct job *job, uint32_t number, uint32
     part->limit_ns = get_ns(in);
     part->term_ns = get_ns(in);
     part->sequence = reader_u64(in);
+    part->straggler_ns = get_ns(in);
     if (in->failed || subtasks == 0 || subtasks > job->subtasks - first) {
         return false;
     }
@@ -456,6 +457,11 @@ static bool get_job(struct exchange *exchange, struct reader *in)
     track(exchange, &job->tracked, RECORD_JOB);
     if (job->is_closing && job->phase == JOB_PHASE_OPEN) {
         timer_arm(exchange, TIMER_JOB, &job->id, job->closing_ns);
+    }
+    for (uint32_t i = 0; i < job->part_count && job->phase == JOB_PHASE_OPEN; i++) {
+        if (job->parts[i].straggler_ns != INT64_MAX) {
+            timer_arm(exchange, TIMER_JOB, &job->id, job->parts[i].straggler_ns);
+        }
     }
     for (uint32_t i = 0; i < job->avoided_count; i++) {
         if (job->avoided[i].until_ns > exchange->now_ns) { /* else it has fired */
@@ -712,7 +718,7 @@ static bool get_record(struct exchange *exchange, uint8_t type, struct reader *i
 static bool load_records(struct exchange *exchange, struct reader *in)
 {
     const uint8_t *magic = reader_view(in, 4);
-    if (magic == NULL || memcmp(magic, "BSS4", 4) != 0) {
+    if (magic == NULL || memcmp(magic, "BSS5", 4) != 0) {
         return false;
     }
     uint32_t count = reader_u32(in);

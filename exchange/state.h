@@ -82,10 +82,13 @@ enum {
 #define LEASE_GRACE_NS (5 * NS_PER_S) /* after the term: results on their way still count */
 #define LEASE_IDLE_NS (10 * NS_PER_S) /* a lease whose queue stayed empty that long is returned */
 #define LEASE_AGE_MOST_NS                                                                          \
-    (7 * 24 * NS_PER_HOUR)         /* then a new one: slot-time of a lease stays within int64 */
-#define CLOSING_NS (20 * NS_PER_S) /* a closing job waits that long for its withdrawn attempts */
-#define AVOID_NS (10 * NS_PER_S)   /* a provider that failed a job gets no new lease of it */
-#define SERVES_NS (60 * NS_PER_S)  /* blobs stay readable after a lease ended */
+    (7 * 24 * NS_PER_HOUR)          /* then a new one: slot-time of a lease stays within int64 */
+#define CLOSING_NS (20 * NS_PER_S)  /* a closing job waits that long for its withdrawn attempts */
+#define AVOID_NS (10 * NS_PER_S)    /* a provider that failed a job gets no new lease of it */
+#define STRAGGLER_LEAST_NS NS_PER_S /* nothing that ran less is started once more elsewhere */
+#define MOVE_LEAST_NS                                                                              \
+    (50 * NS_PER_MS)              /* queued behind less, it is not worth the way back and forth */
+#define SERVES_NS (60 * NS_PER_S) /* blobs stay readable after a lease ended */
 #define WINDOW_TARGET_NS                                                                           \
     (20 * NS_PER_MS) /* work in flight per lane: this much time, at least 2 subtasks */
 enum {
@@ -100,6 +103,9 @@ enum {
     REFUSALS_KEPT = 256,     /* of one account: its oldest make room for its next */
     ENDED_JOBS_KEPT = 10000, /* of one account: its oldest make room for its next */
     ENDED_LEASES_FORGOTTEN = 1024, /* at a time, when leases or attempts reach their limit */
+    STRAGGLER_TIMES = 2,           /* as long as the others took on average */
+    STRAGGLER_SAMPLES = 4,         /* that were accepted */
+    MOVES_MOST = 4, /* attempts of a subtask that is still taken back from a slow lane */
     PAGE_SUBTASKS = 256,
     PARTS_MOST = 17,                   /* of a job, the first among them */
     GRAPH_SUBTASKS_MOST = 65536,       /* of a job with a graph */
@@ -262,6 +268,7 @@ struct part {
     uint32_t retry_head, retry_tail;
     uint32_t waiting; /* for a lane; those that wait for other subtasks are not counted */
     uint32_t running;
+    int64_t straggler_ns; /* when to look whether something runs too long; INT64_MAX: not */
     /* not recorded */
     uint32_t *ready; /* with a graph: a heap of those that wait for a lane and were never started */
     uint32_t ready_count;
@@ -554,6 +561,12 @@ void part_wants(struct exchange *exchange,
 void job_wants(struct exchange *exchange, struct job *job); /* all its parts */
 void job_take_bids_away(struct exchange *exchange, struct job *job);
 
+/* ---- stragglers.c */
+/* Nothing of its part waits, and the lease has an idle lane: it may help what holds the part up. */
+void part_help(struct exchange *exchange, struct lease *idle);
+void part_stragglers_due(struct exchange *exchange, struct part *part,
+                         int64_t at_ns); /* its timer of that time */
+
 /* ---- graph.c */
 /* Whether it is one, of so many subtasks; else what is wrong, as a refusal says it. */
 bool graph_well_formed(const struct exchange_graph *graph, uint32_t subtasks,
@@ -594,6 +607,11 @@ void lease_arm(struct exchange *exchange, const struct lease *lease);
 void lease_suspect(struct exchange *exchange, struct lease *lease);
 void lease_returned(struct exchange *exchange, struct lease *lease);
 void lease_wind_down(struct exchange *exchange, struct lease *lease);
+/* One more attempt of a subtask, running or not, in that lane. */
+void lease_start(struct exchange *exchange, struct lease *lease, uint32_t lane, uint32_t index);
+/* Sets from when on each lane's use is not settled yet: since its first attempt in flight, or now. */
+void lease_find_unbilled(const struct exchange *exchange, struct lease *lease);
+void attempt_withdraw(struct exchange *exchange, struct attempt *attempt); /* the agent is told */
 void lease_withdraw_all(struct exchange *exchange, struct lease *lease);
 void lease_refill(struct exchange *exchange, struct lease *lease);
 void lease_refill_later(struct exchange *exchange, struct lease *lease); /* in this step */

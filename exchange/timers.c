@@ -96,6 +96,9 @@ static void fire_job(struct exchange *exchange, struct job *job, int64_t at_ns)
         }
         return;
     }
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        part_stragglers_due(exchange, &job->parts[i], at_ns);
+    }
     for (uint32_t i = 0; i < job->avoided_count; i++) {
         if (job->avoided[i].until_ns == at_ns) { /* that provider may serve it again */
             job_wants(exchange, job);
@@ -128,6 +131,11 @@ static void arm_job(struct exchange *exchange, const struct job *job)
 {
     if (job->is_closing) {
         timer_arm(exchange, TIMER_JOB, &job->id, job->closing_ns);
+    }
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        if (job->parts[i].straggler_ns != INT64_MAX) {
+            timer_arm(exchange, TIMER_JOB, &job->id, job->parts[i].straggler_ns);
+        }
     }
     for (uint32_t i = 0; i < job->avoided_count; i++) {
         if (job->avoided[i].until_ns > exchange->now_ns) {

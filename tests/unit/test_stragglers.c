@@ -1,0 +1,157 @@
+/* The end of a job: what runs too long is started once more, what only waits in a slow lane is moved. */
+#include "tests/support/hand_market.h"
+
+#include "base/checked.h"
+#include "exchange/state.h"
+#include "protocol/message.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORKS_MAX = 64 };
+
+/* What each provider was sent and has not answered, oldest first. */
+static struct exchange_work held[2][WORKS_MAX];
+static size_t held_count[2];
+
+static void begin(void)
+{
+    set_up();
+    held_count[0] = held_count[1] = 0;
+}
+
+static void listen(void)
+{
+    for (size_t i = 0; i < market.effects.count; i++) {
+        const struct exchange_effect *effect = &market.effects.items[i];
+        if (effect->type == EFFECT_DISPATCH) {
+            size_t who = effect->account == PROVIDER ? 0 : 1;
+            ck_assert_uint_lt(held_count[who], WORKS_MAX);
+            held[who][held_count[who]++] = effect->work;
+        }
+    }
+}
+
+static struct exchange_work take(uint32_t provider, size_t at)
+{
+    size_t who = provider == PROVIDER ? 0 : 1;
+    ck_assert_uint_lt(at, held_count[who]);
+    struct exchange_work work = held[who][at];
+    held_count[who]--;
+    memmove(&held[who][at], &held[who][at + 1], (held_count[who] - at) * sizeof work);
+    return work;
+}
+
+static void answer(uint32_t provider, struct id128 job, size_t at, uint8_t outcome, int64_t busy_ns)
+{
+    struct exchange_work work = take(provider, at);
+    result(provider, job, work, outcome, busy_ns);
+    listen();
+}
+
+static void tick(void)
+{
+    struct exchange_command due = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    apply(&due);
+    listen();
+}
+
+/* One provider does a subtask a second, the other none, until nothing waits and nothing is left to the first. */
+static struct id128 all_but_what_the_other_holds(void)
+{
+    offer(PROVIDER, 1, price);
+    offer(OTHER_PROVIDER, 1, price);
+    struct id128 job = submit(8, 400);
+    listen();
+    while (held_count[0] > 0) {
+        market.now_ns += NS_PER_S;
+        answer(PROVIDER, job, 0, OUTCOME_OK, NS_PER_S);
+    }
+    return job;
+}
+
+START_TEST(what_waits_in_a_slow_lane_is_moved_to_an_idle_one)
+{
+    struct id128 job = all_but_what_the_other_holds();
+    ck_assert_uint_eq(held_count[1], 2);
+    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 1); /* of what only waits there */
+    struct exchange_work back = nth(EFFECT_WITHDRAW, 0)->work;
+    ck_assert_uint_eq(back.index, held[1][1].index);
+    tick();
+    answer(OTHER_PROVIDER, job, 1, OUTCOME_CANCELLED, 0);
+    struct exchange_work moved = take(PROVIDER, held_count[0] - 1);
+    ck_assert_uint_eq(moved.index, back.index);
+    ck_assert_uint_eq(moved.attempt, 2);
+    check_hash();
+}
+END_TEST
+
+START_TEST(what_runs_too_long_is_started_once_more_and_the_first_result_wins)
+{
+    struct id128 job = all_but_what_the_other_holds();
+    ck_assert_int_eq(exchange_next_deadline_ns(market.exchange), market.now_ns);
+    reload();
+    tick(); /* the other has run longer than two of the first's */
+    ck_assert_uint_eq(held_count[0], 1);
+    ck_assert_uint_eq(held[0][0].index, held[1][0].index);
+    ck_assert_uint_eq(held[0][0].attempt, held[1][0].attempt + 1);
+    ck_assert_uint_eq(job_row(job).running, 2);
+    check_hash();
+    market.now_ns += NS_PER_S;
+    tick();
+    ck_assert_uint_eq(held_count[0], 1); /* once */
+
+    answer(OTHER_PROVIDER, job, 1, OUTCOME_CANCELLED, 0);
+    market.now_ns += NS_PER_S;
+    answer(PROVIDER, job, 0, OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(record_of(LEDGER_RESULT)->status, ATTEMPT_ACCEPTED);
+    ck_assert_uint_eq(nth(EFFECT_WITHDRAW, 0)->account, OTHER_PROVIDER);
+    market.now_ns += NS_PER_S;
+    answer(OTHER_PROVIDER, job, 0, OUTCOME_CANCELLED, NS_PER_S); /* paid for the time it took */
+    ck_assert_uint_eq(record_of(LEDGER_RESULT)->status, ATTEMPT_FAILED_PAID);
+    ck_assert_int_gt(record_of(LEDGER_RESULT)->charge_micro, 0);
+    answer(PROVIDER, job, 0, OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(job_row(job).state, JOB_DONE);
+}
+END_TEST
+
+/* Two are at it: that one of them is not heard of sets nothing back to the queue. */
+START_TEST(a_suspect_copy_is_not_queued_while_the_other_runs)
+{
+    struct id128 job = all_but_what_the_other_holds();
+    tick();
+    answer(OTHER_PROVIDER, job, 1, OUTCOME_CANCELLED, 0);
+    market.now_ns += NS_PER_S;
+    answer(PROVIDER, job, 1, OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(held_count[0], 1);
+    ck_assert_uint_eq(job_row(job).running, 1);
+    presence(EXCHANGE_SUSPECT, OTHER_PROVIDER);
+    ck_assert_uint_eq(job_row(job).waiting, 0);
+    ck_assert_uint_eq(job_row(job).running, 1);
+    check_hash();
+    reload();
+    presence(EXCHANGE_SUSPECT, PROVIDER);
+    ck_assert_uint_eq(job_row(job).waiting, 1); /* now nobody is */
+    presence(EXCHANGE_RETURNED, OTHER_PROVIDER);
+    market.now_ns += NS_PER_S;
+    answer(OTHER_PROVIDER, job, 0, OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(job_row(job).state, JOB_DONE);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("stragglers");
+    TCase *tests = tcase_create("the end of a job");
+    tcase_add_checked_fixture(tests, begin, tear_down);
+    tcase_add_test(tests, what_waits_in_a_slow_lane_is_moved_to_an_idle_one);
+    tcase_add_test(tests, what_runs_too_long_is_started_once_more_and_the_first_result_wins);
+    tcase_add_test(tests, a_suspect_copy_is_not_queued_while_the_other_runs);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

@@ -124,7 +124,10 @@ bool submit_quote(struct bourse *bourse, const struct bourse_job *job,
                   struct bourse_error *error)
 {
     struct bourse_quote *part = calloc(1, sizeof *part);
-    bool good = part != NULL || client_fail(error, BOURSE_LOCAL, "out of memory");
+    if (part == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    bool good = true;
     for (size_t i = 0; good && i < job->part_count; i++) {
         good = quote_part(bourse, job, &job->parts[i], part, error);
         if (good && i == 0) {

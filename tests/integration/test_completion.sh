@@ -114,7 +114,7 @@ zpty -w shell "PS1= ; cd ${(q)PWD}; fpath=(\$fpath); autoload -Uz compinit; comp
 zpty -w shell 'compadd() { [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\ * ]] && { builtin compadd "$@"; return } ; typeset -a seen; builtin compadd -O seen "$@"; print -rl -- $seen >>seen; builtin compadd "$@" }'
 zpty -w shell 'finish() { comppostfuncs=(finish); compstate[insert]= compstate[list]=; print end >ended }; comppostfuncs=(finish)'
 zpty -w shell 'setopt no_beep; print ready >ready'
-while [[ ! -e ready ]]; do zpty -r shell line; done
+while [[ ! -e ready ]]; do zpty -rt shell out || sleep 0.02; done
 for line in "$@"; do
     rm -f seen ended
     zpty -n -w shell "$line"$'\t'

@@ -94,6 +94,8 @@ until_true 30 offered 1 || fail "nothing on offer after the halt"
 
 # ---------------------------------------------------------------- earnings are what the ledger paid
 
+again 'price: 1' # so that the shortest of them is worth more than the micro-credit that it is rounded down to
+until_true 30 offered 1 || fail "nothing on offer at another price"
 job=$(submit paid 'array: 0-4' "run: [sh, -c, 'i=0; while [ \$i -lt 200000 ]; do i=\$((i+1)); done']")
 must_end "$job"
 own 0 '"results":[1-9]' earnings --json

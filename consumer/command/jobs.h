@@ -31,7 +31,6 @@ void say_ended(const struct bourse_job_row *row);
 void say_why(struct invocation *invocation, const struct bourse_job_row *row);
 void print_explanation(FILE *to, const struct bourse_explanation *explanation);
 
-
 /* The names of a job's subtasks; NULL when they have none, or cannot be had: then they are numbers. */
 struct bourse_tasks *load_tasks(struct invocation *invocation, const char *id);
 /* One task a row: its state, its tries, and what it waits for. */

@@ -259,8 +259,9 @@ static const struct command table[] = {
      .words_min = 1,
      .words_max = 1,
      .run = command_resume,
-     .details = JOB_WORDS "\nA new job of what is left; what was accepted stays, and its outputs are "
-                          "given to the rest."},
+     .details =
+         JOB_WORDS "\nA new job of what is left; what was accepted stays, and its outputs are "
+                   "given to the rest."},
     {.name = "explain",
      .arguments = "JOB|FILE",
      .summary = "why a job waits, or would",

@@ -384,7 +384,8 @@ static enum reject_code from_submit(const Bourse__V1__SubmitJob *wire, struct tr
     /* On the wire the number at which to stop; in the exchange the number that is still borne. */
     submit->error_limit =
         wire->has_error_limit && wire->error_limit > 0 ? wire->error_limit - 1 : UINT32_MAX;
-    submit->verify_none = strcmp(wire->verify, "none") == 0;
+    submit->verify =
+        strcmp(wire->verify, "none") == 0 ? EXCHANGE_VERIFY_NONE : EXCHANGE_VERIFY_UNKNOWN;
     if (wire->graph != NULL && !from_graph(wire->graph, ret)) {
         return REJECT_BUSY;
     }

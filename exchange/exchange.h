@@ -74,6 +74,7 @@ enum exchange_command_type {
     EXCHANGE_SUBMIT,
     EXCHANGE_CANCEL_JOB,
     EXCHANGE_LIMITS, /* the broker's own: caps and rules from here on. Lower caps bind what comes, not what stands */
+    EXCHANGE_EPOCH,  /* the broker's own: dice of another secret from here on */
 };
 
 struct exchange_genesis_account {
@@ -164,10 +165,19 @@ struct exchange_result {
      * length above GIVEN_BYTES_MOST: too many to be handed on. */
     const uint8_t *given;
     uint32_t given_length;
+    uint8_t verdict;    /* enum result_verdict: what a check found */
+    struct hash32 seed; /* of a check: what it says it was given */
 };
 struct exchange_results {
     const struct exchange_result *results;
     size_t count;
+    /* HMAC-SHA-256 of the epoch's secret over the index of this command, u64 little-endian: nobody could foresee it when
+     * these results were signed. Seeds of the checks of these results are drawn from it. */
+    struct hash32 dice;
+};
+struct exchange_epoch {
+    struct hash32 commitment; /* SHA-256 of the secret that dice are made of from here on */
+    struct hash32 secret;     /* of the epoch that ends here; zeros: there is none, or it was lost */
 };
 struct exchange_part { /* of a job that has several: as in exchange_submit */
     uint32_t subtasks;
@@ -184,6 +194,11 @@ struct exchange_graph {
     size_t after_count_count;
     const uint32_t *after;
     size_t after_length;
+};
+enum exchange_verify {
+    EXCHANGE_VERIFY_UNKNOWN, /* refused with REJECT_VERIFY */
+    EXCHANGE_VERIFY_NONE,
+    EXCHANGE_VERIFY_CHEAP, /* each result is held until a referee has checked it */
 };
 enum { EXCHANGE_CRASH_LIMIT = 2 }; /* where a job names none */
 struct exchange_submit {
@@ -204,7 +219,9 @@ struct exchange_submit {
     const struct exchange_part *parts; /* further ones: what stands above is the first */
     size_t part_count;
     const struct exchange_graph *graph; /* NULL: no subtask waits for another, and all are equal */
-    bool verify_none; /* the only level available; false is refused with REJECT_VERIFY */
+    /* EXCHANGE_VERIFY_CHEAP: the last part is the checks. It has as many subtasks as the others together, N, and its
+     * subtask N + k waits for subtask k alone and says whether k's result is right. */
+    enum exchange_verify verify;
 };
 struct exchange_cancel_job {
     struct id128 job;
@@ -227,6 +244,7 @@ struct exchange_command {
         struct exchange_freeze freeze;
         struct exchange_halt halt;
         struct exchange_set_limits set_limits;
+        struct exchange_epoch epoch;
         struct exchange_advertise advertise;
         struct exchange_ask ask;
         struct exchange_cancel_order cancel_order;
@@ -283,6 +301,7 @@ struct exchange_work {
     /* DISPATCH: of those that it waited for, in the order of the graph; memory of the effects */
     const struct exchange_given *given;
     uint32_t given_count;
+    struct hash32 seed; /* DISPATCH of a check; else zeros */
 };
 struct exchange_lease_note {
     uint64_t lease;

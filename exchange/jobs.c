@@ -321,7 +321,7 @@ static bool submit_in_range(struct exchange *exchange, const struct exchange_sub
         !in_range(exchange, "", rules, sizeof rules / sizeof rules[0])) {
         return false;
     }
-    if (!submit->verify_none) {
+    if (submit->verify != EXCHANGE_VERIFY_NONE) {
         reject(exchange, XREJECT_VERIFY, "verify", 0, 0);
         return false;
     }

@@ -16,6 +16,9 @@
  *     RESULT  job id 16, u32 index, u32 attempt, u64 lease, provider key 32, consumer key 32,
  *             result hash 32 (SHA-256 of the encoded Result), u8 outcome, u8 status (enum
  *             attempt_status), i64 price, i64 paid_ns, i64 charge
+ *             u64 batch_index, u8 level (0: not checked, 1: cheap), hash 32 of the check's Result
+ *     HELD    job id 16, u32 index, u32 attempt, u64 lease, provider key 32, consumer key 32, result hash 32
+ *     EPOCH   commitment 32 (SHA-256 of the secret that begins), secret 32 of the epoch that ends (zeros: none, or lost)
  *     SETTLED job id 16, u8 state, u32 accepted, u32 failed, u32 cancelled, i64 charged,
  *             i64 released (amount)
  *     ACCOUNT account key 32, u32 number (credit), u32 roles
@@ -52,7 +55,11 @@ enum ledger_kind {
     LEDGER_RESULT = 13,
     LEDGER_SETTLED = 14,
     LEDGER_FLAG = 15, /* frozen, halted: for the audit log */
+    LEDGER_HELD = 16, /* a result came that is held until it is checked; its RESULT follows, once */
+    LEDGER_EPOCH = 17, /* dice are made of another secret from here on */
 };
+
+enum check_level { CHECK_NONE = 0, CHECK_CHEAP = 1 };
 
 struct ledger_record {
     enum ledger_kind kind;
@@ -94,6 +101,10 @@ struct ledger_record {
     const uint8_t *result;
     uint32_t result_length;
     uint32_t position;
+    /* RESULT: the command that the result came in; before log_index where it was held. */
+    uint64_t batch_index;
+    uint8_t level;           /* RESULT: how it was checked, enum check_level */
+    struct hash32 check;     /* RESULT: hash of the check's Result, where a referee decided. EPOCH: the secret that ends */
 };
 
 enum { RECORD_LEAF_MAX = 320 };

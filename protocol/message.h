@@ -83,6 +83,7 @@ enum account_role { /* bits */
                     ROLE_REPLICA = 8,
                     ROLE_RISK = 16,
                     ROLE_OPERATOR = 32,
+                    ROLE_REFEREE = 64, /* a provider whose verdicts count */
 };
 
 enum result_outcome {
@@ -111,6 +112,14 @@ enum attempt_status { /* what the broker made of a result */
                       ATTEMPT_FAILED_PAID = 1,   /* the program's fault: time is paid */
                       ATTEMPT_FAILED_UNPAID = 2, /* the provider's fault */
                       ATTEMPT_LATE = 3,          /* logged, not paid */
+                      ATTEMPT_REFUTED = 4,       /* a referee found it wrong: not paid */
+};
+
+enum result_verdict { /* of a check, about the result that it looked at */
+                      VERDICT_NONE = 0, /* no check, or none that came to a verdict */
+                      VERDICT_ACCEPT = 1,
+                      VERDICT_REJECT = 2,
+                      VERDICT_UNSURE = 3, /* neither: nobody is accused */
 };
 
 enum job_state { JOB_OPEN = 0, JOB_DONE = 1, JOB_FAILED = 2, JOB_CANCELLED = 3 };

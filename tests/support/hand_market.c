@@ -180,7 +180,7 @@ struct exchange_command submit_of(uint32_t subtasks, int64_t budget_credits)
         .term_ns = 20 * NS_PER_S,
         .error_limit = 10,
         .crash_limit = EXCHANGE_CRASH_LIMIT,
-        .verify_none = true,
+        .verify = EXCHANGE_VERIFY_NONE,
     };
     return made;
 }

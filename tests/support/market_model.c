@@ -241,7 +241,7 @@ static void make_submit(struct model *model)
         .retries = draw(model, 3),
         .error_limit = draw(model, 6),
         .crash_limit = draw(model, 4),
-        .verify_none = true,
+        .verify = EXCHANGE_VERIFY_NONE,
     };
     if (draw(model, 3) == 0) {
         add_parts(model, &model->command.submit);

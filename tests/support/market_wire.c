@@ -290,7 +290,7 @@ static struct body of_submit(const struct exchange_command *command)
     body.at_most = submit->at_most;
     body.limit_ms = submit->limit_ns / NS_PER_MS;
     body.term_ms = submit->term_ns / NS_PER_MS;
-    body.verify = (char *)(uintptr_t)(submit->verify_none ? "none" : "adaptive");
+    body.verify = (char *)(uintptr_t)(submit->verify == EXCHANGE_VERIFY_NONE ? "none" : "adaptive");
     body.has_retries = true;
     body.retries = submit->retries;
     body.has_error_limit = submit->error_limit != UINT32_MAX;

@@ -252,7 +252,7 @@ START_TEST(a_refusal_names_what_is_wrong_and_changes_nothing)
     CASE(REJECT_PRICE, cap_micro = -2);
     CASE(REJECT_BUDGET, budget_micro = 0);
     CASE(REJECT_BUDGET, budget_micro = INT64_MIN);
-    CASE(REJECT_VERIFY, verify_none = false);
+    CASE(REJECT_VERIFY, verify = EXCHANGE_VERIFY_UNKNOWN);
     CASE(REJECT_QUANTITY, retries = 101);
 #undef CASE
     for (size_t i = 0; i < count; i++) {

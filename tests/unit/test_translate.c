@@ -90,7 +90,7 @@ START_TEST(a_job_becomes_a_command_in_the_units_of_the_exchange)
     ck_assert_int_eq(command->type, EXCHANGE_SUBMIT);
     ck_assert_int_eq(command->submit.limit_ns, INT64_C(1500000000));
     ck_assert_int_eq(command->submit.cap_micro, -1);
-    ck_assert(command->submit.verify_none);
+    ck_assert_int_eq(command->submit.verify, EXCHANGE_VERIFY_NONE);
     ck_assert_uint_eq(command->submit.needs->count, 0);
     ck_assert_int_eq(command->created_ms, 99);
     ck_assert_uint_eq(command->id.bytes[0], 7);

@@ -53,6 +53,7 @@ static bool describe(const struct translation *translation, struct act *act)
     case EXCHANGE_RETURNED:
     case EXCHANGE_GOODBYE:
     case EXCHANGE_LIMITS:
+    case EXCHANGE_EPOCH:
     case EXCHANGE_SUBMIT:
     case EXCHANGE_CANCEL_JOB:
         break;

@@ -86,6 +86,7 @@ static enum message_type message_of(enum exchange_command_type command)
     case EXCHANGE_RETURNED:
     case EXCHANGE_GOODBYE:
     case EXCHANGE_LIMITS:
+    case EXCHANGE_EPOCH:
         break;
     }
     return (enum message_type)0;

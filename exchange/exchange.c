@@ -1,6 +1,7 @@
 #include "exchange/state.h"
 
 #include "base/checked.h"
+#include "base/sha256.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -495,12 +496,31 @@ void exchange_presume_limits(struct exchange *exchange, const struct exchange_li
     }
 }
 
+/* ---------------------------------------------------------------- epochs of the dice */
+
+/* A secret that is shown and is not the one that was promised changes nothing. */
+static void apply_epoch(struct exchange *exchange, const struct exchange_epoch *epoch)
+{
+    static const struct hash32 none;
+    const struct hash32 shown = sha256_of(epoch->secret.bytes, sizeof epoch->secret.bytes);
+    bool is_shown = !hash32_equal(&epoch->secret, &none);
+    if (is_shown && (exchange->epochs == 0 || !hash32_equal(&shown, &exchange->commitment))) {
+        return;
+    }
+    exchange->commitment = epoch->commitment;
+    exchange->epochs++;
+    struct ledger_record *record = emit_ledger(exchange, LEDGER_EPOCH);
+    record->hash = epoch->commitment;
+    record->check = epoch->secret;
+}
+
 /* ---------------------------------------------------------------- one step */
 
 static bool is_from_broker(enum exchange_command_type type)
 {
     return type == EXCHANGE_GENESIS || type == EXCHANGE_TICK || type == EXCHANGE_SUSPECT ||
-           type == EXCHANGE_RETURNED || type == EXCHANGE_GOODBYE || type == EXCHANGE_LIMITS;
+           type == EXCHANGE_RETURNED || type == EXCHANGE_GOODBYE || type == EXCHANGE_LIMITS ||
+           type == EXCHANGE_EPOCH;
 }
 
 static void apply_from_broker(struct exchange *exchange, const struct exchange_command *command)
@@ -517,6 +537,8 @@ static void apply_from_broker(struct exchange *exchange, const struct exchange_c
         apply_goodbye(exchange, command->provider);
     } else if (command->type == EXCHANGE_LIMITS && command->set_limits.rules != 0) {
         limits_restore(exchange, &command->set_limits);
+    } else if (command->type == EXCHANGE_EPOCH) {
+        apply_epoch(exchange, &command->epoch);
     }
 }
 
@@ -565,6 +587,7 @@ static void apply_message(struct exchange *exchange, const struct exchange_comma
     case EXCHANGE_RETURNED:
     case EXCHANGE_GOODBYE:
     case EXCHANGE_LIMITS:
+    case EXCHANGE_EPOCH:
         break; /* the broker's own: apply_from_broker */
     }
 }

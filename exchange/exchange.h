@@ -46,7 +46,7 @@ struct exchange_limits exchange_limits_default(void);
 
 /* Number of the rules by which commands become effects. Whoever changes them so that the same commands would lead to
  * another state raises it: commands written under other rules are then refused, not replayed to something else. */
-enum { EXCHANGE_RULES = 6 };
+enum { EXCHANGE_RULES = 7 };
 
 /* An empty exchange before its genesis command; NULL when out of memory. The caps are `limits` until a command
  * EXCHANGE_LIMITS sets others; key, `cells` and `classes` are for the life of the object. */
@@ -74,7 +74,7 @@ enum exchange_command_type {
     EXCHANGE_SUBMIT,
     EXCHANGE_CANCEL_JOB,
     EXCHANGE_LIMITS, /* the broker's own: caps and rules from here on. Lower caps bind what comes, not what stands */
-    EXCHANGE_EPOCH,  /* the broker's own: dice of another secret from here on */
+    EXCHANGE_EPOCH, /* the broker's own: dice of another secret from here on */
 };
 
 struct exchange_genesis_account {
@@ -175,9 +175,9 @@ struct exchange_results {
      * these results were signed. Seeds of the checks of these results are drawn from it. */
     struct hash32 dice;
 };
-struct exchange_epoch {
+struct exchange_epoch {       /* does nothing where `secret` is not the one that was committed to */
     struct hash32 commitment; /* SHA-256 of the secret that dice are made of from here on */
-    struct hash32 secret;     /* of the epoch that ends here; zeros: there is none, or it was lost */
+    struct hash32 secret; /* of the epoch that ends here; zeros: there is none, or it was lost */
 };
 struct exchange_part { /* of a job that has several: as in exchange_submit */
     uint32_t subtasks;
@@ -360,6 +360,8 @@ uint64_t exchange_index(const struct exchange *exchange);
 int64_t exchange_log_time_ns(const struct exchange *exchange);
 struct id128 exchange_cluster(const struct exchange *exchange);
 bool exchange_halted(const struct exchange *exchange);
+/* How many epochs began, and what the secret of the last hashes to. */
+uint64_t exchange_epochs(const struct exchange *exchange, struct hash32 *ret_commitment);
 uint32_t exchange_job_count(const struct exchange *exchange); /* ended ones too */
 /* Of the last EXCHANGE_LIMITS, 0 before the first. */
 uint32_t exchange_rules(const struct exchange *exchange);

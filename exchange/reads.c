@@ -52,6 +52,12 @@ bool exchange_holds_limits(const struct exchange *exchange, const struct exchang
            held->classes_per_account == limits->classes_per_account;
 }
 
+uint64_t exchange_epochs(const struct exchange *exchange, struct hash32 *ret_commitment)
+{
+    *ret_commitment = exchange->commitment;
+    return exchange->epochs;
+}
+
 bool exchange_halted(const struct exchange *exchange)
 {
     return exchange->is_halted;

@@ -10,12 +10,12 @@
  * all records in a fixed order; the state hash is the sum of the records' SHA-256 (four lanes of 64 bits,
  * modulo 2^64), which does not depend on order and so can be kept up to date record by record.
  *
- *   snapshot: "BSS5", u32 record count, then records: u8 type, u32 length, fields
+ *   snapshot: "BSS6", u32 record count, then records: u8 type, u32 length, fields
  *
  * What can be rebuilt (handles, lists, lanes, timers) is left out. */
 
 enum { SNAPSHOT_HEAD_BYTES = 8, RECORD_HEAD_BYTES = 5 };
-static const uint8_t snapshot_magic[4] = {'B', 'S', 'S', '5'};
+static const uint8_t snapshot_magic[4] = {'B', 'S', 'S', '6'};
 
 /* ---------------------------------------------------------------- writing fields */
 
@@ -49,6 +49,8 @@ static void put_market(struct writer *out, const struct exchange *exchange)
     writer_u64(out, exchange->next_lease);
     writer_u64(out, exchange->next_order);
     writer_i64(out, exchange->now_ns);
+    writer_u64(out, exchange->epochs);
+    PUT_ID(out, exchange->commitment);
 }
 
 static void put_limits(struct writer *out, const struct exchange *exchange)

@@ -65,6 +65,8 @@ static bool get_market(struct exchange *exchange, struct reader *in)
     exchange->next_lease = reader_u64(in);
     exchange->next_order = reader_u64(in);
     exchange->now_ns = get_ns(in);
+    exchange->epochs = reader_u64(in);
+    GET_ID(in, exchange->commitment);
     touch(exchange, &exchange->tracked);
     return true;
 }
@@ -718,7 +720,7 @@ static bool get_record(struct exchange *exchange, uint8_t type, struct reader *i
 static bool load_records(struct exchange *exchange, struct reader *in)
 {
     const uint8_t *magic = reader_view(in, 4);
-    if (magic == NULL || memcmp(magic, "BSS5", 4) != 0) {
+    if (magic == NULL || memcmp(magic, "BSS6", 4) != 0) {
         return false;
     }
     uint32_t count = reader_u32(in);

@@ -412,6 +412,8 @@ struct exchange {
     int64_t price_band_micro;
     uint64_t index, sequence, next_lease, next_order;
     int64_t now_ns;
+    uint64_t epochs;          /* that began */
+    struct hash32 commitment; /* SHA-256 of the secret of the last; zeros before the first */
     /* entities */
     struct accounts *accounts;
     struct member **members; /* by account number; the system's three too */

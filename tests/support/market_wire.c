@@ -439,6 +439,7 @@ static struct body body_of(struct market_wire *wire, const struct exchange_comma
     case EXCHANGE_RETURNED:
     case EXCHANGE_GOODBYE:
     case EXCHANGE_LIMITS:
+    case EXCHANGE_EPOCH:
         break;
     }
     give_up("a command that nobody sends");
@@ -460,7 +461,8 @@ uint8_t *market_wire_payload(struct market_wire *wire, const struct exchange_com
     case EXCHANGE_GOODBYE:
         return of_presence(command, ENTRY_GOODBYE, ret_command);
     case EXCHANGE_LIMITS:
-        give_up("limits are written by the broker alone");
+    case EXCHANGE_EPOCH:
+        give_up("limits and epochs are written by the broker alone");
     case EXCHANGE_JOIN:
     case EXCHANGE_MINT:
     case EXCHANGE_INVITE:

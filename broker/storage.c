@@ -465,11 +465,15 @@ static size_t write_entry(struct storage *store, const struct group *group)
     return length;
 }
 
-/* The batch that a RESULT record came in: what its provider signed. */
+/* The batch that a HELD or RESULT record came in: what its provider signed. That of a result which was held is stored
+ * already. */
 static bool batch_of(const struct group *group, const struct ledger_record *record,
                      struct ledger_batch *ret_batch)
 {
-    if (record->kind != LEDGER_RESULT) {
+    bool came_with_it =
+        record->kind == LEDGER_HELD ||
+        (record->kind == LEDGER_RESULT && record->batch_index == record->log_index);
+    if (!came_with_it) {
         return false;
     }
     assert(record->log_index >= group->first_command);

@@ -72,7 +72,8 @@ const char *names_attempt(unsigned status)
     static const char *const names[] = {[ATTEMPT_ACCEPTED] = "accepted",
                                         [ATTEMPT_FAILED_PAID] = "failed",
                                         [ATTEMPT_FAILED_UNPAID] = "failed, not paid",
-                                        [ATTEMPT_LATE] = "late, not paid"};
+                                        [ATTEMPT_LATE] = "late, not paid",
+                                        [ATTEMPT_REFUTED] = "refuted, not paid"};
     return name_in(names, COUNT(names), status);
 }
 
@@ -84,6 +85,7 @@ const char *names_entry_kind(unsigned kind)
         [LEDGER_FEE] = "fee",         [LEDGER_JOB] = "job",           [LEDGER_ASK] = "ask",
         [LEDGER_BID] = "bid",         [LEDGER_CANCEL] = "cancel",     [LEDGER_FILL] = "fill",
         [LEDGER_RESULT] = "result",   [LEDGER_SETTLED] = "settled",   [LEDGER_FLAG] = "flag",
+        [LEDGER_HELD] = "held",       [LEDGER_EPOCH] = "epoch",
     };
     return name_in(names, COUNT(names), kind);
 }
@@ -94,6 +96,7 @@ static const struct {
 } roles_known[] = {
     {ROLE_CONSUMER, "consumer"}, {ROLE_PROVIDER, "provider"}, {ROLE_AUDITOR, "auditor"},
     {ROLE_REPLICA, "replica"},   {ROLE_RISK, "risk"},         {ROLE_OPERATOR, "operator"},
+    {ROLE_REFEREE, "referee"},
 };
 
 void names_roles(unsigned roles, char *ret_text, size_t capacity)

@@ -118,6 +118,7 @@ static void settle_attempt(struct exchange *exchange, struct lease *lease,
     record->result = result->bytes;
     record->result_length = result->length;
     record->position = position;
+    record->batch_index = record->log_index;
 
     int64_t fee_micro = 0;
     (void)checked_muldiv_floor(charge_micro, exchange->fee_ppm, 1000000,

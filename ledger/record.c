@@ -19,6 +19,8 @@ bool record_is_logged(const struct ledger_record *record)
     case LEDGER_FILL:
     case LEDGER_RESULT:
     case LEDGER_SETTLED:
+    case LEDGER_HELD:
+    case LEDGER_EPOCH:
         return true;
     case LEDGER_TRANSFER:
         return record->debit == ACCOUNT_MINT;
@@ -92,7 +94,7 @@ static void write_fill(struct writer *out, const struct ledger_record *record)
     writer_i64(out, record->term_ns);
 }
 
-static void write_result(struct writer *out, const struct ledger_record *record)
+static void write_held(struct writer *out, const struct ledger_record *record)
 {
     write_id(out, &record->job);
     writer_u32(out, record->index);
@@ -101,11 +103,19 @@ static void write_result(struct writer *out, const struct ledger_record *record)
     write_key(out, &record->provider);
     write_key(out, &record->owner);
     write_hash(out, &record->hash);
+}
+
+static void write_result(struct writer *out, const struct ledger_record *record)
+{
+    write_held(out, record); /* what a RESULT says of an attempt begins as a HELD does */
     writer_u8(out, record->outcome);
     writer_u8(out, record->status);
     writer_i64(out, record->price_micro);
     writer_i64(out, record->paid_ns);
     writer_i64(out, record->charge_micro);
+    writer_u64(out, record->batch_index);
+    writer_u8(out, record->level);
+    write_hash(out, &record->check);
 }
 
 static void write_settled(struct writer *out, const struct ledger_record *record)
@@ -143,6 +153,13 @@ static void write_body(struct writer *out, const struct ledger_record *record)
         return;
     case LEDGER_SETTLED:
         write_settled(out, record);
+        return;
+    case LEDGER_HELD:
+        write_held(out, record);
+        return;
+    case LEDGER_EPOCH:
+        write_hash(out, &record->hash);
+        write_hash(out, &record->check);
         return;
     case LEDGER_ACCOUNT:
         write_key(out, &record->owner);
@@ -214,6 +231,9 @@ bool record_read_result(const void *bytes, size_t length, struct ledger_record *
     record.price_micro = reader_i64(&in);
     record.paid_ns = reader_i64(&in);
     record.charge_micro = reader_i64(&in);
+    record.batch_index = reader_u64(&in);
+    record.level = reader_u8(&in);
+    reader_bytes(&in, record.check.bytes, sizeof record.check.bytes);
     if (!reader_finished(&in)) {
         return false;
     }

@@ -15,7 +15,7 @@
  *             device 16, u32 slots, i64 price, i64 term_ns
  *     RESULT  job id 16, u32 index, u32 attempt, u64 lease, provider key 32, consumer key 32,
  *             result hash 32 (SHA-256 of the encoded Result), u8 outcome, u8 status (enum
- *             attempt_status), i64 price, i64 paid_ns, i64 charge
+ *             attempt_status), i64 price, i64 paid_ns, i64 charge,
  *             u64 batch_index, u8 level (0: not checked, 1: cheap), hash 32 of the check's Result
  *     HELD    job id 16, u32 index, u32 attempt, u64 lease, provider key 32, consumer key 32, result hash 32
  *     EPOCH   commitment 32 (SHA-256 of the secret that begins), secret 32 of the epoch that ends (zeros: none, or lost)
@@ -79,11 +79,11 @@ struct ledger_record {
     uint64_t lease;
     uint32_t index; /* subtask */
     uint32_t attempt;
-    /* ACCOUNT, JOB, ASK, BID: whose; FILL, RESULT: the consumer; a mint: who gets it. */
+    /* ACCOUNT, JOB, ASK, BID: whose; FILL, RESULT, HELD: the consumer; a mint: who gets it. */
     struct key32 owner;
-    struct key32 provider; /* FILL, RESULT */
+    struct key32 provider; /* FILL, RESULT, HELD */
     struct id128 device;
-    struct hash32 hash; /* JOB: manifest. RESULT: of the encoded Result */
+    struct hash32 hash; /* JOB: manifest. RESULT, HELD: of the encoded Result. EPOCH: the commitment */
     uint32_t slots;
     uint32_t width;                       /* BID: slots_per_device. JOB: of one subtask */
     uint32_t subtasks;                    /* JOB */
@@ -97,14 +97,15 @@ struct ledger_record {
     uint8_t status; /* RESULT: enum attempt_status. SETTLED: enum job_state. CANCEL: reason */
     char name[64];  /* ACCOUNT, JOB, FLAG; FILL: the instrument. For people, not in the leaf */
     /* RESULT: the encoded bytes, borrowed from the command until its effects are dropped, and
-     * where the result stood in its batch. */
+     * where the result stood in its batch (that also of a HELD). */
     const uint8_t *result;
     uint32_t result_length;
     uint32_t position;
-    /* RESULT: the command that the result came in; before log_index where it was held. */
+    /* RESULT: the command that the result came in; before log_index where it was held. HELD: log_index. */
     uint64_t batch_index;
-    uint8_t level;           /* RESULT: how it was checked, enum check_level */
-    struct hash32 check;     /* RESULT: hash of the check's Result, where a referee decided. EPOCH: the secret that ends */
+    uint8_t level; /* RESULT: how it was checked, enum check_level */
+    /* RESULT: hash of the check's Result, where a referee decided. EPOCH: the secret of the one that ends. */
+    struct hash32 check;
 };
 
 enum { RECORD_LEAF_MAX = 320 };

@@ -61,7 +61,7 @@ enum { LEDGER_BATCH_MAX = 256 };
  * is harmless. */
 enum ledger_store_status ledger_store_begin(struct ledger_store *store);
 /* Appends one record; money records update the netted balances written at commit. `batch` is
- * what the RESULT came in (NULL for other kinds); it is stored once per log index. CORRUPT: the
+ * what the HELD, or the RESULT that was never held, came in (NULL for other kinds); it is stored once per log index. CORRUPT: the
  * record contradicts what is stored (a second account of that number, a balance below zero at
  * commit): the caller stops. */
 enum ledger_store_status ledger_store_append(struct ledger_store *store,

@@ -220,7 +220,8 @@ static bool check_result(struct check *check, sqlite3_stmt *row, const struct le
     size_t length = (size_t)sqlite3_column_bytes(row, column);
     struct hash32 hash = sha256_of(bytes, length);
     struct hash32 leaf = merkle_leaf_hash(bytes, length);
-    (void)sqlite3_bind_int64(check->batch, 1, (sqlite3_int64)record->log_index); /* see read_node */
+    (void)sqlite3_bind_int64(check->batch, 1,
+                             (sqlite3_int64)record->batch_index); /* see read_node */
     bool good = hash32_equal(&hash, &record->hash) && sqlite3_step(check->batch) == SQLITE_ROW;
     if (good) {
         const uint8_t *leaves = sqlite3_column_blob(check->batch, 0);

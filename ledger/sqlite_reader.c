@@ -402,7 +402,7 @@ static enum ledger_store_status read_batch(struct ledger_reader *reader, struct 
 {
     sqlite3_stmt *select = reader->prepared[SELECT_BATCH];
     struct hash32 leaves[LEDGER_BATCH_MAX];
-    (void)sqlite3_bind_int64(select, 1, (sqlite3_int64)receipt->leaf.log_index); /* as above */
+    (void)sqlite3_bind_int64(select, 1, (sqlite3_int64)receipt->leaf.batch_index); /* as above */
     int code = sqlite3_step(select);
     enum ledger_store_status status = code == SQLITE_DONE ? LEDGER_STORE_CORRUPT : LEDGER_STORE_OK;
     if (code == SQLITE_ROW) {

@@ -27,7 +27,7 @@ struct column {
     size_t offset;
 };
 
-enum { COLUMNS_MAX = 16, COMMON_COLUMNS = 4 };
+enum { COLUMNS_MAX = 20, COMMON_COLUMNS = 4 };
 
 struct table {
     const char *name;
@@ -101,6 +101,9 @@ static const struct table tables[TABLE_COUNT] = {
                         {"price", COLUMN_I64, FIELD(price_micro)},
                         {"paid_ns", COLUMN_I64, FIELD(paid_ns)},
                         {"charge", COLUMN_I64, FIELD(charge_micro)},
+                        {"batch_index", COLUMN_U64, FIELD(batch_index)},
+                        {"level", COLUMN_U8, FIELD(level)},
+                        {"checked_by", COLUMN_BYTES32, FIELD(check)},
                         {"position", COLUMN_U32, FIELD(position)},
                         {"bytes", COLUMN_RESULT, FIELD(result)}}},
     [TABLE_SETTLEMENTS] = {"settlements",
@@ -115,6 +118,18 @@ static const struct table tables[TABLE_COUNT] = {
                      {{"owner", COLUMN_BYTES32, FIELD(owner)},
                       {"state", COLUMN_U8, FIELD(status)},
                       {"name", COLUMN_NAME, FIELD(name)}}},
+    [TABLE_HELD] = {"held",
+                    {{"job", COLUMN_ID, FIELD(job)},
+                     {"idx", COLUMN_U32, FIELD(index)},
+                     {"attempt", COLUMN_U32, FIELD(attempt)},
+                     {"lease", COLUMN_U64, FIELD(lease)},
+                     {"provider", COLUMN_BYTES32, FIELD(provider)},
+                     {"consumer", COLUMN_BYTES32, FIELD(owner)},
+                     {"hash", COLUMN_BYTES32, FIELD(hash)},
+                     {"position", COLUMN_U32, FIELD(position)}}},
+    [TABLE_EPOCHS] = {"epochs",
+                      {{"commitment", COLUMN_BYTES32, FIELD(hash)},
+                       {"secret", COLUMN_BYTES32, FIELD(check)}}},
 };
 
 /* The tables that are not one record a row. `tree` holds leaves (level 0) and every eighth level
@@ -173,13 +188,17 @@ enum ledger_table table_of_kind(enum ledger_kind kind)
         return TABLE_SETTLEMENTS;
     case LEDGER_FLAG:
         return TABLE_FLAGS;
+    case LEDGER_HELD:
+        return TABLE_HELD;
+    case LEDGER_EPOCH:
+        return TABLE_EPOCHS;
     }
     abort(); /* a record has one of the kinds above */
 }
 
 bool table_holds(enum ledger_table table, enum ledger_kind kind)
 {
-    return kind >= LEDGER_ACCOUNT && kind <= LEDGER_FLAG && table_of_kind(kind) == table;
+    return kind >= LEDGER_ACCOUNT && kind <= LEDGER_EPOCH && table_of_kind(kind) == table;
 }
 
 static size_t column_count(const struct table *table)
@@ -389,6 +408,8 @@ bool tables_read(sqlite3_stmt *statement, enum ledger_table table, struct ledger
         [TABLE_RESULTS] = LEDGER_RESULT,
         [TABLE_SETTLEMENTS] = LEDGER_SETTLED,
         [TABLE_FLAGS] = LEDGER_FLAG,
+        [TABLE_HELD] = LEDGER_HELD,
+        [TABLE_EPOCHS] = LEDGER_EPOCH,
     };
     struct ledger_record record = {.kind = kinds[table]};
     record.log_index = (uint64_t)sqlite3_column_int64(statement, 1);
@@ -431,6 +452,8 @@ struct ledger_effect effect_on_debit(const struct ledger_record *record)
     case LEDGER_RESULT:
     case LEDGER_SETTLED:
     case LEDGER_FLAG:
+    case LEDGER_HELD:
+    case LEDGER_EPOCH:
         break;
     }
     return (struct ledger_effect){0};

@@ -467,10 +467,13 @@ static int put_batch(struct ledger_store *store, uint64_t log_index,
     return code;
 }
 
+/* Of a result that was held, the batch was stored with its HELD. */
 static int put_result(struct ledger_store *store, const struct ledger_record *record,
                       const struct ledger_batch *batch)
 {
-    int code = put_batch(store, record->log_index, batch);
+    int code = record->batch_index == record->log_index
+                   ? put_batch(store, record->log_index, batch)
+                   : SQLITE_OK;
     if (code != SQLITE_OK || record->status >= STATUS_LATE) {
         return code;
     }
@@ -496,12 +499,17 @@ enum ledger_store_status ledger_store_append(struct ledger_store *store,
                                              const struct ledger_batch *batch)
 {
     assert(store->in_group);
-    assert(record->kind != LEDGER_RESULT ||
+    bool comes_with_batch = record->kind == LEDGER_HELD || (record->kind == LEDGER_RESULT &&
+                                                            record->batch_index == record->log_index);
+    assert(!comes_with_batch ||
            (batch != NULL && batch->count > 0 && batch->count <= LEDGER_BATCH_MAX));
+    (void)comes_with_batch;
     assert(record->amount_micro >= 0);
     int code = put_record(store, record);
     if (code == SQLITE_OK && record->kind == LEDGER_RESULT) {
         code = put_result(store, record, batch);
+    } else if (code == SQLITE_OK && record->kind == LEDGER_HELD) {
+        code = put_batch(store, record->log_index, batch);
     }
     if (code == SQLITE_OK && record_is_logged(record)) {
         code = put_leaf(store, record);

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LEDGER_SCHEMA_VERSION = 2, TREE_LEVEL_STEP = 8 };
+enum { LEDGER_SCHEMA_VERSION = 3, TREE_LEVEL_STEP = 8 };
 
 /* One table per group of record kinds. Every one begins with the columns entry, log_index,
  * log_time_ns, leaf. */
@@ -26,6 +26,8 @@ enum ledger_table {
     TABLE_RESULTS,
     TABLE_SETTLEMENTS,
     TABLE_FLAGS,
+    TABLE_HELD,
+    TABLE_EPOCHS,
     TABLE_COUNT,
 };
 

@@ -32,7 +32,8 @@ static void on_record(const struct exchange_command *command, const struct ledge
 {
     static const char *const kinds[] = {
         "",    "account", "transfer", "hold",   "capture", "release", "expire",  "fee",
-        "job", "ask",     "bid",      "cancel", "fill",    "result",  "settled", "flag"};
+        "job", "ask",     "bid",      "cancel", "fill",    "result",  "settled", "flag",
+        "held", "epoch"};
     trace("  %s: job %02x%02x, lease %" PRIu64
           ", subtask %u.%u, status %u, outcome %u, price %" PRId64 ", slots %u, amount %" PRId64,
           kinds[record->kind], record->job.bytes[0], record->job.bytes[1], record->lease,
@@ -71,6 +72,8 @@ static void on_record(const struct exchange_command *command, const struct ledge
     case LEDGER_EXPIRE:
     case LEDGER_FEE:
     case LEDGER_FLAG:
+    case LEDGER_HELD:
+    case LEDGER_EPOCH:
         break;
     }
 }

@@ -39,6 +39,8 @@ void oracle_move_money(const struct ledger_record *record)
     case LEDGER_RESULT:
     case LEDGER_SETTLED:
     case LEDGER_FLAG:
+    case LEDGER_HELD:
+    case LEDGER_EPOCH:
         break;
     }
 }

@@ -207,7 +207,7 @@ void result(uint32_t provider, struct id128 job, struct exchange_work work, uint
         .busy_ns = busy_ns,
     };
     struct exchange_command results = command(EXCHANGE_RESULTS, provider);
-    results.results = (struct exchange_results){&one, 1};
+    results.results = (struct exchange_results){.results = &one, .count = 1};
     apply(&results);
 }
 

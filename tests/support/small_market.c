@@ -461,6 +461,7 @@ static void settle_result(struct writer_state *state, uint32_t position, uint32_
     record->result = state->batch.bytes[position];
     record->result_length = (uint32_t)state->batch.lengths[position];
     record->position = position;
+    record->batch_index = record->log_index;
     struct ledger_record result = *record;
     add_payment(state, &result, LEDGER_CAPTURE, SMALL_MARKET_PROVIDER, charge - fee);
     add_payment(state, &result, LEDGER_FEE, ACCOUNT_FEES, fee);

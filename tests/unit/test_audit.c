@@ -379,7 +379,7 @@ START_TEST(what_is_no_market_has_no_verdict)
     audit_run(market.folder, &report);
     ck_assert_int_eq(report.verdict, AUDIT_UNREADABLE);
     ck_assert_ptr_nonnull(strstr(report.what, "version 7"));
-    small_market_sql(&market, "PRAGMA user_version = 2; DROP TABLE fills");
+    small_market_sql(&market, "PRAGMA user_version = 3; DROP TABLE fills");
     audit_run(market.folder, &report);
     ck_assert_int_eq(report.verdict, AUDIT_UNREADABLE);
     small_market_destroy(&market);

@@ -71,7 +71,7 @@ static void leave(uint32_t provider, struct id128 job, struct exchange_work work
         .given_length = (uint32_t)strlen(left),
     };
     struct exchange_command results = command(EXCHANGE_RESULTS, provider);
-    results.results = (struct exchange_results){&one, 1};
+    results.results = (struct exchange_results){.results = &one, .count = 1};
     market.now_ns += NS_PER_MS;
     results.log_time_ns = market.now_ns;
     apply(&results);
@@ -526,7 +526,7 @@ START_TEST(ten_thousand_run_in_order_and_few_start_in_a_step)
                                       .given = (const uint8_t *)"left",
                                       .given_length = 4};
         struct exchange_command results = command(EXCHANGE_RESULTS, PROVIDER);
-        results.results = (struct exchange_results){&one, 1};
+        results.results = (struct exchange_results){.results = &one, .count = 1};
         market.now_ns += NS_PER_MS;
         results.log_time_ns = market.now_ns;
         apply(&results);

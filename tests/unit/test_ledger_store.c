@@ -107,7 +107,7 @@ END_TEST
 
 START_TEST(another_schema_is_refused)
 {
-    static const char *const versions[] = {"PRAGMA user_version = 3", "PRAGMA user_version = 1"};
+    static const char *const versions[] = {"PRAGMA user_version = 4", "PRAGMA user_version = 2"};
     static const char *const advice[] = {"newer program", "older program"};
     for (int i = 0; i < 2; i++) {
         struct ledger_store *store = open_store();

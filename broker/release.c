@@ -257,6 +257,8 @@ static bool flush_work(struct release *release)
         items[i].lane = work->lane;
         items[i].has_urgent = work->is_urgent;
         items[i].urgent = work->is_urgent;
+        items[i].has_seed = !hash32_is_zero(&work->seed);
+        items[i].seed = view(&work->seed, sizeof work->seed);
         pointers[i] = &items[i];
     }
     const struct exchange_effect *first = release->work[0];

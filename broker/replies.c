@@ -80,6 +80,8 @@ static void job_to_wire(const struct exchange_job_row *row, uint64_t index,
     ret_wire->reason = row->reason;
     ret_wire->manifest = view(&row->manifest, sizeof row->manifest);
     ret_wire->index = index;
+    ret_wire->has_checking = row->checking > 0;
+    ret_wire->checking = row->checking;
 }
 
 static void add_leases(const struct exchange *exchange, struct job_reply *job)

@@ -217,6 +217,8 @@ static void result_from_wire(const Bourse__V1__Result *wire, ProtobufCBinaryData
         .hash = sha256_of(encoded.data, encoded.len),
         .bytes = encoded.data,
         .length = (uint32_t)encoded.len,
+        .verdict = (uint8_t)wire->verdict,
+        .seed = wire->has_seed ? codec_hash(wire->seed) : (struct hash32){{0}},
     };
 }
 
@@ -384,8 +386,9 @@ static enum reject_code from_submit(const Bourse__V1__SubmitJob *wire, struct tr
     /* On the wire the number at which to stop; in the exchange the number that is still borne. */
     submit->error_limit =
         wire->has_error_limit && wire->error_limit > 0 ? wire->error_limit - 1 : UINT32_MAX;
-    submit->verify =
-        strcmp(wire->verify, "none") == 0 ? EXCHANGE_VERIFY_NONE : EXCHANGE_VERIFY_UNKNOWN;
+    submit->verify = strcmp(wire->verify, "none") == 0    ? EXCHANGE_VERIFY_NONE
+                     : strcmp(wire->verify, "cheap") == 0 ? EXCHANGE_VERIFY_CHEAP
+                                                          : EXCHANGE_VERIFY_UNKNOWN;
     if (wire->graph != NULL && !from_graph(wire->graph, ret)) {
         return REJECT_BUSY;
     }

@@ -207,6 +207,7 @@ struct bourse_job_row {
     int reason;
     const char *reason_text; /* why it waits or why it ended, "" when there is nothing to say */
     uint32_t subtasks, waiting, running, accepted, failed, cancelled;
+    uint32_t checking; /* results that are held until a referee has checked them */
     int64_t budget_micro, charged_micro, reserved_micro;
     int64_t submitted_ms, ended_ms; /* ended: 0 while open */
     char manifest[BOURSE_HEX32_SIZE];

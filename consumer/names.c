@@ -39,6 +39,7 @@ const char *names_job_reason(unsigned reason)
         [JOB_REASON_RUNNING] = "running",
         [JOB_REASON_PROVIDERS_FAILED] = "every try failed by its provider's fault",
         [JOB_REASON_AVOIDED] = "what is free failed it a moment ago; tried again within 10 s",
+        [JOB_REASON_REFEREE] = "its results wait for a referee other than who made them",
     };
     return name_in(names, COUNT(names), reason);
 }

@@ -69,6 +69,7 @@ void rows_job(const Bourse__V1__JobRow *wire, struct bourse_job_row *ret_row)
                                        .accepted = wire->accepted,
                                        .failed = wire->failed,
                                        .cancelled = wire->cancelled,
+                                       .checking = wire->checking,
                                        .budget_micro = wire->budget_micro,
                                        .charged_micro = wire->charged_micro,
                                        .reserved_micro = wire->reserved_micro,

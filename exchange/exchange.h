@@ -391,7 +391,7 @@ struct exchange_job_row {
     uint32_t owner;
     char name[EXCHANGE_NAME_SIZE];
     uint32_t state, reason; /* enum job_state, enum job_reason of the protocol */
-    uint32_t subtasks, waiting, running, accepted, failed, cancelled;
+    uint32_t subtasks, waiting, running, checking, accepted, failed, cancelled;
     int64_t budget_micro, charged_micro, reserved_micro;
     int64_t submitted_ns, ended_ns; /* ended 0: open */
     struct hash32 manifest;
@@ -406,7 +406,7 @@ size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
 struct exchange_part_row {
     uint32_t subtasks;
     uint32_t waiting; /* for a lane: those that wait for other subtasks are not counted */
-    uint32_t running, lanes;
+    uint32_t running, checking, lanes;
 };
 /* The parts of a job, in order; returns how many it has. */
 size_t exchange_parts(const struct exchange *exchange, const struct id128 *job,

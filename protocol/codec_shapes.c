@@ -120,7 +120,8 @@ SHAPE(requirement, requirement, MANY(requirement_node, LIMIT_REQUIREMENT_NODES))
 
 #define VERSION NUMBER(1, UINT16_MAX)
 #define ALL_ROLES                                                                                  \
-    (ROLE_CONSUMER | ROLE_PROVIDER | ROLE_AUDITOR | ROLE_REPLICA | ROLE_RISK | ROLE_OPERATOR)
+    (ROLE_CONSUMER | ROLE_PROVIDER | ROLE_AUDITOR | ROLE_REPLICA | ROLE_RISK | ROLE_OPERATOR |     \
+     ROLE_REFEREE)
 
 SHAPE(hello, hello, VERSION, NAME(0, LIMIT_PROGRAM_BYTES),
       NUMBER(SESSION_CONSUMER, SESSION_PROVIDER), COUNT, COUNT);
@@ -169,7 +170,7 @@ SHAPE(lease_renew, lease_renew, LEASE, DURATION);
 SHAPE(output, output, LINE(1, LIMIT_PATH_BYTES), HASH, COUNT);
 SHAPE(given, given, SUBTASK_INDEX, MANY(output, LIMIT_OUTPUTS));
 SHAPE(work, work, SUBTASK_INDEX, ATTEMPT, NUMBER(0, LIMIT_SLOTS - 1), FLAG,
-      MANY(given, LIMIT_GRAPH_SUBTASKS));
+      MANY(given, LIMIT_GRAPH_SUBTASKS), HASH);
 SHAPE(dispatch, dispatch, LEASE, MANY(work, LIMIT_DISPATCH));
 SHAPE(withdraw, withdraw, LEASE, MANY(work, LIMIT_DISPATCH));
 SHAPE(lease_end, lease_end, LEASE, NUMBER(LEASE_END_RETURNED, LEASE_END_REVOKED));
@@ -193,7 +194,9 @@ static const struct rule result_rules[] = {ID,
                                            NOTE,
                                            COUNT,
                                            COUNT,
-                                           COUNT};
+                                           COUNT,
+                                           NUMBER(VERDICT_NONE, VERDICT_UNSURE),
+                                           HASH};
 const struct shape codec_result_shape = {&bourse__v1__result__descriptor, result_rules,
                                          LENGTH(result_rules), NULL};
 
@@ -250,7 +253,8 @@ SHAPE(lease_row, lease_row, LEASE, NAME(0, LIMIT_NAME_BYTES), NAME(0, LIMIT_NAME
       MONEY, TALLY, COUNT, MONEY, STATE);
 SHAPE(job_row, job_row, ID, NAME(0, LIMIT_NAME_BYTES), NUMBER(JOB_OPEN, JOB_CANCELLED), SUBTASKS,
       TALLY, TALLY, TALLY, TALLY, TALLY, MONEY, MONEY, MONEY, MOMENT, MOMENT,
-      NUMBER(JOB_REASON_NONE, JOB_REASON_AVOIDED), HASH, MANY(lease_row, LIMIT_LEASES), COUNT);
+      NUMBER(JOB_REASON_NONE, JOB_REASON_REFEREE), HASH, MANY(lease_row, LIMIT_LEASES), COUNT,
+      TALLY);
 SHAPE(jobs_reply, jobs_reply, MANY(job_row, LIMIT_ROWS), COUNT);
 SHAPE(job_event, job_event, NESTED(job_row));
 SHAPE(outcomes_request, outcomes_request, ID, TALLY, ROWS_WANTED);
@@ -337,10 +341,9 @@ static bool check_manifest_from(const struct sighting *sighting, struct codec_er
 SHAPE_CHECKED(manifest_from, manifest_from, check_manifest_from, SUBTASK_INDEX,
               LINE(1, LIMIT_PATH_BYTES), LINE(1, LIMIT_PATH_BYTES));
 SHAPE(manifest_task, manifest_task, NAME(1, LIMIT_NAME_BYTES),
-      MANY_TEXT(0, LIMIT_ARGUMENT_BYTES, LIMIT_ARGUMENTS),
-      MANY(manifest_variable, LIMIT_VARIABLES), TEXT(0, LIMIT_STANDARD_INPUT_BYTES),
-      MANY_LINE(1, LIMIT_PATH_BYTES, LIMIT_OUTPUTS), NESTED(manifest_limits),
-      MANY(manifest_from, LIMIT_FROM));
+      MANY_TEXT(0, LIMIT_ARGUMENT_BYTES, LIMIT_ARGUMENTS), MANY(manifest_variable, LIMIT_VARIABLES),
+      TEXT(0, LIMIT_STANDARD_INPUT_BYTES), MANY_LINE(1, LIMIT_PATH_BYTES, LIMIT_OUTPUTS),
+      NESTED(manifest_limits), MANY(manifest_from, LIMIT_FROM));
 SHAPE(manifest_subtask, manifest_subtask, TEXT(0, LIMIT_ARGUMENT_BYTES),
       MANY(manifest_input, LIMIT_INPUTS), NESTED(manifest_task), SUBTASK_INDEX);
 SHAPE(manifest_part, manifest_part, SUBTASKS, NESTED(requirement), SLOTS, AT_MOST, DURATION,
@@ -376,7 +379,7 @@ enum {
     BROKER = 0,
     TRADER = ROLE_CONSUMER | ROLE_PROVIDER,
     WARDEN = ROLE_RISK | ROLE_OPERATOR,
-    MEMBER = ALL_ROLES,
+    MEMBER = ALL_ROLES & ~ROLE_REFEREE, /* a referee is a provider too */
 };
 
 _Static_assert(LIMIT_LARGE_BODY_BYTES + ENVELOPE_HEAD_BYTES == LIMIT_MESSAGE_BYTES,

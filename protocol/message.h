@@ -115,7 +115,7 @@ enum attempt_status { /* what the broker made of a result */
                       ATTEMPT_REFUTED = 4,       /* a referee found it wrong: not paid */
 };
 
-enum result_verdict { /* of a check, about the result that it looked at */
+enum result_verdict {                   /* of a check, about the result that it looked at */
                       VERDICT_NONE = 0, /* no check, or none that came to a verdict */
                       VERDICT_ACCEPT = 1,
                       VERDICT_REJECT = 2,
@@ -139,6 +139,7 @@ enum job_reason {
     JOB_REASON_PROVIDERS_FAILED =
         11,                  /* every try on every provider failed by the provider's fault */
     JOB_REASON_AVOIDED = 12, /* what is free is of a provider that failed the job a moment ago */
+    JOB_REASON_REFEREE = 13, /* its results wait for a referee other than who made them */
 };
 
 enum lease_end_reason {

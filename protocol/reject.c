@@ -64,8 +64,10 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
     [REJECT_LIMIT] = {"LIMIT", "Cancel or finish some of what the field names, then try again.",
                       EXIT_REFUSED},
     [REJECT_REQUIREMENT] = {"REQUIREMENT", "Correct the `needs:` of the job.", EXIT_USAGE},
-    [REJECT_VERIFY] = {"VERIFY", "Use `verify: none`; other levels are not available yet.",
-                       EXIT_REFUSED},
+    [REJECT_VERIFY] =
+        {"VERIFY",
+         "Use `verify: none`, or `verify: cheap` with one check for each subtask as the last part.",
+         EXIT_REFUSED},
     [REJECT_INVITATION] = {"INVITATION",
                            "It is unknown, used or expired: ask the operator for a new one.",
                            EXIT_REFUSED},

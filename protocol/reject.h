@@ -31,7 +31,7 @@ enum reject_code {
     REJECT_QUANTITY = 27,
     REJECT_LIMIT = 28, /* a cap on orders, jobs, devices ...: `field` names it */
     REJECT_REQUIREMENT = 29,
-    REJECT_VERIFY = 30,     /* a level of verification that is not available */
+    REJECT_VERIFY = 30, /* a level of verification that is not available, or without its checks */
     REJECT_INVITATION = 31, /* unknown, used or expired */
     REJECT_DEVICE = 32,     /* not advertised by this provider */
     REJECT_STATE = 33,      /* not possible in its present state */

@@ -21,8 +21,9 @@ static void add_job(struct grid *table, const struct bourse_job_row *row)
     const char *cells[] = {short_id(row->id),
                            row->name,
                            busy                        ? "running"
-                           : row->state == BOURSE_OPEN ? "waiting"
-                                                       : row->state_text,
+                           : row->state != BOURSE_OPEN ? row->state_text
+                           : row->checking > 0         ? "checking"
+                                                       : "waiting",
                            done,
                            count_text(row->failed),
                            count_text(row->running),

@@ -258,6 +258,9 @@ json_t *json_job(const struct bourse_job_row *row)
     (void)json_object_set_new(value, "budget", json_string(money_text(row->budget_micro)));
     (void)json_object_set_new(value, "charged", json_string(money_text(row->charged_micro)));
     (void)json_object_set_new(value, "reserved", json_string(money_text(row->reserved_micro)));
+    if (row->checking > 0) {
+        (void)json_object_set_new(value, "checking", json_integer(row->checking));
+    }
     return value;
 }
 
@@ -414,12 +417,16 @@ void job_line(const struct bourse_job_row *row, const struct pace *pace,
     if (pace_of(pace, row, &per_hour, &left_ms)) {
         (void)snprintf(left, sizeof left, ", about %.60s left", duration_text(left_ms));
     }
+    char checking[CELL_SIZE] = "";
+    if (row->checking > 0) {
+        (void)snprintf(checking, sizeof checking, "%u checking, ", row->checking);
+    }
     const char *why = row->running == 0 && row->reason_text[0] != '\0' ? row->reason_text : "";
     (void)snprintf(ret_text, JOB_LINE_SIZE,
-                   "%.8s  %u/%u done, %u failed, %u running, %u waiting, %s credits%s%s%s%s",
-                   row->id, row->accepted, row->subtasks, row->failed, row->running, row->waiting,
-                   money_text(row->charged_micro), left, why[0] != '\0' ? " (" : "", why,
-                   why[0] != '\0' ? ")" : "");
+                   "%.8s  %u/%u done, %u failed, %u running, %s%u waiting, %s credits%s%s%s%s",
+                   row->id, row->accepted, row->subtasks, row->failed, row->running, checking,
+                   row->waiting, money_text(row->charged_micro), left, why[0] != '\0' ? " (" : "",
+                   why, why[0] != '\0' ? ")" : "");
 }
 
 void progress_job(struct progress *progress, const struct bourse_job_row *row)

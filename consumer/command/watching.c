@@ -88,7 +88,10 @@ static const char *rate_text(int64_t per_hour, char text[32])
 
 static const char *state_of(const struct bourse_job_row *row)
 {
-    return row->state != BOURSE_OPEN ? row->state_text : row->running > 0 ? "running" : "waiting";
+    return row->state != BOURSE_OPEN ? row->state_text
+           : row->running > 0        ? "running"
+           : row->checking > 0       ? "checking"
+                                     : "waiting";
 }
 
 static void add_watched(struct grid *table, const struct watched *watched)

@@ -100,8 +100,10 @@ static bool read_dice(const struct words *words, struct tensor_op *op)
     if (words->has_holes) {
         return true;
     }
-    if (!text_unhex(words->items[3], op->seed, sizeof op->seed)) {
-        return REFUSE(words->problem, "the seed \"%s\" is not %d hexadecimal digits",
+    op->is_drawn = strcmp(words->items[3], TENSOR_DRAWN) == 0;
+    if (!op->is_drawn && !text_unhex(words->items[3], op->seed, sizeof op->seed)) {
+        return REFUSE(words->problem,
+                      "the seed \"%s\" is not %d hexadecimal digits, nor the word " TENSOR_DRAWN,
                       shown(words->items[3], text), 2 * TENSOR_SEED_BYTES);
     }
     size_t length = digits(rounds);

@@ -4,6 +4,9 @@
  *     gemm [--alpha X] [--beta Y] A B C0 C    C = X A B + Y C0; without the options 1 and 1
  *     freivalds A B C SEED ROUNDS             whether C is A B, by random vectors: a verdict
  *
+ * SEED is 64 hexadecimal digits, or `drawn`: of a check, what the market draws once the result that is checked has
+ * come. It is put in before the operation is carried out.
+ *
  * A, B, C and C0 are names of .npy files in the work folder; the last name of matmul and gemm is the file
  * that is made. One reader for the job file, the agent and the program that computes. Pure. */
 #ifndef BOURSE_FORMATS_TENSOR_OP_H
@@ -21,6 +24,9 @@ enum {
     TENSOR_NUMBER_BYTES = 32, /* a factor as text */
 };
 
+#define TENSOR_DRAWN "drawn"
+enum { TENSOR_SEED_WORD = 3 + 1 }; /* among the arguments of freivalds */
+
 enum tensor_verb { TENSOR_MATMUL, TENSOR_GEMM, TENSOR_FREIVALDS };
 
 struct tensor_op { /* points into the arguments */
@@ -29,6 +35,7 @@ struct tensor_op { /* points into the arguments */
     const char *c;      /* gemm: what is added; freivalds: the product in question; else NULL */
     const char *result; /* NULL: a verdict, no file */
     const char *alpha, *beta; /* decimal numbers, such as -1.5e-3 */
+    bool is_drawn;            /* the seed comes with the subtask's dispatch */
     uint8_t seed[TENSOR_SEED_BYTES];
     uint32_t rounds;
 };

@@ -157,6 +157,13 @@ static void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *
         ret_result->has_peak_memory_bytes = outcome->peak_memory_bytes > 0;
         ret_result->peak_memory_bytes = outcome->peak_memory_bytes;
     }
+    if (outcome->verdict != VERDICT_NONE) {
+        ret_result->has_verdict = true;
+        ret_result->verdict = outcome->verdict;
+        ret_result->has_seed = true;
+        ret_result->seed.len = sizeof outcome->given.seed.bytes;
+        ret_result->seed.data = (uint8_t *)(uintptr_t)outcome->given.seed.bytes;
+    }
     ret_result->has_energy_mj = outcome->has_energy;
     ret_result->energy_mj = outcome->energy_mj;
     if (outcome->standard_output.name != NULL && outcome->standard_output.size > 0) {

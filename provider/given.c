@@ -28,6 +28,10 @@ bool given_copy(const Bourse__V1__Work *work, struct given_files *ret_given)
             good = add(&given, work->given[i]->index, work->given[i]->outputs[k]);
         }
     }
+    if (work != NULL && work->has_seed) { /* the codec has seen to its length */
+        given.has_seed = true;
+        given.seed = codec_hash(work->seed);
+    }
     if (!good) {
         given_fini(&given);
     }

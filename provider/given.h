@@ -1,6 +1,7 @@
-/* provider/given.h - what a subtask was given of those that it waited for: their files, by name and hash.
+/* provider/given.h - what came with a subtask's Dispatch: the files, by name and hash, of those that it waited for; of a
+ * check, its seed.
  *
- * It came with the Dispatch and is copied here, because lanes run on threads of their own. */
+ * It is copied here, because lanes run on threads of their own. */
 #ifndef BOURSE_PROVIDER_GIVEN_H
 #define BOURSE_PROVIDER_GIVEN_H
 
@@ -19,6 +20,8 @@ struct given_file {
 struct given_files {
     struct given_file *files;
     size_t count;
+    bool has_seed;
+    struct hash32 seed;
 };
 
 /* `work` (NULL: nothing) may go afterwards. False: out of memory, and *ret_given is empty. */

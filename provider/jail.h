@@ -109,11 +109,12 @@ struct jail_output {
  * further use: close it, and open another if there is more work. */
 struct jail_reply {
     enum result_outcome outcome;
-    int exit_code;             /* when it exited */
-    int signal;                /* when it was ended by a signal, else 0 */
-    int64_t busy_ns;           /* our clock: from the request to the reply */
-    int64_t cpu_ns;            /* the worker's word */
-    int64_t peak_memory_bytes; /* of the largest process */
+    int exit_code;               /* when it exited */
+    int signal;                  /* when it was ended by a signal, else 0 */
+    enum result_verdict verdict; /* of a tensor subtask that is a check */
+    int64_t busy_ns;             /* our clock: from the request to the reply */
+    int64_t cpu_ns;              /* the worker's word */
+    int64_t peak_memory_bytes;   /* of the largest process */
     struct jail_output standard_output, standard_error; /* fd -1 when empty */
     bool stdout_cut, stderr_cut;                        /* more was written than is kept */
     struct jail_output outputs[LIMIT_OUTPUTS];

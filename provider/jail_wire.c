@@ -214,6 +214,7 @@ static bool read_fields(struct reader *in, const struct jail_request *request, i
     uint32_t outcome = reader_u32(in);
     reply->exit_code = (int)(reader_u32(in) & 0xff);
     reply->signal = (int)(reader_u32(in) & 0x7f);
+    uint32_t verdict = reader_u32(in);
     reply->cpu_ns = (int64_t)(reader_u64(in) & INT64_MAX);
     reply->peak_memory_bytes = (int64_t)(reader_u64(in) & INT64_MAX);
     uint32_t flags = reader_u32(in);
@@ -222,11 +223,12 @@ static bool read_fields(struct reader *in, const struct jail_request *request, i
     ret_captured[0] = reader_u64(in);
     ret_captured[1] = reader_u64(in);
     uint64_t most = request != NULL ? request->capture_bytes : 0;
-    if (in->failed || outcome >= OUTCOME_COUNT || ret_captured[0] > most ||
-        ret_captured[1] > most) {
+    if (in->failed || outcome >= OUTCOME_COUNT || verdict > VERDICT_UNSURE ||
+        ret_captured[0] > most || ret_captured[1] > most) {
         return false;
     }
     reply->outcome = (enum result_outcome)outcome;
+    reply->verdict = (enum result_verdict)verdict;
     if (!read_outputs(in, request, files, file_count, reply)) {
         return false;
     }

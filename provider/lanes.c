@@ -276,6 +276,7 @@ static void run_in_jail(struct lane *lane, const struct store_blob *inputs, stru
         .manifest = holding_manifest(lane->holding),
         .config = lane->lanes->config.config,
         .index = outcome->work.index,
+        .seed = outcome->given.has_seed ? &outcome->given.seed : NULL,
         .inputs = inputs,
         .jail = lane->jail,
         .store = lane->lanes->config.store,

@@ -73,6 +73,7 @@ void outcome_fail(struct outcome *outcome, enum result_outcome result, const cha
     va_end(arguments);
     drop_kept(outcome);
     outcome->result = result;
+    outcome->verdict = VERDICT_NONE;
     text_printable(text, strlen(text), outcome->detail, sizeof outcome->detail);
 }
 

@@ -44,6 +44,7 @@ struct outcome {
     bool ran;          /* exit_code and signal mean something */
     int exit_code;
     int signal;
+    enum result_verdict verdict; /* of a check that came to one; its seed is among what was given */
     char detail[LIMIT_TEXT_BYTES];
     struct kept standard_output, standard_error;
     struct kept *outputs; /* outcome_reserve makes room */

@@ -160,7 +160,7 @@ enum agent_status agent_session_pipeline(struct agent_session *session, uint64_t
 enum agent_status agent_session_left(struct agent_session *session, int64_t now_ns,
                                      const struct agent_work *work);
 
-/* What a work was given of the subtasks that its own waited for (only `given` counts); NULL when nothing, or when it is
+/* What a work was given: by the subtasks that its own waited for, or of a check the seed (only these count); NULL when nothing, or when it is
  * not known. Borrowed until the next call that takes the time. */
 const Bourse__V1__Work *agent_session_given(const struct agent_session *session,
                                             const struct agent_work *work);

@@ -356,7 +356,7 @@ void work_settle(struct agent_session *session, struct lease *lease)
 /* A copy with all it points to: the message goes. */
 static bool keep_given(struct work *work, const Bourse__V1__Work *wire)
 {
-    if (wire->n_given == 0) {
+    if (wire->n_given == 0 && !wire->has_seed) {
         return true;
     }
     size_t length;

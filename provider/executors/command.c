@@ -1,6 +1,7 @@
 #include "provider/executors/command.h"
 
 #include "base/checked.h"
+#include "base/text.h"
 #include "formats/template.h"
 #include "formats/tensor_op.h"
 #include "provider/room.h"
@@ -238,6 +239,8 @@ struct run {
     struct jail_input *inputs;
     size_t input_count;
     char *standard_input;
+    bool
+        is_check; /* with the seed that the market drew: its verdict counts, and it leaves no files */
     struct jail_request request;
 };
 
@@ -256,14 +259,40 @@ static bool refuse(struct outcome *outcome, const char *what)
     return false;
 }
 
+/* Puts in the seed that came with the dispatch. */
+static bool settle_seed(struct run *run, struct outcome *outcome)
+{
+    const struct hash32 *seed = run->command->seed;
+    if (seed == NULL) {
+        return refuse(outcome, "the check's seed is drawn at its dispatch, and none came; only "
+                               "checks of the job itself (verify: cheap) have one");
+    }
+    char *text = malloc(2 * sizeof seed->bytes + 1);
+    if (text == NULL) {
+        return refuse(outcome, "out of memory");
+    }
+    text_hex(seed->bytes, sizeof seed->bytes, text);
+    free(run->arguments.items[TENSOR_SEED_WORD]);
+    run->arguments.items[TENSOR_SEED_WORD] = text;
+    run->is_check = true;
+    return true;
+}
+
+static bool settle_operation(struct run *run, struct outcome *outcome)
+{
+    struct tensor_op operation;
+    struct problem problem = {""};
+    if (!tensor_op_read((const char *const *)run->arguments.items, run->arguments.count, false,
+                        &operation, &problem)) {
+        return refuse(outcome, problem.text);
+    }
+    return !operation.is_drawn || settle_seed(run, outcome);
+}
+
 static bool settle_program(struct run *run, struct outcome *outcome)
 {
     if (run->command->tensor_threads > 0) {
-        struct tensor_op operation;
-        struct problem problem = {""};
-        return tensor_op_read((const char *const *)run->arguments.items, run->arguments.count,
-                              false, &operation, &problem) ||
-               refuse(outcome, problem.text);
+        return settle_operation(run, outcome);
     }
     char *name = run->arguments.items[0];
     if (run->command->manifest->has_image) {
@@ -356,7 +385,7 @@ static bool expand_outputs(struct run *run, struct outcome *outcome)
     const Bourse__V1__Manifest *manifest = run->command->manifest;
     bool is_own = run->task != NULL && run->task->n_outputs > 0;
     char **templates = is_own ? run->task->outputs : manifest->outputs;
-    size_t count = is_own ? run->task->n_outputs : manifest->n_outputs;
+    size_t count = run->is_check ? 0 : is_own ? run->task->n_outputs : manifest->n_outputs;
     if (!texts_reserve(&run->outputs, count)) {
         return refuse(outcome, "out of memory");
     }
@@ -560,6 +589,8 @@ static void read_reply(const struct run *run, const struct jail_reply *reply,
                    reply->outcome != OUTCOME_PROGRAM_MISSING;
     outcome->exit_code = reply->exit_code;
     outcome->signal = reply->signal;
+    outcome->verdict =
+        run->is_check && reply->outcome == OUTCOME_OK ? reply->verdict : VERDICT_NONE;
     outcome->cpu_ns = reply->cpu_ns;
     outcome->peak_memory_bytes = reply->peak_memory_bytes;
     (void)snprintf(outcome->detail, sizeof outcome->detail, "%s", reply->detail);

@@ -20,6 +20,7 @@ struct command {
     const Bourse__V1__Manifest *manifest;
     const struct config *config;
     uint32_t index;                  /* of the subtask */
+    const struct hash32 *seed;       /* that came with its dispatch; NULL: none */
     const struct store_blob *inputs; /* all that command_input names, then all of command_taken */
     struct jail *jail;
     struct store *store;                      /* makes room for outputs */

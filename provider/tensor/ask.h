@@ -4,7 +4,8 @@
  *
  *     ASK      u64 memory that the operation may allocate, u32 count, for each argument u32 length with its
  *              NUL and the bytes
- *     ANSWER   u32 operation_status, u64 peak memory of the program so far, u32 length, the problem's text */
+ *     ANSWER   u32 operation_status, u32 verdict (enum result_verdict), u64 peak memory of the program so far, u32
+ *              length, the problem's text */
 #ifndef BOURSE_PROVIDER_TENSOR_ASK_H
 #define BOURSE_PROVIDER_TENSOR_ASK_H
 

@@ -101,14 +101,14 @@ static void release(struct work *work)
 
 static void reject(struct work *work, uint64_t row, const char *why)
 {
-    work->result->verdict = FREIVALDS_REJECT;
+    work->result->verdict = VERDICT_REJECT;
     work->result->row = row;
     work->result->why = why;
 }
 
 static bool rejected(const struct work *work)
 {
-    return work->result->verdict == FREIVALDS_REJECT;
+    return work->result->verdict == VERDICT_REJECT;
 }
 
 static void doubt(struct work *work, uint64_t row, const char *why)
@@ -349,11 +349,11 @@ static void conclude(struct work *work)
         return;
     }
     if (work->unsure || work->doubtful > 1) {
-        result->verdict = FREIVALDS_UNSURE;
+        result->verdict = VERDICT_UNSURE;
         result->why = work->unsure ? result->why : "rows lie between the bounds";
         return;
     }
-    result->verdict = FREIVALDS_ACCEPT;
+    result->verdict = VERDICT_ACCEPT;
     result->why = "every row is within its bound";
     result->false_accept =
         ldexp(work->doubtful == 0 ? 1 : (double)result->rounds + 1, -(int)result->rounds);
@@ -364,7 +364,7 @@ bool freivalds_run(const struct freivalds *check, struct freivalds_result *ret_r
     assert(check->rounds >= 1 && check->rounds <= TENSOR_ROUNDS_MOST);
 
     struct freivalds_result result = {
-        .verdict = FREIVALDS_UNSURE, .false_accept = 1, .why = "nothing was checked"};
+        .verdict = VERDICT_UNSURE, .false_accept = 1, .why = "nothing was checked"};
     struct work work = {.check = check, .result = &result, .dice = dice_of(check->seed)};
     bool allocated = allocate(&work);
     if (allocated) {

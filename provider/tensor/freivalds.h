@@ -18,6 +18,7 @@
 #define BOURSE_PROVIDER_TENSOR_FREIVALDS_H
 
 #include "formats/tensor_op.h"
+#include "protocol/message.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,10 +30,8 @@ struct freivalds {
     uint32_t rounds; /* 1 to TENSOR_ROUNDS_MOST */
 };
 
-enum freivalds_verdict { FREIVALDS_ACCEPT, FREIVALDS_REJECT, FREIVALDS_UNSURE };
-
 struct freivalds_result {
-    enum freivalds_verdict verdict;
+    enum result_verdict verdict;
     uint32_t rounds; /* vectors that were drawn */
     double
         false_accept; /* at most this probable for a wrong row beyond the bounds; 1 unless accepted */

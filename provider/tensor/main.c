@@ -70,15 +70,17 @@ static enum operation_status measure(struct problem *problem)
 }
 
 static enum operation_status carry_out(const char *const *arguments, size_t count,
-                                       uint64_t memory_bytes, struct problem *problem)
+                                       uint64_t memory_bytes, enum result_verdict *ret_verdict,
+                                       struct problem *problem)
 {
-    char line[OPERATION_LINE_SIZE];
+    struct operation_answer answer;
     if (count == 1 && strcmp(arguments[0], TENSOR_MEASURE) == 0) {
         return measure(problem);
     }
     enum operation_status status =
-        operation_run(AT_FDCWD, arguments, count, memory_bytes, line, problem);
-    (void)fputs(line, stdout);
+        operation_run(AT_FDCWD, arguments, count, memory_bytes, &answer, problem);
+    (void)fputs(answer.line, stdout);
+    *ret_verdict = answer.verdict;
     return status;
 }
 
@@ -103,7 +105,8 @@ static bool read_ask(const uint8_t *bytes, size_t length, const char *ret_argume
     return reader_finished(&in);
 }
 
-static bool answer(enum operation_status status, const struct problem *problem)
+static bool answer(enum operation_status status, enum result_verdict verdict,
+                   const struct problem *problem)
 {
     uint8_t bytes[ANSWER_BYTES];
     struct writer out = writer_over(bytes, sizeof bytes);
@@ -111,6 +114,7 @@ static bool answer(enum operation_status status, const struct problem *problem)
     (void)getrusage(RUSAGE_SELF, &usage);
     size_t length = strlen(problem->text);
     writer_u32(&out, (uint32_t)status);
+    writer_u32(&out, (uint32_t)verdict);
     writer_u64(&out, (uint64_t)usage.ru_maxrss * 1024);
     writer_u32(&out, (uint32_t)length);
     writer_bytes(&out, problem->text, length);
@@ -129,6 +133,7 @@ int main(void)
         size_t count;
         uint64_t memory_bytes;
         struct problem problem = {""};
+        enum result_verdict verdict = VERDICT_NONE;
         ssize_t length = packet_receive(STDIN_FILENO, bytes, sizeof bytes, files, 1, &file_count);
         if (length <= 0) {
             return 0;
@@ -137,11 +142,12 @@ int main(void)
         if (!read_ask(bytes, (size_t)length, arguments, &count, &memory_bytes)) {
             return 1;
         }
-        enum operation_status status = carry_out(arguments, count, memory_bytes, &problem);
+        enum operation_status status =
+            carry_out(arguments, count, memory_bytes, &verdict, &problem);
         if (status != OPERATION_OK) {
             (void)fprintf(stderr, "%s\n", problem.text);
         }
-        if (fflush(NULL) != 0 || !answer(status, &problem)) {
+        if (fflush(NULL) != 0 || !answer(status, verdict, &problem)) {
             return 1;
         }
     }

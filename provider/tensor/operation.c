@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 struct matrix {
+    bool is_there; /* there is a file of its name */
     uint8_t *file; /* mapped; NULL: nothing */
     size_t file_bytes;
     uint64_t rows, columns;
@@ -27,7 +28,7 @@ struct operation {
     struct tensor_op op;
     uint64_t memory_bytes;
     struct matrix a, b, c;
-    char *line;
+    struct operation_answer *answer;
     struct problem *problem;
 };
 
@@ -73,6 +74,7 @@ static enum operation_status map_input(const struct operation *operation, const 
                     errno == ENOENT ? "no such file in the work folder; list it under `files`"
                                     : strerror(errno));
     }
+    matrix->is_there = true;
     bool regular = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
     void *bytes = MAP_FAILED;
     if (regular && status.st_size > 0) {
@@ -93,21 +95,17 @@ static enum operation_status map_input(const struct operation *operation, const 
     return take_header(operation, name, matrix) ? OPERATION_OK : OPERATION_FAILED;
 }
 
-/* A and B, and C where it is given: each is a matrix, and the shapes fit. */
-static enum operation_status take_operands(struct operation *operation)
+/* A and B: each is a matrix, and the shapes fit. */
+static enum operation_status take_factors(struct operation *operation)
 {
     const struct tensor_op *op = &operation->op;
     enum operation_status status = map_input(operation, op->a, &operation->a);
     status = status != OPERATION_OK ? status : map_input(operation, op->b, &operation->b);
-    if (status == OPERATION_OK && op->c != NULL) {
-        status = map_input(operation, op->c, &operation->c);
-    }
     if (status != OPERATION_OK) {
         return status;
     }
     const struct matrix *a = &operation->a;
     const struct matrix *b = &operation->b;
-    const struct matrix *c = &operation->c;
     if (a->columns != b->rows) {
         problem_set(operation->problem,
                     "the shapes do not fit: %.100s is %" PRIu64 " x %" PRIu64 " and %.100s %" PRIu64
@@ -115,14 +113,25 @@ static enum operation_status take_operands(struct operation *operation)
                     op->a, a->rows, a->columns, op->b, b->rows, b->columns);
         return OPERATION_FAILED;
     }
-    if (op->c != NULL && (c->rows != a->rows || c->columns != b->columns)) {
+    return OPERATION_OK;
+}
+
+/* C, of the shape of the product. */
+static enum operation_status take_c(struct operation *operation)
+{
+    const struct tensor_op *op = &operation->op;
+    const struct matrix *a = &operation->a;
+    const struct matrix *b = &operation->b;
+    const struct matrix *c = &operation->c;
+    enum operation_status status = map_input(operation, op->c, &operation->c);
+    if (status == OPERATION_OK && (c->rows != a->rows || c->columns != b->columns)) {
         problem_set(operation->problem,
                     "the shapes do not fit: %.100s is %" PRIu64 " x %" PRIu64
                     ", and the product of %.100s and %.100s is %" PRIu64 " x %" PRIu64,
                     op->c, c->rows, c->columns, op->a, op->b, a->rows, b->columns);
         return OPERATION_FAILED;
     }
-    return OPERATION_OK;
+    return status;
 }
 
 /* ---------------------------------------------------------------- matmul and gemm */
@@ -191,7 +200,8 @@ static enum operation_status multiply(struct operation *operation)
                         .beta = 0,
                         .a = operation->a.values,
                         .b = operation->b.values};
-    enum operation_status status = make_result(operation, &result);
+    enum operation_status status = operation->op.c != NULL ? take_c(operation) : OPERATION_OK;
+    status = status != OPERATION_OK ? status : make_result(operation, &result);
     if (status != OPERATION_OK) {
         return status;
     }
@@ -224,9 +234,34 @@ static enum operation_status multiply(struct operation *operation)
 
 /* ---------------------------------------------------------------- freivalds */
 
+static void say_verdict(struct operation *operation, const struct freivalds_result *result)
+{
+    static const char *const verdicts[] = {[VERDICT_NONE] = "none",
+                                           [VERDICT_ACCEPT] = "accept",
+                                           [VERDICT_REJECT] = "reject",
+                                           [VERDICT_UNSURE] = "unsure"};
+    operation->answer->verdict = result->verdict;
+    (void)snprintf(operation->answer->line, OPERATION_LINE_SIZE,
+                   "{\"verdict\":\"%s\",\"rounds\":%" PRIu32
+                   ",\"false_accept\":%.6g,\"worst\":%.6g,\"row\":%" PRIu64 ",\"why\":\"%s\"}\n",
+                   verdicts[result->verdict], result->rounds, result->false_accept, result->worst,
+                   result->row, result->why);
+}
+
 static enum operation_status check_product(struct operation *operation)
 {
-    static const char *const verdicts[] = {"accept", "reject", "unsure"};
+    enum operation_status status = take_c(operation);
+    if (status == OPERATION_FAILED && operation->c.is_there) { /* else nobody can be blamed */
+        operation->problem->text[0] = '\0';
+        say_verdict(operation,
+                    &(struct freivalds_result){.verdict = VERDICT_REJECT,
+                                               .false_accept = 1,
+                                               .why = "it is no float32 matrix of this shape"});
+        return OPERATION_OK;
+    }
+    if (status != OPERATION_OK) {
+        return status;
+    }
     struct freivalds check = {.rows = operation->a.rows,
                               .inner = operation->a.columns,
                               .columns = operation->b.columns,
@@ -248,25 +283,27 @@ static enum operation_status check_product(struct operation *operation)
         problem_set(operation->problem, "no memory left for the check of %" PRIu64 " bytes", bytes);
         return OPERATION_MEMORY;
     }
-    (void)snprintf(operation->line, OPERATION_LINE_SIZE,
-                   "{\"verdict\":\"%s\",\"rounds\":%" PRIu32
-                   ",\"false_accept\":%.6g,\"worst\":%.6g,\"row\":%" PRIu64 ",\"why\":\"%s\"}\n",
-                   verdicts[result.verdict], result.rounds, result.false_accept, result.worst,
-                   result.row, result.why);
+    say_verdict(operation, &result);
     return OPERATION_OK;
 }
 
 enum operation_status operation_run(int folder, const char *const *arguments, size_t count,
-                                    uint64_t memory_bytes, char ret_line[OPERATION_LINE_SIZE],
+                                    uint64_t memory_bytes, struct operation_answer *ret_answer,
                                     struct problem *ret_problem)
 {
-    struct operation operation = {
-        .folder = folder, .memory_bytes = memory_bytes, .line = ret_line, .problem = ret_problem};
-    ret_line[0] = '\0';
+    struct operation operation = {.folder = folder,
+                                  .memory_bytes = memory_bytes,
+                                  .answer = ret_answer,
+                                  .problem = ret_problem};
+    *ret_answer = (struct operation_answer){.verdict = VERDICT_NONE};
     if (!tensor_op_read(arguments, count, false, &operation.op, ret_problem)) {
         return OPERATION_FAILED;
     }
-    enum operation_status status = take_operands(&operation);
+    if (operation.op.is_drawn) {
+        problem_set(ret_problem, "the seed of the check has not been drawn");
+        return OPERATION_FAILED;
+    }
+    enum operation_status status = take_factors(&operation);
     if (status == OPERATION_OK) {
         status = operation.op.verb == TENSOR_FREIVALDS ? check_product(&operation)
                                                        : multiply(&operation);

@@ -6,6 +6,7 @@
 #define BOURSE_PROVIDER_TENSOR_OPERATION_H
 
 #include "base/problem.h"
+#include "protocol/message.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,11 +21,18 @@ enum operation_status {
 
 enum { OPERATION_LINE_SIZE = 512 };
 
-/* `arguments` as in formats/tensor_op.h; `memory_bytes` is what the check may allocate. OK: the result is in
- * the folder, or `ret_line` holds the verdict, one line of JSON with a newline (else it is ""). Any other status: the problem
- * says why in a line for the job's owner, and no result is left. */
+struct operation_answer {
+    enum result_verdict verdict; /* of a check; of all else VERDICT_NONE */
+    char line
+        [OPERATION_LINE_SIZE]; /* of a check: how it came to that, one line of JSON with a newline; else "" */
+};
+
+/* `arguments` as in formats/tensor_op.h, the seed put in; `memory_bytes` is what the check may allocate. OK: the result
+ * is in the folder, or the answer has the verdict. A C that is no matrix of the product's shape is rejected like any
+ * other wrong product: whoever made it is to blame, not who asks. Any other status: the problem says why in a line
+ * for the job's owner, and no result is left. */
 enum operation_status operation_run(int folder, const char *const *arguments, size_t count,
-                                    uint64_t memory_bytes, char ret_line[OPERATION_LINE_SIZE],
+                                    uint64_t memory_bytes, struct operation_answer *ret_answer,
                                     struct problem *ret_problem);
 
 #endif

@@ -1,7 +1,7 @@
 /* bourse-worker: process 1 of a jail. Answers the agent on descriptor 3 until it hangs up
  * (wire.h).
  *
- * REPLY: u32 outcome, u32 exit code, u32 signal, u64 CPU ns, u64 peak memory, u32 flags, u64
+ * REPLY: u32 outcome, u32 exit code, u32 signal, u32 verdict, u64 CPU ns, u64 peak memory, u32 flags, u64
  * bytes of stdout, u64 of stderr, u32 count of outputs, for each u8 present and u64 size, then
  * u32 length and the text of the detail; one descriptor for each present output. */
 #include "base/cursor.h"
@@ -61,6 +61,7 @@ static void reply(const struct worker *worker, uint32_t run, const struct outcom
     writer_u32(&out, (uint32_t)outcome->outcome);
     writer_u32(&out, (uint32_t)outcome->exit_code);
     writer_u32(&out, (uint32_t)outcome->signal);
+    writer_u32(&out, (uint32_t)outcome->verdict);
     writer_u64(&out, outcome->cpu_ns);
     writer_u64(&out, outcome->peak_memory_bytes);
     writer_u32(&out, (outcome->cut[0] ? WIRE_REPLY_STDOUT_CUT : 0U) |

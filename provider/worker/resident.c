@@ -132,15 +132,17 @@ bool resident_answer(const struct worker *worker, struct outcome *outcome)
     packet_close_files(files, file_count);
     struct reader in = reader_over(bytes, (size_t)received);
     uint32_t status = reader_u32(&in);
+    uint32_t verdict = reader_u32(&in);
     uint64_t peak_bytes = reader_u64(&in);
     uint32_t length = reader_u32(&in);
     const uint8_t *text = reader_view(&in, length);
-    if (!reader_finished(&in) || status >= OPERATION_STATUSES) {
+    if (!reader_finished(&in) || status >= OPERATION_STATUSES || verdict > VERDICT_UNSURE) {
         (void)failed(outcome, OUTCOME_JAIL_FAILED, "the tensor program's answer does not decode");
         return true;
     }
     outcome->outcome = outcomes[status];
     outcome->exit_code = status == OPERATION_FAILED ? 1 : 0;
+    outcome->verdict = (enum result_verdict)verdict;
     outcome->peak_memory_bytes = peak_bytes;
     (void)snprintf(outcome->detail, sizeof outcome->detail, "%.*s", (int)length,
                    text != NULL ? (const char *)text : "");

@@ -27,7 +27,7 @@
 #include <string.h>
 
 enum {
-    WIRE_VERSION = 2,
+    WIRE_VERSION = 3,
     WIRE_SOCKET = 3,               /* the worker's descriptor at its start */
     WIRE_MESSAGE_BYTES = 32768,    /* a longer RUN travels in a memory file */
     WIRE_BODY_BYTES = 64 << 20,    /* of such a memory file */

@@ -58,6 +58,7 @@ struct run {
 struct outcome {
     enum result_outcome outcome;
     int exit_code, signal;
+    enum result_verdict verdict; /* of a tensor subtask that is a check */
     uint64_t cpu_ns, peak_memory_bytes;
     uint64_t captured[2];
     bool cut[2];

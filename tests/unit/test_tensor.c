@@ -55,6 +55,11 @@ START_TEST(operations_are_read_as_they_are_written)
     ck_assert_uint_eq(op.rounds, 20);
     ck_assert_uint_eq(op.seed[31], 0x1f);
     ck_assert_ptr_null(op.result);
+    ck_assert(!op.is_drawn);
+    const char *const drawn_check[] = {"freivalds", "a", "b", "c", TENSOR_DRAWN, "20", NULL};
+    ck_assert_msg(read_op(drawn_check, false, &op, &problem), "%s", problem.text);
+    ck_assert(op.is_drawn);
+    ck_assert_str_eq(drawn_check[TENSOR_SEED_WORD], TENSOR_DRAWN);
 
     const char *const holes[] = {"matmul", "{in}", "b.npy", "{out}", NULL};
     ck_assert(read_op(holes, true, &op, &problem));
@@ -82,7 +87,10 @@ START_TEST(what_is_no_operation_is_refused_in_words)
         {{"gemm", "--alpha", "0x1p3", "a", "b", "c", "d"}, "is no decimal number"},
         {{"gemm", "--beta", ".", "a", "b", "c", "d"}, "is no decimal number"},
         {{"gemm", "--beta", "1e", "a", "b", "c", "d"}, "is no decimal number"},
-        {{"freivalds", "a", "b", "c", "0011", "20"}, "the seed \"0011\" is not 64 hexadecimal"},
+        {{"freivalds", "a", "b", "c", "0011", "20"},
+         "the seed \"0011\" is not 64 hexadecimal digits, nor "
+         "the word drawn"},
+        {{"freivalds", "a", "b", "c", "Drawn", "20"}, "is not 64 hexadecimal"},
         {{"freivalds", "a", "b", "c", SEED, "0"}, "\"0\" rounds; 1 to 64"},
         {{"freivalds", "a", "b", "c", SEED, "65"}, "1 to 64"},
         {{"freivalds", "a", "b", "c", SEED, "00020"}, "1 to 64"},
@@ -269,9 +277,9 @@ static void put_golden(const char *name, const char *golden)
     put(name, bytes, (size_t)length);
 }
 
-#define RUN(line, problem, ...)                                                                    \
+#define RUN(answer, problem, ...)                                                                  \
     operation_run(folder, (const char *const[]){__VA_ARGS__},                                      \
-                  COUNT(((const char *const[]){__VA_ARGS__})), UINT64_C(1) << 30, (line),          \
+                  COUNT(((const char *const[]){__VA_ARGS__})), UINT64_C(1) << 30, (answer),        \
                   (problem))
 
 static void expect_matrix(const char *name, uint64_t rows, uint64_t columns, const float *values)
@@ -298,19 +306,19 @@ START_TEST(an_operation_goes_from_files_to_a_file)
     static const float product[] = {4, 5, 10, 11};
     static const float sum[] = {-3, 0, -5, -2};
     static const float nothing[] = {0, 0, 0, 0};
-    char line[OPERATION_LINE_SIZE];
+    struct operation_answer answer;
     struct problem problem = {""};
     make_folder();
     put_matrix("a.npy", 2, 3, a);
     put_matrix("b.npy", 3, 2, b);
     put_matrix("c0.npy", 2, 2, c0);
-    ck_assert_msg(RUN(line, &problem, "matmul", "a.npy", "b.npy", "c.npy") == OPERATION_OK, "%s",
+    ck_assert_msg(RUN(&answer, &problem, "matmul", "a.npy", "b.npy", "c.npy") == OPERATION_OK, "%s",
                   problem.text);
-    ck_assert_str_eq(line, "");
+    ck_assert_str_eq(answer.line, "");
     expect_matrix("c.npy", 2, 2, product);
     ck_assert_int_eq(unlinkat(folder, "c.npy", 0), 0);
 
-    ck_assert_msg(RUN(line, &problem, "gemm", "--alpha", "-2", "--beta", "0.5", "a.npy", "b.npy",
+    ck_assert_msg(RUN(&answer, &problem, "gemm", "--alpha", "-2", "--beta", "0.5", "a.npy", "b.npy",
                       "c0.npy", "c.npy") == OPERATION_OK,
                   "%s", problem.text);
     expect_matrix("c.npy", 2, 2, sum);
@@ -319,7 +327,7 @@ START_TEST(an_operation_goes_from_files_to_a_file)
     /* Sums over nothing are 0. */
     put_matrix("a.npy", 2, 0, a);
     put_matrix("b.npy", 0, 2, b);
-    ck_assert_int_eq(RUN(line, &problem, "matmul", "a.npy", "b.npy", "c.npy"), OPERATION_OK);
+    ck_assert_int_eq(RUN(&answer, &problem, "matmul", "a.npy", "b.npy", "c.npy"), OPERATION_OK);
     expect_matrix("c.npy", 2, 2, nothing);
     drop_folder();
 }
@@ -337,41 +345,42 @@ START_TEST(operands_that_do_not_fit_are_refused_and_nothing_is_made)
         {"scalar.npy", "other.npy: its elements are float64"},
         {"float32-2x3.npy", "a.npy is 2 x 2 and other.npy 2 x 3"},
     };
-    char line[OPERATION_LINE_SIZE];
+    struct operation_answer answer;
     struct problem problem = {""};
     make_folder();
     put_matrix("a.npy", 2, 2, values);
     put_matrix("b.npy", 2, 4, values);
     for (size_t i = 0; i + 1 < COUNT(wrong); i++) {
         put_golden("other.npy", wrong[i].golden);
-        ck_assert_int_eq(RUN(line, &problem, "matmul", "a.npy", "other.npy", "c.npy"),
+        ck_assert_int_eq(RUN(&answer, &problem, "matmul", "a.npy", "other.npy", "c.npy"),
                          OPERATION_FAILED);
         ck_assert_msg(strstr(problem.text, wrong[i].says) != NULL, "%s", problem.text);
     }
     put_golden("other.npy", "float32-2x3.npy");
-    ck_assert_int_eq(RUN(line, &problem, "matmul", "other.npy", "a.npy", "c.npy"),
+    ck_assert_int_eq(RUN(&answer, &problem, "matmul", "other.npy", "a.npy", "c.npy"),
                      OPERATION_FAILED);
     ck_assert_ptr_nonnull(strstr(problem.text, "other.npy is 2 x 3 and a.npy 2 x 2; the first must "
                                                "have as many columns as the second has rows"));
-    ck_assert_int_eq(RUN(line, &problem, "gemm", "a.npy", "b.npy", "a.npy", "c.npy"),
+    ck_assert_int_eq(RUN(&answer, &problem, "gemm", "a.npy", "b.npy", "a.npy", "c.npy"),
                      OPERATION_FAILED);
     ck_assert_ptr_nonnull(strstr(problem.text, "a.npy is 2 x 2, and the product of a.npy and b.npy "
                                                "is 2 x 4"));
-    ck_assert_int_eq(RUN(line, &problem, "matmul", "a.npy", "none.npy", "c.npy"), OPERATION_FAILED);
+    ck_assert_int_eq(RUN(&answer, &problem, "matmul", "a.npy", "none.npy", "c.npy"),
+                     OPERATION_FAILED);
     ck_assert_ptr_nonnull(strstr(problem.text, "none.npy: no such file"));
-    ck_assert_int_eq(RUN(line, &problem, "matmul", "a.npy", "b.npy"), OPERATION_FAILED);
+    ck_assert_int_eq(RUN(&answer, &problem, "matmul", "a.npy", "b.npy"), OPERATION_FAILED);
 
     /* Neither side is large, and the product is beyond any file. */
     put_matrix("a.npy", UINT64_C(1) << 40, 0, values);
     put_matrix("b.npy", 0, UINT64_C(1) << 40, values);
-    ck_assert_int_eq(RUN(line, &problem, "matmul", "a.npy", "b.npy", "c.npy"), OPERATION_FAILED);
+    ck_assert_int_eq(RUN(&answer, &problem, "matmul", "a.npy", "b.npy", "c.npy"), OPERATION_FAILED);
     ck_assert_ptr_nonnull(strstr(problem.text, "larger than any file"));
     ck_assert_int_eq(faccessat(folder, "c.npy", F_OK, 0), -1);
 
     put_matrix("c.npy", 1, 1, values);
     put_matrix("a.npy", 2, 2, values);
     put_matrix("b.npy", 2, 4, values);
-    ck_assert_int_eq(RUN(line, &problem, "matmul", "a.npy", "b.npy", "c.npy"), OPERATION_FAILED);
+    ck_assert_int_eq(RUN(&answer, &problem, "matmul", "a.npy", "b.npy", "c.npy"), OPERATION_FAILED);
     ck_assert_ptr_nonnull(strstr(problem.text, "c.npy: it is there already"));
     expect_matrix("c.npy", 1, 1, values);
     drop_folder();
@@ -382,26 +391,71 @@ START_TEST(a_check_prints_its_verdict_and_knows_its_memory)
 {
     static const float a[] = {1, 2, 3, 4};
     static const float wrong[] = {7, 10, 15, 23};
-    char line[OPERATION_LINE_SIZE];
+    struct operation_answer answer;
     struct problem problem = {""};
     make_folder();
     put_matrix("a.npy", 2, 2, a);
-    ck_assert_int_eq(RUN(line, &problem, "matmul", "a.npy", "a.npy", "c.npy"), OPERATION_OK);
-    ck_assert_int_eq(RUN(line, &problem, "freivalds", "a.npy", "a.npy", "c.npy", SEED, "20"),
+    ck_assert_int_eq(RUN(&answer, &problem, "matmul", "a.npy", "a.npy", "c.npy"), OPERATION_OK);
+    ck_assert_int_eq(RUN(&answer, &problem, "freivalds", "a.npy", "a.npy", "c.npy", SEED, "20"),
                      OPERATION_OK);
-    ck_assert_str_eq(line, "{\"verdict\":\"accept\",\"rounds\":20,\"false_accept\":9.53674e-07,"
-                           "\"worst\":0,\"row\":0,\"why\":\"every row is within its bound\"}\n");
+    ck_assert_str_eq(answer.line,
+                     "{\"verdict\":\"accept\",\"rounds\":20,\"false_accept\":9.53674e-07,"
+                     "\"worst\":0,\"row\":0,\"why\":\"every row is within its bound\"}\n");
     put_matrix("other.npy", 2, 2, wrong);
-    ck_assert_int_eq(RUN(line, &problem, "freivalds", "a.npy", "a.npy", "other.npy", SEED, "20"),
+    ck_assert_int_eq(RUN(&answer, &problem, "freivalds", "a.npy", "a.npy", "other.npy", SEED, "20"),
                      OPERATION_OK);
-    ck_assert_ptr_nonnull(strstr(line, "{\"verdict\":\"reject\","));
-    ck_assert_ptr_nonnull(strstr(line, "\"row\":1,"));
+    ck_assert_ptr_nonnull(strstr(answer.line, "{\"verdict\":\"reject\","));
+    ck_assert_ptr_nonnull(strstr(answer.line, "\"row\":1,"));
+    ck_assert_int_eq(answer.verdict, VERDICT_REJECT);
 
     const char *const check[] = {"freivalds", "a.npy", "a.npy", "c.npy", SEED, "20"};
-    ck_assert_int_eq(operation_run(folder, check, COUNT(check), 100, line, &problem),
+    ck_assert_int_eq(operation_run(folder, check, COUNT(check), 100, &answer, &problem),
                      OPERATION_MEMORY);
     ck_assert_msg(strstr(problem.text, "bytes of memory, and 100 may be used") != NULL, "%s",
                   problem.text);
+    drop_folder();
+}
+END_TEST
+
+START_TEST(a_claim_that_is_no_matrix_of_the_shape_is_rejected_and_wrong_factors_blame_nobody)
+{
+    static const float values[6] = {1, 2, 3, 4, 5, 6};
+    static const char *const wrong[] = {"int64-4.npy", "fortran-2x3.npy", "big-endian.npy",
+                                        "scalar.npy", "float32-2x3.npy"};
+    struct operation_answer answer;
+    struct problem problem = {""};
+    make_folder();
+    put_matrix("a.npy", 2, 2, values);
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        put_golden("c.npy", wrong[i]);
+        ck_assert_int_eq(RUN(&answer, &problem, "freivalds", "a.npy", "a.npy", "c.npy", SEED, "20"),
+                         OPERATION_OK);
+        ck_assert_int_eq(answer.verdict, VERDICT_REJECT);
+        ck_assert_ptr_nonnull(strstr(answer.line, "it is no float32 matrix of this shape"));
+    }
+    put("c.npy", "", 0);
+    ck_assert_int_eq(RUN(&answer, &problem, "freivalds", "a.npy", "a.npy", "c.npy", SEED, "20"),
+                     OPERATION_OK);
+    ck_assert_int_eq(answer.verdict, VERDICT_REJECT);
+    put("c.npy", "no header at all", 16);
+    ck_assert_int_eq(RUN(&answer, &problem, "freivalds", "a.npy", "a.npy", "c.npy", SEED, "20"),
+                     OPERATION_OK);
+    ck_assert_int_eq(answer.verdict, VERDICT_REJECT);
+
+    put_matrix("c.npy", 2, 2, values);
+    put_matrix("b.npy", 3, 2, values);
+    ck_assert_int_eq(RUN(&answer, &problem, "freivalds", "a.npy", "b.npy", "c.npy", SEED, "20"),
+                     OPERATION_FAILED);
+    ck_assert_int_eq(answer.verdict, VERDICT_NONE);
+    put_golden("b.npy", "int64-4.npy");
+    ck_assert_int_eq(RUN(&answer, &problem, "freivalds", "a.npy", "b.npy", "c.npy", SEED, "20"),
+                     OPERATION_FAILED);
+    ck_assert_int_eq(RUN(&answer, &problem, "freivalds", "a.npy", "a.npy", "none.npy", SEED, "20"),
+                     OPERATION_FAILED);
+    ck_assert_int_eq(answer.verdict, VERDICT_NONE);
+    ck_assert_int_eq(RUN(&answer, &problem, "freivalds", "a.npy", "a.npy", "c.npy", "drawn", "20"),
+                     OPERATION_FAILED);
+    ck_assert_ptr_nonnull(strstr(problem.text, "has not been drawn"));
     drop_folder();
 }
 END_TEST
@@ -446,7 +500,7 @@ START_TEST(honest_products_are_accepted)
         struct claim claim = claim_of(shapes[s][0], shapes[s][1], shapes[s][2], _i == 0);
         for (uint8_t seed = 0; seed < 20; seed++) {
             struct freivalds_result result = judge(&claim, seed);
-            ck_assert_msg(result.verdict == FREIVALDS_ACCEPT, "%zu, seed %u: %s (%g)", s, seed,
+            ck_assert_msg(result.verdict == VERDICT_ACCEPT, "%zu, seed %u: %s (%g)", s, seed,
                           result.why, result.worst);
             ck_assert(result.false_accept <= 0x1p-15);
         }
@@ -472,15 +526,15 @@ START_TEST(lies_are_rejected)
     for (uint8_t seed = 0; seed < 20; seed++) {
         struct freivalds_result result;
         claim.c = drawn(cells); /* an old answer */
-        ck_assert_int_eq(judge(&claim, seed).verdict, FREIVALDS_REJECT);
+        ck_assert_int_eq(judge(&claim, seed).verdict, VERDICT_REJECT);
 
         memset(claim.c, 0, cells * sizeof *claim.c);
-        ck_assert_int_eq(judge(&claim, seed).verdict, FREIVALDS_REJECT);
+        ck_assert_int_eq(judge(&claim, seed).verdict, VERDICT_REJECT);
 
         memcpy(claim.c, honest, cells * sizeof *claim.c);
         claim.c[31 * claim.columns + 5] += 0.1F; /* one entry of 3500 */
         result = judge(&claim, seed);
-        ck_assert_int_eq(result.verdict, FREIVALDS_REJECT);
+        ck_assert_int_eq(result.verdict, VERDICT_REJECT);
         ck_assert_uint_eq(result.row, 31);
 
         struct claim cheap = {claim.rows,     claim.inner,    claim.columns,
@@ -493,13 +547,13 @@ START_TEST(lies_are_rejected)
         }
         struct gemm gemm = {50, 60, 70, 1, 0, cheap.a, cheap.b, claim.c};
         gemm_reference(&gemm);
-        ck_assert_int_eq(judge(&claim, seed).verdict, FREIVALDS_REJECT);
+        ck_assert_int_eq(judge(&claim, seed).verdict, VERDICT_REJECT);
         claim_fini(&cheap);
 
         memcpy(claim.c, honest, cells * sizeof *claim.c);
         claim.c[7] = NAN;
         result = judge(&claim, seed);
-        ck_assert_int_eq(result.verdict, FREIVALDS_REJECT);
+        ck_assert_int_eq(result.verdict, VERDICT_REJECT);
         ck_assert_uint_eq(result.row, 0);
         ck_assert(result.false_accept == 1);
         free(claim.c);
@@ -517,20 +571,20 @@ START_TEST(what_is_not_finite_is_compared_one_by_one)
     claim.b[9 * 20 + 3] = NAN;
     claim.b[9 * 20 + 4] = -INFINITY;
     multiply(&gemm, _i == 0);
-    ck_assert_int_eq(judge(&claim, 1).verdict, FREIVALDS_ACCEPT);
+    ck_assert_int_eq(judge(&claim, 1).verdict, VERDICT_ACCEPT);
 
     float kept = claim.c[4 * 20 + 1];
     ck_assert(isinf(kept));
     claim.c[4 * 20 + 1] = -kept;
-    ck_assert_int_eq(judge(&claim, 1).verdict, FREIVALDS_REJECT);
+    ck_assert_int_eq(judge(&claim, 1).verdict, VERDICT_REJECT);
     claim.c[4 * 20 + 1] = 1;
-    ck_assert_int_eq(judge(&claim, 1).verdict, FREIVALDS_REJECT);
+    ck_assert_int_eq(judge(&claim, 1).verdict, VERDICT_REJECT);
     claim.c[4 * 20 + 1] = kept;
     claim.c[11 * 20 + 3] = 0; /* must be NaN */
-    ck_assert_int_eq(judge(&claim, 1).verdict, FREIVALDS_REJECT);
+    ck_assert_int_eq(judge(&claim, 1).verdict, VERDICT_REJECT);
     claim.c[11 * 20 + 3] = NAN;
     claim.c[11 * 20 + 6] += 0.1F; /* a lie elsewhere is not hidden by them */
-    ck_assert_int_eq(judge(&claim, 1).verdict, FREIVALDS_REJECT);
+    ck_assert_int_eq(judge(&claim, 1).verdict, VERDICT_REJECT);
     claim_fini(&claim);
 }
 END_TEST
@@ -549,14 +603,14 @@ START_TEST(nobody_is_accused_of_what_rounding_may_do)
     gemm_reference(&gemm);
     for (uint8_t seed = 0; seed < 20; seed++) {
         struct freivalds_result result = judge(&claim, seed);
-        ck_assert_int_eq(result.verdict, FREIVALDS_UNSURE);
+        ck_assert_int_eq(result.verdict, VERDICT_UNSURE);
         ck_assert(result.false_accept == 1);
     }
     /* And a sum that may have overflowed on its way. */
     claim.a[0] = 3e38F;
     claim.a[1] = 3e38F;
     claim.c[0] = INFINITY;
-    ck_assert_int_ne(judge(&claim, 1).verdict, FREIVALDS_ACCEPT);
+    ck_assert_int_ne(judge(&claim, 1).verdict, VERDICT_ACCEPT);
     claim_fini(&claim);
 }
 END_TEST
@@ -574,6 +628,8 @@ int main(void)
     tcase_add_test(tcase, an_operation_goes_from_files_to_a_file);
     tcase_add_test(tcase, operands_that_do_not_fit_are_refused_and_nothing_is_made);
     tcase_add_test(tcase, a_check_prints_its_verdict_and_knows_its_memory);
+    tcase_add_test(
+        tcase, a_claim_that_is_no_matrix_of_the_shape_is_rejected_and_wrong_factors_blame_nobody);
     tcase_add_loop_test(tcase, honest_products_are_accepted, 0, 2);
     tcase_add_test(tcase, lies_are_rejected);
     tcase_add_loop_test(tcase, what_is_not_finite_is_compared_one_by_one, 0, 2);

@@ -114,6 +114,7 @@ struct bourse_job_summary {
     const char *name;    /* borrowed from the job */
     const char *program; /* its first argument */
     uint64_t subtasks;
+    uint64_t checks; /* besides, one of each result; 0: none is checked */
     uint64_t inputs; /* files, each counted once */
     uint64_t input_bytes;
     uint64_t skipped;     /* matches of patterns that were no regular files */
@@ -249,7 +250,7 @@ struct bourse_output {
 enum { BOURSE_OUTPUTS_MAX = 64 };
 struct bourse_outcome {
     uint32_t index, attempt;
-    int status; /* 0 accepted, 1 failed and paid, 2 failed and not paid, 3 late */
+    int status; /* 0 accepted, 1 failed and paid, 2 failed and not paid, 3 late, 4 refuted: found wrong, not paid */
     const char *status_text;
     int outcome;
     const char *outcome_text; /* "ok", "program failed", "memory limit" ... */
@@ -269,6 +270,7 @@ struct bourse_outcome {
     char device[BOURSE_ID_SIZE];
     bool has_energy;
     int64_t energy_mj;
+    const char *verdict_text; /* of a check: "accept", "reject", "unsure"; else NULL */
 };
 /* Every attempt of the job, by index; the visitor returns false to stop. */
 typedef bool bourse_outcome_visitor(void *context, const struct bourse_outcome *outcome);
@@ -487,6 +489,7 @@ struct bourse_product_options {
         tile_columns; /* blocks of A's rows and B's columns; 0: as the devices on offer suggest */
     uint32_t at_most; /* slots at a time; 0: as many as help */
     int64_t budget_micro, cap_micro; /* -1: not given */
+    bool checks;                     /* each tile is checked by a referee before it is paid */
 };
 /* Reads both headers, asks the market for its devices, chooses the tiles, makes room for C on the disk, and hashes
  * every block. Nothing is sent. */
@@ -504,6 +507,7 @@ struct bourse_product_summary {
     uint64_t rows, inner, columns;    /* inner: 0 when it is not known */
     uint32_t tile_rows, tile_columns; /* blocks along each side of C */
     uint64_t tiles, collected;        /* of these, written into C */
+    uint64_t checks;                  /* one of each tile; 0: none is checked before it is paid */
     uint64_t collected_bytes;
     /* Of a plan: */
     uint32_t devices, devices_used; /* that can multiply, and that are to */

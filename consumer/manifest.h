@@ -9,7 +9,8 @@
  * does its part. `folder`: that of the job file. */
 bool manifest_make(struct bourse_job *job, const char *folder, struct bourse_error *error);
 
-/* Encodes a manifest that is complete but for the job's terms, checks it as the agents will, and keeps it in the job. */
+/* Encodes a manifest that is complete but for the job's terms and the checks of its results, looks at it as the agents will,
+ * and keeps it in the job. The manifest is of no use afterwards. */
 bool manifest_finish(struct bourse_job *job, Bourse__V1__Manifest *manifest,
                      struct bourse_error *error);
 

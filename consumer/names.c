@@ -78,6 +78,13 @@ const char *names_attempt(unsigned status)
     return name_in(names, COUNT(names), status);
 }
 
+const char *names_verdict(unsigned verdict)
+{
+    static const char *const names[] = {
+        [VERDICT_ACCEPT] = "accept", [VERDICT_REJECT] = "reject", [VERDICT_UNSURE] = "unsure"};
+    return verdict == VERDICT_NONE ? NULL : name_in(names, COUNT(names), verdict);
+}
+
 const char *names_entry_kind(unsigned kind)
 {
     static const char *const names[] = {

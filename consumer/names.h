@@ -9,6 +9,7 @@ const char *names_job_state(unsigned state);
 const char *names_job_reason(unsigned reason); /* "" for none: a sentence for people */
 const char *names_outcome(unsigned outcome);
 const char *names_attempt(unsigned status);
+const char *names_verdict(unsigned verdict); /* NULL: none */
 const char *names_entry_kind(unsigned kind);
 /* "consumer, operator" into `ret_text`; "none" without roles. */
 void names_roles(unsigned roles, char *ret_text, size_t capacity);

@@ -372,10 +372,12 @@ static bool is_guess(const struct job_file *file)
 static int64_t mean_expect_ms(const struct bourse_job *job)
 {
     int64_t sum_ms = 0; /* of 10 million subtasks times a week at most */
-    for (size_t i = 0; i < job->part_count; i++) {
+    size_t parts = job->part_count - (job->checks > 0);
+    int64_t subtasks = (int64_t)job->subtasks - job->checks;
+    for (size_t i = 0; i < parts; i++) {
         sum_ms += job->parts[i].subtasks * job->parts[i].expect_ms;
     }
-    return (sum_ms + (int64_t)job->subtasks - 1) / (int64_t)job->subtasks;
+    return (sum_ms + subtasks - 1) / subtasks;
 }
 
 static const char *program_of(const struct job_file *file)
@@ -388,7 +390,8 @@ void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary 
     *ret_summary = (struct bourse_job_summary){
         .name = job->file->name,
         .program = program_of(job->file),
-        .subtasks = job->subtasks,
+        .subtasks = job->subtasks - job->checks,
+        .checks = job->checks,
         .inputs = job->own.count + job->shared.count + job->image.count,
         .skipped = job->own.skipped,
         .slots = job->file->slots,

@@ -24,18 +24,22 @@ struct made_blobs {
 
 struct bourse_job {
     struct job_file *file;
-    struct id128 id;          /* of its SubmitJob: the same for every try */
-    struct input_list own;    /* `each:`, one per subtask; of tasks, those of the first of the file, and so on */
-    size_t *own_of;           /* of each task of the file: where its files begin in `own`; NULL without tasks */
+    struct id128 id; /* of its SubmitJob: the same for every try */
+    struct input_list
+        own; /* `each:`, one per subtask; of tasks, those of the first of the file, and so on */
+    size_t
+        *own_of; /* of each task of the file: where its files begin in `own`; NULL without tasks */
     struct input_list shared; /* `files:` */
     struct input_list image;  /* none or one */
     struct made_blobs made;   /* of a job that is no file's */
-    uint64_t subtasks;
+    uint64_t subtasks;        /* checks included */
+    uint32_t checks;          /* the last of them (checks.h) */
+    struct order_part check; /* of the checks, where it is not what the file says; slots 0: it is */
     struct order_part *parts; /* ORDER_PARTS_MAX have room; at least one */
     size_t part_count;
     struct order_graph graph; /* of tasks */
-    uint32_t *order;          /* of each subtask: which task of the file it is; NULL without tasks */
-    bool continues;           /* the job `continued` */
+    uint32_t *order; /* of each subtask: which task of the file it is; NULL without tasks */
+    bool continues;  /* the job `continued` */
     struct id128 continued;
     uint8_t *manifest;
     size_t manifest_length;

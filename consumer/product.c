@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "consumer/checks.h"
 #include "consumer/client.h"
 #include "consumer/freivalds.h"
 #include "consumer/manifest.h"
@@ -296,6 +297,7 @@ static bool fill_file(struct job_file *file, const struct bourse_product *produc
     for (size_t i = 0; good && i < sizeof arguments / sizeof *arguments; i++) {
         good = job_strings_add(&file->run, FORMAT_ARGUMENTS, arguments[i]);
     }
+    good = good && (!options->checks || job_file_set(&file->verify, "cheap"));
     file->is_tensor = true;
     file->at_most = needs->at_most;
     file->limit_ms = needs->limit_ms;
@@ -330,13 +332,15 @@ static bool make_job(struct bourse_product *product, const struct bourse_product
         return false;
     }
     job->parts[0].subtasks = (uint32_t)product->summary.tiles;
-    if ((needs->label[0] != '\0' &&
-         !order_add_need(&job->parts[0].needs, "label", needs->label)) ||
-        !need_number(job, "memory", needs->memory_bytes) ||
+    (void)need_number(job, "memory", needs->memory_bytes);
+    job->check = job->parts[0]; /* any device with the memory: it need not be fast */
+    if (!checks_need_referee(&job->check.needs) ||
+        (needs->label[0] != '\0' && !order_add_need(&job->parts[0].needs, "label", needs->label)) ||
         (needs->least_speed > 0 && !need_number(job, "gemm_fp32", needs->least_speed)) ||
         !hash_blocks(product, &job->made, error) || !write_manifest(product, job, error)) {
         return false;
     }
+    product->summary.checks = job->checks;
     product->job = job;
     job = NULL;
     return true;
@@ -390,27 +394,28 @@ static bool read_tiles(const Bourse__V1__Manifest *manifest, struct bourse_produ
         "this job was not made by `bourse run matmul`; `bourse fetch` brings its outputs";
     struct matrix_block block = {.row = 0};
     uint32_t columns = 0;
+    uint32_t count =
+        manifest->n_subtasks > 0 ? manifest->subtask_count - checks_count(manifest) : 0;
     if (strcmp(manifest->executor, "tensor") != 0 || manifest->n_arguments != 4 ||
-        strcmp(manifest->arguments[0], "matmul") != 0 || manifest->n_subtasks < 1 ||
-        manifest->n_subtasks > PRODUCT_TILES_MAX) {
+        strcmp(manifest->arguments[0], "matmul") != 0 || count < 1 || count > PRODUCT_TILES_MAX) {
         return client_fail(error, BOURSE_USAGE, "%s", stranger);
     }
-    while (columns < manifest->n_subtasks && read_value(manifest->subtasks[columns], &block) &&
-           block.row == 0) {
+    while (columns < count && read_value(manifest->subtasks[columns], &block) && block.row == 0) {
         columns++;
     }
-    if (columns == 0 || manifest->n_subtasks % columns != 0 ||
-        !read_value(manifest->subtasks[manifest->n_subtasks - 1], &block) ||
-        block.rows > UINT64_MAX - block.row || block.columns > UINT64_MAX - block.column) {
+    if (columns == 0 || count % columns != 0 ||
+        !read_value(manifest->subtasks[count - 1], &block) || block.rows > UINT64_MAX - block.row ||
+        block.columns > UINT64_MAX - block.column) {
         return client_fail(error, BOURSE_USAGE, "%s", stranger);
     }
-    product->grid = (struct split_grid){(uint32_t)manifest->n_subtasks / columns, columns};
+    product->grid = (struct split_grid){count / columns, columns};
+    product->summary.checks = checks_count(manifest);
     if (!set_shape(product, block.row + block.rows, 0, block.column + block.columns, error) ||
         !make_tiles(product, error)) {
         return false;
     }
     assert(product->tiles != NULL);
-    for (size_t i = 0; i < manifest->n_subtasks; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (!read_value(manifest->subtasks[i], &block) ||
             memcmp(&block, &product->tiles[i].block, sizeof block) != 0 || block.rows == 0 ||
             block.columns == 0) {

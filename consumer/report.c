@@ -179,7 +179,9 @@ static bool add_outcome(void *context, const struct bourse_outcome *outcome)
                 : outcome->status == ATTEMPT_LATE   ? REPORT_LATE
                                                     : REPORT_FAILED,
         .simulated = outcome->simulated,
-        .cause = outcome->status == ATTEMPT_LATE ? "came too late" : outcome->outcome_text,
+        .cause = outcome->status == ATTEMPT_LATE      ? "came too late"
+                 : outcome->status == ATTEMPT_REFUTED ? "found wrong by a referee"
+                                                      : outcome->outcome_text,
         .started_ns = ns_of(outcome->started_ms),
         .busy_ns = outcome->busy_ns,
         .charge_micro = outcome->charge_micro,

@@ -1,5 +1,6 @@
 /* What is left of a job that has ended, as a job of its own: the same manifest without the subtasks that were
  * accepted, and with what those left to the others as inputs by their hashes. */
+#include "consumer/checks.h"
 #include "consumer/client.h"
 #include "consumer/manifest.h"
 #include "consumer/tasks.h"
@@ -23,6 +24,7 @@ struct resume {
     const Bourse__V1__Manifest *manifest;
     uint32_t *place;         /* of each subtask: in the new job, or TAKEN */
     uint32_t count;          /* of what is left */
+    struct order_part check; /* of the checks; slots 0: there are none */
     struct left_file *files; /* by index, and then as they came */
     size_t file_count, file_capacity;
     bool failed; /* out of memory */
@@ -351,6 +353,7 @@ static bool make_job(const struct resume *resume, const struct id128 *continued,
     job->continues = true;
     job->continued = *continued;
     job->subtasks = resume->count;
+    job->check = resume->check;
     if (!continue_parts(resume, job)) {
         return client_fail(error, BOURSE_UNVERIFIED, "the job's manifest contradicts itself");
     }
@@ -405,6 +408,9 @@ bool bourse_job_resume(struct bourse *bourse, const char *id, int64_t cap_micro,
         return false;
     }
     CLEANUP(resume_fini) struct resume resume = {.manifest = manifest};
+    if (checks_count(manifest) > 0 && !checks_remove(manifest, &resume.check)) {
+        return client_fail(ret_error, BOURSE_UNVERIFIED, "the job's manifest contradicts itself");
+    }
     if (!see_outcomes(bourse, id, &resume, ret_error)) {
         return false;
     }

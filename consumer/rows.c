@@ -123,6 +123,7 @@ static void fill_from_result(const Bourse__V1__Result *result, struct bourse_out
     text_hex(result->provider.data, 32, outcome->provider);
     outcome->lease = result->lease;
     text_hex(result->device.data, 16, outcome->device);
+    outcome->verdict_text = result->has_verdict ? names_verdict(result->verdict) : NULL;
     outcome->has_energy = result->has_energy_mj;
     outcome->energy_mj = result->has_energy_mj ? result->energy_mj : 0;
     if (result->standard_output != NULL) {

@@ -53,7 +53,7 @@ struct job_wait {
 struct job_task {
     char *name; /* unique in the job; a letter, then letters, digits and . _ - */
     unsigned line;
-    struct job_strings run; /* empty: the job's (job_task_run) */
+    struct job_strings run;   /* empty: the job's (job_task_run) */
     struct job_variable *env; /* besides the job's, or instead of its variable of the same name */
     size_t env_count;
     char *standard_input; /* NULL: the job's */
@@ -96,7 +96,7 @@ struct job_file {
     int64_t term_ms;   /* of a lease, >= limit_ms; without `term:` twice that, 1m at least */
     int64_t expect_ms; /* estimate of one subtask's time; JOB_ABSENT */
     struct job_limits limits;
-    char *verify;        /* "none" */
+    char *verify;        /* "none"; "cheap": each result is checked (docs/verification.md) */
     uint32_t retries;    /* of a subtask whose program failed */
     int64_t error_limit; /* failed subtasks that stop the rest; JOB_ABSENT: no limit */
     /* With tasks, the source is ONE, `run` may be empty, and what waits for what has no circle. */

@@ -1,0 +1,481 @@
+#include "consumer/checks.h"
+
+#include "base/cleanup.h"
+#include "consumer/client.h"
+#include "formats/template.h"
+#include "formats/tensor_op.h"
+#include "protocol/limits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What a check takes, roughly: its start, and the reading of every element for all vectors. */
+#define START_MS 10
+#define NS_PER_BYTE 6
+
+enum { ARGUMENTS = 6, NAME_BYTES = LIMIT_NAME_BYTES };
+
+struct check { /* all that one of them points to */
+    Bourse__V1__ManifestSubtask subtask;
+    Bourse__V1__ManifestTask task;
+    Bourse__V1__ManifestFrom from;
+    Bourse__V1__ManifestFrom *from_pointer;
+    Bourse__V1__ManifestInput *inputs[2]; /* of the subtask that is checked */
+    char *arguments[ARGUMENTS];
+    char *names[3]; /* A, B and C */
+    char *words[3]; /* the same as templates, which stand for themselves */
+    char name[NAME_BYTES + 1];
+};
+
+struct checks {
+    size_t count;
+    struct check *items;
+    Bourse__V1__ManifestSubtask *checked; /* where the manifest did not list them */
+    Bourse__V1__ManifestSubtask **pointers;
+    int64_t expect_ms; /* of one, on average */
+};
+
+void checks_destroy(struct checks **self)
+{
+    struct checks *checks = *self;
+    if (checks == NULL) {
+        return;
+    }
+    for (size_t i = 0; checks->items != NULL && i < checks->count; i++) {
+        for (size_t k = 0; k < 3; k++) {
+            free(checks->items[i].names[k]);
+            free(checks->items[i].words[k]);
+        }
+    }
+    free(checks->items);
+    free(checks->checked);
+    free(checks->pointers);
+    free(checks);
+    *self = NULL;
+}
+
+static bool no_memory(struct bourse_error *error)
+{
+    return client_fail(error, BOURSE_LOCAL, "out of memory");
+}
+
+/* ---------------------------------------------------------------- what a subtask computes */
+
+struct product { /* the operation of one subtask, its templates filled in */
+    char *arguments[LIMIT_ARGUMENTS];
+    size_t count;
+    struct tensor_op op;
+};
+
+static void product_fini(struct product *product)
+{
+    for (size_t i = 0; i < product->count; i++) {
+        free(product->arguments[i]);
+    }
+}
+
+static char *expanded(const char *text, const struct template_values *values)
+{
+    size_t size = template_size(text, values);
+    char *filled = size == 0 ? NULL : malloc(size);
+    if (filled != NULL && template_expand(text, values, filled, size, NULL) != TEMPLATE_OK) {
+        free(filled);
+        filled = NULL;
+    }
+    return filled;
+}
+
+/* What an agent fills in. */
+static struct template_values values_of(const Bourse__V1__ManifestSubtask *subtask, uint32_t index)
+{
+    const Bourse__V1__ManifestTask *task = subtask->task;
+    bool is_named = task != NULL && task->name != NULL;
+    bool has_input = !is_named && subtask->n_inputs > 0;
+    return (struct template_values){.index = subtask->has_number ? subtask->number : index,
+                                    .value = is_named ? task->name : subtask->value,
+                                    .in = has_input ? subtask->inputs[0]->name : NULL};
+}
+
+static bool is_number(const char *text, double number)
+{
+    char *end = NULL;
+    return strtod(text, &end) == number && *end == '\0';
+}
+
+/* A product and nothing else: what is added to one, or what it is multiplied by, no check knows. */
+static bool is_product(const struct tensor_op *op)
+{
+    return op->verb == TENSOR_MATMUL ||
+           (op->verb == TENSOR_GEMM && is_number(op->alpha, 1) && is_number(op->beta, 0));
+}
+
+static bool read_product(const Bourse__V1__Manifest *manifest,
+                         const Bourse__V1__ManifestSubtask *subtask,
+                         const struct template_values *values, struct product *product,
+                         struct bourse_error *error)
+{
+    bool is_own = subtask->task != NULL && subtask->task->n_arguments > 0;
+    size_t count = is_own ? subtask->task->n_arguments : manifest->n_arguments;
+    char **arguments = is_own ? subtask->task->arguments : manifest->arguments;
+    struct problem problem = {.text = ""};
+    for (size_t i = 0; i < count && i < LIMIT_ARGUMENTS; i++) {
+        product->arguments[product->count] = expanded(arguments[i], values);
+        if (product->arguments[product->count] == NULL) {
+            return client_fail(error, BOURSE_USAGE, "run: '%s' cannot be filled in", arguments[i]);
+        }
+        product->count++;
+    }
+    if (strcmp(manifest->executor, "tensor") != 0 ||
+        !tensor_op_read((const char *const *)product->arguments, product->count, false,
+                        &product->op, &problem)) {
+        return client_fail(error, BOURSE_USAGE, "run: %s", problem.text);
+    }
+    return is_product(&product->op) ||
+           client_fail(error, BOURSE_USAGE,
+                       "verify: cheap checks exist for matrix products: matmul, or gemm with "
+                       "--alpha 1 --beta 0");
+}
+
+/* ---------------------------------------------------------------- one check */
+
+/* A template that is this text whatever is filled in. */
+static char *literal(const char *text)
+{
+    size_t length = strlen(text);
+    char *copy = malloc(2 * length + 1);
+    size_t used = 0;
+    for (size_t i = 0; copy != NULL && i < length; i++) {
+        copy[used++] = text[i];
+        if (text[i] == '{' || text[i] == '}') {
+            copy[used++] = text[i];
+        }
+    }
+    if (copy != NULL) {
+        copy[used] = '\0';
+    }
+    return copy;
+}
+
+static Bourse__V1__ManifestInput *input_of(Bourse__V1__ManifestInput *const *inputs, size_t count,
+                                           const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(inputs[i]->name, name) == 0) {
+            return inputs[i];
+        }
+    }
+    return NULL;
+}
+
+/* The factors are files of the job: what another subtask leaves comes to those alone that wait for it. */
+static bool take_factors(const Bourse__V1__Manifest *manifest,
+                         const Bourse__V1__ManifestSubtask *checked, struct check *check,
+                         uint64_t *ret_bytes, struct bourse_error *error)
+{
+    *ret_bytes = 0;
+    for (size_t k = 0; k < 2; k++) {
+        const char *name = check->names[k];
+        Bourse__V1__ManifestInput *own = input_of(checked->inputs, checked->n_inputs, name);
+        const Bourse__V1__ManifestInput *shared =
+            input_of(manifest->shared, manifest->n_shared, name);
+        if (own == NULL && shared == NULL) {
+            return client_fail(error, BOURSE_USAGE,
+                               "verify: cheap: '%s' must be one of the job's files, not what "
+                               "another task leaves",
+                               name);
+        }
+        *ret_bytes += own != NULL ? own->size : shared->size;
+        bool again = k == 1 && own != NULL && own == check->inputs[0];
+        if (own != NULL && !again) {
+            check->inputs[check->subtask.n_inputs++] = own;
+        }
+    }
+    return true;
+}
+
+/* The product is all that the subtask brings back, for it is all that is checked. */
+static bool is_only_output(const Bourse__V1__Manifest *manifest,
+                           const Bourse__V1__ManifestSubtask *checked,
+                           const struct template_values *values, const char *product)
+{
+    bool is_own = checked->task != NULL && checked->task->n_outputs > 0;
+    size_t count = is_own ? checked->task->n_outputs : manifest->n_outputs;
+    char *name = count != 1
+                     ? NULL
+                     : expanded(is_own ? checked->task->outputs[0] : manifest->outputs[0], values);
+    bool same = name != NULL && strcmp(name, product) == 0;
+    free(name);
+    return same;
+}
+
+static void name_check(const Bourse__V1__ManifestSubtask *checked, uint32_t index,
+                       struct check *check)
+{
+    uint32_t number = checked->has_number ? checked->number : index;
+    if (checked->task != NULL && checked->task->name != NULL) {
+        (void)snprintf(check->name, sizeof check->name, "check of %.*s",
+                       NAME_BYTES - (int)sizeof "check of", checked->task->name);
+    } else {
+        (void)snprintf(check->name, sizeof check->name, "check of subtask %u", number);
+    }
+}
+
+static bool copy_names(const struct tensor_op *op, struct check *check)
+{
+    const char *const names[] = {op->a, op->b, op->result};
+    for (size_t k = 0; k < 3; k++) {
+        check->names[k] = strdup(names[k]);
+        check->words[k] = literal(names[k]);
+        if (check->names[k] == NULL || check->words[k] == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void fill_check(uint32_t index, struct check *check)
+{
+    static char verb[] = "freivalds";
+    static char seed[] = TENSOR_DRAWN;
+    static char rounds[8];
+    (void)snprintf(rounds, sizeof rounds, "%d", CHECKS_ROUNDS);
+    char *const arguments[ARGUMENTS] = {verb, check->words[0], check->words[1], check->words[2],
+                                        seed, rounds};
+    memcpy(check->arguments, arguments, sizeof arguments);
+    bourse__v1__manifest_from__init(&check->from);
+    check->from.task = index;
+    check->from.name = check->names[2];
+    check->from.output = check->names[2];
+    check->from_pointer = &check->from;
+    bourse__v1__manifest_task__init(&check->task);
+    check->task.name = check->name;
+    check->task.n_arguments = ARGUMENTS;
+    check->task.arguments = check->arguments;
+    check->task.n_from = 1;
+    check->task.from = &check->from_pointer;
+    check->subtask.task = &check->task;
+    check->subtask.inputs = check->inputs;
+}
+
+static bool make_check(const Bourse__V1__Manifest *manifest,
+                       const Bourse__V1__ManifestSubtask *checked, uint32_t index,
+                       struct check *check, uint64_t *ret_bytes, struct bourse_error *error)
+{
+    CLEANUP(product_fini) struct product product = {.count = 0};
+    struct template_values values = values_of(checked, index);
+    bourse__v1__manifest_subtask__init(&check->subtask);
+    if (!read_product(manifest, checked, &values, &product, error)) {
+        return false;
+    }
+    if (!copy_names(&product.op, check)) {
+        return no_memory(error);
+    }
+    if (!is_only_output(manifest, checked, &values, product.op.result)) {
+        return client_fail(error, BOURSE_USAGE,
+                           "verify: cheap: the product '%s' must be all that `outputs:` names",
+                           product.op.result);
+    }
+    name_check(checked, index, check);
+    fill_check(index, check);
+    return take_factors(manifest, checked, check, ret_bytes, error);
+}
+
+/* ---------------------------------------------------------------- the job */
+
+static struct checks *checks_create(const Bourse__V1__Manifest *manifest, size_t count)
+{
+    CLEANUP(checks_destroy) struct checks *checks = calloc(1, sizeof *checks);
+    if (checks == NULL) {
+        return NULL;
+    }
+    bool is_listed = manifest->n_subtasks > 0;
+    checks->count = count;
+    checks->items = calloc(count, sizeof *checks->items);
+    checks->checked = calloc(is_listed ? 1 : count, sizeof *checks->checked);
+    checks->pointers = calloc(2 * count, sizeof(void *));
+    if (checks->items == NULL || checks->checked == NULL || checks->pointers == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!is_listed) {
+            bourse__v1__manifest_subtask__init(&checks->checked[i]);
+        }
+        checks->pointers[i] = is_listed ? manifest->subtasks[i] : &checks->checked[i];
+        checks->pointers[count + i] = &checks->items[i].subtask;
+    }
+    struct checks *made = checks;
+    checks = NULL;
+    return made;
+}
+
+static bool make_all(const Bourse__V1__Manifest *manifest, struct checks *checks,
+                     struct bourse_error *error)
+{
+    uint64_t sum_ms = 0;
+    for (size_t i = 0; i < checks->count; i++) {
+        uint64_t bytes = 0;
+        if (!make_check(manifest, checks->pointers[i], (uint32_t)i, &checks->items[i], &bytes,
+                        error)) {
+            return false;
+        }
+        bytes = bytes < UINT64_C(1) << 48 ? bytes : UINT64_C(1) << 48;
+        sum_ms += START_MS + bytes * NS_PER_BYTE / 1000000;
+    }
+    checks->expect_ms = (int64_t)((sum_ms + checks->count - 1) / checks->count);
+    return true;
+}
+
+bool checks_need_referee(struct requirement *needs)
+{
+    struct requirement_node node = {.op = REQUIREMENT_EQ,
+                                    .attribute = {.name = "referee", .number = 1}};
+    if (needs->count + 2 > REQUIREMENT_NODES_MAX) {
+        return false;
+    }
+    bool alone = needs->count == 0;
+    needs->nodes[needs->count++] = node;
+    if (!alone) {
+        needs->nodes[needs->count++] = (struct requirement_node){.op = REQUIREMENT_AND, .arity = 2};
+    }
+    return true;
+}
+
+/* As wide as the widest subtask: the check has the same matrices in its memory. */
+static bool part_of_file(const struct bourse_job *job, struct order_part *part)
+{
+    const struct job_file *file = job->file;
+    *part = (struct order_part){
+        .needs = file->needs, .slots = 1, .limit_ms = file->limit_ms, .term_ms = file->term_ms};
+    for (size_t i = 0; i < job->part_count; i++) {
+        part->slots = job->parts[i].slots > part->slots ? job->parts[i].slots : part->slots;
+    }
+    return order_add_need(&part->needs, "executor", "tensor") && checks_need_referee(&part->needs);
+}
+
+static bool add_part(struct bourse_job *job, const struct checks *checks,
+                     struct bourse_error *error)
+{
+    if (job->part_count == ORDER_PARTS_MAX) {
+        return client_fail(error, BOURSE_USAGE,
+                           "verify: cheap: with its checks the job has more than %d parts; let "
+                           "more of its tasks have the same needs, slots and limits",
+                           ORDER_PARTS_MAX);
+    }
+    struct order_part *part = &job->parts[job->part_count];
+    if (job->check.slots > 0) {
+        *part = job->check;
+    } else if (!part_of_file(job, part)) {
+        return client_fail(error, BOURSE_USAGE, "needs: too many terms beside those of the checks");
+    }
+    part->subtasks = (uint32_t)checks->count;
+    part->at_most = 0;
+    part->expect_ms = order_expect(checks->expect_ms, part->limit_ms);
+    job->part_count++;
+    return true;
+}
+
+/* What subtask `index` was expected to take. */
+static int64_t expect_of(const struct bourse_job *job, uint32_t index)
+{
+    size_t part = 0;
+    while (index >= job->parts[part].subtasks) {
+        index -= job->parts[part++].subtasks;
+    }
+    return job->parts[part].expect_ms;
+}
+
+static bool extend_graph(struct bourse_job *job, uint32_t count, struct bourse_error *error)
+{
+    const struct order_graph *old = &job->graph;
+    struct order_graph graph = {.count = 2 * count, .edge_count = old->edge_count + count};
+    graph.rank = calloc(graph.count, sizeof *graph.rank);
+    graph.after_count = calloc(graph.count, sizeof *graph.after_count);
+    graph.after = calloc(graph.edge_count, sizeof *graph.after);
+    int64_t *expect_ms = calloc(graph.count, sizeof *expect_ms);
+    bool good =
+        graph.rank != NULL && graph.after_count != NULL && graph.after != NULL && expect_ms != NULL;
+    if (good && old->count > 0) {
+        memcpy(graph.after_count, old->after_count, count * sizeof *graph.after_count);
+    }
+    if (good && old->edge_count > 0) {
+        memcpy(graph.after, old->after, old->edge_count * sizeof *graph.after);
+    }
+    for (uint32_t i = 0; good && i < count; i++) {
+        graph.after_count[count + i] = 1;
+        graph.after[old->edge_count + i] = i;
+        expect_ms[i] = expect_of(job, i);
+        expect_ms[count + i] = expect_of(job, count + i);
+    }
+    if (!good) {
+        order_graph_fini(&graph);
+        free(expect_ms);
+        return no_memory(error);
+    }
+    order_rank(&graph, expect_ms);
+    free(expect_ms);
+    order_graph_fini(&job->graph);
+    job->graph = graph;
+    return true;
+}
+
+bool checks_add(struct bourse_job *job, Bourse__V1__Manifest *manifest, struct checks **ret_checks,
+                struct bourse_error *error)
+{
+    size_t count = (size_t)job->subtasks;
+    *ret_checks = NULL;
+    if (strcmp(job->file->verify, "cheap") != 0) {
+        return true;
+    }
+    if (count > LIMIT_GRAPH_SUBTASKS / 2 || job->graph.edge_count + count > LIMIT_GRAPH_EDGES) {
+        return client_fail(error, BOURSE_USAGE,
+                           "verify: cheap: %zu subtasks; %d at most can be checked, split the job",
+                           count, LIMIT_GRAPH_SUBTASKS / 2);
+    }
+    struct checks *checks = checks_create(manifest, count);
+    *ret_checks = checks;
+    if (checks == NULL) {
+        return no_memory(error);
+    }
+    if (!make_all(manifest, checks, error) || !add_part(job, checks, error) ||
+        !extend_graph(job, (uint32_t)count, error)) {
+        return false;
+    }
+    job->subtasks = 2 * count;
+    job->checks = (uint32_t)count;
+    manifest->subtasks = checks->pointers;
+    manifest->n_subtasks = 2 * count;
+    manifest->subtask_count = (uint32_t)(2 * count);
+    return true;
+}
+
+/* ---------------------------------------------------------------- read back */
+
+uint32_t checks_count(const Bourse__V1__Manifest *manifest)
+{
+    bool is_cheap = manifest->terms != NULL && strcmp(manifest->terms->verify, "cheap") == 0 &&
+                    manifest->n_subtasks == manifest->subtask_count &&
+                    manifest->subtask_count % 2 == 0;
+    return is_cheap ? manifest->subtask_count / 2 : 0;
+}
+
+bool checks_remove(Bourse__V1__Manifest *manifest, struct order_part *ret_part)
+{
+    uint32_t count = checks_count(manifest);
+    Bourse__V1__ManifestTerms *terms = manifest->terms;
+    if (count == 0 || terms->n_parts < 2 || terms->parts[terms->n_parts - 1]->subtasks != count) {
+        return false;
+    }
+    const Bourse__V1__ManifestPart *wire = terms->parts[terms->n_parts - 1];
+    *ret_part = (struct order_part){.subtasks = count,
+                                    .slots = wire->slots,
+                                    .limit_ms = wire->limit_ms,
+                                    .term_ms = wire->term_ms,
+                                    .expect_ms = wire->expect_ms};
+    if (!codec_requirement_from_wire(wire->needs, &ret_part->needs)) {
+        return false;
+    }
+    terms->n_parts--; /* the memory is the manifest's arena */
+    manifest->n_subtasks -= count;
+    manifest->subtask_count -= count;
+    return true;
+}

@@ -99,8 +99,8 @@ static void check_advertised(struct yaml_value root, const char *key, const char
 
 static uint32_t read_roles(struct yaml_value value)
 {
-    static const char *const names[] = {"consumer", "provider", "auditor",
-                                        "replica",  "risk",     "operator"};
+    static const char *const names[] = {"consumer", "provider", "auditor", "replica",
+                                        "risk",     "operator", "referee"};
     uint32_t roles = 0;
     if (yaml_is_list(value, sizeof names / sizeof names[0])) {
         for (size_t i = 0; i < yaml_count(value); i++) {
@@ -108,7 +108,7 @@ static uint32_t read_roles(struct yaml_value value)
                 1U << yaml_choice(yaml_item(value, i), names, sizeof names / sizeof names[0], 0);
         }
     }
-    static_assert(ROLE_CONSUMER == 1 && ROLE_OPERATOR == 1 << 5, "names in the order of the bits");
+    static_assert(ROLE_CONSUMER == 1 && ROLE_REFEREE == 1 << 6, "names in the order of the bits");
     return roles;
 }
 

@@ -524,6 +524,9 @@ void bourse_product_summary(const struct bourse_product *product,
 bool bourse_product_collect(struct bourse *bourse, struct bourse_product *product, const char *id,
                             struct bourse_error *ret_error);
 
+/* How many of the tiles in C came by a lease. */
+uint32_t bourse_product_tiles_by(const struct bourse_product *product, uint64_t lease);
+
 enum { BOURSE_WRONG_TILES_MAX = 8 };
 struct bourse_wrong_tile {
     uint32_t index, row, column; /* of the subtask; of the tile in C */

@@ -402,7 +402,7 @@ void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary 
         .term_ms = job->file->term_ms,
         .expect_ms = mean_expect_ms(job),
         .expect_is_guess = is_guess(job->file),
-        .parts = (uint32_t)job->part_count,
+        .parts = (uint32_t)job->part_count - (job->checks > 0),
         .way_ms = order_longest_ms(&job->graph),
     };
     if (job->continues) {

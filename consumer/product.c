@@ -523,6 +523,7 @@ static bool collect_tile(struct collecting *collecting, const struct bourse_outc
     if (good) {
         tile->is_collected = true;
         memcpy(tile->provider, outcome->provider, sizeof tile->provider);
+        tile->lease = outcome->lease;
         product->summary.collected++;
         product->summary.collected_bytes += outcome->outputs[0].size;
     }
@@ -549,6 +550,15 @@ bool bourse_product_collect(struct bourse *bourse, struct bourse_product *produc
     struct collecting collecting = {.bourse = bourse, .product = product, .error = ret_error};
     return bourse_outcomes(bourse, id, 0, collect_outcome, &collecting, ret_error) &&
            !collecting.failed;
+}
+
+uint32_t bourse_product_tiles_by(const struct bourse_product *product, uint64_t lease)
+{
+    uint32_t tiles = 0;
+    for (size_t i = 0; i < product->summary.tiles; i++) {
+        tiles += product->tiles[i].is_collected && product->tiles[i].lease == lease;
+    }
+    return tiles;
 }
 
 static void tell_tile(const struct bourse_product *product, const struct freivalds_tile *from,

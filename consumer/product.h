@@ -22,6 +22,7 @@ struct product_tile {
     struct matrix_block block; /* of C */
     bool is_collected;
     char provider[BOURSE_HEX32_SIZE];
+    uint64_t lease;
 };
 
 struct bourse_product {

@@ -176,14 +176,14 @@ static bool write_broker_config(const struct household *household,
     char credits[UNITS_TEXT_SIZE];
     char text[CONFIG_SIZE];
     units_money_text(wishes->credits_micro, credits);
-    int length =
-        snprintf(text, sizeof text,
-                 "# Written by `bourse up`. docs/operator.md lists the keys.\n"
-                 "genesis: # counts for the first start only\n"
-                 "  accounts:\n"
-                 "    - {key: \"%s\", name: owner, roles: [consumer, operator], credits: \"%s\"}\n"
-                 "    - {key: \"%s\", name: provider, roles: [provider], credits: \"0\"}\n",
-                 owner, credits, provider);
+    int length = snprintf(
+        text, sizeof text,
+        "# Written by `bourse up`. docs/operator.md lists the keys.\n"
+        "genesis: # counts for the first start only\n"
+        "  accounts:\n"
+        "    - {key: \"%s\", name: owner, roles: [consumer, operator], credits: \"%s\"}\n"
+        "    - {key: \"%s\", name: provider, roles: [provider, referee], credits: \"0\"}\n",
+        owner, credits, provider);
     return join_path(path, household->folder, MARKET_BROKER_CONFIG) && length > 0 &&
            file_write(path, text, (size_t)length, 0600, ret_problem);
 }

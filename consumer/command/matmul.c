@@ -48,6 +48,19 @@ static bool read_tiles(struct invocation *invocation, struct bourse_product_opti
     return true;
 }
 
+/* Whether each tile is checked before it is paid. */
+static bool read_verify(struct invocation *invocation, struct bourse_product_options *options)
+{
+    const char *level = option_text(invocation, "verify", "none");
+    options->checks = strcmp(level, "cheap") == 0;
+    if (!options->checks && strcmp(level, "none") != 0) {
+        (void)complain(invocation, BOURSE_USAGE,
+                       "--verify: '%s' is no level; there are none and cheap", plain_text(level));
+        return false;
+    }
+    return true;
+}
+
 static bool same_file(const char *a, const char *b)
 {
     struct stat left;
@@ -63,7 +76,7 @@ static bool read_options(struct invocation *invocation, struct bourse_product_op
     bool resumes = option_given(invocation, "resume");
     *options = (struct bourse_product_options){
         .output = option_text(invocation, "output", NULL), .budget_micro = -1, .cap_micro = -1};
-    if (!read_tiles(invocation, options) ||
+    if (!read_tiles(invocation, options) || !read_verify(invocation, options) ||
         !option_count(invocation, "at-most", 1, UINT32_MAX, &at_most) ||
         !option_money(invocation, "budget", &options->budget_micro) ||
         !option_money(invocation, "cap", &options->cap_micro) ||
@@ -107,6 +120,9 @@ static void show_product(FILE *to, const struct bourse_product_summary *product)
                   product->devices == 1 ? "" : "s");
     (void)fprintf(to, "  by speed      %s; the best single device %s\n",
                   duration_text(product->predicted_ms), duration_text(product->single_ms));
+    if (product->checks > 0) {
+        (void)fprintf(to, "  checks        one of each tile, by a referee, before it is paid\n");
+    }
 }
 
 /* Under the user's own umask: C is theirs. */
@@ -161,7 +177,7 @@ static bool submit_product(struct matmul *matmul, int *ret_status)
 struct collecting {
     struct progress progress;
     uint64_t
-        enough; /* accepted tiles at which the wait ends, to fetch them while others are computed */
+        enough; /* accepted tiles, with their checks, at which the wait ends, to fetch them while others are computed */
 };
 
 static bool until_enough(void *context, const struct bourse_job_row *row)
@@ -183,7 +199,7 @@ static bool collect_once(struct matmul *matmul, struct collecting *collecting, i
     struct bourse_product_summary summary;
     bourse_product_summary(matmul->product, &summary);
     uint64_t batch = summary.tiles / 16 + 1;
-    collecting->enough = summary.collected + batch;
+    collecting->enough = (summary.collected + batch) * (summary.checks > 0 ? 2 : 1);
     return bourse_wait(bourse, matmul->id, left_ms, until_enough, collecting, ret_row, error) &&
            bourse_product_collect(bourse, matmul->product, matmul->id, error);
 }
@@ -251,24 +267,26 @@ static json_t *json_check(const struct bourse_product_check *check)
                      "wrong_tiles", tiles);
 }
 
-/* Of each provider's device, and how many providers there are. */
-static json_t *json_shares(const struct bourse_job_row *row, int *ret_providers)
+/* Of each lease, and how many providers made tiles; a referee's lease has none of them. */
+static json_t *json_shares(const struct bourse_product *product, const struct bourse_job_row *row,
+                           int *ret_providers)
 {
     json_t *shares = json_array();
     *ret_providers = 0;
     for (size_t i = 0; i < row->lease_count; i++) {
         const struct bourse_lease *lease = &row->leases[i];
-        bool is_new = lease->accepted > 0;
+        uint32_t tiles = bourse_product_tiles_by(product, lease->lease);
+        bool is_new = tiles > 0;
         for (size_t k = 0; is_new && k < i; k++) {
-            is_new = row->leases[k].accepted == 0 ||
+            is_new = bourse_product_tiles_by(product, row->leases[k].lease) == 0 ||
                      strcmp(row->leases[k].provider, lease->provider) != 0;
         }
         *ret_providers += is_new;
-        (void)json_array_append_new(shares, json_pack("{s:s, s:s, s:i, s:I, s:I}", "provider",
-                                                      lease->provider, "device", lease->device,
-                                                      "tiles", (int)lease->accepted, "paid_ns",
-                                                      (json_int_t)lease->paid_ns, "charged_micro",
-                                                      (json_int_t)lease->charged_micro));
+        (void)json_array_append_new(shares,
+                                    json_pack("{s:s, s:s, s:i, s:I, s:I}", "provider",
+                                              lease->provider, "device", lease->device, "tiles",
+                                              (int)tiles, "paid_ns", (json_int_t)lease->paid_ns,
+                                              "charged_micro", (json_int_t)lease->charged_micro));
     }
     return shares;
 }
@@ -278,21 +296,21 @@ static int report_json(const struct matmul *matmul, const struct bourse_job_row 
     struct bourse_product_summary product;
     int providers = 0;
     bourse_product_summary(matmul->product, &product);
-    json_t *shares = json_shares(row, &providers);
+    json_t *shares = json_shares(matmul->product, row, &providers);
     json_t *value = json_job(row);
     (void)json_object_update_new(
-        value,
-        json_pack(
-            "{s:s, s:I, s:I, s:I, s:I, s:[i,i], s:i, s:o, s:f, s:f, s:I, s:I, s:b, s:I, s:I, s:b}",
-            "output", matmul->options.output, "rows", (json_int_t)product.rows, "inner",
-            (json_int_t)product.inner, "columns", (json_int_t)product.columns, "tiles",
-            (json_int_t)product.tiles, "grid", (int)product.tile_rows, (int)product.tile_columns,
-            "providers", providers, "shares", shares, "seconds", seconds_of(matmul), "gflops",
-            gflops_of(matmul, &product), "bytes_sent", (json_int_t)matmul->sent_bytes,
-            "bytes_fetched", (json_int_t)product.collected_bytes, "split", product.is_split,
-            "predicted_ms", (json_int_t)product.predicted_ms, "single_ms",
-            (json_int_t)product.single_ms, "checked",
-            matmul->was_checked && matmul->check.is_right));
+        value, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:[i,i], s:i, s:o, s:f, s:f, s:I, s:I, "
+                         "s:b, s:I, s:I, s:b}",
+                         "output", matmul->options.output, "rows", (json_int_t)product.rows,
+                         "inner", (json_int_t)product.inner, "columns", (json_int_t)product.columns,
+                         "tiles", (json_int_t)product.tiles, "checks", (json_int_t)product.checks,
+                         "grid", (int)product.tile_rows, (int)product.tile_columns, "providers",
+                         providers, "shares", shares, "seconds", seconds_of(matmul), "gflops",
+                         gflops_of(matmul, &product), "bytes_sent", (json_int_t)matmul->sent_bytes,
+                         "bytes_fetched", (json_int_t)product.collected_bytes, "split",
+                         product.is_split, "predicted_ms", (json_int_t)product.predicted_ms,
+                         "single_ms", (json_int_t)product.single_ms, "checked",
+                         matmul->was_checked && matmul->check.is_right));
     if (matmul->was_checked) {
         (void)json_object_set_new(value, "freivalds", json_check(&matmul->check));
         (void)json_object_set_new(value, "check_seconds", json_real(matmul->check_s));
@@ -301,15 +319,19 @@ static int report_json(const struct matmul *matmul, const struct bourse_job_row 
                                                                             : BOURSE_OK);
 }
 
-static void show_shares(const struct bourse_job_row *row)
+static void show_shares(const struct bourse_product *product, const struct bourse_job_row *row)
 {
-    static const char *const titles[] = {"PROVIDER", "DEVICE", "TILES", "PAID", "COST"};
-    CLEANUP(grid_fini) struct grid table = grid_of(5, titles, "llrrr");
+    static const char *const titles[] = {"PROVIDER", "DEVICE", "TILES", "CHECKS", "PAID", "COST"};
+    CLEANUP(grid_fini) struct grid table = grid_of(6, titles, "llrrrr");
     for (size_t i = 0; i < row->lease_count; i++) {
         const struct bourse_lease *lease = &row->leases[i];
-        const char *cells[] = {
-            plain_text(lease->provider), plain_text(lease->device), count_text(lease->accepted),
-            duration_text(lease->paid_ns / NS_PER_MS), money_text(lease->charged_micro)};
+        uint32_t tiles = bourse_product_tiles_by(product, lease->lease);
+        const char *cells[] = {plain_text(lease->provider),
+                               plain_text(lease->device),
+                               count_text(tiles),
+                               count_text(lease->accepted > tiles ? lease->accepted - tiles : 0),
+                               duration_text(lease->paid_ns / NS_PER_MS),
+                               money_text(lease->charged_micro)};
         grid_add(&table, cells);
     }
     grid_print(&table, stderr, false);
@@ -369,7 +391,7 @@ static int report(const struct matmul *matmul, const struct bourse_job_row *row)
         return BOURSE_OK;
     }
     bourse_product_summary(matmul->product, &product);
-    show_shares(row);
+    show_shares(matmul->product, row);
     if (matmul->started_ns != 0) {
         (void)fprintf(
             stderr, "%s: %llu tiles in %.2f s, %.1f GFLOP/s, %s sent, %s fetched, %s credits\n",

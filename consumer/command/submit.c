@@ -35,6 +35,10 @@ static void show_plan(FILE *to, const struct bourse_job_summary *job)
         (void)fprintf(to, "\n                in %u parts, for devices or terms that differ",
                       job->parts);
     }
+    if (job->checks > 0) {
+        (void)fprintf(to, "\n  checks        %llu, each by a referee before its result is paid",
+                      (unsigned long long)job->checks);
+    }
     if (job->way_ms > 0) {
         (void)fprintf(to, "\n  longest way   %s, of tasks that wait for each other",
                       duration_text(job->way_ms));
@@ -171,6 +175,9 @@ static json_t *json_summary(const struct bourse_job_summary *job)
                   (json_int_t)job->term_ms, "expect_ms", (json_int_t)job->expect_ms,
                   "expect_is_guess", job->expect_is_guess, "manifest", job->manifest);
     (void)json_object_set_new(value, "parts", json_integer((json_int_t)job->parts));
+    if (job->checks > 0) {
+        (void)json_object_set_new(value, "checks", json_integer((json_int_t)job->checks));
+    }
     if (job->way_ms > 0) {
         (void)json_object_set_new(value, "way_ms", json_integer((json_int_t)job->way_ms));
     }

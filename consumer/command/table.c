@@ -89,6 +89,7 @@ static const struct option_spec matmul_options[] = {
     {"at-most", 0, "N", "slots at a time"},
     {"cap", 0, "CREDITS", "most to pay per slot-hour"},
     {"budget", 0, "CREDITS", "hard ceiling (default: as quoted)"},
+    {"verify", 0, "LEVEL", "none, or cheap: a referee checks each tile before it is paid (none)"},
     {"no-check", 0, NULL, "take the product as it comes, without Freivalds' check"},
     {"resume", 0, "JOB", "go on with a product that was submitted before"},
     WATCH_OPTIONS,
@@ -134,7 +135,7 @@ static const struct option_spec verify_options[] = {
 static const struct option_spec admin_options[] = {
     {"note", 0, "TEXT", "mint: why"},
     {"role", 0, "ROLE",
-     "invite: consumer, provider, auditor, risk or operator; may be repeated (consumer)"},
+     "invite: consumer, provider, referee, auditor, risk or operator; may be repeated (consumer)"},
     {"credits", 0, "CREDITS", "invite: minted for who redeems it (0)"},
     {"expires", 0, "TIME", "invite: how long it is good for (7d)"},
     {"name", 0, "NAME", "invite: of the account to be"},
@@ -392,7 +393,11 @@ static const struct command template_table[] = {
                 "by their measured\n"
                 "speeds, put together here and checked. With --resume, A and B may be left out: "
                 "nothing is checked\n"
-                "then. A program called matmul is run with `bourse run -- matmul`."},
+                "then. A program called matmul is run with `bourse run -- matmul`.\n"
+                "With --verify cheap a wrong tile is not paid and is computed again by somebody "
+                "else. It takes an agent whose\n"
+                "account has the role referee and that made none of the tiles it checks; "
+                "checks are work, and are paid."},
 };
 
 const struct command *templates(size_t *ret_count)

@@ -15,6 +15,7 @@ struct answer {
     uint64_t captured, output_size;
     uint32_t output_count;
     const char *detail;
+    uint32_t verdict;
     size_t spare; /* bytes behind the end */
     size_t cut;   /* bytes missing at the end */
 };
@@ -27,6 +28,7 @@ static size_t encode(const struct answer *answer, uint8_t *bytes, size_t capacit
     writer_u32(&out, answer->outcome);
     writer_u32(&out, 0);
     writer_u32(&out, 0);
+    writer_u32(&out, answer->verdict);
     writer_u64(&out, 5);
     writer_u64(&out, 6);
     writer_u32(&out, WIRE_REPLY_STDERR_CUT);
@@ -74,8 +76,12 @@ START_TEST(an_honest_answer_is_taken)
     ck_assert(decode(good, memory_file(100), &reply));
     ck_assert_int_eq(reply.outcome, OUTCOME_OK);
     ck_assert_uint_eq(reply.outputs[0].size, 100);
+    ck_assert_int_eq(reply.verdict, VERDICT_NONE);
     ck_assert(reply.stderr_cut && !reply.stdout_cut);
     (void)close(reply.outputs[0].fd);
+    struct answer check = {.outcome = OUTCOME_OK, .detail = "", .verdict = VERDICT_REJECT};
+    struct jail_reply said = {0};
+    ck_assert(!decode(check, -1, &said)); /* an output is missing */
     struct answer failed = {.outcome = OUTCOME_PROGRAM_FAILED, .detail = "bad\x1b[2J"};
     ck_assert(decode(failed, -1, &reply));
     ck_assert_str_eq(reply.detail, "bad?[2J");

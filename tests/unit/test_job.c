@@ -267,10 +267,19 @@ START_TEST(what_is_not_there_yet_is_refused_not_ignored)
             names[i]);
         check_refused(text, wanted);
     }
-    check_refused("run: [a]\nverify: adaptive\n",
-                  "job.yaml:2: verify: \"adaptive\" is not available yet; only \"none\" is");
-    check_refused("run: [a]\nverify: quorum 2/3\n",
-                  "job.yaml:2: verify: \"quorum\" is not available yet; only \"none\" is");
+    check_refused(
+        "run: [a]\nverify: adaptive\n",
+        "job.yaml:2: verify: \"adaptive\" is not available yet; only \"none\" and \"cheap\" "
+        "are");
+    check_refused(
+        "run: [a]\nverify: quorum 2/3\n",
+        "job.yaml:2: verify: \"quorum\" is not available yet; only \"none\" and \"cheap\" are");
+    check_refused("run: [a]\nverify: cheap\n",
+                  "job.yaml:2: verify: cheap checks exist for matrix products: executor: tensor, "
+                  "with matmul, or gemm with --alpha 1 --beta 0");
+    check_refused("executor: tensor\nrun: [freivalds, a, b, c, drawn, \"20\"]\nverify: cheap\n",
+                  "job.yaml:3: verify: cheap checks exist for matrix products: executor: tensor, "
+                  "with matmul, or gemm with --alpha 1 --beta 0");
     check_refused("run: [a]\nverify: chep\n",
                   "job.yaml:2: verify: unknown \"chep\"; did you mean \"cheap\"?");
 }

@@ -3,6 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/sha256.h"
+#include "consumer/checks.h"
+#include "consumer/tasks.h"
 #include "protocol/codec.h"
 
 #include <check.h>
@@ -300,18 +302,153 @@ START_TEST(a_tensor_job_needs_a_device_that_has_the_executor)
 }
 END_TEST
 
+static const Bourse__V1__ManifestTask *check_in(const Bourse__V1__Manifest *manifest, size_t index)
+{
+    ck_assert_uint_lt(index, manifest->n_subtasks);
+    ck_assert_ptr_nonnull(manifest->subtasks[index]->task);
+    return manifest->subtasks[index]->task;
+}
+
+START_TEST(each_product_of_a_cheap_job_gets_a_check_that_waits_for_it_alone)
+{
+    put("a1.npy", "any bytes");
+    put("a2.npy", "other bytes");
+    put("b.npy", "more bytes");
+    CLEANUP(bourse_job_destroy)
+    struct bourse_job *job =
+        prepared("executor: tensor\neach: a*.npy\nfiles: b.npy\nneeds: {memory: 1GiB}\n"
+                 "slots: 2\nrun: [matmul, \"{in}\", b.npy, \"{in}.c\"]\n"
+                 "outputs: \"{in}.c\"\nverify: cheap\n");
+    CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
+    ck_assert_uint_eq(job->subtasks, 4);
+    ck_assert_uint_eq(job->checks, 2);
+    ck_assert_uint_eq(manifest->subtask_count, 4);
+    ck_assert_uint_eq(checks_count(manifest), 2);
+    ck_assert_str_eq(manifest->terms->verify, "cheap");
+    ck_assert(tasks_well_formed(manifest));
+    ck_assert_ptr_null(manifest->subtasks[1]->task);
+
+    const Bourse__V1__ManifestTask *check = check_in(manifest, 3);
+    static const char *const arguments[] = {"freivalds", "a2.npy", "b.npy",
+                                            "a2.npy.c",  "drawn",  "20"};
+    ck_assert_str_eq(check->name, "check of subtask 1");
+    ck_assert_uint_eq(check->n_arguments, 6);
+    for (size_t i = 0; i < 6; i++) {
+        ck_assert_str_eq(check->arguments[i], arguments[i]);
+    }
+    ck_assert_uint_eq(check->n_from, 1);
+    ck_assert_uint_eq(check->from[0]->task, 1);
+    ck_assert_str_eq(check->from[0]->output, "a2.npy.c");
+    ck_assert_uint_eq(manifest->subtasks[3]->n_inputs, 1); /* b.npy is everybody's */
+    ck_assert_str_eq(manifest->subtasks[3]->inputs[0]->name, "a2.npy");
+
+    ck_assert_uint_eq(job->part_count, 2);
+    ck_assert_uint_eq(job->parts[1].subtasks, 2);
+    ck_assert_uint_eq(job->parts[1].slots, 2);
+    ck_assert_uint_eq(job->parts[1].needs.count, 5);
+    ck_assert_str_eq(job->parts[1].needs.nodes[1].attribute.text, "tensor");
+    ck_assert_str_eq(job->parts[1].needs.nodes[3].attribute.name, "referee");
+    ck_assert_int_eq(job->parts[1].needs.nodes[3].attribute.number, 1);
+    ck_assert_uint_eq(job->graph.count, 4);
+    ck_assert_uint_eq(job->graph.edge_count, 2);
+    ck_assert_uint_eq(job->graph.after_count[0], 0);
+    ck_assert_uint_eq(job->graph.after_count[3], 1);
+    ck_assert_uint_eq(job->graph.after[1], 1);
+    ck_assert_uint_gt(job->graph.rank[0], job->graph.rank[2]);
+
+    struct bourse_job_summary summary;
+    bourse_job_summary(job, &summary);
+    ck_assert_uint_eq(summary.subtasks, 2);
+    ck_assert_uint_eq(summary.checks, 2);
+    ck_assert_uint_eq(summary.parts, 1);
+
+    struct order_part part;
+    ck_assert(checks_remove(manifest, &part));
+    ck_assert_uint_eq(manifest->subtask_count, 2);
+    ck_assert_uint_eq(manifest->n_subtasks, 2);
+    ck_assert_uint_eq(manifest->terms->n_parts, 1);
+    ck_assert_uint_eq(part.needs.count, 5);
+}
+END_TEST
+
+START_TEST(a_single_product_and_an_array_get_checks_too_and_names_with_braces_stay)
+{
+    put("a{}.npy", "any bytes");
+    CLEANUP(bourse_job_destroy)
+    struct bourse_job *one =
+        prepared("executor: tensor\nfiles: \"a{}.npy\"\n"
+                 "run: [gemm, --alpha, \"1.0\", --beta, \"0\", \"a{{}}.npy\", \"a{{}}.npy\", "
+                 "\"a{{}}.npy\", c.npy]\noutputs: c.npy\nverify: cheap\n");
+    CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(one);
+    ck_assert_uint_eq(manifest->subtask_count, 2);
+    ck_assert_str_eq(check_in(manifest, 1)->arguments[1], "a{{}}.npy");
+    ck_assert_str_eq(check_in(manifest, 1)->name, "check of subtask 0");
+
+    put("b3.npy", "any bytes");
+    put("b5.npy", "any bytes");
+    CLEANUP(bourse_job_destroy)
+    struct bourse_job *many = prepared("executor: tensor\narray: 3-5:2\nfiles: [b3.npy, b5.npy]\n"
+                                       "run: [matmul, \"b{index}.npy\", b3.npy, c.npy]\n"
+                                       "outputs: c.npy\nverify: cheap\n");
+    CLEANUP(manifest_free) Bourse__V1__Manifest *array = manifest_of(many);
+    ck_assert_str_eq(check_in(array, 3)->arguments[1], "b5.npy");
+}
+END_TEST
+
+START_TEST(tasks_are_checked_by_name)
+{
+    put("a.npy", "any bytes");
+    CLEANUP(bourse_job_destroy)
+    struct bourse_job *job = prepared(
+        "executor: tensor\nfiles: a.npy\nverify: cheap\ntasks:\n"
+        "  - {name: second, run: [matmul, a.npy, a.npy, c.npy], outputs: c.npy, after: first}\n"
+        "  - {name: first, run: [matmul, a.npy, a.npy, c.npy], outputs: c.npy}\n");
+    CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
+    ck_assert_str_eq(check_in(manifest, 2)->name, "check of first");
+    ck_assert_str_eq(check_in(manifest, 3)->name, "check of second");
+    ck_assert_uint_eq(check_in(manifest, 3)->from[0]->task, 1);
+    ck_assert_uint_eq(job->graph.edge_count, 3);
+    ck_assert_uint_gt(job->graph.rank[0], job->graph.rank[1]);
+}
+END_TEST
+
+START_TEST(what_no_check_can_see_is_refused)
+{
+    put("a.npy", "any bytes");
+    static const struct {
+        const char *text, *says;
+    } wrong[] = {
+        {"executor: tensor\nfiles: a.npy\nverify: cheap\n"
+         "run: [gemm, a.npy, a.npy, a.npy, c.npy]\noutputs: c.npy\n",
+         "verify: cheap checks exist for matrix products"},
+        {"executor: tensor\nfiles: a.npy\nverify: cheap\n"
+         "run: [matmul, a.npy, a.npy, c.npy]\noutputs: [c.npy, a.npy]\n",
+         "verify: cheap: the product 'c.npy' must be all that `outputs:` names"},
+        {"executor: tensor\nfiles: a.npy\nverify: cheap\ntasks:\n"
+         "  - {name: first, run: [matmul, a.npy, a.npy, c.npy], outputs: c.npy}\n"
+         "  - {name: second, run: [matmul, c.npy, a.npy, d.npy], outputs: d.npy, from: first}\n",
+         "verify: cheap: 'c.npy' must be one of the job's files, not what another task leaves"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct bourse_error error = refused(wrong[i].text);
+        ck_assert_msg(strstr(error.text, wrong[i].says) != NULL, "%zu: %s", i, error.text);
+    }
+}
+END_TEST
+
 START_TEST(tasks_stand_in_the_manifest_in_the_order_of_the_graph)
 {
     put("in.txt", "data");
     put("list", "words");
     CLEANUP(bourse_job_destroy)
-    struct bourse_job *job = prepared("env: {A: 1}\n"
-                                      "files: list\n"
-                                      "tasks:\n"
-                                      "- {name: join, run: [cat, l.txt], from: {l.txt: left}, after: split,\n"
-                                      "   env: {B: 2}, stdin: hello, limits: {memory: 1GiB}}\n"
-                                      "- {name: left, run: [sort, aa], from: split/aa, outputs: \"{out}\"}\n"
-                                      "- {name: split, run: [split, in.txt], files: in.txt, outputs: [aa, ab]}\n");
+    struct bourse_job *job =
+        prepared("env: {A: 1}\n"
+                 "files: list\n"
+                 "tasks:\n"
+                 "- {name: join, run: [cat, l.txt], from: {l.txt: left}, after: split,\n"
+                 "   env: {B: 2}, stdin: hello, limits: {memory: 1GiB}}\n"
+                 "- {name: left, run: [sort, aa], from: split/aa, outputs: \"{out}\"}\n"
+                 "- {name: split, run: [split, in.txt], files: in.txt, outputs: [aa, ab]}\n");
     CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
     ck_assert_uint_eq(job->subtasks, 3);
     ck_assert_uint_eq(manifest->subtask_count, 3);
@@ -352,8 +489,7 @@ END_TEST
 START_TEST(files_of_a_task_do_not_meet)
 {
     put("a", "1");
-    struct bourse_error error =
-        refused("run: [x]\nfiles: a\ntasks:\n- {name: one, files: a}\n");
+    struct bourse_error error = refused("run: [x]\nfiles: a\ntasks:\n- {name: one, files: a}\n");
     ck_assert_str_eq(error.text, "tasks: two files of one would be 'a' in its work folder");
     error = refused("run: [x]\ntasks:\n- {name: one, outputs: b}\n"
                     "- {name: two, files: a, from: {a: one/b}}\n");
@@ -479,6 +615,10 @@ int main(void)
     tcase_add_test(jobs, a_host_program_is_part_of_what_the_job_needs);
     tcase_add_test(jobs, a_noop_needs_an_agent_that_knows_it_and_lists_nothing);
     tcase_add_test(jobs, a_tensor_job_needs_a_device_that_has_the_executor);
+    tcase_add_test(jobs, each_product_of_a_cheap_job_gets_a_check_that_waits_for_it_alone);
+    tcase_add_test(jobs, a_single_product_and_an_array_get_checks_too_and_names_with_braces_stay);
+    tcase_add_test(jobs, tasks_are_checked_by_name);
+    tcase_add_test(jobs, what_no_check_can_see_is_refused);
     tcase_add_test(jobs, tasks_stand_in_the_manifest_in_the_order_of_the_graph);
     tcase_add_test(jobs, files_of_a_task_do_not_meet);
     tcase_add_test(jobs, the_price_of_a_job_is_not_in_its_manifest);

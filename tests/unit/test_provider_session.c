@@ -707,6 +707,35 @@ START_TEST(what_a_subtask_is_given_is_kept_until_its_result_is_accepted)
 }
 END_TEST
 
+START_TEST(the_seed_of_a_check_is_kept_like_what_it_is_given)
+{
+    static const struct id128 none;
+    static const uint8_t seed[32] = {0x5e, 0xed};
+    const struct agent_work check = {.lease = 1, .index = 3, .attempt = 2};
+    CLEANUP(play_end) struct play play;
+    Bourse__V1__Work work = BOURSE__V1__WORK__INIT;
+    Bourse__V1__Work *works[] = {&work};
+    Bourse__V1__Dispatch body = BOURSE__V1__DISPATCH__INIT;
+    play_start(&play);
+    settle(&play);
+    (void)actions(&play);
+    grant(&play, 1, 1, 60000);
+    work.index = 3;
+    work.attempt = 2;
+    work.has_seed = 1;
+    work.seed = view(seed, sizeof seed);
+    body.lease = 1;
+    body.n_work = 1;
+    body.work = works;
+    say(&play, MESSAGE_DISPATCH, &none, &body.base);
+    ck_assert_str_eq(actions(&play), "begin 1, start 1/3");
+    const Bourse__V1__Work *kept = agent_session_given(play.session, &check);
+    ck_assert_ptr_nonnull(kept);
+    ck_assert(kept->has_seed);
+    ck_assert_mem_eq(kept->seed.data, seed, sizeof seed);
+}
+END_TEST
+
 START_TEST(urgent_work_goes_before_what_is_queued_in_its_lane)
 {
     struct play play;
@@ -1222,6 +1251,7 @@ int main(void)
     tcase_add_test(tcase, pause_cancels_the_ask_and_resume_places_it_again);
     tcase_add_test(tcase, a_lane_runs_one_at_a_time_and_hears_of_the_next);
     tcase_add_test(tcase, what_a_subtask_is_given_is_kept_until_its_result_is_accepted);
+    tcase_add_test(tcase, the_seed_of_a_check_is_kept_like_what_it_is_given);
     tcase_add_test(tcase, urgent_work_goes_before_what_is_queued_in_its_lane);
     tcase_add_test(tcase, results_leave_together_and_are_owed_until_accepted);
     tcase_add_test(tcase, every_result_of_a_simulated_device_says_so);

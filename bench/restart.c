@@ -160,12 +160,13 @@ static struct id128 send(struct filler *filler, enum message_type type, uint32_t
                           &error) != REJECT_NONE) {
         die("a message of ours", NULL);
     }
-    struct group_command entry = {.request = request,
-                                  .entry = {.account = account,
-                                            .kind = ENTRY_MESSAGE,
-                                            .verdict = 1,
-                                            .payload = request->message,
-                                            .payload_length = (uint32_t)request->length}};
+    struct group_command entry = {
+        .request = request,
+        .entry = {.account = account,
+                  .kind = type == MESSAGE_RESULTS ? ENTRY_RESULTS : ENTRY_MESSAGE,
+                  .verdict = 1,
+                  .payload = request->message,
+                  .payload_length = (uint32_t)request->length}};
     struct id128 id = envelope.id;
     commit(filler, &request->translation.command, &entry);
     return id;

@@ -6,6 +6,7 @@
 #include "broker/blobs.h"
 #include "broker/committer.h"
 #include "broker/core.h"
+#include "broker/epoch.h"
 #include "broker/fatal.h"
 #include "broker/gateway.h"
 #include "broker/logtime.h"
@@ -48,9 +49,11 @@ struct broker {
     struct storage store;
     struct exchange *exchange;
     struct logtime *clock;
+    struct epoch epoch;
     bool is_group; /* the folder lets a group pass: the agent of a market that root runs */
     gid_t group;
     char folder[PATH_MAX], snapshots_folder[PATH_MAX], market_path[PATH_MAX], database[PATH_MAX];
+    char epoch_path[PATH_MAX];
     char room_path[PATH_MAX]; /* the market.yaml of a broker that was killed: room for ours */
     struct market market;
     void *context;
@@ -222,12 +225,67 @@ static bool commit_limits(struct broker *broker, struct problem *ret_problem)
     return commit_alone(broker, &entry, ret_problem);
 }
 
+/* ---------------------------------------------------------------- the dice */
+
+static bool keep_secrets(void *context, const struct epoch_secrets *secrets)
+{
+    const struct broker *broker = context;
+    struct problem problem;
+    if (epoch_store(broker->epoch_path, secrets, &problem)) {
+        return true;
+    }
+    log_warning("%s: the dice are still made of the old secret", problem.text);
+    return false;
+}
+
+static void recall_secrets(struct broker *broker)
+{
+    struct problem problem;
+    broker->epoch =
+        (struct epoch){.length_ns = EPOCH_LENGTH_NS, .keep = keep_secrets, .context = broker};
+    if (!epoch_load(broker->epoch_path, &broker->epoch.secrets, &problem)) {
+        log_warning("%s", problem.text);
+    }
+}
+
+/* Every start begins one: what the broker before this one knew may have been seen, or was lost. */
+static bool commit_epoch(struct broker *broker, struct problem *ret_problem)
+{
+    struct exchange_epoch next;
+    struct hash32 commitment;
+    const uint64_t epochs = exchange_epochs(broker->exchange, &commitment);
+    uint8_t payload[TRANSLATE_EPOCH_BYTES];
+    const struct entry_command entry = {.log_time_ns = exchange_log_time_ns(broker->exchange),
+                                        .account = EXCHANGE_NO_ACCOUNT,
+                                        .kind = ENTRY_EPOCH,
+                                        .payload = payload,
+                                        .payload_length = sizeof payload};
+    static const struct hash32 lost;
+    recall_secrets(broker);
+    if (!epoch_prepare(&broker->epoch, &commitment, &next) &&
+        !(room_give_up(broker->folder) && epoch_prepare(&broker->epoch, &commitment, &next))) {
+        problem_set(ret_problem, "%s cannot be written", broker->epoch_path);
+        return false;
+    }
+    if (epochs > 0 && hash32_equal(&next.secret, &lost)) {
+        log_warning("%s does not hold the secret of epoch %" PRIu64
+                    ": nobody can recompute its dice",
+                    broker->epoch_path, epochs);
+    }
+    translate_epoch(&next, payload);
+    if (!commit_alone(broker, &entry, ret_problem)) {
+        return false;
+    }
+    epoch_begin(&broker->epoch, entry.log_time_ns);
+    return true;
+}
+
 static bool start_exchange(struct broker *broker, bool is_new, struct problem *ret_problem)
 {
     if (!is_new) {
         broker->exchange = broker_rebuild(&broker->store, &broker->config, ret_problem);
         return broker->exchange != NULL && lead(broker, ret_problem) &&
-               commit_limits(broker, ret_problem);
+               commit_limits(broker, ret_problem) && commit_epoch(broker, ret_problem);
     }
     broker->exchange = exchange_create(&broker->config.limits);
     if (broker->exchange == NULL) {
@@ -242,7 +300,7 @@ static bool start_exchange(struct broker *broker, bool is_new, struct problem *r
         return false;
     }
     return lead(broker, ret_problem) && commit_genesis(broker, ret_problem) &&
-           commit_limits(broker, ret_problem);
+           commit_limits(broker, ret_problem) && commit_epoch(broker, ret_problem);
 }
 
 /* ---------------------------------------------------------------- what the threads start from */
@@ -482,6 +540,7 @@ static void start_threads(struct broker *broker)
 
     const struct core_config core = {.exchange = broker->exchange,
                                      .clock = broker->clock,
+                                     .epoch = &broker->epoch,
                                      .inbound = broker->core_in,
                                      .groups = broker->groups,
                                      .returned = broker->returned,
@@ -629,6 +688,8 @@ static bool find_folder(struct broker *broker, const char *folder, struct proble
                       ret_problem) &&
            store_path(broker->folder, MARKET_FILE ".old", broker->room_path,
                       sizeof broker->room_path, ret_problem) &&
+           store_path(broker->folder, MARKET_EPOCH, broker->epoch_path, sizeof broker->epoch_path,
+                      ret_problem) &&
            store_path(broker->folder, MARKET_DATABASE, broker->database, sizeof broker->database,
                       ret_problem) &&
            store_path(broker->folder, MARKET_SNAPSHOTS, broker->snapshots_folder,

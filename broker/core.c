@@ -124,12 +124,16 @@ static void note_effects(struct core *core, size_t from)
 static void apply(struct core *core, struct exchange_command *command,
                   const struct group_command *entry)
 {
-    if (!group_has_room(core->open, entry->entry.payload_length)) {
+    if (!group_has_room(core->open, &entry->entry)) {
         hand_over(core);
     }
     struct group *group = core->open;
     command->index = exchange_index(core->config.exchange) + 1;
     command->log_time_ns = logtime_stamp(core->config.clock);
+    struct hash32 dice = {{0}};
+    if (command->type == EXCHANGE_RESULTS) {
+        command->results.dice = dice = epoch_dice(core->config.epoch, command->index);
+    }
     size_t before = group->effects.count;
     switch (exchange_step(core->config.exchange, command, &group->effects)) {
     case EXCHANGE_OK:
@@ -145,10 +149,11 @@ static void apply(struct core *core, struct exchange_command *command,
     struct group_command *kept = &group->commands[group->command_count++];
     *kept = *entry;
     kept->entry.log_time_ns = command->log_time_ns;
+    kept->entry.dice = dice;
     if (kept->request == NULL) {
         kept->entry.payload = kept->own;
     }
-    group->bytes += entry_command_size(kept->entry.payload_length);
+    group->bytes += entry_command_size(&kept->entry);
     core->keep_ns = clock_monotonic_ns() + KEEP_INTERVAL_NS;
     note_effects(core, before);
 }
@@ -172,7 +177,9 @@ static void apply_own(struct core *core, enum entry_command_kind kind, uint32_t 
         break;
     case ENTRY_MESSAGE:
     case ENTRY_GENESIS:
+    case ENTRY_RESULTS:
     case ENTRY_LIMITS:
+    case ENTRY_EPOCH:
         fatal("the core makes no entry of kind %d", (int)kind);
     }
     if (kind != ENTRY_TICK) {
@@ -182,6 +189,24 @@ static void apply_own(struct core *core, enum entry_command_kind kind, uint32_t 
     apply(core, &command, &entry);
 }
 
+/* Without room for the secret's file the epoch that stands goes on a little. */
+static void begin_epoch(struct core *core)
+{
+    struct exchange_command command = {.type = EXCHANGE_EPOCH, .account = EXCHANGE_NO_ACCOUNT};
+    struct group_command entry = {.entry = {.account = EXCHANGE_NO_ACCOUNT,
+                                            .kind = ENTRY_EPOCH,
+                                            .payload_length = TRANSLATE_EPOCH_BYTES}};
+    struct hash32 commitment;
+    (void)exchange_epochs(core->config.exchange, &commitment);
+    if (!epoch_prepare(core->config.epoch, &commitment, &command.epoch)) {
+        epoch_put_off(core->config.epoch, logtime_now(core->config.clock));
+        return;
+    }
+    translate_epoch(&command.epoch, entry.own);
+    apply(core, &command, &entry);
+    epoch_begin(core->config.epoch, command.log_time_ns);
+}
+
 static void apply_message(struct core *core, struct request *request)
 {
     struct exchange_command *command = &request->translation.command;
@@ -189,7 +214,7 @@ static void apply_message(struct core *core, struct request *request)
     command->origin = request->session;
     struct group_command entry = {
         .entry = {.account = request->account,
-                  .kind = ENTRY_MESSAGE,
+                  .kind = command->type == EXCHANGE_RESULTS ? ENTRY_RESULTS : ENTRY_MESSAGE,
                   .verdict = 1,
                   .payload = request->message,
                   .payload_length = (uint32_t)request->length},
@@ -322,6 +347,9 @@ static void tick_when_due(struct core *core)
     if (may_tick(core) && (now_ns >= core->keep_ns || (is_due && now_ns >= core->next_tick_ns))) {
         apply_own(core, ENTRY_TICK, 0);
         core->next_tick_ns = now_ns + TICK_INTERVAL_NS;
+    }
+    if (may_tick(core) && logtime_now(core->config.clock) >= core->config.epoch->ends_ns) {
+        begin_epoch(core);
     }
     if (core->events_due_ns <= now_ns) {
         add_events(core);

@@ -7,6 +7,7 @@
 #ifndef BOURSE_BROKER_CORE_H
 #define BOURSE_BROKER_CORE_H
 
+#include "broker/epoch.h"
 #include "broker/logtime.h"
 #include "broker/queue.h"
 #include "broker/room.h"
@@ -17,6 +18,7 @@ struct core;
 struct core_config {
     struct exchange *exchange; /* the core's alone while it runs */
     struct logtime *clock;     /* shared with the gateway */
+    struct epoch *epoch;       /* the core's alone too; one has begun */
     struct queue *inbound;     /* struct request */
     struct queue *groups;      /* to the committer: struct group */
     struct queue *returned;    /* from the committer: the same groups, empty */

@@ -9,19 +9,31 @@ static const uint8_t magic[4] = {'B', 'J', 'E', '1'};
 
 enum { LENGTH_FIELD_BYTES = 4 };
 
-size_t entry_command_size(uint32_t payload_length)
+bool entry_is_message(const struct entry_command *command)
 {
-    return (size_t)LENGTH_FIELD_BYTES + ENTRY_COMMAND_HEAD_BYTES + payload_length;
+    return command->kind == ENTRY_MESSAGE || command->kind == ENTRY_RESULTS;
+}
+
+static uint32_t dice_bytes(enum entry_command_kind kind)
+{
+    return kind == ENTRY_RESULTS ? sizeof((struct entry_command *)NULL)->dice.bytes : 0;
+}
+
+size_t entry_command_size(const struct entry_command *command)
+{
+    return (size_t)LENGTH_FIELD_BYTES + ENTRY_COMMAND_HEAD_BYTES + dice_bytes(command->kind) +
+           command->payload_length;
 }
 
 static void write_command(struct writer *out, const struct entry_command *command)
 {
     assert(command->payload_length <= ENTRY_MAX_BYTES);
-    writer_u32(out, ENTRY_COMMAND_HEAD_BYTES + command->payload_length);
+    writer_u32(out, (uint32_t)entry_command_size(command) - LENGTH_FIELD_BYTES);
     writer_i64(out, command->log_time_ns);
     writer_u32(out, command->account);
     writer_u16(out, (uint16_t)command->kind);
     writer_u16(out, command->verdict);
+    writer_bytes(out, command->dice.bytes, dice_bytes(command->kind));
     writer_bytes(out, command->payload, command->payload_length);
 }
 
@@ -46,7 +58,7 @@ size_t entry_write(const struct entry_head *head, const struct entry_command *co
 
 static bool kind_is_known(uint16_t kind)
 {
-    return kind >= ENTRY_MESSAGE && kind <= ENTRY_LIMITS;
+    return kind >= ENTRY_MESSAGE && kind <= ENTRY_RESULTS;
 }
 
 static bool read_command(struct reader *in, struct entry_command *ret_command)
@@ -59,9 +71,14 @@ static bool read_command(struct reader *in, struct entry_command *ret_command)
     uint16_t kind = reader_u16(in);
     command.kind = (enum entry_command_kind)kind;
     command.verdict = reader_u16(in);
-    command.payload_length = length - ENTRY_COMMAND_HEAD_BYTES;
+    uint32_t head_length = ENTRY_COMMAND_HEAD_BYTES + dice_bytes(command.kind);
+    if (in->failed || !kind_is_known(kind) || length < head_length) {
+        return false;
+    }
+    reader_bytes(in, command.dice.bytes, dice_bytes(command.kind));
+    command.payload_length = length - head_length;
     command.payload = reader_view(in, command.payload_length);
-    if (in->failed || !kind_is_known(kind)) {
+    if (in->failed) {
         return false;
     }
     *ret_command = command;

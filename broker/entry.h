@@ -13,7 +13,8 @@
  *               8   4 account number of the verified sender (UINT32_MAX: the broker itself)
  *              12   2 kind (enum entry_command_kind)
  *              14   2 verdict (0 unsigned, 1 signature verified)
- *              16   m kind MESSAGE: the whole envelope as received; others: their own few bytes
+ *              16   m kind MESSAGE: the whole envelope as received; kind RESULTS: 32 bytes of dice, then the
+ *                   envelope; others: their own few bytes
  *
  * chain hash of an entry = SHA-256 of its bytes (the field at 40 links it to the one before).
  * Pure. */
@@ -34,13 +35,15 @@ enum {
 };
 
 enum entry_command_kind {
-    ENTRY_MESSAGE = 1,  /* a client's or agent's command: its envelope follows */
+    ENTRY_MESSAGE = 1,  /* a client's or agent's command but results: its envelope follows */
     ENTRY_GENESIS = 2,  /* first command of a journal: protocol/genesis.h */
     ENTRY_TICK = 3,     /* nothing but log time */
     ENTRY_SUSPECT = 4,  /* u32 account: three heartbeats missed */
     ENTRY_RETURNED = 5, /* u32 account: it speaks again */
     ENTRY_GOODBYE = 6,  /* u32 account: it said so, or is gone for good */
     ENTRY_LIMITS = 7,   /* rules and caps from here on: translate_limits */
+    ENTRY_EPOCH = 8,    /* dice of another secret from here on: translate_epoch */
+    ENTRY_RESULTS = 9,  /* an agent's results: the dice that the broker added, then the envelope */
 };
 
 struct entry_command {
@@ -48,8 +51,9 @@ struct entry_command {
     uint32_t account; /* UINT32_MAX: the broker */
     enum entry_command_kind kind;
     uint16_t verdict;
-    const uint8_t *payload; /* borrowed */
+    const uint8_t *payload; /* borrowed; without the dice */
     uint32_t payload_length;
+    struct hash32 dice; /* kind RESULTS: no sender can choose them (broker/epoch.h) */
 };
 
 struct entry_head {
@@ -61,8 +65,10 @@ struct entry_head {
     uint64_t first_command;
 };
 
+/* What a member sent: the payload is an envelope. */
+bool entry_is_message(const struct entry_command *command);
 /* Size of one command in an entry, its length field included. */
-size_t entry_command_size(uint32_t payload_length);
+size_t entry_command_size(const struct entry_command *command);
 /* Writes head and commands; returns the size, or 0 when capacity is too small. */
 size_t entry_write(const struct entry_head *head, const struct entry_command *commands,
                    uint8_t *ret_bytes, size_t capacity);

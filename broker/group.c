@@ -37,12 +37,11 @@ bool group_is_empty(const struct group *group)
     return group->command_count == 0 && group->reply_count == 0;
 }
 
-bool group_has_room(const struct group *group, uint32_t payload_length)
+bool group_has_room(const struct group *group, const struct entry_command *command)
 {
     if (group->reply_count == GROUP_REPLIES_MAX) {
         return false;
     }
-    return group->command_count == 0 ||
-           (group->command_count < GROUP_COMMANDS_MAX &&
-            group->bytes + entry_command_size(payload_length) <= GROUP_BYTES);
+    return group->command_count == 0 || (group->command_count < GROUP_COMMANDS_MAX &&
+                                         group->bytes + entry_command_size(command) <= GROUP_BYTES);
 }

@@ -14,8 +14,8 @@ enum { GROUP_COMMANDS_MAX = 1024, GROUP_REPLIES_MAX = 4096, GROUP_BYTES = 1 << 2
 
 struct group_command {
     struct entry_command entry;
-    struct request *request; /* NULL: the broker's own */
-    uint8_t own[TRANSLATE_PRESENCE_BYTES];
+    struct request *request;            /* NULL: the broker's own */
+    uint8_t own[TRANSLATE_EPOCH_BYTES]; /* its payload then: the longest that the core writes */
 };
 
 struct group {
@@ -37,7 +37,7 @@ void group_destroy(struct group **self);
 /* Drops all it holds and keeps its memory. */
 void group_clear(struct group *group);
 bool group_is_empty(const struct group *group);
-/* Room for a command of `payload_length`? An empty group has room for any. */
-bool group_has_room(const struct group *group, uint32_t payload_length);
+/* Room for that command? An empty group has room for any. */
+bool group_has_room(const struct group *group, const struct entry_command *command);
 
 #endif

@@ -434,7 +434,9 @@ void presence_told(struct sessions *sessions, uint32_t account, enum entry_comma
         return;
     case ENTRY_MESSAGE:
     case ENTRY_GENESIS:
+    case ENTRY_RESULTS:
     case ENTRY_LIMITS:
+    case ENTRY_EPOCH:
     case ENTRY_TICK:
         break;
     }

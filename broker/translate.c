@@ -582,15 +582,41 @@ static bool from_limits(const struct entry_command *entry, struct translation *r
     return reader_finished(&in) && good;
 }
 
+void translate_epoch(const struct exchange_epoch *epoch, uint8_t ret_payload[TRANSLATE_EPOCH_BYTES])
+{
+    struct writer out = writer_over(ret_payload, TRANSLATE_EPOCH_BYTES);
+    writer_bytes(&out, epoch->commitment.bytes, sizeof epoch->commitment.bytes);
+    writer_bytes(&out, epoch->secret.bytes, sizeof epoch->secret.bytes);
+    assert(!out.failed && out.position == TRANSLATE_EPOCH_BYTES);
+}
+
+static bool from_epoch(const struct entry_command *entry, struct translation *ret)
+{
+    struct reader in = reader_over(entry->payload, entry->payload_length);
+    struct exchange_epoch *epoch = &ret->command.epoch;
+    reader_bytes(&in, epoch->commitment.bytes, sizeof epoch->commitment.bytes);
+    reader_bytes(&in, epoch->secret.bytes, sizeof epoch->secret.bytes);
+    ret->command.type = EXCHANGE_EPOCH;
+    return reader_finished(&in);
+}
+
+/* Results, and nothing else, come with dice. */
 static bool from_message(const struct entry_command *entry, const struct id128 *cluster,
                          struct translation *ret)
 {
     struct envelope envelope;
     struct codec_error error;
-    return envelope_read(entry->payload, entry->payload_length, LIMIT_MESSAGE_BYTES, &envelope) ==
-               ENVELOPE_OK &&
-           translate_is_command((enum message_type)envelope.type) &&
-           translate_message(&envelope, cluster, ret, &error) == REJECT_NONE;
+    if (envelope_read(entry->payload, entry->payload_length, LIMIT_MESSAGE_BYTES, &envelope) !=
+            ENVELOPE_OK ||
+        !translate_is_command((enum message_type)envelope.type) ||
+        translate_message(&envelope, cluster, ret, &error) != REJECT_NONE) {
+        return false;
+    }
+    bool is_results = ret->command.type == EXCHANGE_RESULTS;
+    if (is_results) {
+        ret->command.results.dice = entry->dice;
+    }
+    return is_results == (entry->kind == ENTRY_RESULTS);
 }
 
 bool translate_entry(const struct entry_command *entry, uint64_t index, const struct id128 *cluster,
@@ -599,6 +625,7 @@ bool translate_entry(const struct entry_command *entry, uint64_t index, const st
     bool understood = false;
     switch (entry->kind) {
     case ENTRY_MESSAGE:
+    case ENTRY_RESULTS:
         understood = from_message(entry, cluster, ret);
         break;
     case ENTRY_GENESIS:
@@ -619,6 +646,9 @@ bool translate_entry(const struct entry_command *entry, uint64_t index, const st
         break;
     case ENTRY_LIMITS:
         understood = from_limits(entry, ret);
+        break;
+    case ENTRY_EPOCH:
+        understood = from_epoch(entry, ret);
         break;
     }
     ret->command.index = index;

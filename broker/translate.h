@@ -53,6 +53,10 @@ void translate_presence(uint32_t account, uint8_t ret_payload[TRANSLATE_PRESENCE
 enum { TRANSLATE_LIMITS_BYTES = 64 };
 void translate_limits(const struct exchange_set_limits *set,
                       uint8_t ret_payload[TRANSLATE_LIMITS_BYTES]);
+/* Payload of EPOCH: commitment, then the secret that is shown. */
+enum { TRANSLATE_EPOCH_BYTES = 64 };
+void translate_epoch(const struct exchange_epoch *epoch,
+                     uint8_t ret_payload[TRANSLATE_EPOCH_BYTES]);
 
 /* SHA-256 of type and body: what D7 compares for "same id, other body". */
 struct hash32 translate_body_hash(const struct envelope *envelope);

@@ -83,7 +83,8 @@ struct ledger_record {
     struct key32 owner;
     struct key32 provider; /* FILL, RESULT, HELD */
     struct id128 device;
-    struct hash32 hash; /* JOB: manifest. RESULT, HELD: of the encoded Result. EPOCH: the commitment */
+    struct hash32
+        hash; /* JOB: manifest. RESULT, HELD: of the encoded Result. EPOCH: the commitment */
     uint32_t slots;
     uint32_t width;                       /* BID: slots_per_device. JOB: of one subtask */
     uint32_t subtasks;                    /* JOB */

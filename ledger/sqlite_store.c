@@ -471,9 +471,8 @@ static int put_batch(struct ledger_store *store, uint64_t log_index,
 static int put_result(struct ledger_store *store, const struct ledger_record *record,
                       const struct ledger_batch *batch)
 {
-    int code = record->batch_index == record->log_index
-                   ? put_batch(store, record->log_index, batch)
-                   : SQLITE_OK;
+    int code = record->batch_index == record->log_index ? put_batch(store, record->log_index, batch)
+                                                        : SQLITE_OK;
     if (code != SQLITE_OK || record->status >= STATUS_LATE) {
         return code;
     }
@@ -499,8 +498,9 @@ enum ledger_store_status ledger_store_append(struct ledger_store *store,
                                              const struct ledger_batch *batch)
 {
     assert(store->in_group);
-    bool comes_with_batch = record->kind == LEDGER_HELD || (record->kind == LEDGER_RESULT &&
-                                                            record->batch_index == record->log_index);
+    bool comes_with_batch =
+        record->kind == LEDGER_HELD ||
+        (record->kind == LEDGER_RESULT && record->batch_index == record->log_index);
     assert(!comes_with_batch ||
            (batch != NULL && batch->count > 0 && batch->count <= LEDGER_BATCH_MAX));
     (void)comes_with_batch;

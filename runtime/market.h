@@ -28,6 +28,7 @@
 #define MARKET_OWNER_KEY "owner.key"
 #define MARKET_DATABASE "ledger.db"
 #define MARKET_HEAD "HEAD"
+#define MARKET_EPOCH "epoch.secret"
 #define MARKET_LOCK "LOCK"
 #define MARKET_RESERVE "reserve"
 #define MARKET_SNAPSHOTS "snapshots"

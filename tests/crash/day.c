@@ -262,12 +262,13 @@ static struct id128 send(struct day *day, enum message_type type, const struct i
     }
     struct exchange_command *command = &request->translation.command;
     command->account = account;
-    struct group_command entry = {.entry = {.account = account,
-                                            .kind = ENTRY_MESSAGE,
-                                            .verdict = 1,
-                                            .payload = request->message,
-                                            .payload_length = (uint32_t)request->length},
-                                  .request = request};
+    struct group_command entry = {
+        .entry = {.account = account,
+                  .kind = type == MESSAGE_RESULTS ? ENTRY_RESULTS : ENTRY_MESSAGE,
+                  .verdict = 1,
+                  .payload = request->message,
+                  .payload_length = (uint32_t)request->length},
+        .request = request};
     struct id128 id = request->envelope.id;
     apply(day, command, &entry);
     return id;

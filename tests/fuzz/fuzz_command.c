@@ -31,13 +31,13 @@ static bool next_command(struct day *day, struct reader *in, struct entry_comman
     uint16_t length = reader_u16(in);
     uint32_t passed_ms = reader_u32(in);
     const uint8_t *payload = reader_view(in, length);
-    if (in->failed || kind < ENTRY_MESSAGE || kind > ENTRY_LIMITS) {
+    if (in->failed || kind < ENTRY_MESSAGE || kind > ENTRY_RESULTS) {
         return false;
     }
     if (length > 0) {
         memcpy(day->payload, payload, length);
     }
-    if (kind == ENTRY_MESSAGE && length >= ENVELOPE_HEAD_BYTES) {
+    if ((kind == ENTRY_MESSAGE || kind == ENTRY_RESULTS) && length >= ENVELOPE_HEAD_BYTES) {
         struct writer out = writer_over(day->payload + LENGTH_AT, 4);
         writer_u32(&out, (uint32_t)(length - ENVELOPE_HEAD_BYTES));
     }

@@ -70,7 +70,7 @@ static void write_entry(struct recording *recording)
 /* What a signature worker says of the message in `entry`. */
 static bool passes(struct recording *recording, const struct entry_command *entry)
 {
-    if (entry->kind != ENTRY_MESSAGE) {
+    if (!entry_is_message(entry)) {
         return true;
     }
     const struct identity *sender = market_wire_sender(&recording->wire, &recording->model.command);

@@ -28,6 +28,7 @@ enum { REQUEST_QUEUE = 4096, RELEASE_QUEUE = 16384, NOTE_QUEUE = 4096, READ_QUEU
 #define TAKEOVER_NS (2 * SIM_S)
 #define LOOK_NS (500 * SIM_MS)
 #define RESEND_NS (300 * SIM_MS)
+#define EPOCH_NS (60 * SIM_S)
 
 struct heard { /* at the port, not received yet */
     struct heard *next;
@@ -45,6 +46,7 @@ struct inner {
     struct broker *broker;
     struct storage store; /* of which only journal, epoch, last, buffer and refusals are used */
     struct exchange *exchange;
+    struct epoch epoch;
     struct router port;
     struct room room; /* without a reserve: a full disk is waited out */
     struct queue *worker_in, *core_in, *groups, *returned, *releases, *notes, *names, *reads,
@@ -179,6 +181,7 @@ void broker_forget(struct broker *broker)
     }
     sim_free(broker->snapshot.bytes);
     broker->snapshot.bytes = NULL;
+    broker->secrets = (struct epoch_secrets){.now = {{0}}};
 }
 
 /* ---------------------------------------------------------------- the commit */
@@ -483,6 +486,7 @@ static void start_threads(struct broker *broker)
     (void)committer_start(&committer);
     const struct core_config core = {.exchange = inner->exchange,
                                      .clock = clock,
+                                     .epoch = &inner->epoch,
                                      .inbound = inner->core_in,
                                      .groups = inner->groups,
                                      .returned = inner->returned,
@@ -515,34 +519,68 @@ static void start_threads(struct broker *broker)
 }
 
 /* The first entry of an empty log. */
-static void commit_genesis(struct broker *broker)
+static void commit_alone(struct broker *broker, const struct entry_command *entry)
 {
-    uint8_t payload[GENESIS_BYTES_MAX];
     struct group *group = group_create();
     if (group == NULL) {
         fatal("out of memory");
     }
     struct translation translation = {0};
-    const struct id128 no_cluster = {0};
-    struct entry_command entry = {
-        .log_time_ns = clock_wall_ns(),
-        .account = EXCHANGE_NO_ACCOUNT,
-        .kind = ENTRY_GENESIS,
-        .payload = payload,
-        .payload_length = (uint32_t)genesis_write(broker->genesis, payload, sizeof payload)};
-    if (!translate_entry(&entry, 1, &no_cluster, &translation) ||
-        exchange_step(broker->inner->exchange, &translation.command, &group->effects) !=
-            EXCHANGE_OK) {
-        fatal("the genesis is not valid");
+    struct exchange *exchange = broker->inner->exchange;
+    const struct id128 cluster = exchange_cluster(exchange);
+    const uint64_t index = exchange_index(exchange) + 1;
+    if (!translate_entry(entry, index, &cluster, &translation) ||
+        exchange_step(exchange, &translation.command, &group->effects) != EXCHANGE_OK) {
+        fatal("a command of the broker's own is not valid");
     }
-    group->first_command = 1;
+    group->first_command = index;
     group->command_count = 1;
-    group->commands[0].entry = entry;
+    group->commands[0].entry = *entry;
     while (store_commit(&broker->inner->store, group) == STORE_FULL) {
         fibre_wait(SIM_S);
     }
     translation_fini(&translation);
     group_destroy(&group);
+}
+
+static void commit_genesis(struct broker *broker)
+{
+    uint8_t payload[GENESIS_BYTES_MAX];
+    const struct entry_command entry = {
+        .log_time_ns = clock_wall_ns(),
+        .account = EXCHANGE_NO_ACCOUNT,
+        .kind = ENTRY_GENESIS,
+        .payload = payload,
+        .payload_length = (uint32_t)genesis_write(broker->genesis, payload, sizeof payload)};
+    commit_alone(broker, &entry);
+}
+
+static bool keep_secrets(void *context, const struct epoch_secrets *secrets)
+{
+    struct broker *broker = context;
+    broker->secrets = *secrets;
+    return true;
+}
+
+/* Of an epoch that another broker began, only that one knows the secret. */
+static void commit_epoch(struct broker *broker)
+{
+    struct inner *inner = broker->inner;
+    uint8_t payload[TRANSLATE_EPOCH_BYTES];
+    struct exchange_epoch next;
+    struct hash32 commitment;
+    const struct entry_command entry = {.log_time_ns = exchange_log_time_ns(inner->exchange),
+                                        .account = EXCHANGE_NO_ACCOUNT,
+                                        .kind = ENTRY_EPOCH,
+                                        .payload = payload,
+                                        .payload_length = sizeof payload};
+    inner->epoch = (struct epoch){
+        .secrets = broker->secrets, .length_ns = EPOCH_NS, .keep = keep_secrets, .context = broker};
+    (void)exchange_epochs(inner->exchange, &commitment);
+    (void)epoch_prepare(&inner->epoch, &commitment, &next); /* there is always room */
+    translate_epoch(&next, payload);
+    commit_alone(broker, &entry);
+    epoch_begin(&inner->epoch, entry.log_time_ns);
 }
 
 /* A broker that was deposed and has nothing to append would not notice. */
@@ -605,6 +643,7 @@ static void *run(void *argument)
     if (inner->store.last.index == 0) {
         commit_genesis(broker);
     }
+    commit_epoch(broker);
     if (inner->store.last.index > 0) {
         struct hash32 state = exchange_state_hash(inner->exchange);
         oracle_compare(exchange_index(inner->exchange), &state, "replayed");

@@ -7,6 +7,7 @@
 #ifndef BOURSE_TESTS_SIM_BROKER_H
 #define BOURSE_TESTS_SIM_BROKER_H
 
+#include "broker/epoch.h"
 #include "broker/journal_memory.h"
 #include "broker/queue.h"
 #include "exchange/exchange.h"
@@ -34,6 +35,7 @@ struct broker {
         uint64_t entry;
         struct hash32 chain;
     } snapshot;
+    struct epoch_secrets secrets; /* on its disk too */
     uint64_t started, deposed, fatal;
 };
 

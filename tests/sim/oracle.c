@@ -31,9 +31,8 @@ uint32_t oracle_put_item(void **items, uint32_t *count, uint32_t *capacity, size
 static void on_record(const struct exchange_command *command, const struct ledger_record *record)
 {
     static const char *const kinds[] = {
-        "",    "account", "transfer", "hold",   "capture", "release", "expire",  "fee",
-        "job", "ask",     "bid",      "cancel", "fill",    "result",  "settled", "flag",
-        "held", "epoch"};
+        "",    "account", "transfer", "hold", "capture", "release", "expire", "fee",  "job",
+        "ask", "bid",     "cancel",   "fill", "result",  "settled", "flag",   "held", "epoch"};
     trace("  %s: job %02x%02x, lease %" PRIu64
           ", subtask %u.%u, status %u, outcome %u, price %" PRId64 ", slots %u, amount %" PRId64,
           kinds[record->kind], record->job.bytes[0], record->job.bytes[1], record->lease,
@@ -131,11 +130,12 @@ static const char *command_name(const struct entry_command *entry)
 {
     static const char *const own[] = {
         [ENTRY_GENESIS] = "genesis",   [ENTRY_TICK] = "tick",       [ENTRY_SUSPECT] = "suspect",
-        [ENTRY_RETURNED] = "returned", [ENTRY_GOODBYE] = "goodbye", [ENTRY_LIMITS] = "limits"};
+        [ENTRY_RETURNED] = "returned", [ENTRY_GOODBYE] = "goodbye", [ENTRY_LIMITS] = "limits",
+        [ENTRY_EPOCH] = "epoch"};
     struct envelope envelope;
-    bool is_message = entry->kind == ENTRY_MESSAGE &&
-                      envelope_read(entry->payload, entry->payload_length, LIMIT_MESSAGE_BYTES,
-                                    &envelope) == ENVELOPE_OK;
+    bool is_message =
+        entry_is_message(entry) && envelope_read(entry->payload, entry->payload_length,
+                                                 LIMIT_MESSAGE_BYTES, &envelope) == ENVELOPE_OK;
     return is_message ? message_name((enum message_type)envelope.type) : own[entry->kind];
 }
 
@@ -145,7 +145,7 @@ static void apply(const struct entry_command *entry)
     if (!translate_entry(entry, oracle.command + 1, &oracle.cluster, &translation)) {
         sim_fail("command %" PRIu64 " cannot be read back", oracle.command + 1);
     }
-    if (entry->kind == ENTRY_MESSAGE) {
+    if (entry_is_message(entry)) {
         oracle_check_genuine(entry, &translation.command);
     }
     oracle_check_log_time(entry);

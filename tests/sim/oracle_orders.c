@@ -191,6 +191,7 @@ static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
     case JOB_REASON_SUBTASKS_FAILED:
     case JOB_REASON_ERROR_LIMIT:
     case JOB_REASON_CANCELLED:
+    case JOB_REASON_REFEREE:
     case JOB_REASON_RUNNING:
     case JOB_REASON_PROVIDERS_FAILED:
     case JOB_REASON_AVOIDED:

@@ -167,7 +167,7 @@ static void count_commands(struct journal_digest *digest, const uint8_t *bytes, 
     while (entry_next(bytes, length, &position, &command)) {
         struct envelope envelope;
         digest->commands++;
-        if (command.kind != ENTRY_MESSAGE) {
+        if (!entry_is_message(&command)) {
             digest->others[command.kind]++;
         } else if (envelope_read(command.payload, command.payload_length, UINT32_MAX, &envelope) ==
                        ENVELOPE_OK &&
@@ -294,11 +294,9 @@ static void hash_line(char text[DIGEST_TEXT_SIZE], const char *name, const struc
 
 void journal_digest_text(const struct journal_digest *digest, char ret_text[DIGEST_TEXT_SIZE])
 {
-    static const char *const kinds[8] = {[ENTRY_GENESIS] = "genesis",
-                                         [ENTRY_TICK] = "tick",
-                                         [ENTRY_SUSPECT] = "suspect",
-                                         [ENTRY_RETURNED] = "returned",
-                                         [ENTRY_GOODBYE] = "goodbye"};
+    static const char *const kinds[] = {
+        [ENTRY_GENESIS] = "genesis",   [ENTRY_TICK] = "tick",       [ENTRY_SUSPECT] = "suspect",
+        [ENTRY_RETURNED] = "returned", [ENTRY_GOODBYE] = "goodbye", [ENTRY_EPOCH] = "epoch"};
     ret_text[0] = '\0';
     line(ret_text, "entries %" PRIu64 "\ncommands %" PRIu64 "\n", digest->entries,
          digest->commands);

@@ -358,7 +358,10 @@ static uint8_t *in_envelope(struct market_wire *wire, const struct exchange_comm
     }
     envelope_write(&envelope, bytes, size);
     free(body->bytes);
-    ret_command->kind = ENTRY_MESSAGE;
+    ret_command->kind = command->type == EXCHANGE_RESULTS ? ENTRY_RESULTS : ENTRY_MESSAGE;
+    if (command->type == EXCHANGE_RESULTS) {
+        ret_command->dice = command->results.dice;
+    }
     ret_command->verdict = 1;
     ret_command->payload_length = (uint32_t)size;
     return bytes;
@@ -403,6 +406,18 @@ static uint8_t *of_presence(const struct exchange_command *command, enum entry_c
         translate_presence(command->provider, bytes);
         ret_command->payload_length = TRANSLATE_PRESENCE_BYTES;
     }
+    return bytes;
+}
+
+static uint8_t *of_epoch(const struct exchange_command *command, struct entry_command *ret_command)
+{
+    uint8_t *bytes = malloc(TRANSLATE_EPOCH_BYTES);
+    if (bytes == NULL) {
+        give_up("out of memory");
+    }
+    translate_epoch(&command->epoch, bytes);
+    ret_command->kind = ENTRY_EPOCH;
+    ret_command->payload_length = TRANSLATE_EPOCH_BYTES;
     return bytes;
 }
 
@@ -460,9 +475,10 @@ uint8_t *market_wire_payload(struct market_wire *wire, const struct exchange_com
         return of_presence(command, ENTRY_RETURNED, ret_command);
     case EXCHANGE_GOODBYE:
         return of_presence(command, ENTRY_GOODBYE, ret_command);
-    case EXCHANGE_LIMITS:
     case EXCHANGE_EPOCH:
-        give_up("limits and epochs are written by the broker alone");
+        return of_epoch(command, ret_command);
+    case EXCHANGE_LIMITS:
+        give_up("limits are written by the broker alone");
     case EXCHANGE_JOIN:
     case EXCHANGE_MINT:
     case EXCHANGE_INVITE:

@@ -72,7 +72,7 @@ static void add_command(struct writer_state *state, enum entry_command_kind kind
         .log_time_ns = state->now_ns,
         .account = account,
         .kind = kind,
-        .verdict = kind == ENTRY_MESSAGE ? 1 : 0,
+        .verdict = kind == ENTRY_MESSAGE || kind == ENTRY_RESULTS ? 1 : 0,
         .payload = payload,
         .payload_length = (uint32_t)length,
     };
@@ -103,7 +103,8 @@ static struct id128 add_message(struct writer_state *state, enum message_type ty
     uint8_t *message = malloc(length);
     envelope_write(&envelope, message, length);
     free(body_bytes);
-    add_command(state, ENTRY_MESSAGE, account, message, length);
+    add_command(state, type == MESSAGE_RESULTS ? ENTRY_RESULTS : ENTRY_MESSAGE, account, message,
+                length);
     return envelope.id;
 }
 

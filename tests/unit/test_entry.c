@@ -8,10 +8,10 @@ static const uint8_t genesis_payload[] = {1, 2, 3, 4, 5};
 
 static size_t sample(uint8_t *bytes, size_t capacity)
 {
-    struct entry_head head = {.count = 3, .index = 7, .epoch = 2, .first_command = 40};
+    struct entry_head head = {.count = 4, .index = 7, .epoch = 2, .first_command = 40};
     memset(head.batch.bytes, 0xba, 16);
     memset(head.previous.bytes, 0xcc, 32);
-    struct entry_command commands[3] = {
+    struct entry_command commands[4] = {
         {.log_time_ns = -5,
          .account = UINT32_MAX,
          .kind = ENTRY_GENESIS,
@@ -24,6 +24,13 @@ static size_t sample(uint8_t *bytes, size_t capacity)
          .verdict = 1,
          .payload = genesis_payload + 1,
          .payload_length = 2},
+        {.log_time_ns = 8,
+         .account = 4,
+         .kind = ENTRY_RESULTS,
+         .verdict = 1,
+         .payload = genesis_payload + 3,
+         .payload_length = 2,
+         .dice = {{0xd1, 0xce}}},
     };
     return entry_write(&head, commands, bytes, capacity);
 }
@@ -32,11 +39,11 @@ START_TEST(an_entry_is_read_as_it_was_written)
 {
     uint8_t bytes[512];
     size_t length = sample(bytes, sizeof bytes);
-    ck_assert_uint_eq(length, ENTRY_HEAD_BYTES + entry_command_size(5) + entry_command_size(0) +
-                                  entry_command_size(2));
+    ck_assert_uint_eq(length,
+                      ENTRY_HEAD_BYTES + 4 * (4 + ENTRY_COMMAND_HEAD_BYTES) + 5 + 2 + 32 + 2);
     struct entry_head head;
     ck_assert(entry_read_head(bytes, length, &head));
-    ck_assert_uint_eq(head.count, 3);
+    ck_assert_uint_eq(head.count, 4);
     ck_assert_uint_eq(head.index, 7);
     ck_assert_uint_eq(head.epoch, 2);
     ck_assert_uint_eq(head.first_command, 40);
@@ -55,6 +62,13 @@ START_TEST(an_entry_is_read_as_it_was_written)
     ck_assert(entry_next(bytes, length, &position, &command));
     ck_assert_uint_eq(command.account, 4);
     ck_assert_uint_eq(command.verdict, 1);
+    ck_assert_uint_eq(entry_command_size(&command), 4 + ENTRY_COMMAND_HEAD_BYTES + 2);
+    ck_assert(entry_next(bytes, length, &position, &command));
+    ck_assert_int_eq(command.kind, ENTRY_RESULTS);
+    ck_assert_uint_eq(command.dice.bytes[0], 0xd1);
+    ck_assert_uint_eq(command.payload_length, 2);
+    ck_assert_mem_eq(command.payload, genesis_payload + 3, 2);
+    ck_assert_uint_eq(entry_command_size(&command), 4 + ENTRY_COMMAND_HEAD_BYTES + 32 + 2);
     ck_assert(!entry_next(bytes, length, &position, &command));
 }
 END_TEST
@@ -96,13 +110,14 @@ START_TEST(fields_out_of_range_are_refused)
 {
     assert_refused_with(0, 'X');                     /* magic */
     assert_refused_with(4, 0);                       /* no command */
-    assert_refused_with(4, 4);                       /* more than there are */
+    assert_refused_with(4, 5);                       /* more than there are */
     assert_refused_with(8, 0);                       /* index 0 */
     assert_refused_with(72, 0);                      /* first command 0 */
     assert_refused_with(ENTRY_HEAD_BYTES, 15);       /* shorter than a command's head */
     assert_refused_with(ENTRY_HEAD_BYTES + 3, 0xff); /* longer than the entry */
     assert_refused_with(ENTRY_HEAD_BYTES + 4 + 12, 0);
-    assert_refused_with(ENTRY_HEAD_BYTES + 4 + 12, 8); /* kinds that are not known */
+    assert_refused_with(ENTRY_HEAD_BYTES + 4 + 12, 10);            /* kinds that are not known */
+    assert_refused_with(ENTRY_HEAD_BYTES + 4 + 12, ENTRY_RESULTS); /* shorter than dice */
 }
 END_TEST
 

@@ -254,6 +254,12 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
         (void)snprintf(ret_text, capacity,
                        "%u of %u devices fit, all ask more; it fills now at %s per slot-hour",
                        row->fitting, row->devices, price);
+    } else if (row->free == 0 && row->own > 0 && row->own == row->affordable) {
+        (void)snprintf(
+            ret_text, capacity,
+            "%u of %u devices fit, of those who made the results that wait to be checked; "
+            "another referee is needed",
+            row->fitting, row->devices);
     } else if (row->free == 0 && row->avoided > 0) {
         (void)snprintf(
             ret_text, capacity,

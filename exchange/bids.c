@@ -188,11 +188,29 @@ static bool bid(struct exchange *exchange, struct part *part, const struct requi
     return true;
 }
 
+/* Checks are for referees only. */
+static bool bid_for_checks(struct exchange *exchange, struct part *part,
+                           const struct requirement *needs)
+{
+    struct requirement *whole = allocate(exchange, sizeof *whole);
+    bool fits = whole != NULL && checks_require(needs, whole);
+    if (whole != NULL && !fits) {
+        reject(exchange, XREJECT_REQUIREMENT, "parts.needs", needs->count,
+               REQUIREMENT_NODES_MAX - 2);
+    }
+    bool good = fits && bid(exchange, part, whole);
+    free(whole);
+    return good;
+}
+
 bool parts_bid(struct exchange *exchange, struct job *job, const struct exchange_submit *submit)
 {
     const uint64_t before = exchange->sequence;
     for (uint32_t i = 0; i < job->part_count; i++) {
-        if (!bid(exchange, &job->parts[i], given_part(submit, i).needs)) {
+        struct part *part = &job->parts[i];
+        const struct requirement *needs = given_part(submit, i).needs;
+        if (!(part_is_checks(part) ? bid_for_checks(exchange, part, needs)
+                                   : bid(exchange, part, needs))) {
             for (uint32_t k = 0; k <= i; k++) {
                 take_away(exchange, &job->parts[k]);
             }

@@ -8,7 +8,8 @@
  *
  * Lifecycles, each one enum and one table of moves (exchange/lifecycle.h):
  *   job      OPEN -> DONE | FAILED | CANCELLED
- *   subtask  WAITING -> RUNNING -> ACCEPTED | FAILED | WAITING (again), any -> CANCELLED
+ *   subtask  WAITING -> RUNNING -> ACCEPTED | FAILED | WAITING (again), any -> CANCELLED; of a job with checks
+ *            RUNNING -> CHECKING -> ACCEPTED | FAILED | WAITING (again)
  *   lease    ACTIVE -> SUSPECT -> ACTIVE, ACTIVE | SUSPECT -> ENDING -> ENDED
  *   provider AWAY -> PRESENT -> SUSPECT -> PRESENT | AWAY */
 #ifndef BOURSE_EXCHANGE_EXCHANGE_H
@@ -343,6 +344,11 @@ enum exchange_status {
     EXCHANGE_OUT_OF_MEMORY, /* nothing was promised: the caller stops */
 };
 
+/* What the random vectors of a check are made of: known to nobody before the result that it checks had come, and then
+ * to everybody. `index` and `attempt` are the check's own. */
+struct hash32 exchange_check_seed(const struct hash32 *dice, const struct hash32 *result,
+                                  uint32_t index, uint32_t attempt);
+
 /* Applies one command and appends its effects. Names, texts and pointers of the command are borrowed
  * until the effects are dropped. */
 enum exchange_status exchange_step(struct exchange *exchange,
@@ -459,6 +465,7 @@ struct exchange_explanation {
         simulated; /* of the devices, and not asked for: they are passed over, whatever else they have */
     uint32_t
         avoided; /* of the affordable, of providers that failed this job a moment ago: not free to it */
+    uint32_t own; /* of the affordable, of providers that made all that waits to be checked here */
     uint32_t predicate_count;
     struct {
         char text[160];

@@ -102,11 +102,11 @@ static bool grant_between(struct exchange *exchange, struct part *part, struct a
 
 /* ---------------------------------------------------------------- who trades with whom */
 
-/* Before anything was charged a job may wait for a better price; after, with nothing running and no lease
+/* Before anything was charged, or held to be charged, a job may wait for a better price; after, with nothing running and no lease
  * that might still come back, it would wait for ever for what its budget no longer covers. */
 static bool is_used_up(const struct job *job)
 {
-    if (job->running > 0 || job->hold.captured_micro == 0) {
+    if (job->running > 0 || (job->hold.captured_micro == 0 && job->checking == 0)) {
         return false;
     }
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
@@ -125,12 +125,19 @@ struct pair_context {
         is_short; /* an ask was passed over because a term of it costs more than the budget has left */
 };
 
+/* Not avoided, and there is something for it to do: nobody gets a lease for checks of its own results. */
+static bool may_serve(const struct exchange *exchange, const struct part *part, uint32_t provider)
+{
+    return !job_avoids(exchange, part->job, provider) &&
+           (part->waiting == 0 || part_choice(part, provider) > 0);
+}
+
 static bool skip_ask(void *context, uint32_t handle)
 {
     struct pair_context *pair = context;
     const struct exchange *exchange = pair->exchange;
     const struct ask *ask = exchange->orders_by_handle[handle];
-    if (job_avoids(exchange, pair->part->job, ask->device->key.provider)) {
+    if (!may_serve(exchange, pair->part, ask->device->key.provider)) {
         return true;
     }
     int64_t price = book_price(exchange->book, handle, pair->part->handle);
@@ -144,7 +151,7 @@ static bool skip_bid(void *context, uint32_t handle)
     const struct pair_context *pair = context;
     struct exchange *exchange = pair->exchange;
     struct part *part = exchange->orders_by_handle[handle];
-    if (job_avoids(exchange, part->job, pair->ask->device->key.provider)) {
+    if (!may_serve(exchange, part, pair->ask->device->key.provider)) {
         return true;
     }
     int64_t price = book_price(exchange->book, pair->ask->handle, handle);
@@ -203,6 +210,41 @@ static bool can_buy(struct exchange *exchange, struct job *job)
     return false;
 }
 
+/* Whether `part`, of the same job, would get the slots of that lease, which has no use for them, if they were free. */
+static bool would_take(const struct exchange *exchange, const struct part *part,
+                       const struct lease *lease)
+{
+    if (lease->part == part || lease->state != LEASE_ACTIVE || lease->live > 0 ||
+        lease->device->ask == NULL || lease->slots < part->width ||
+        part_choice(lease->part, lease->provider) > 0) {
+        return false;
+    }
+    const struct book_ask *ask = book_ask(exchange->book, lease->device->ask->handle);
+    const int64_t price = book_price(exchange->book, lease->device->ask->handle, part->handle);
+    return book_class_accepts(exchange->book, part->class_id, lease->device->cell) &&
+           ask->price_micro <= part->bid_micro &&
+           (ask->max_term_ns == 0 || ask->max_term_ns >= part->term_ns) &&
+           may_serve(exchange, part, lease->provider) &&
+           escrow_micro(price, part->width, part->term_ns) <=
+               job_free_micro(part->job) + lease->reserved_micro;
+}
+
+/* The slots of its job's idle leases, instead of when these have been idle for long. */
+static void take_idle(struct exchange *exchange, const struct part *part)
+{
+    const struct job *job = part->job;
+    uint32_t taken = 0;
+    const uint32_t wanted = book_bid(exchange->book, part->handle)->slots;
+    for (struct list_link *at = job->leases.next; at != &job->leases && taken < wanted;
+         at = at->next) {
+        struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        if (would_take(exchange, part, lease)) {
+            taken += lease->slots;
+            lease_end(exchange, lease, XEND_RETURNED, true);
+        }
+    }
+}
+
 static void match_part(struct exchange *exchange, struct part *part)
 {
     bool is_short = false;
@@ -213,6 +255,8 @@ static void match_part(struct exchange *exchange, struct part *part)
     } while (ask != NULL && trade_from(exchange, ask));
     if (is_short && is_used_up(part->job) && !can_buy(exchange, part->job)) {
         job_close(exchange, part->job, JOB_PHASE_FAILED, XREASON_BUDGET);
+    } else if (part->job->part_count > 1) {
+        take_idle(exchange, part);
     }
 }
 

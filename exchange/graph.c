@@ -280,13 +280,13 @@ void graph_keep(struct exchange *exchange, const struct job *job, uint32_t index
     track(exchange, &given->tracked, RECORD_GIVEN);
 }
 
-static void give_up_given(struct exchange *exchange, struct graph *graph, uint32_t index)
+void graph_forget_given(struct exchange *exchange, const struct job *job, uint32_t index)
 {
-    struct given *given = graph->given[index];
+    struct given *given = job->graph->given[index];
     if (given != NULL) {
         untrack(exchange, &given->tracked);
         free(given);
-        graph->given[index] = NULL;
+        job->graph->given[index] = NULL;
     }
 }
 
@@ -370,7 +370,7 @@ static void let_go(struct exchange *exchange, struct graph *graph, uint32_t inde
     for (uint32_t k = graph->first_after[index]; k < graph->first_after[index + 1]; k++) {
         uint32_t from = graph->after[k];
         if (--graph->undecided[from] == 0) {
-            give_up_given(exchange, graph, from);
+            graph_forget_given(exchange, graph->job, from);
         }
     }
 }

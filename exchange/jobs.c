@@ -27,9 +27,9 @@ struct subtask *job_subtask(struct exchange *exchange, struct job *job, uint32_t
 static uint32_t *tally_of_job(struct job *job, uint8_t state)
 {
     uint32_t *const tallies[] = {
-        [SUBTASK_WAITING] = &job->waiting,     [SUBTASK_RUNNING] = &job->running,
-        [SUBTASK_ACCEPTED] = &job->accepted,   [SUBTASK_FAILED] = &job->failed,
-        [SUBTASK_CANCELLED] = &job->cancelled,
+        [SUBTASK_WAITING] = &job->waiting,   [SUBTASK_RUNNING] = &job->running,
+        [SUBTASK_CHECKING] = &job->checking, [SUBTASK_ACCEPTED] = &job->accepted,
+        [SUBTASK_FAILED] = &job->failed,     [SUBTASK_CANCELLED] = &job->cancelled,
     };
     return tallies[state];
 }
@@ -39,10 +39,12 @@ void subtask_becomes(struct part *part, struct subtask *subtask, enum subtask_st
     *tally_of_job(part->job, subtask->state) -= 1;
     part->waiting -= subtask->state == SUBTASK_WAITING;
     part->running -= subtask->state == SUBTASK_RUNNING;
+    part->checking -= subtask->state == SUBTASK_CHECKING;
     subtask_move(&subtask->state, to);
     *tally_of_job(part->job, subtask->state) += 1;
     part->waiting += to == SUBTASK_WAITING;
     part->running += to == SUBTASK_RUNNING;
+    part->checking += to == SUBTASK_CHECKING;
 }
 
 void subtask_changed(struct exchange *exchange, struct job *job, uint32_t index)
@@ -64,6 +66,9 @@ void subtask_decide(struct exchange *exchange, struct job *job, uint32_t index,
     if (job->graph != NULL) {
         graph_decided(exchange, job, index, to);
     }
+    if (to == SUBTASK_FAILED) {
+        check_failed(exchange, job, index);
+    }
 }
 
 void job_requeue(struct exchange *exchange, struct job *job, uint32_t index)
@@ -75,13 +80,17 @@ void job_requeue(struct exchange *exchange, struct job *job, uint32_t index)
         if (job->graph != NULL) {
             graph_decided(exchange, job, index, SUBTASK_CANCELLED);
         }
-    } else if (subtask->state == SUBTASK_RUNNING) {
+    } else if (subtask->state == SUBTASK_RUNNING || subtask->state == SUBTASK_CHECKING) {
         subtask_becomes(part, subtask, SUBTASK_WAITING);
         if (list_empty(&part->spread)) {
             list_append(&exchange->spreads, &part->spread);
         }
     }
-    if (subtask->state == SUBTASK_WAITING && subtask->queued == 0) {
+    if (part_is_checks(part)) {
+        if (subtask->state == SUBTASK_WAITING) {
+            check_requeue(exchange, job, index);
+        }
+    } else if (subtask->state == SUBTASK_WAITING && subtask->queued == 0) {
         subtask->queued = 1;
         subtask->next = NO_SUBTASK;
         if (part->retry_tail == NO_SUBTASK) {
@@ -208,6 +217,7 @@ void job_forget(struct exchange *exchange, struct job *job)
 
 void job_free(struct job *job)
 {
+    checks_destroy(job);
     graph_destroy(job->graph);
     for (uint32_t i = 0; job->parts != NULL && i < job->part_count; i++) {
         free(job->parts[i].ready);
@@ -321,12 +331,13 @@ static bool submit_in_range(struct exchange *exchange, const struct exchange_sub
         !in_range(exchange, "", rules, sizeof rules / sizeof rules[0])) {
         return false;
     }
-    if (submit->verify != EXCHANGE_VERIFY_NONE) {
+    if (submit->verify == EXCHANGE_VERIFY_UNKNOWN) {
         reject(exchange, XREJECT_VERIFY, "verify", 0, 0);
         return false;
     }
     return needs_well_formed(exchange, "needs", submit->needs) &&
-           parts_in_range(exchange, submit) && graph_in_range(exchange, submit);
+           parts_in_range(exchange, submit) && graph_in_range(exchange, submit) &&
+           (submit->verify != EXCHANGE_VERIFY_CHEAP || checks_well_formed(exchange, submit));
 }
 
 static bool submit_allowed(struct exchange *exchange, const struct exchange_submit *submit)
@@ -401,7 +412,8 @@ static struct job *job_create(struct exchange *exchange, const struct exchange_s
         return NULL;
     }
     job->graph = submit->graph == NULL ? NULL : graph_create(exchange, job, submit->graph);
-    if (exchange->is_out_of_memory) {
+    job->is_checked = submit->verify == EXCHANGE_VERIFY_CHEAP;
+    if (exchange->is_out_of_memory || (job->is_checked && !checks_create(exchange, job))) {
         job_free(job);
         return NULL;
     }
@@ -483,6 +495,7 @@ void job_close(struct exchange *exchange, struct job *job, enum job_phase ends_a
     job->reason = reason;
     job->closing_ns = exchange->now_ns + CLOSING_NS;
     job_take_bids_away(exchange, job);
+    checks_give_up(exchange, job);
     job->cancelled += job->waiting;
     job->waiting = 0;
     for (uint32_t i = 0; i < job->part_count; i++) {
@@ -547,7 +560,7 @@ void job_settle(struct exchange *exchange, struct job *job)
         }
     }
     assert(job->reserved_micro == 0);
-    assert(job->running == 0 && job->waiting == 0);
+    assert(job->running == 0 && job->waiting == 0 && job->checking == 0);
     job->phase = job->ends_as;
     job->ended_ns = exchange->now_ns;
 
@@ -570,6 +583,7 @@ void job_settle(struct exchange *exchange, struct job *job)
     record->charge_micro = charged;
     record->amount_micro = released;
 
+    checks_destroy(job);
     graph_drop(exchange, job);
     drop_pages(exchange, job);
     exchange->subtask_count -= job->subtasks;
@@ -585,7 +599,7 @@ void job_check(struct exchange *exchange, struct job *job)
     if (job->phase != JOB_PHASE_OPEN) {
         return;
     }
-    if (job->waiting == 0 && job->running == 0) {
+    if (job->waiting == 0 && job->running == 0 && job->checking == 0) {
         job_settle(exchange, job);
         return;
     }
@@ -623,19 +637,26 @@ bool job_avoids(const struct exchange *exchange, const struct job *job, uint32_t
     return false;
 }
 
-void job_avoid(struct exchange *exchange, struct job *job, uint32_t provider)
+void job_avoid(struct exchange *exchange, struct job *job, uint32_t provider, int64_t for_ns)
 {
-    uint32_t at = job->avoided_count;
+    const int64_t until_ns = exchange->now_ns + for_ns;
+    uint32_t at = 0;
+    while (at < job->avoided_count && job->avoided[at].provider != provider) {
+        at++;
+    }
+    if (at < job->avoided_count && job->avoided[at].until_ns >= until_ns) {
+        return;
+    }
     if (at == AVOIDED_PROVIDERS) { /* the one that ends first makes room */
         at = 0;
         for (uint32_t i = 1; i < AVOIDED_PROVIDERS; i++) {
             at = job->avoided[i].until_ns < job->avoided[at].until_ns ? i : at;
         }
-    } else {
+    } else if (at == job->avoided_count) {
         job->avoided_count++;
     }
     job->avoided[at].provider = provider;
-    job->avoided[at].until_ns = exchange->now_ns + AVOID_NS;
+    job->avoided[at].until_ns = until_ns;
     timer_arm(exchange, TIMER_JOB, &job->id, job->avoided[at].until_ns);
     touch(exchange, &job->tracked);
 }

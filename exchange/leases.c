@@ -67,6 +67,7 @@ void work_effect(struct exchange *exchange, const struct lease *lease,
     struct exchange_work work = work_of(lease, attempt);
     if (type == EFFECT_DISPATCH) {
         graph_give(exchange, lease->job, attempt->key.index, &work);
+        work.seed = check_seed(lease->job, attempt->key.index, attempt->key.attempt);
     }
     emit(exchange, type, lease->provider)->work = work;
 }
@@ -168,8 +169,9 @@ static int64_t needed_micro(const struct lease *lease, int64_t end_ns)
         lane_ns += end_ns - lane->unbilled_from_ns + lane->seen_ns - lane->paid_ns;
     }
     int64_t micro = escrow_micro(lease->price_micro, lease->part->width, lane_ns);
+    int64_t held_micro = escrow_micro(lease->price_micro, 1, lease->held_ns);
     /* One more micro-credit than the time costs: the running total's earlier rounding may still come due. */
-    return micro < INT64_MAX ? micro + 1 : micro;
+    return micro < INT64_MAX - held_micro ? micro + held_micro + 1 : INT64_MAX;
 }
 
 /* More time from now, at the same price, while the ask stands: a term, or if the budget does not cover
@@ -234,6 +236,7 @@ static void dispatch_subtask(struct exchange *exchange, struct lease *lease, uin
     struct exchange_work told = work_of(lease, attempt);
     told.is_urgent = is_urgent;
     graph_give(exchange, job, index, &told);
+    told.seed = check_seed(job, index, attempt->key.attempt);
     emit(exchange, EFFECT_DISPATCH, lease->provider)->work = told;
 }
 
@@ -245,6 +248,13 @@ void lease_start(struct exchange *exchange, struct lease *lease, uint32_t lane, 
 /* A retry goes before what the agent has queued in that lane, as it went before what waits here. */
 static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t lane)
 {
+    if (part_is_checks(lease->part)) {
+        uint32_t check = checks_next(exchange, lease);
+        if (check != NO_SUBTASK) {
+            dispatch_subtask(exchange, lease, lane, check, false);
+        }
+        return;
+    }
     uint32_t index = part_next_retry(exchange, lease->part);
     bool is_retry = index != NO_SUBTASK;
     if (!is_retry) {
@@ -282,6 +292,11 @@ static void become_idle(struct exchange *exchange, struct lease *lease)
     }
 }
 
+static bool has_choice(const struct lease *lease)
+{
+    return part_choice(lease->part, lease->provider) > 0;
+}
+
 /* The emptiest lanes first, up to `depth` in each. */
 static void fill_lanes(struct exchange *exchange, struct lease *lease, uint32_t depth)
 {
@@ -290,8 +305,8 @@ static void fill_lanes(struct exchange *exchange, struct lease *lease, uint32_t 
         uint32_t in_flight = lease->lanes[lane].in_flight;
         least = in_flight < least ? in_flight : least;
     }
-    for (uint32_t target = least + 1; target <= depth && lease->part->waiting > 0; target++) {
-        for (uint32_t lane = 0; lane < lease->lane_count && lease->part->waiting > 0; lane++) {
+    for (uint32_t target = least + 1; target <= depth && has_choice(lease); target++) {
+        for (uint32_t lane = 0; lane < lease->lane_count && has_choice(lease); lane++) {
             if (lease->lanes[lane].in_flight < target &&
                 exchange->attempt_count < exchange->limits.attempts) {
                 dispatch(exchange, lease, lane);
@@ -378,6 +393,20 @@ void part_retries_to_front(struct exchange *exchange, struct part *part)
     report_job(exchange, job);
 }
 
+/* It has nothing to run. Where all that waits in its part is for others, it goes at once, so that they get its place; and
+ * another part of the job may have use for its slots. */
+static void become_useless(struct exchange *exchange, struct lease *lease)
+{
+    if (lease->live == 0 && lease->part->waiting > 0) {
+        lease_end(exchange, lease, XEND_RETURNED, true);
+        return;
+    }
+    become_idle(exchange, lease);
+    if (lease->live == 0 && lease->job->part_count > 1) {
+        job_wants(exchange, lease->job);
+    }
+}
+
 void lease_refill(struct exchange *exchange, struct lease *lease)
 {
     struct job *job = lease->job;
@@ -385,9 +414,9 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
     if (lease->state != LEASE_ACTIVE || job->is_closing || job->phase != JOB_PHASE_OPEN) {
         return;
     }
-    if (part->waiting == 0) {
+    if (!has_choice(lease)) {
         part_help(exchange, lease);
-        become_idle(exchange, lease);
+        become_useless(exchange, lease);
         return;
     }
     bool has_time = exchange->now_ns + part->limit_ns <= lease->term_end_ns;
@@ -449,6 +478,26 @@ static void attempt_vanish(struct exchange *exchange, struct lease *lease, struc
     }
 }
 
+void attempts_give_up(struct exchange *exchange, struct job *job, uint32_t index)
+{
+    const uint32_t attempts = job_subtask(exchange, job, index)->attempts;
+    for (uint32_t number = 1; number <= attempts; number++) {
+        struct attempt *attempt = attempt_of(exchange, job, index, number);
+        if (attempt == NULL || attempt->is_fenced) {
+            continue;
+        }
+        struct lease *lease = attempt->lease;
+        if (!attempt->is_withdrawn) {
+            attempt_withdraw(exchange, attempt);
+        }
+        attempt_fence(exchange, lease, attempt);
+        lease_end_if_failing(exchange, lease);
+        if (lease->state == LEASE_ACTIVE) {
+            lease_refill_later(exchange, lease);
+        }
+    }
+}
+
 void attempt_missing(struct exchange *exchange, struct lease *lease, struct attempt *attempt)
 {
     if (!attempt->is_fenced) {
@@ -495,6 +544,7 @@ static void trust_again(struct exchange *exchange, struct lease *lease, struct a
         return;
     }
     attempt->is_doubted = false;
+    check_unqueue(job, attempt->key.index);
     subtask_becomes(lease->part, subtask, SUBTASK_RUNNING);
     subtask->live++;
     subtask_changed(exchange, job, attempt->key.index);
@@ -567,6 +617,21 @@ void lease_wind_down(struct exchange *exchange, struct lease *lease)
     touch(exchange, &lease->tracked);
 }
 
+void lease_release_reserve(struct exchange *exchange, struct lease *lease)
+{
+    int64_t total_micro = 0;
+    bool fits = checked_muldiv_floor(lease->price_micro, lease->paid_ns + lease->held_ns,
+                                     NS_PER_HOUR, &total_micro);
+    assert(fits); /* as a longer time at this price did */
+    (void)fits;
+    const int64_t due_micro = lease->held_count == 0 ? 0 : total_micro - lease->charged_micro;
+    assert(due_micro >= 0 && due_micro <= lease->reserved_micro);
+    lease->job->reserved_micro -= lease->reserved_micro - due_micro;
+    lease->reserved_micro = due_micro;
+    touch(exchange, &lease->tracked);
+    touch(exchange, &lease->job->tracked);
+}
+
 void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, bool tell)
 {
     struct job *job = lease->job;
@@ -584,8 +649,7 @@ void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, b
             attempt_vanish(exchange, lease, attempt);
         }
     }
-    job->reserved_micro -= lease->reserved_micro;
-    lease->reserved_micro = 0;
+    lease_release_reserve(exchange, lease);
     list_remove(&lease->refill);
     touch(exchange, &lease->tracked);
     touch(exchange, &job->tracked);
@@ -605,7 +669,7 @@ void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, b
 void lease_end_if_failing(struct exchange *exchange, struct lease *lease)
 {
     if (lease->state != LEASE_ENDED && lease->failures_in_row >= LEASE_FAILURES_MOST) {
-        job_avoid(exchange, lease->job, lease->provider);
+        job_avoid(exchange, lease->job, lease->provider, AVOID_NS);
         lease_end(exchange, lease, XEND_FAILED, true);
     } else if (lease->state == LEASE_ENDING && lease->live == 0) {
         lease_end(exchange, lease, XEND_TERM, true);
@@ -651,7 +715,7 @@ void leases_make_room(struct exchange *exchange)
         for (struct list_link *link = job->leases.next; link != &job->leases;) {
             struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
             link = link->next;
-            if (lease->state == LEASE_ENDED) {
+            if (lease->state == LEASE_ENDED && lease->held_count == 0) {
                 lease_forget(exchange, lease);
                 if (--left == 0) {
                     return;

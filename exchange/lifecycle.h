@@ -14,7 +14,8 @@ enum job_phase { JOB_PHASE_OPEN, JOB_PHASE_DONE, JOB_PHASE_FAILED, JOB_PHASE_CAN
 enum subtask_state {
     SUBTASK_WAITING,
     SUBTASK_RUNNING,
-    SUBTASK_ACCEPTED,
+    SUBTASK_CHECKING, /* its result is held until a referee has judged it */
+    SUBTASK_ACCEPTED, /* this and those after it are final */
     SUBTASK_FAILED,
     SUBTASK_CANCELLED
 };
@@ -22,11 +23,11 @@ enum subtask_state {
 static inline void subtask_move(uint8_t *state, enum subtask_state to)
 {
     static const uint8_t moves[] = {
-        /* to:                 WAITING  RUNNING     ACCEPTED    FAILED      CANCELLED */
-        [SUBTASK_WAITING] = 1 << SUBTASK_RUNNING | 1 << SUBTASK_ACCEPTED | 1 << SUBTASK_FAILED |
-                            1 << SUBTASK_CANCELLED,
-        [SUBTASK_RUNNING] = 1 << SUBTASK_WAITING | 1 << SUBTASK_ACCEPTED | 1 << SUBTASK_FAILED |
-                            1 << SUBTASK_CANCELLED,
+        [SUBTASK_WAITING] = 1 << SUBTASK_RUNNING | 1 << SUBTASK_CHECKING | 1 << SUBTASK_ACCEPTED |
+                            1 << SUBTASK_FAILED | 1 << SUBTASK_CANCELLED,
+        [SUBTASK_RUNNING] = 1 << SUBTASK_WAITING | 1 << SUBTASK_CHECKING | 1 << SUBTASK_ACCEPTED |
+                            1 << SUBTASK_FAILED | 1 << SUBTASK_CANCELLED,
+        [SUBTASK_CHECKING] = 1 << SUBTASK_WAITING | 1 << SUBTASK_ACCEPTED | 1 << SUBTASK_FAILED,
         [SUBTASK_ACCEPTED] = 0,
         [SUBTASK_FAILED] = 0,
         [SUBTASK_CANCELLED] = 0,

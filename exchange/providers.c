@@ -158,7 +158,7 @@ static void leave(struct exchange *exchange, struct lease *lease, const void *co
 {
     (void)context;
     if (lease->live > 0 && !job_avoids(exchange, lease->job, lease->provider)) {
-        job_avoid(exchange, lease->job, lease->provider);
+        job_avoid(exchange, lease->job, lease->provider, AVOID_NS);
     }
     lease_end(exchange, lease, XEND_TERM, false);
     job_check(exchange, lease->job);
@@ -260,6 +260,41 @@ static void replace_devices(struct exchange *exchange, struct member *member,
     for_leases_of(exchange, provider, returned, NULL);
 }
 
+/* What an advertisement says, and in place of what it says of being a referee what its account is. One allocation, the
+ * caller's; NULL: out of memory. */
+static struct exchange_advertise *with_role(struct exchange *exchange,
+                                            const struct exchange_advertise *said, bool is_referee)
+{
+    size_t attributes = 0;
+    for (size_t i = 0; i < said->count; i++) {
+        attributes += said->devices[i].attribute_count + 1;
+    }
+    struct exchange_advertise *whole =
+        allocate(exchange, sizeof *whole + said->count * sizeof(struct exchange_device) +
+                               attributes * sizeof(struct attribute));
+    if (whole == NULL) {
+        return NULL;
+    }
+    struct exchange_device *devices = (struct exchange_device *)(void *)(whole + 1);
+    struct attribute *next = (struct attribute *)(void *)(devices + said->count);
+    *whole = (struct exchange_advertise){.devices = devices, .count = said->count};
+    for (size_t i = 0; i < said->count; i++) {
+        const struct exchange_device *device = &said->devices[i];
+        devices[i] = *device;
+        devices[i].attributes = next;
+        for (size_t k = 0; k < device->attribute_count; k++) {
+            if (!checks_is_attribute(&device->attributes[k])) {
+                *next++ = device->attributes[k];
+            }
+        }
+        if (is_referee) {
+            checks_attribute(next++);
+        }
+        devices[i].attribute_count = (size_t)(next - devices[i].attributes);
+    }
+    return whole;
+}
+
 void apply_advertise(struct exchange *exchange, const struct exchange_advertise *advertise)
 {
     struct member *member = sender(exchange);
@@ -282,11 +317,14 @@ void apply_advertise(struct exchange *exchange, const struct exchange_advertise 
             return;
         }
     }
+    struct exchange_advertise *whole =
+        with_role(exchange, advertise, (member->roles & XROLE_REFEREE) != 0);
     uint32_t *cells = allocate(exchange, (advertise->count + 1) * sizeof *cells);
-    if (cells != NULL && cells_take(exchange, advertise, cells)) {
-        replace_devices(exchange, member, advertise, cells);
+    if (whole != NULL && cells != NULL && cells_take(exchange, whole, cells)) {
+        replace_devices(exchange, member, whole, cells);
     }
     free(cells);
+    free(whole);
 }
 
 void apply_ask(struct exchange *exchange, const struct exchange_ask *given)

@@ -101,7 +101,8 @@ static uint8_t reason_at(const struct exchange *exchange, const struct part *par
                   "from far to near");
     if (!device->is_advertised || device->key.provider == job->owner ||
         device->slots < part->width ||
-        !book_class_accepts(exchange->book, part->class_id, device->cell)) {
+        !book_class_accepts(exchange->book, part->class_id, device->cell) ||
+        part_choice(part, device->key.provider) == 0) {
         return XREASON_NO_DEVICE;
     }
     const struct book_ask *ask =
@@ -118,6 +119,23 @@ static uint8_t reason_at(const struct exchange *exchange, const struct part *par
     return job_avoids(exchange, job, device->key.provider) ? XREASON_AVOIDED : XREASON_BUDGET;
 }
 
+static bool has_only_makers(const struct exchange *exchange, const struct part *part)
+{
+    for (const struct list_link *at = exchange->provider_list.next;
+         part_is_checks(part) && at != &exchange->provider_list; at = at->next) {
+        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        for (const struct list_link *link = provider->devices.next; link != &provider->devices;
+             link = link->next) {
+            const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
+            if (device->is_advertised && device->key.provider != part->job->owner &&
+                book_class_accepts(exchange->book, part->class_id, device->cell)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* Its class knows which cells fit: no predicate is looked at, however many devices there are. */
 static uint8_t part_reason(const struct exchange *exchange, const struct part *part)
 {
@@ -132,7 +150,9 @@ static uint8_t part_reason(const struct exchange *exchange, const struct part *p
             reason = nearer > reason ? nearer : reason;
         }
     }
-    return reason;
+    /* With a device for it there would be a lease, but for whose results it is about. */
+    return reason == XREASON_NO_DEVICE && has_only_makers(exchange, part) ? XREASON_REFEREE
+                                                                          : reason;
 }
 
 /* Of the parts of an open job that wait for a lane, the one farthest from it: it explains the whole. */
@@ -179,6 +199,7 @@ static void fill_job_row(const struct exchange *exchange, const struct job *job,
         .subtasks = job->subtasks,
         .waiting = job->waiting,
         .running = job->running,
+        .checking = job->checking,
         .accepted = job->accepted,
         .failed = job->failed,
         .cancelled = job->cancelled,
@@ -230,6 +251,7 @@ size_t exchange_parts(const struct exchange *exchange, const struct id128 *id,
         ret_rows[i] = (struct exchange_part_row){.subtasks = part->end - part->first,
                                                  .waiting = part->waiting,
                                                  .running = part->running,
+                                                 .checking = part->checking,
                                                  .lanes = part->lanes};
     }
     return job == NULL ? 0 : job->part_count;
@@ -495,9 +517,9 @@ static bool is_wide_enough(const struct exchange_need *need, const struct device
     return fits;
 }
 
-/* For a job that is there, or for a need that is asked about: then `job` is NULL. */
+/* For a part of a job that is there, or for a need that is asked about: then `part` is NULL. */
 static void explain_device(const struct exchange *exchange, const struct exchange_need *need,
-                           const struct job *job, const struct device *device,
+                           const struct part *part, const struct device *device,
                            struct exchange_explanation *why)
 {
     size_t count;
@@ -518,8 +540,10 @@ static void explain_device(const struct exchange *exchange, const struct exchang
     }
     why->asking++;
     bool is_affordable = need->cap_micro < 0 || ask->price_micro <= need->cap_micro;
-    bool is_avoided = job != NULL && job_avoids(exchange, job, device->key.provider);
-    bool is_free = ask->slots >= need->slots && !is_avoided;
+    bool is_avoided = part != NULL && job_avoids(exchange, part->job, device->key.provider);
+    bool is_own = part != NULL && part->waiting > 0 && part_choice(part, device->key.provider) == 0;
+    bool is_free = ask->slots >= need->slots && !is_avoided && !is_own;
+    why->own += is_affordable && is_own;
     why->avoided += is_affordable && is_avoided;
     why->affordable += is_affordable;
     why->free += is_affordable && is_free;
@@ -541,7 +565,7 @@ static void explain_simulated(struct exchange_explanation *why)
 }
 
 static void explain(const struct exchange *exchange, const struct exchange_need *need,
-                    const struct job *job, struct exchange_explanation *ret_explanation)
+                    const struct part *part, struct exchange_explanation *ret_explanation)
 {
     memset(ret_explanation, 0, sizeof *ret_explanation);
     ret_explanation->fills_at_micro = -1;
@@ -555,7 +579,7 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
              link = link->next) {
             const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
             if (device->is_advertised) {
-                explain_device(exchange, need, job, device, ret_explanation);
+                explain_device(exchange, need, part, device, ret_explanation);
             }
         }
     }
@@ -595,6 +619,6 @@ bool exchange_explain_job(const struct exchange *exchange, const struct id128 *i
         .limit_ns = part->limit_ns,
         .term_ns = part->term_ns,
     };
-    explain(exchange, &need, job, ret_explanation);
+    explain(exchange, &need, part, ret_explanation);
     return true;
 }

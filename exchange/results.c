@@ -30,7 +30,7 @@ static enum fault fault_of(uint8_t outcome)
 /* ---------------------------------------------------------------- money */
 
 static void pay(struct exchange *exchange, struct lease *lease, uint32_t credit,
-                int64_t amount_micro, enum ledger_kind kind, const struct attempt *attempt)
+                int64_t amount_micro, enum ledger_kind kind, const struct settlement *settlement)
 {
     struct job *job = lease->job;
     if (amount_micro == 0) {
@@ -44,17 +44,17 @@ static void pay(struct exchange *exchange, struct lease *lease, uint32_t credit,
     struct ledger_record *record = emit_ledger(exchange, kind);
     record->job = job->id;
     record->lease = lease->id;
-    record->index = attempt->key.index;
-    record->attempt = attempt->key.attempt;
+    record->index = settlement->index;
+    record->attempt = settlement->attempt;
     record->debit = job->owner;
     record->credit = credit;
     record->amount_micro = amount_micro;
 }
 
-/* Slot-time that this result is paid for: its claim, within what was seen of its lane and not paid yet. */
-static int64_t paid_time(const struct exchange *exchange, const struct lease *lease,
-                         struct lane *lane, const struct attempt *attempt, int64_t busy_ns)
+int64_t result_paid_time(const struct exchange *exchange, struct lease *lease,
+                         const struct attempt *attempt, int64_t busy_ns)
 {
+    struct lane *lane = &lease->lanes[attempt->lane];
     int64_t until = exchange->now_ns < lease->term_end_ns ? exchange->now_ns : lease->term_end_ns;
     int64_t from =
         attempt->dispatched_ns > lane->seen_until_ns ? attempt->dispatched_ns : lane->seen_until_ns;
@@ -88,53 +88,71 @@ static int64_t charge(struct exchange *exchange, struct lease *lease, int64_t pa
     return charge_micro;
 }
 
-static void settle_attempt(struct exchange *exchange, struct lease *lease,
-                           const struct attempt *attempt, const struct exchange_result *result,
-                           uint8_t status, uint32_t position)
+void result_settle(struct exchange *exchange, struct lease *lease,
+                   const struct settlement *settlement)
 {
-    int64_t paid_ns = 0;
-    int64_t charge_micro = 0;
-    if (status == XATTEMPT_ACCEPTED || status == XATTEMPT_FAILED_PAID) {
-        paid_ns =
-            paid_time(exchange, lease, &lease->lanes[attempt->lane], attempt, result->busy_ns);
-        charge_micro = charge(exchange, lease, paid_ns);
-    }
+    const bool is_paid =
+        settlement->status == XATTEMPT_ACCEPTED || settlement->status == XATTEMPT_FAILED_PAID;
+    const int64_t charge_micro = is_paid ? charge(exchange, lease, settlement->paid_ns) : 0;
     struct ledger_record *record = emit_ledger(exchange, LEDGER_RESULT);
     record->job = lease->job->id;
-    record->index = attempt->key.index;
-    record->attempt = attempt->key.attempt;
+    record->index = settlement->index;
+    record->attempt = settlement->attempt;
     record->lease = lease->id;
     record->provider = member_by_number(exchange, lease->provider)->key;
     record->owner = member_by_number(exchange, lease->job->owner)->key;
     record->device = lease->device_id;
-    record->hash = result->hash;
-    record->outcome = result->outcome;
-    record->status = status;
+    record->hash = settlement->hash;
+    record->outcome = settlement->outcome;
+    record->status = settlement->status;
     record->price_micro = lease->price_micro;
-    record->paid_ns = paid_ns;
+    record->paid_ns = settlement->paid_ns;
     record->charge_micro = charge_micro;
     record->debit = lease->job->owner;
     record->credit = lease->provider;
-    record->result = result->bytes;
-    record->result_length = result->length;
-    record->position = position;
-    record->batch_index = record->log_index;
+    record->result = settlement->bytes;
+    record->result_length = settlement->length;
+    record->batch_index = settlement->batch_index;
+    record->position = settlement->position;
+    record->level = settlement->level;
+    record->check = settlement->check;
 
     int64_t fee_micro = 0;
     (void)checked_muldiv_floor(charge_micro, exchange->fee_ppm, 1000000,
                                &fee_micro); /* fee_ppm <= 10^6: it fits */
-    pay(exchange, lease, lease->provider, charge_micro - fee_micro, LEDGER_CAPTURE, attempt);
-    pay(exchange, lease, ACCOUNT_FEES, fee_micro, LEDGER_FEE, attempt);
+    pay(exchange, lease, lease->provider, charge_micro - fee_micro, LEDGER_CAPTURE, settlement);
+    pay(exchange, lease, ACCOUNT_FEES, fee_micro, LEDGER_FEE, settlement);
     touch(exchange, &lease->job->tracked);
     touch(exchange, &member_by_number(exchange, lease->job->owner)->tracked);
 }
 
+static void settle_attempt(struct exchange *exchange, struct lease *lease,
+                           const struct attempt *attempt, const struct exchange_result *result,
+                           uint8_t status, uint32_t position)
+{
+    const bool is_paid = status == XATTEMPT_ACCEPTED || status == XATTEMPT_FAILED_PAID;
+    const struct settlement settlement = {
+        .index = attempt->key.index,
+        .attempt = attempt->key.attempt,
+        .outcome = result->outcome,
+        .status = status,
+        .hash = result->hash,
+        .bytes = result->bytes,
+        .length = result->length,
+        .batch_index = exchange->index,
+        .position = position,
+        .paid_ns = is_paid ? result_paid_time(exchange, lease, attempt, result->busy_ns) : 0,
+        .level = CHECK_NONE,
+    };
+    result_settle(exchange, lease, &settlement);
+}
+
 /* ---------------------------------------------------------------- what becomes of the subtask */
 
-/* A subtask is decided when it ended, or when its job gave up what waits. */
+/* A subtask is decided when it ended, or when its job gave up what waits; and while a result of it is held. */
 static bool is_decided(const struct job *job, const struct subtask *subtask)
 {
-    return subtask->state >= SUBTASK_ACCEPTED ||
+    return subtask->state >= SUBTASK_CHECKING ||
            (job->is_closing && subtask->state == SUBTASK_WAITING);
 }
 
@@ -149,7 +167,8 @@ static bool gives_up(const struct exchange *exchange, const struct lease *lease,
 }
 
 static uint8_t status_of(const struct job *job, const struct subtask *subtask,
-                         const struct attempt *attempt, uint8_t outcome, bool is_given_up)
+                         const struct attempt *attempt, uint8_t outcome, uint8_t verdict,
+                         bool is_given_up)
 {
     enum fault fault = is_given_up ? FAULT_PROVIDER : fault_of(outcome);
     if (attempt->is_fenced) {
@@ -158,13 +177,16 @@ static uint8_t status_of(const struct job *job, const struct subtask *subtask,
     if (is_decided(job, subtask) && outcome != XOUTCOME_CANCELLED) {
         return XATTEMPT_LATE;
     }
+    if (part_is_checks(attempt->lease->part) && fault == FAULT_NONE) {
+        /* One that takes nothing is paid, and has to be made again. */
+        return verdict == XVERDICT_ACCEPT ? XATTEMPT_ACCEPTED : XATTEMPT_FAILED_PAID;
+    }
     return fault == FAULT_NONE       ? XATTEMPT_ACCEPTED
            : fault == FAULT_PROVIDER ? XATTEMPT_FAILED_UNPAID
                                      : XATTEMPT_FAILED_PAID;
 }
 
-/* To the queue again, unless it has had all the tries that any subtask gets. */
-static void try_again(struct exchange *exchange, struct job *job, uint32_t index)
+void subtask_try_again(struct exchange *exchange, struct job *job, uint32_t index)
 {
     const struct subtask *subtask = job_subtask(exchange, job, index);
     if (subtask->live > 0) {
@@ -177,22 +199,33 @@ static void try_again(struct exchange *exchange, struct job *job, uint32_t index
     }
 }
 
-static void decide(struct exchange *exchange, struct lease *lease, uint32_t index, uint8_t outcome,
-                   const struct exchange_result *result)
+/* Whether an accepted result of it is held: not by a job that gave up its checks. */
+static bool is_held(const struct job *job, uint32_t index)
+{
+    return job_checks(job, index) && !job->is_closing;
+}
+
+static void decide(struct exchange *exchange, struct lease *lease, const struct attempt *attempt,
+                   uint8_t outcome, const struct exchange_result *result)
 {
     struct job *job = lease->job;
+    const uint32_t index = attempt->key.index;
     struct subtask *subtask = job_subtask(exchange, job, index);
-    if (is_decided(job, subtask)) {
+    if (is_decided(job, subtask) || check_decide(exchange, lease, attempt, outcome, result)) {
         return;
     }
     switch (fault_of(outcome)) {
     case FAULT_NONE:
-        lease->accepted++;
         lease->failures_in_row = 0;
         if (graph_hands_on(job, index)) {
             graph_keep(exchange, job, index, result->given, result->given_length);
         }
-        subtask_decide(exchange, job, index, SUBTASK_ACCEPTED);
+        if (is_held(job, index)) {
+            check_begin(exchange, job, index);
+        } else {
+            lease->accepted++;
+            subtask_decide(exchange, job, index, SUBTASK_ACCEPTED);
+        }
         break;
     case FAULT_PROGRAM:
         lease->failures_in_row = 0;
@@ -200,7 +233,7 @@ static void decide(struct exchange *exchange, struct lease *lease, uint32_t inde
         if (subtask->failures > job->retries) {
             subtask_decide(exchange, job, index, SUBTASK_FAILED);
         } else {
-            try_again(exchange, job, index);
+            subtask_try_again(exchange, job, index);
         }
         break;
     case FAULT_PROVIDER:
@@ -209,11 +242,11 @@ static void decide(struct exchange *exchange, struct lease *lease, uint32_t inde
         if (subtask->crashes > job->crash_limit) {
             subtask_decide(exchange, job, index, SUBTASK_FAILED);
         } else {
-            try_again(exchange, job, index);
+            subtask_try_again(exchange, job, index);
         }
         break;
     case FAULT_NOBODY:
-        try_again(exchange, job, index);
+        subtask_try_again(exchange, job, index);
         break;
     }
 }
@@ -235,7 +268,7 @@ static void leave(struct exchange *exchange, struct lease *lease, uint8_t outcom
         return;
     }
     if (is_given_up) {
-        job_avoid(exchange, lease->job, lease->provider);
+        job_avoid(exchange, lease->job, lease->provider, AVOID_NS);
     }
     lease_wind_down(exchange, lease);
 }
@@ -265,10 +298,18 @@ static void apply_result(struct exchange *exchange, const struct exchange_result
         result->given_length > GIVEN_BYTES_MOST) {
         outcome = XOUTCOME_OUTPUT_LIMIT; /* it leaves more than can be handed on */
     }
+    if (outcome == XOUTCOME_OK && is_open && part_is_checks(lease->part)) {
+        outcome = check_outcome(job, attempt, result);
+    }
     bool is_given_up = gives_up(exchange, lease, attempt, outcome);
-    uint8_t status =
-        is_open ? status_of(job, subtask, attempt, outcome, is_given_up) : XATTEMPT_LATE;
-    settle_attempt(exchange, lease, attempt, result, status, position);
+    uint8_t status = is_open
+                         ? status_of(job, subtask, attempt, outcome, result->verdict, is_given_up)
+                         : XATTEMPT_LATE;
+    if (status == XATTEMPT_ACCEPTED && is_held(job, attempt->key.index)) {
+        result_hold(exchange, lease, attempt, result, position);
+    } else {
+        settle_attempt(exchange, lease, attempt, result, status, position);
+    }
 
     const struct attempt ended = *attempt;
     attempt_drop(exchange, attempt);
@@ -277,7 +318,7 @@ static void apply_result(struct exchange *exchange, const struct exchange_result
         lease->live--;
         subtask->live = (uint8_t)(subtask->live - (ended.is_doubted ? 0 : 1));
         subtask_changed(exchange, job, ended.key.index);
-        decide(exchange, lease, ended.key.index, outcome, result);
+        decide(exchange, lease, &ended, outcome, result);
         update_mean(lease, result->busy_ns);
         leave(exchange, lease, outcome, is_given_up);
     }

@@ -150,9 +150,9 @@ static void put_ask(struct writer *out, const struct ask *ask)
 
 static void put_part(struct writer *out, const struct part *part)
 {
-    const uint32_t numbers[] = {part->end - part->first, part->width,   part->at_most,
-                                part->class_id,          part->fresh,   part->retry_head,
-                                part->retry_tail,        part->waiting, part->running};
+    const uint32_t numbers[] = {
+        part->end - part->first, part->width,      part->at_most, part->class_id, part->fresh,
+        part->retry_head,        part->retry_tail, part->waiting, part->running,  part->checking};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         writer_u32(out, numbers[i]);
     }
@@ -171,15 +171,16 @@ static void put_job(struct writer *out, const struct job *job)
     writer_u32(out, job->owner);
     writer_bytes(out, job->name, sizeof job->name);
     PUT_ID(out, job->manifest);
-    const uint32_t numbers[] = {job->subtasks,    job->retries, job->error_limit,
-                                job->crash_limit, job->waiting, job->running,
-                                job->accepted,    job->failed,  job->cancelled};
+    const uint32_t numbers[] = {job->subtasks, job->retries,  job->error_limit, job->crash_limit,
+                                job->waiting,  job->running,  job->checking,    job->accepted,
+                                job->failed,   job->cancelled};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         writer_u32(out, numbers[i]);
     }
     writer_u8(out, job->phase);
     writer_u8(out, job->reason);
     put_bool(out, job->is_closing);
+    put_bool(out, job->is_checked);
     writer_u8(out, job->ends_as);
     writer_i64(out, job->closing_ns);
     writer_i64(out, job->hold.amount_micro);
@@ -220,6 +221,23 @@ static void put_given(struct writer *out, const struct given *given)
     PUT_ID(out, given->job->id);
     writer_u32(out, given->index);
     writer_bytes(out, given->bytes, given->length);
+}
+
+static void put_held(struct writer *out, const struct held *held)
+{
+    PUT_ID(out, held->lease->job->id);
+    writer_u64(out, held->lease->id);
+    writer_u32(out, held->index);
+    writer_u32(out, held->attempt);
+    writer_u64(out, held->batch_index);
+    writer_u32(out, held->position);
+    writer_i64(out, held->paid_ns);
+    PUT_ID(out, held->hash);
+    PUT_ID(out, held->dice);
+    writer_u8(out, held->unsure);
+    writer_u8(out, held->missing);
+    writer_u32(out, held->shy_of);
+    writer_bytes(out, held->bytes, held->length);
 }
 
 static void put_page(struct writer *out, const struct page *page)
@@ -345,6 +363,9 @@ static void put_entity(struct writer *out, const struct exchange *exchange,
     case RECORD_GIVEN:
         put_given(out, entity);
         break;
+    case RECORD_HELD:
+        put_held(out, entity);
+        break;
     case RECORD_PAGE:
         put_page(out, entity);
         break;
@@ -431,6 +452,11 @@ static void walk_jobs(const struct exchange *exchange, on_record *action, void *
         }
         for (struct list_link *link = job->leases.next; link != &job->leases; link = link->next) {
             action(context, &LIST_ELEMENT(link, struct lease, of_job)->tracked);
+        }
+        for (uint32_t i = 0; job_checks(job, i); i++) {
+            if (job->checks->held[i] != NULL) {
+                action(context, &job->checks->held[i]->tracked);
+            }
         }
     }
 }

@@ -325,9 +325,9 @@ static bool get_part(struct reader *in, struct job *job, uint32_t number, uint32
     struct part *part = &job->parts[number];
     uint32_t subtasks;
     part_init(part, job, number);
-    uint32_t *const numbers[] = {&subtasks,         &part->width,   &part->at_most,
-                                 &part->class_id,   &part->fresh,   &part->retry_head,
-                                 &part->retry_tail, &part->waiting, &part->running};
+    uint32_t *const numbers[] = {
+        &subtasks,         &part->width,      &part->at_most, &part->class_id, &part->fresh,
+        &part->retry_head, &part->retry_tail, &part->waiting, &part->running,  &part->checking};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         *numbers[i] = reader_u32(in);
     }
@@ -380,15 +380,16 @@ static bool get_job_fields(struct exchange *exchange, struct reader *in, struct 
     job->owner = reader_u32(in);
     get_name(in, job->name, sizeof job->name);
     GET_ID(in, job->manifest);
-    uint32_t *const numbers[] = {&job->subtasks,    &job->retries, &job->error_limit,
-                                 &job->crash_limit, &job->waiting, &job->running,
-                                 &job->accepted,    &job->failed,  &job->cancelled};
+    uint32_t *const numbers[] = {
+        &job->subtasks, &job->retries,  &job->error_limit, &job->crash_limit, &job->waiting,
+        &job->running,  &job->checking, &job->accepted,    &job->failed,      &job->cancelled};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         *numbers[i] = reader_u32(in);
     }
     job->phase = get_small(in, JOB_PHASE_CANCELLED);
     job->reason = reader_u8(in);
     job->is_closing = get_bool(in);
+    job->is_checked = get_bool(in);
     job->ends_as = get_small(in, JOB_PHASE_CANCELLED);
     job->closing_ns = get_ns(in);
     job->hold.account = job->owner;
@@ -406,7 +407,9 @@ static bool get_job_fields(struct exchange *exchange, struct reader *in, struct 
         job->avoided[i].provider = reader_u32(in);
         job->avoided[i].until_ns = get_ns(in);
     }
-    return get_parts(exchange, in, job) && reader_finished(in) && job->subtasks > 0;
+    return get_parts(exchange, in, job) && reader_finished(in) && job->subtasks > 0 &&
+           (!job->is_checked ||
+            (job->part_count > 1 && job->parts[job->part_count - 1].first == job->subtasks / 2));
 }
 
 static bool restore_bids(struct exchange *exchange, struct job *job)
@@ -445,7 +448,7 @@ static bool get_job(struct exchange *exchange, struct reader *in)
     if (good && job->phase == JOB_PHASE_OPEN) {
         uint32_t pages = (job->subtasks + PAGE_SUBTASKS - 1) / PAGE_SUBTASKS;
         job->pages = allocate(exchange, pages * sizeof *job->pages);
-        good = job->pages != NULL;
+        good = job->pages != NULL && (!job->is_checked || checks_create(exchange, job));
         exchange->subtask_count += job->subtasks;
         member_by_number(exchange, job->owner)->open_subtasks += job->subtasks;
     }
@@ -542,6 +545,42 @@ static bool get_given(struct exchange *exchange, struct reader *in)
     }
     graph_keep(exchange, job, index, reader_view(in, length), (uint32_t)length);
     return reader_finished(in);
+}
+
+/* Its lease and the page of its subtask are there. */
+static bool get_held(struct exchange *exchange, struct reader *in)
+{
+    enum { HELD_BYTES_BEFORE = 16 + 8 + 4 + 4 + 8 + 4 + 8 + 32 + 32 + 1 + 1 + 4 };
+    if (reader_left(in) < HELD_BYTES_BEFORE) {
+        return false;
+    }
+    const size_t length = reader_left(in) - HELD_BYTES_BEFORE;
+    struct held *held = allocate(exchange, sizeof *held + length);
+    if (held == NULL) {
+        return false;
+    }
+    struct job *job = open_job_of(exchange, in);
+    held->lease = lease_by_id(exchange, reader_u64(in));
+    held->index = reader_u32(in);
+    held->attempt = reader_u32(in);
+    held->batch_index = reader_u64(in);
+    held->position = reader_u32(in);
+    held->paid_ns = get_ns(in);
+    GET_ID(in, held->hash);
+    GET_ID(in, held->dice);
+    held->unsure = reader_u8(in);
+    held->missing = reader_u8(in);
+    held->shy_of = reader_u32(in);
+    held->length = (uint32_t)length;
+    reader_bytes(in, held->bytes, length);
+    if (!reader_finished(in) || job == NULL || held->lease == NULL || held->lease->job != job ||
+        job->is_closing || held->paid_ns > INT64_MAX / 4 - held->lease->held_ns ||
+        !held_link(job, held)) {
+        free(held);
+        return false;
+    }
+    track(exchange, &held->tracked, RECORD_HELD);
+    return job_subtask(exchange, job, held->index)->state == SUBTASK_CHECKING;
 }
 
 static bool get_page(struct exchange *exchange, struct reader *in)
@@ -705,6 +744,8 @@ static bool get_record(struct exchange *exchange, uint8_t type, struct reader *i
         return get_graph(exchange, in);
     case RECORD_GIVEN:
         return get_given(exchange, in);
+    case RECORD_HELD:
+        return get_held(exchange, in);
     case RECORD_PAGE:
         return get_page(exchange, in);
     case RECORD_LEASE:
@@ -792,6 +833,9 @@ struct exchange *exchange_load(const struct exchange_limits *limits, const uint8
         struct job *job = LIST_ELEMENT(at, struct job, all);
         if (job->graph != NULL) {
             graph_restore(job);
+        }
+        if (job->checks != NULL) {
+            checks_restore(exchange, job);
         }
         job_wants(exchange, job);
         for (uint32_t i = 0; i < job->part_count; i++) {

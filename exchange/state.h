@@ -33,6 +33,9 @@ enum {
     XOUTCOME_CANCELLED = 14,
     XOUTCOME_JAIL_FAILED = 15,
     XOUTCOME_TERM_OVER = 16,
+    XVERDICT_ACCEPT = 1,
+    XVERDICT_REJECT = 2,
+    XVERDICT_UNSURE = 3,
     XATTEMPT_ACCEPTED = 0,
     XATTEMPT_FAILED_PAID = 1,
     XATTEMPT_FAILED_UNPAID = 2,
@@ -88,6 +91,7 @@ enum {
     (7 * 24 * NS_PER_HOUR)          /* then a new one: slot-time of a lease stays within int64 */
 #define CLOSING_NS (20 * NS_PER_S)  /* a closing job waits that long for its withdrawn attempts */
 #define AVOID_NS (10 * NS_PER_S)    /* a provider that failed a job gets no new lease of it */
+#define REFUTED_NS (60 * NS_PER_S)  /* one whose result was refuted, likewise */
 #define STRAGGLER_LEAST_NS NS_PER_S /* nothing that ran less is started once more elsewhere */
 #define MOVE_LEAST_NS                                                                              \
     (50 * NS_PER_MS)              /* queued behind less, it is not worth the way back and forth */
@@ -116,7 +120,9 @@ enum {
     GIVEN_BYTES_MOST = 16384,          /* that one subtask leaves to those that wait for it */
     GIVEN_HEAD_BYTES = 4,              /* before each that a subtask is given, as it is sent */
     GIVEN_WORK_BYTES_MOST = 768 << 10, /* that one subtask is given, with these */
-    CELL_ATTRIBUTES_MAX = ATTRIBUTE_COUNT_MAX + 1, /* the instrument, where it is not among them */
+    CELL_ATTRIBUTES_MAX = ATTRIBUTE_COUNT_MAX + 2, /* the instrument, and `referee` */
+    CHECKS_UNSURE = 2,  /* checks of a result that came to no verdict: then nobody is accused */
+    CHECKS_MISSING = 2, /* that did not find what it left: then it is not there */
 };
 #define NO_SUBTASK UINT32_MAX
 #define NO_CLASS UINT32_MAX /* of a job without a bid */
@@ -137,6 +143,7 @@ enum record_type { /* in snapshots; numbers never change */
                    RECORD_LIMITS = 13, /* once a command has set them */
                    RECORD_GRAPH = 14,
                    RECORD_GIVEN = 15,
+                   RECORD_HELD = 16,
 };
 
 struct tracked {
@@ -270,7 +277,7 @@ struct part {
     uint32_t fresh;    /* subtasks from here on were never started; unless there is a graph */
     uint32_t retry_head, retry_tail;
     uint32_t waiting; /* for a lane; those that wait for other subtasks are not counted */
-    uint32_t running;
+    uint32_t running, checking;
     int64_t straggler_ns; /* when to look whether something runs too long; INT64_MAX: not */
     /* not recorded */
     uint32_t *ready; /* with a graph: a heap of those that wait for a lane and were never started */
@@ -305,6 +312,40 @@ struct graph {
     struct given **given;        /* by subtask; NULL: nothing is kept */
 };
 
+/* A result that has come and is neither taken nor refuted before a referee has judged it. What it will be paid stays
+ * in the reserve of its lease, which is kept as long. */
+struct held {
+    struct tracked tracked;
+    struct lease *lease; /* of the job */
+    uint32_t index, attempt;
+    uint64_t batch_index; /* the command that it came in, and */
+    uint32_t position;    /* its place there: those that came first are checked first */
+    int64_t paid_ns;      /* slot-time that it is paid for, if it is */
+    struct hash32 hash, dice;
+    uint8_t unsure, missing; /* checks of it that came to that */
+    uint32_t
+        shy_of; /* who made the last of these: another goes first. EXCHANGE_NO_ACCOUNT: nobody */
+    uint32_t length; /* of bytes: the encoded Result */
+    /* not recorded */
+    struct check_queue *queue; /* where its check waits for a lane, or NULL */
+    struct list_link waiting;
+    uint8_t bytes[];
+};
+
+/* Checks that wait for a lane, of results of one provider, those first that came first. */
+struct check_queue {
+    struct list_link all;
+    uint32_t maker, shy_of;
+    uint32_t count;
+    struct list_link waiting; /* struct held */
+};
+
+/* Of a job whose results are checked: its subtasks are n others and then n checks, the last part. Not recorded. */
+struct checks {
+    struct list_link queues;
+    struct held **held; /* by index of the subtask; NULL: nothing is held of it */
+};
+
 struct job {
     struct tracked tracked;
     struct list_link all; /* by age */
@@ -323,7 +364,8 @@ struct job {
     int64_t closing_ns; /* when waiting ends */
     struct hold hold;
     int64_t reserved_micro; /* drawn by leases, not charged yet */
-    uint32_t waiting, running, accepted, failed, cancelled;
+    uint32_t waiting, running, checking, accepted, failed, cancelled;
+    bool is_checked; /* its last part is the checks of all others */
     int64_t submitted_ns, ended_ns;
     struct {
         uint32_t provider;
@@ -332,7 +374,8 @@ struct job {
     uint32_t avoided_count;
     /* not recorded */
     struct page **pages;
-    struct graph *graph; /* a record of its own; NULL: no subtask waits for another */
+    struct graph *graph;   /* a record of its own; NULL: no subtask waits for another */
+    struct checks *checks; /* NULL: none, or it has ended */
     struct list_link leases;
     struct list_link of_owner;
     bool is_reported; /* a JOB effect is due at the end of this step */
@@ -385,6 +428,9 @@ struct lease {
     uint32_t live;         /* attempts in flight over all lanes */
     int64_t mean_ns;       /* moving average of a subtask's paid time */
     struct lane *lanes;
+    /* not recorded: of its results that are held */
+    uint32_t held_count;
+    int64_t held_ns; /* slot-time that they may still be paid for */
     struct list_link attempts;
     struct list_link refill;      /* in exchange->refills when lanes may take more */
     struct list_link of_provider; /* until it ends */
@@ -595,11 +641,72 @@ void graph_give(struct exchange *exchange, const struct job *job, uint32_t index
                 struct exchange_work *work);
 void graph_drop(struct exchange *exchange, struct job *job); /* with its records */
 
+/* What it left is not what was accepted after all. */
+void graph_forget_given(struct exchange *exchange, const struct job *job, uint32_t index);
+
+/* ---- checks.c */
+/* Whether the last part is the checks of all others; else it is refused. */
+bool checks_well_formed(struct exchange *exchange, const struct exchange_submit *submit);
+/* What a referee has that no provider may say of itself. */
+void checks_attribute(struct attribute *ret_attribute);
+bool checks_is_attribute(const struct attribute *attribute);
+/* `needs`, and that attribute. False: it has no room for more. */
+bool checks_require(const struct requirement *needs, struct requirement *ret_needs);
+bool checks_create(struct exchange *exchange, struct job *job); /* false: out of memory */
+void checks_destroy(struct job *job);
+void checks_restore(struct exchange *exchange, struct job *job); /* after a snapshot */
+bool held_link(struct job *job,
+               struct held *held); /* false: there is no such subtask, or one held */
+bool part_is_checks(const struct part *part);
+bool job_checks(const struct job *job,
+                uint32_t index); /* whether that subtask's results are held */
+/* Of what waits in the part for a lane, how much that provider may run: nobody judges its own results. */
+uint32_t part_choice(const struct part *part, uint32_t provider);
+uint32_t checks_next(struct exchange *exchange, struct lease *lease); /* NO_SUBTASK: none for it */
+void check_requeue(struct exchange *exchange, struct job *job, uint32_t index);
+void check_unqueue(const struct job *job, uint32_t index); /* it runs after all, or is no check */
+/* The seed of that attempt; zeros when it is no check, or there is nothing to check. */
+struct hash32 check_seed(const struct job *job, uint32_t index, uint32_t attempt);
+/* What its result counts as: a verdict on what is no longer held is nobody's fault, one without the right seed the
+ * referee's. */
+uint8_t check_outcome(const struct job *job, const struct attempt *attempt,
+                      const struct exchange_result *result);
+void result_hold(struct exchange *exchange, struct lease *lease, const struct attempt *attempt,
+                 const struct exchange_result *result, uint32_t position);
+void check_begin(struct exchange *exchange, struct job *job, uint32_t index); /* of what is held */
+/* After its result was settled. False: it was neither a verdict nor about inputs that are not there, and ends as any
+ * subtask's. */
+bool check_decide(struct exchange *exchange, struct lease *lease, const struct attempt *attempt,
+                  uint8_t outcome, const struct exchange_result *result);
+void check_failed(struct exchange *exchange, struct job *job, uint32_t index); /* for good */
+/* All that is held is taken unchecked: its job does not wait for the checks. */
+void checks_give_up(struct exchange *exchange, struct job *job);
+
 /* ---- fills.c */
 void market_run(struct exchange *exchange); /* matches all that wants, refills all that can take */
 
 /* ---- results.c */
 void apply_results(struct exchange *exchange, const struct exchange_results *results);
+/* What is settled of a result, and by which check. */
+struct settlement {
+    uint32_t index, attempt;
+    uint8_t outcome, status;
+    struct hash32 hash;
+    const uint8_t *bytes; /* alive as long as the effects */
+    uint32_t length;
+    uint64_t batch_index;
+    uint32_t position;
+    int64_t paid_ns; /* slot-time */
+    uint8_t level;
+    struct hash32 check;
+};
+void result_settle(struct exchange *exchange, struct lease *lease,
+                   const struct settlement *settlement);
+/* Slot-time that a result is paid for: its claim, within what was seen of its lane and not paid yet. */
+int64_t result_paid_time(const struct exchange *exchange, struct lease *lease,
+                         const struct attempt *attempt, int64_t busy_ns);
+/* To the queue again, unless it has had all the tries that any subtask gets. */
+void subtask_try_again(struct exchange *exchange, struct job *job, uint32_t index);
 
 /* ---- leases.c */
 void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, bool tell);
@@ -617,6 +724,10 @@ void lease_start(struct exchange *exchange, struct lease *lease, uint32_t lane, 
 /* Sets from when on each lane's use is not settled yet: since its first attempt in flight, or now. */
 void lease_find_unbilled(const struct exchange *exchange, struct lease *lease);
 void attempt_withdraw(struct exchange *exchange, struct attempt *attempt); /* the agent is told */
+/* All attempts of a subtask: whatever still comes of them is logged, not paid. */
+void attempts_give_up(struct exchange *exchange, struct job *job, uint32_t index);
+/* One that has ended keeps the escrow of its results that are held, and nothing else. */
+void lease_release_reserve(struct exchange *exchange, struct lease *lease);
 void lease_withdraw_all(struct exchange *exchange, struct lease *lease);
 void lease_refill(struct exchange *exchange, struct lease *lease);
 void lease_refill_later(struct exchange *exchange, struct lease *lease); /* in this step */
@@ -628,7 +739,7 @@ void lease_effect(struct exchange *exchange, const struct lease *lease,
 void work_effect(struct exchange *exchange, const struct lease *lease,
                  const struct attempt *attempt, enum exchange_effect_type type);
 void job_link_owner(struct exchange *exchange, struct job *job);
-void job_avoid(struct exchange *exchange, struct job *job, uint32_t provider);
+void job_avoid(struct exchange *exchange, struct job *job, uint32_t provider, int64_t for_ns);
 bool job_avoids(const struct exchange *exchange, const struct job *job, uint32_t provider);
 void withdraw_others(struct exchange *exchange, struct job *job, uint32_t index);
 struct attempt *attempt_find(const struct exchange *exchange, const struct lease *lease,

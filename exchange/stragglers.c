@@ -24,7 +24,9 @@ static int64_t mean_ns(const struct part *part)
 static bool is_over(const struct part *part)
 {
     const struct job *job = part->job;
-    return job->phase != JOB_PHASE_OPEN || job->is_closing || part->waiting > 0;
+    /* Checks are short, and not for everyone: they are not begun twice. */
+    return job->phase != JOB_PHASE_OPEN || job->is_closing || part->waiting > 0 ||
+           part_is_checks(part);
 }
 
 /* How long a subtask may run; INT64_MAX while nothing is known of the others. */

@@ -1,0 +1,588 @@
+/* Results that count only once a referee has judged them. A subtask's result is held: nothing is paid, and nobody who
+ * waits for it starts, before the check of it came to a verdict. The check is a subtask too, of the job's last part, with
+ * attempts, retries and pay of its own; only its verdict reaches over to the subtask that it is about.
+ *
+ *     subtask k    WAITING -> RUNNING -> CHECKING ------------------ accept -> ACCEPTED, and its result is paid
+ *                     ^                     |                        reject -> refuted: not paid, redone
+ *                     +---------------------+ no verdict, twice: paid, and redone
+ *     check n + k  WAITING, for k -> WAITING, for a lane -> RUNNING -> ACCEPTED, or WAITING again
+ *
+ * Nobody judges results of its own, so checks wait in queues by who made what they are about. */
+#include "exchange/state.h"
+
+#include "base/cursor.h"
+#include "base/sha256.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t first_check(const struct job *job)
+{
+    return job->parts[job->part_count - 1].first;
+}
+
+bool part_is_checks(const struct part *part)
+{
+    return part->job->is_checked && part->number + 1 == part->job->part_count;
+}
+
+bool job_checks(const struct job *job, uint32_t index)
+{
+    return job->checks != NULL && index < first_check(job);
+}
+
+/* What that check is about; NULL: it is no check, or there is nothing to check now. */
+static struct held *held_of_check(const struct job *job, uint32_t index)
+{
+    bool is_check = job->checks != NULL && index >= first_check(job);
+    return is_check ? job->checks->held[index - first_check(job)] : NULL;
+}
+
+/* ---------------------------------------------------------------- what is a job with checks */
+
+bool checks_well_formed(struct exchange *exchange, const struct exchange_submit *submit)
+{
+    const struct exchange_graph *graph = submit->graph;
+    const size_t parts = submit->part_count;
+    const uint32_t checks = parts == 0 ? 0 : submit->parts[parts - 1].subtasks;
+    const uint32_t first = submit->subtasks - checks;
+    if (checks != first) {
+        reject(exchange, XREJECT_VERIFY, "verify", checks, first);
+        return false;
+    }
+    if (graph == NULL || graph->after_count_count == 0) {
+        reject(exchange, XREJECT_VERIFY, "graph", 0, checks);
+        return false;
+    }
+    for (uint32_t i = 0; i < checks; i++) {
+        if (graph->after_count[first + i] != 1) {
+            reject(exchange, XREJECT_VERIFY, "graph.after_count", graph->after_count[first + i], 1);
+            return false;
+        }
+    }
+    const uint32_t *after = &graph->after[graph->after_length - checks];
+    for (uint32_t i = 0; i < checks; i++) {
+        if (after[i] != i) {
+            reject(exchange, XREJECT_VERIFY, "graph.after", after[i], i);
+            return false;
+        }
+    }
+    return true;
+}
+
+static const char attribute_name[] = "referee";
+
+void checks_attribute(struct attribute *ret_attribute)
+{
+    memset(ret_attribute, 0, sizeof *ret_attribute);
+    memcpy(ret_attribute->name, attribute_name, sizeof attribute_name);
+    ret_attribute->number = 1;
+}
+
+bool checks_is_attribute(const struct attribute *attribute)
+{
+    return strcmp(attribute->name, attribute_name) == 0;
+}
+
+bool checks_require(const struct requirement *needs, struct requirement *ret_needs)
+{
+    const bool has_more = needs->count > 0;
+    if (needs->count + 1 + has_more > REQUIREMENT_NODES_MAX) {
+        return false;
+    }
+    *ret_needs = *needs;
+    struct requirement_node *node = &ret_needs->nodes[ret_needs->count++];
+    *node = (struct requirement_node){.op = REQUIREMENT_EQ};
+    checks_attribute(&node->attribute);
+    if (has_more) {
+        ret_needs->nodes[ret_needs->count++] =
+            (struct requirement_node){.op = REQUIREMENT_AND, .arity = 2};
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- life */
+
+bool checks_create(struct exchange *exchange, struct job *job)
+{
+    struct checks *checks = allocate(exchange, sizeof *checks);
+    job->checks = checks;
+    if (checks == NULL) {
+        return false;
+    }
+    list_init(&checks->queues);
+    checks->held = allocate(exchange, first_check(job) * sizeof(struct held *));
+    return checks->held != NULL;
+}
+
+void checks_destroy(struct job *job)
+{
+    struct checks *checks = job->checks;
+    if (checks == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; checks->held != NULL && i < first_check(job); i++) {
+        free(checks->held[i]);
+    }
+    while (!list_empty(&checks->queues)) {
+        struct check_queue *queue = LIST_ELEMENT(checks->queues.next, struct check_queue, all);
+        list_remove(&queue->all);
+        free(queue);
+    }
+    free(checks->held);
+    free(checks);
+    job->checks = NULL;
+}
+
+/* ---------------------------------------------------------------- checks that wait for a lane */
+
+static bool came_before(const struct held *a, const struct held *b)
+{
+    return a->batch_index != b->batch_index ? a->batch_index < b->batch_index
+                                            : a->position < b->position;
+}
+
+static struct held *first_of(const struct check_queue *queue)
+{
+    return LIST_ELEMENT(queue->waiting.next, struct held, waiting);
+}
+
+static struct check_queue *queue_of(struct exchange *exchange, struct checks *checks,
+                                    uint32_t maker, uint32_t shy_of)
+{
+    for (struct list_link *at = checks->queues.next; at != &checks->queues; at = at->next) {
+        struct check_queue *queue = LIST_ELEMENT(at, struct check_queue, all);
+        if (queue->maker == maker && queue->shy_of == shy_of) {
+            return queue;
+        }
+    }
+    struct check_queue *queue = allocate(exchange, sizeof *queue);
+    if (queue != NULL) {
+        queue->maker = maker;
+        queue->shy_of = shy_of;
+        list_init(&queue->waiting);
+        list_append(&checks->queues, &queue->all);
+    }
+    return queue;
+}
+
+/* What comes for the first time is the last; what comes again is near the front. */
+static void enqueue(struct exchange *exchange, const struct job *job, struct held *held)
+{
+    assert(held->queue == NULL);
+    struct check_queue *queue =
+        queue_of(exchange, job->checks, held->lease->provider, held->shy_of);
+    if (queue == NULL) {
+        return;
+    }
+    struct list_link *before = &queue->waiting;
+    if (queue->count > 0 &&
+        came_before(held, LIST_ELEMENT(queue->waiting.previous, struct held, waiting))) {
+        before = queue->waiting.next;
+        while (came_before(LIST_ELEMENT(before, struct held, waiting), held)) {
+            before = before->next;
+        }
+    }
+    list_insert_before(before, &held->waiting);
+    queue->count++;
+    held->queue = queue;
+}
+
+static void dequeue(struct held *held)
+{
+    if (held->queue != NULL) {
+        list_remove(&held->waiting);
+        held->queue->count--;
+        held->queue = NULL;
+    }
+}
+
+void check_requeue(struct exchange *exchange, struct job *job, uint32_t index)
+{
+    struct held *held = held_of_check(job, index);
+    if (held != NULL && held->queue == NULL) {
+        enqueue(exchange, job, held);
+    }
+}
+
+void check_unqueue(const struct job *job, uint32_t index)
+{
+    struct held *held = held_of_check(job, index);
+    if (held != NULL) {
+        dequeue(held);
+    }
+}
+
+/* Whether one who neither made it nor is known to come to nothing may take it as well. */
+static bool has_other_referee(const struct part *part, const struct check_queue *queue)
+{
+    const struct job *job = part->job;
+    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        if (lease->part == part && lease->state == LEASE_ACTIVE &&
+            lease->provider != queue->maker && lease->provider != queue->shy_of) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool may_take(const struct part *part, const struct check_queue *queue, uint32_t provider)
+{
+    return queue->count > 0 && queue->maker != provider &&
+           (queue->shy_of != provider || !has_other_referee(part, queue));
+}
+
+uint32_t part_choice(const struct part *part, uint32_t provider)
+{
+    const struct checks *checks = part_is_checks(part) ? part->job->checks : NULL;
+    if (checks == NULL) {
+        return part->waiting;
+    }
+    uint32_t count = 0;
+    for (const struct list_link *at = checks->queues.next; at != &checks->queues; at = at->next) {
+        const struct check_queue *queue = LIST_ELEMENT(at, struct check_queue, all);
+        count += may_take(part, queue, provider) ? queue->count : 0;
+    }
+    return count;
+}
+
+uint32_t checks_next(struct exchange *exchange, struct lease *lease)
+{
+    struct job *job = lease->job;
+    struct check_queue *best = NULL;
+    for (struct list_link *at = job->checks->queues.next; at != &job->checks->queues;
+         at = at->next) {
+        struct check_queue *queue = LIST_ELEMENT(at, struct check_queue, all);
+        if (!may_take(lease->part, queue, lease->provider)) {
+            continue;
+        }
+        bool is_shy = queue->shy_of == lease->provider;
+        bool best_is_shy = best != NULL && best->shy_of == lease->provider;
+        if (best == NULL || (best_is_shy && !is_shy) ||
+            (best_is_shy == is_shy && came_before(first_of(queue), first_of(best)))) {
+            best = queue;
+        }
+    }
+    if (best == NULL) {
+        return NO_SUBTASK;
+    }
+    struct held *held = first_of(best);
+    dequeue(held);
+    uint32_t index = first_check(job) + held->index;
+    return job_subtask(exchange, job, index) == NULL ? NO_SUBTASK : index;
+}
+
+/* ---------------------------------------------------------------- from a snapshot */
+
+bool held_link(struct job *job, struct held *held)
+{
+    if (!job_checks(job, held->index) || job->checks->held[held->index] != NULL) {
+        return false;
+    }
+    job->checks->held[held->index] = held;
+    held->lease->held_count++;
+    held->lease->held_ns += held->paid_ns;
+    return true;
+}
+
+static int compare_held(const void *left, const void *right)
+{
+    const struct held *const *a = left;
+    const struct held *const *b = right;
+    return came_before(*b, *a) - came_before(*a, *b);
+}
+
+void checks_restore(struct exchange *exchange, struct job *job)
+{
+    const uint32_t first = first_check(job);
+    struct held **waiting = allocate(exchange, first * sizeof(struct held *));
+    size_t count = 0;
+    for (uint32_t i = 0; waiting != NULL && i < first; i++) {
+        struct held *held = job->checks->held[i];
+        const struct subtask *check = held == NULL ? NULL : job_subtask(exchange, job, first + i);
+        if (check != NULL && check->state == SUBTASK_WAITING) {
+            waiting[count++] = held;
+        }
+    }
+    if (count > 0) {
+        qsort(waiting, count, sizeof(struct held *), compare_held);
+    }
+    for (size_t i = 0; i < count; i++) {
+        enqueue(exchange, job, waiting[i]);
+    }
+    free(waiting);
+}
+
+/* ---------------------------------------------------------------- the seed */
+
+struct hash32 exchange_check_seed(const struct hash32 *dice, const struct hash32 *result,
+                                  uint32_t index, uint32_t attempt)
+{
+    static const char domain[] = "bourse/check/v1"; /* with its NUL */
+    uint8_t bytes[sizeof domain + sizeof *dice + sizeof *result + 8];
+    struct writer out = writer_over(bytes, sizeof bytes);
+    writer_bytes(&out, domain, sizeof domain);
+    writer_bytes(&out, dice->bytes, sizeof dice->bytes);
+    writer_bytes(&out, result->bytes, sizeof result->bytes);
+    writer_u32(&out, index);
+    writer_u32(&out, attempt);
+    assert(!out.failed && out.position == sizeof bytes);
+    return sha256_of(bytes, sizeof bytes);
+}
+
+struct hash32 check_seed(const struct job *job, uint32_t index, uint32_t attempt)
+{
+    const struct held *held = held_of_check(job, index);
+    return held == NULL ? (struct hash32){{0}}
+                        : exchange_check_seed(&held->dice, &held->hash, index, attempt);
+}
+
+uint8_t check_outcome(const struct job *job, const struct attempt *attempt,
+                      const struct exchange_result *result)
+{
+    if (held_of_check(job, attempt->key.index) == NULL) {
+        return XOUTCOME_CANCELLED;
+    }
+    const struct hash32 seed = check_seed(job, attempt->key.index, attempt->key.attempt);
+    bool is_verdict = result->verdict >= XVERDICT_ACCEPT && result->verdict <= XVERDICT_UNSURE;
+    return is_verdict && hash32_equal(&seed, &result->seed) ? XOUTCOME_OK : XOUTCOME_REFUSED;
+}
+
+/* ---------------------------------------------------------------- holding a result */
+
+static void hold_record(struct exchange *exchange, const struct held *held)
+{
+    const struct lease *lease = held->lease;
+    struct ledger_record *record = emit_ledger(exchange, LEDGER_HELD);
+    record->job = lease->job->id;
+    record->index = held->index;
+    record->attempt = held->attempt;
+    record->lease = lease->id;
+    record->provider = member_by_number(exchange, lease->provider)->key;
+    record->owner = member_by_number(exchange, lease->job->owner)->key;
+    record->device = lease->device_id;
+    record->hash = held->hash;
+    record->debit = lease->job->owner;
+    record->credit = lease->provider;
+    record->price_micro = lease->price_micro;
+    record->position = held->position;
+    record->batch_index = held->batch_index;
+}
+
+void result_hold(struct exchange *exchange, struct lease *lease, const struct attempt *attempt,
+                 const struct exchange_result *result, uint32_t position)
+{
+    struct held *held = allocate(exchange, sizeof *held + result->length);
+    if (held == NULL) {
+        return;
+    }
+    held->lease = lease;
+    held->index = attempt->key.index;
+    held->attempt = attempt->key.attempt;
+    held->batch_index = exchange->index;
+    held->position = position;
+    held->paid_ns = result_paid_time(exchange, lease, attempt, result->busy_ns);
+    held->hash = result->hash;
+    held->dice = exchange->command->results.dice;
+    held->shy_of = EXCHANGE_NO_ACCOUNT;
+    held->length = result->length;
+    if (result->length > 0) {
+        memcpy(held->bytes, result->bytes, result->length);
+    }
+    bool is_linked = held_link(lease->job, held);
+    assert(is_linked); /* its subtask was running: nothing is held of it */
+    (void)is_linked;
+    track(exchange, &held->tracked, RECORD_HELD);
+    hold_record(exchange, held);
+}
+
+void check_begin(struct exchange *exchange, struct job *job, uint32_t index)
+{
+    struct held *held = job->checks->held[index];
+    struct subtask *subtask = job_subtask(exchange, job, index);
+    if (held == NULL || job_subtask(exchange, job, first_check(job) + index) == NULL) {
+        return; /* out of memory */
+    }
+    subtask_becomes(part_of(job, index), subtask, SUBTASK_CHECKING);
+    subtask_changed(exchange, job, index);
+    if (subtask->attempts > 1) {
+        withdraw_others(exchange, job, index);
+    }
+    struct part *checks = &job->parts[job->part_count - 1];
+    checks->waiting++;
+    enqueue(exchange, job, held);
+    if (list_empty(&checks->spread)) {
+        list_append(&exchange->spreads, &checks->spread);
+    }
+}
+
+/* ---------------------------------------------------------------- and letting it go */
+
+/* In memory of the effects. NULL: out of memory, or nothing. */
+static const uint8_t *keep_bytes(struct exchange *exchange, const struct held *held)
+{
+    struct exchange_block *block =
+        held->length == 0 ? NULL : allocate(exchange, sizeof *block + held->length);
+    if (block == NULL) {
+        return NULL;
+    }
+    block->next = exchange->effects->blocks;
+    exchange->effects->blocks = block;
+    memcpy(block + 1, held->bytes, held->length);
+    return (const uint8_t *)(block + 1);
+}
+
+/* `check`: the Result that decided; NULL: none did. */
+static void settle_held(struct exchange *exchange, struct job *job, uint32_t index, uint8_t status,
+                        const struct hash32 *check)
+{
+    struct held *held = job->checks->held[index];
+    struct lease *lease = held->lease;
+    const struct settlement settlement = {
+        .index = held->index,
+        .attempt = held->attempt,
+        .outcome = XOUTCOME_OK,
+        .status = status,
+        .hash = held->hash,
+        .bytes = keep_bytes(exchange, held),
+        .length = held->length,
+        .batch_index = held->batch_index,
+        .position = held->position,
+        .paid_ns = status == XATTEMPT_REFUTED ? 0 : held->paid_ns,
+        .level = check == NULL ? CHECK_NONE : CHECK_CHEAP,
+        .check = check == NULL ? (struct hash32){{0}} : *check,
+    };
+    dequeue(held);
+    job->checks->held[index] = NULL;
+    lease->held_count--;
+    lease->held_ns -= held->paid_ns;
+    lease->accepted += status == XATTEMPT_ACCEPTED;
+    untrack(exchange, &held->tracked);
+    free(held);
+    result_settle(exchange, lease, &settlement);
+    if (lease->state == LEASE_ENDED) {
+        lease_release_reserve(exchange, lease);
+    }
+    touch(exchange, &lease->tracked);
+}
+
+/* The check waits for its subtask again; whatever else is under way for it was about a result that is gone. */
+static void block_check(struct exchange *exchange, struct job *job, uint32_t index)
+{
+    struct part *checks = &job->parts[job->part_count - 1];
+    struct subtask *check = job_subtask(exchange, job, index);
+    attempts_give_up(exchange, job, index);
+    if (check->state == SUBTASK_RUNNING) {
+        subtask_becomes(checks, check, SUBTASK_WAITING);
+    }
+    checks->waiting--; /* for a lane */
+    subtask_changed(exchange, job, index);
+}
+
+/* That result does not count: the subtask runs again, and then the check, unless that happened too often. */
+static void redo(struct exchange *exchange, struct job *job, uint32_t index, uint8_t status,
+                 const struct hash32 *check)
+{
+    struct subtask *subtask = job_subtask(exchange, job, index);
+    const struct subtask *checked_by = job_subtask(exchange, job, first_check(job) + index);
+    settle_held(exchange, job, index, status, check);
+    block_check(exchange, job, first_check(job) + index);
+    graph_forget_given(exchange, job, index);
+    subtask->crashes++;
+    if (subtask->crashes > job->crash_limit || subtask->attempts >= ATTEMPTS_MOST ||
+        checked_by->attempts >= ATTEMPTS_MOST) {
+        subtask_decide(exchange, job, index, SUBTASK_FAILED);
+    } else {
+        job_requeue(exchange, job, index);
+    }
+}
+
+/* Who gave it gets no more work of this job for a while; what it runs may end, and is judged like this. */
+static void refute(struct exchange *exchange, struct job *job, uint32_t index,
+                   const struct hash32 *check)
+{
+    const uint32_t provider = job->checks->held[index]->lease->provider;
+    redo(exchange, job, index, XATTEMPT_REFUTED, check);
+    job_avoid(exchange, job, provider, REFUTED_NS);
+    for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        if (lease->provider == provider) {
+            lease_wind_down(exchange, lease);
+        }
+    }
+}
+
+/* This referee came to nothing; another may. */
+static void check_again(struct exchange *exchange, struct job *job, struct held *held,
+                        uint32_t referee)
+{
+    bool is_waiting = held->queue != NULL;
+    dequeue(held);
+    held->shy_of = referee;
+    touch(exchange, &held->tracked);
+    if (is_waiting) {
+        enqueue(exchange, job, held);
+    }
+    subtask_try_again(exchange, job, first_check(job) + held->index);
+}
+
+static void accept(struct exchange *exchange, struct job *job, uint32_t index,
+                   const struct hash32 *check)
+{
+    subtask_decide(exchange, job, first_check(job) + index, SUBTASK_ACCEPTED);
+    settle_held(exchange, job, index, XATTEMPT_ACCEPTED, check);
+    subtask_decide(exchange, job, index, SUBTASK_ACCEPTED);
+}
+
+bool check_decide(struct exchange *exchange, struct lease *lease, const struct attempt *attempt,
+                  uint8_t outcome, const struct exchange_result *result)
+{
+    struct job *job = lease->job;
+    struct held *held = held_of_check(job, attempt->key.index);
+    if (held == NULL || (outcome != XOUTCOME_OK && outcome != XOUTCOME_INPUT_MISSING)) {
+        return false;
+    }
+    if (outcome == XOUTCOME_INPUT_MISSING) { /* the fault of who left it, if it is not there */
+        held->missing++;
+        if (held->missing < CHECKS_MISSING) {
+            check_again(exchange, job, held, lease->provider);
+        } else {
+            refute(exchange, job, held->index, &result->hash);
+        }
+        return true;
+    }
+    lease->failures_in_row = 0;
+    if (result->verdict == XVERDICT_ACCEPT) {
+        lease->accepted++;
+        accept(exchange, job, held->index, &result->hash);
+    } else if (result->verdict == XVERDICT_REJECT) {
+        refute(exchange, job, held->index, &result->hash);
+    } else if (++held->unsure < CHECKS_UNSURE) {
+        check_again(exchange, job, held, lease->provider);
+    } else {
+        redo(exchange, job, held->index, XATTEMPT_FAILED_PAID, &result->hash);
+    }
+    return true;
+}
+
+/* Nobody proved its result wrong, and nobody will look at it any more. */
+void check_failed(struct exchange *exchange, struct job *job, uint32_t index)
+{
+    const struct held *held = held_of_check(job, index);
+    if (held != NULL) {
+        const uint32_t checked = held->index;
+        settle_held(exchange, job, checked, XATTEMPT_FAILED_PAID, NULL);
+        subtask_decide(exchange, job, checked, SUBTASK_FAILED);
+    }
+}
+
+void checks_give_up(struct exchange *exchange, struct job *job)
+{
+    for (uint32_t i = 0; job->checks != NULL && i < first_check(job); i++) {
+        if (job->checks->held[i] != NULL) {
+            settle_held(exchange, job, i, XATTEMPT_ACCEPTED, NULL);
+            subtask_decide(exchange, job, i, SUBTASK_ACCEPTED);
+        }
+    }
+}

@@ -48,7 +48,7 @@ list(FILTER ledger_sources EXCLUDE REGEX "/sqlite[^/]*\\.c$")
 file(GLOB ledger_sqlite_sources CONFIGURE_DEPENDS ledger/sqlite*.c)
 
 # Pure cores.
-room(base SOURCES ${base_sources} LINKS PkgConfig::CRYPTO)
+room(base SOURCES ${base_sources} LINKS PkgConfig::CRYPTO m)
 room(formats SOURCES ${formats_sources} LINKS base PkgConfig::YAML)
 room(protocol SOURCES ${protocol_sources} LINKS base schema PkgConfig::SODIUM)
 room(matching SOURCES ${matching_sources} LINKS base)

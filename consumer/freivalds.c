@@ -1,6 +1,7 @@
 #include "consumer/freivalds.h"
 
 #include "base/cleanup.h"
+#include "base/residual.h"
 #include "planner/split.h"
 #include "runtime/clock.h"
 
@@ -15,8 +16,6 @@ enum {
     PIECE = 1 << 18, /* elements read at a time */
     ANEW = 8,        /* rows computed anew in one reading of B */
 };
-
-static const double unit = 0x1p-24; /* half a last place of float32 */
 
 enum row_state { ROW_RIGHT, ROW_DOUBTFUL, ROW_STRANGE, ROW_WRONG }; /* strange: no residual */
 
@@ -181,6 +180,7 @@ struct band { /* of rows that are looked at together */
     struct row_sums {
         double left[ROUNDS];  /* C r */
         double right[ROUNDS]; /* A (B r) */
+        double magnitude;     /* of C_i: sum of |c| */
         double squares;       /* of C_i */
         double reach;         /* (|A| (|B| 1))_i */
         bool is_strange;
@@ -210,47 +210,47 @@ static void take_c(void *context, uint64_t row, uint64_t column, const float *el
     const struct band *band = context;
     struct row_sums *sums = &band->sums[row - band->from];
     const bool *left_out = band->check->left_out + column;
+    double magnitude = 0;
     double squares = 0;
     if (!band->check->has_left_out) {
         add_signed(elements, band->check->signs + column * ROUNDS, count, sums->left);
     }
     for (size_t j = 0; j < count; j++) {
         double element = left_out[j] ? 0 : elements[j];
+        magnitude += fabs(element);
         squares += element * element;
         if (band->check->has_left_out) {
             float kept = left_out[j] ? 0 : elements[j];
             add_signed(&kept, band->check->signs + (column + j) * ROUNDS, 1, sums->left);
         }
     }
+    sums->magnitude += magnitude;
     sums->squares += squares;
     sums->is_strange = sums->is_strange || !isfinite(squares);
 }
 
-/* What no honest sum of `terms` float32 products is further off, of entries that add up to `reach` in magnitude; with what
- * becomes zero near the end of float32's range. */
-static double honest_error(double terms, double reach, double entries)
-{
-    double rounding = (terms + 2) * unit;
-    double gamma = rounding < 0.5 ? rounding / (1 - rounding) : 1;
-    return gamma * reach * (1 + 0x1p-20) + terms * entries * 2 * FLT_MIN;
-}
-
 static enum row_state judge(const struct check *check, const struct row_sums *sums)
 {
-    double inner = (double)check->b->rows;
-    double columns = (double)check->b->columns;
-    double usual = (8 * unit * sqrt(inner) + 12 * (unit + unit)) * sqrt(sums->squares);
-    double worst = honest_error(inner, sums->reach, columns);
+    const struct residual_row row = {.inner = check->b->rows,
+                                     .columns = check->b->columns,
+                                     .reach = sums->reach,
+                                     .magnitude = sums->magnitude,
+                                     .squares = sums->squares};
+    const struct residual_bounds bounds = residual_bounds(&row);
     enum row_state state = ROW_RIGHT;
     if (sums->is_strange) {
         return ROW_STRANGE;
     }
     for (size_t t = 0; t < ROUNDS; t++) {
-        double residual = fabs(sums->left[t] - sums->right[t]);
-        if (!(residual <= worst)) {
+        switch (residual_judge(&bounds, fabs(sums->left[t] - sums->right[t]))) {
+        case RESIDUAL_RIGHT:
+            break;
+        case RESIDUAL_DOUBTFUL:
+            state = ROW_DOUBTFUL;
+            break;
+        case RESIDUAL_WRONG:
             return ROW_WRONG;
         }
-        state = residual <= usual ? state : ROW_DOUBTFUL;
     }
     return state;
 }
@@ -310,7 +310,7 @@ static void take_anew(void *context, uint64_t row, uint64_t column, const float 
 }
 
 /* Whether an honest sum may have given `found`. */
-static bool may_be(double found, double expected, double reach, double inner)
+static bool may_be(double found, double expected, double reach, uint64_t inner)
 {
     if (!isfinite(found) && isfinite(reach) && reach >= (double)FLT_MAX / 2) {
         return true; /* a partial sum, or the whole, passed the end of the range */
@@ -322,7 +322,10 @@ static bool may_be(double found, double expected, double reach, double inner)
         return (isinf(expected) && expected == found) ||
                (isinf(found) && fabs(expected) > (double)FLT_MAX);
     }
-    return fabs(found - expected) <= honest_error(inner, reach, 1);
+    const struct residual_row entry = {
+        .inner = inner, .columns = 1, .reach = reach, .magnitude = fabs(found)};
+    const struct residual_bounds bounds = residual_bounds(&entry);
+    return residual_judge(&bounds, fabs(found - expected)) != RESIDUAL_WRONG;
 }
 
 static uint32_t block_of(uint64_t length, uint32_t blocks, uint64_t index)
@@ -370,7 +373,7 @@ static bool compare(const struct anew *anew, size_t index, const struct freivald
             squares += sums[j] * sums[j];
             largest = fmax(largest, fabs((double)found[j] - sums[j]));
         }
-        if (may_be((double)found[j], sums[j], reach[j], (double)anew->check->b->rows)) {
+        if (may_be((double)found[j], sums[j], reach[j], anew->check->b->rows)) {
             continue;
         }
         is_right = false;

@@ -2,13 +2,8 @@
  *
  * Freivalds: for a random vector r of +1 and -1, C r = A (B r) costs three products of a matrix and a vector. An entry
  * that is wrong by more than rounding explains shows in its row with probability 1/2 at least, in 20 rounds all but one
- * time in a million. All sums are doubles; of row i the residual |C r - A (B r)| is
- *
- *     right      up to  (8 u sqrt(n) + 24 u) ||C_i||               u = 2^-24, n = inner dimension
- *     wrong      above  gamma (|A| (|B| 1))_i                      gamma = (n + 2) u / (1 - (n + 2) u): no honest sum of
- *     doubtful   between                                           n float32 products, in any order, is further off
- *
- * promises.md section 4. Rows that are wrong, some of the doubtful ones, and some at random are then computed anew in
+ * time in a million. All sums are doubles; which residuals |C r - A (B r)| are right, doubtful or wrong is said in
+ * base/residual.h. Rows that are wrong, some of the doubtful ones, and some at random are then computed anew in
  * double, entry by entry: this names the tiles, and finds how far off the product is.
  *
  * NaN and infinities: a row of A or a column of B that has one has no residual. Such rows, and the entries of such

@@ -1,5 +1,7 @@
 #include "provider/tensor/freivalds.h"
 
+#include "base/residual.h"
+
 #include <assert.h>
 #include <float.h>
 #include <math.h>
@@ -8,8 +10,6 @@
 
 enum { WIDTH = 8 }; /* vectors that go through the matrices together */
 
-#define UNIT (1.0 / (1 << 24))     /* of float32 */
-#define OWN (DBL_EPSILON / 2)      /* of double */
 #define SPECIAL_STEPS UINT64_C(64) /* of one-by-one comparison, as a multiple of one round */
 
 struct dice {
@@ -55,11 +55,10 @@ struct work {
     bool *odd_columns; /* columns of B with a value that is not finite */
     bool *odd_rows;    /* rows of A likewise, and rows that may have overflowed: no residual */
     double *b_sums;    /* of each row of B: |B| 1 over its finite columns */
-    double *accepts;   /* bounds of each row */
-    double *rejects;
-    double *signs;     /* columns x WIDTH: the vectors */
-    double *products;  /* inner x WIDTH: B r */
-    uint32_t doubtful; /* vectors with a row between the bounds */
+    struct residual_bounds *bounds; /* of each row */
+    double *signs;                  /* columns x WIDTH: the vectors */
+    double *products;               /* inner x WIDTH: B r */
+    uint32_t doubtful;              /* vectors with a row between the bounds */
     bool unsure;
 };
 
@@ -69,7 +68,7 @@ uint64_t freivalds_bytes(uint64_t rows, uint64_t inner, uint64_t columns)
     if (rows > most || inner > most || columns > most) {
         return 0;
     }
-    return rows * (1 + 2 * sizeof(double)) + inner * (WIDTH + 1) * sizeof(double) +
+    return rows * (1 + sizeof(struct residual_bounds)) + inner * (WIDTH + 1) * sizeof(double) +
            columns * (1 + WIDTH * sizeof(double));
 }
 
@@ -79,13 +78,11 @@ static bool allocate(struct work *work)
     work->odd_columns = calloc(check->columns + 1, sizeof(bool));
     work->odd_rows = calloc(check->rows + 1, sizeof(bool));
     work->b_sums = calloc(check->inner + 1, sizeof(double));
-    work->accepts = calloc(check->rows + 1, sizeof(double));
-    work->rejects = calloc(check->rows + 1, sizeof(double));
+    work->bounds = calloc(check->rows + 1, sizeof *work->bounds);
     work->signs = calloc((check->columns + 1) * WIDTH, sizeof(double));
     work->products = calloc((check->inner + 1) * WIDTH, sizeof(double));
     return work->odd_columns != NULL && work->odd_rows != NULL && work->b_sums != NULL &&
-           work->accepts != NULL && work->rejects != NULL && work->signs != NULL &&
-           work->products != NULL;
+           work->bounds != NULL && work->signs != NULL && work->products != NULL;
 }
 
 static void release(struct work *work)
@@ -93,8 +90,7 @@ static void release(struct work *work)
     free(work->odd_columns);
     free(work->odd_rows);
     free(work->b_sums);
-    free(work->accepts);
-    free(work->rejects);
+    free(work->bounds);
     free(work->signs);
     free(work->products);
 }
@@ -203,45 +199,38 @@ static void sum_b(struct work *work)
     }
 }
 
-/* gamma_n: what n roundings can add up to, as a part of the sum of magnitudes. */
-static double gamma_of(double roundings)
-{
-    return roundings * UNIT < 0.5 ? roundings * UNIT / (1 - roundings * UNIT) : INFINITY;
-}
-
 static void bound_row(struct work *work, uint64_t i)
 {
     const struct freivalds *check = work->check;
-    double inner = (double)check->inner;
-    double columns = (double)check->columns;
-    double magnitude = 0; /* (|A| (|B| 1))_i: no entry and no partial sum of the row is larger */
-    double sum = 0;
+    double reach = 0;
+    double magnitude = 0;
     double squares = 0;
     bool finite = true;
     for (uint64_t k = 0; k < check->inner; k++) {
-        magnitude += fabs((double)check->a[i * check->inner + k]) * work->b_sums[k];
+        reach += fabs((double)check->a[i * check->inner + k]) * work->b_sums[k];
     }
     for (uint64_t j = 0; j < check->columns; j++) {
         if (!work->odd_columns[j]) {
             double value = (double)check->c[i * check->columns + j];
             finite = finite && isfinite(value);
-            sum += fabs(value);
+            magnitude += fabs(value);
             squares += value * value;
         }
     }
     if (!finite) {
         work->odd_rows[i] = true;
-        if (magnitude < (double)FLT_MAX) {
+        if (reach < (double)FLT_MAX) {
             reject(work, i, "an entry is not finite, and nothing could make it so");
         } else {
             doubt(work, i, "an entry may have overflowed");
         }
         return;
     }
-    work->accepts[i] = (8 * UNIT * sqrt(inner) + 24 * UNIT) * sqrt(squares);
-    work->rejects[i] = gamma_of(inner) * magnitude +
-                       (2 * (inner + columns) + 4) * OWN * (magnitude + sum) +
-                       (2 * inner + 1) * columns * (double)FLT_MIN; /* what underflows is lost */
+    work->bounds[i] = residual_bounds(&(struct residual_row){.inner = check->inner,
+                                                             .columns = check->columns,
+                                                             .reach = reach,
+                                                             .magnitude = magnitude,
+                                                             .squares = squares});
 }
 
 /* ---------------------------------------------------------------- the vectors */
@@ -287,19 +276,25 @@ static void judge_row(struct work *work, uint64_t i, uint32_t width, bool doubtf
             right[t] += value * work->products[k * WIDTH + t];
         }
     }
+    const struct residual_bounds *bounds = &work->bounds[i];
     for (uint32_t t = 0; t < width; t++) {
         double residual = fabs(claimed[t] - right[t]);
-        double part = residual <= work->accepts[i] ? residual / fmax(work->accepts[i], DBL_MIN)
-                                                   : fmin(residual / work->accepts[i], 1e300);
+        double part = residual <= bounds->right ? residual / fmax(bounds->right, DBL_MIN)
+                                                : fmin(residual / bounds->right, 1e300);
         if (part > work->result->worst) {
             work->result->worst = part;
             work->result->row = i;
         }
-        if (residual > work->accepts[i] && residual > work->rejects[i]) {
+        switch (residual_judge(bounds, residual)) {
+        case RESIDUAL_RIGHT:
+            break;
+        case RESIDUAL_DOUBTFUL:
+            doubtful[t] = true;
+            break;
+        case RESIDUAL_WRONG:
             reject(work, i, "a row differs by more than any order of summation can");
             return;
         }
-        doubtful[t] |= residual > work->accepts[i];
     }
 }
 

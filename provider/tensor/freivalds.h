@@ -2,12 +2,8 @@
  *
  * Freivalds' check: for a random vector r of +1 and -1, C r = A (B r) if C is the product, and if a row of C is
  * not, the two differ there for at least half of all r. Products of float32 are rounded, so a row's
- * difference (the residual, in double) is held against two bounds, with u = 2^-24 and n the inner dimension:
- *
- *     accept   at most (8 u sqrt(n) + 24 u) |C_i|               what honest rounding amounts to, generously
- *     reject   above gamma_n (|A| (|B| 1))_i + our own rounding  what no order of summation can exceed
- *
- * Between the two nobody is accused: one more r is drawn, and a second such row leaves the verdict UNSURE.
+ * difference (the residual, in double) is held against the two bounds of base/residual.h. Between the two nobody is
+ * accused: one more r is drawn, and a second such row leaves the verdict UNSURE.
  * Values that are not finite have no residual. A row of A or a column of B that holds one makes a row or a
  * column of C that is not finite anywhere; these entries are computed and compared one by one.
  *

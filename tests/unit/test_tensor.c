@@ -589,6 +589,48 @@ START_TEST(what_is_not_finite_is_compared_one_by_one)
 }
 END_TEST
 
+static uint64_t pick(uint64_t below)
+{
+    return (uint64_t)random() % below;
+}
+
+/* Of any sizes, scales and cancellation, and with NaN, infinities and what overflows in between. */
+START_TEST(no_honest_product_is_ever_refuted)
+{
+    static const float strange[] = {INFINITY, -INFINITY, NAN, 3e38F, -3e38F, 1e-40F, -0.0F};
+    srandom((unsigned)_i + 1);
+    for (int round = 0; round < 40; round++) {
+        uint64_t rows = 1 + pick(40);
+        uint64_t inner = 1 + pick(400);
+        uint64_t columns = 1 + pick(40);
+        struct claim claim = claim_of(rows, inner, columns, true);
+        struct gemm gemm = {rows, inner, columns, 1, 0, claim.a, claim.b, claim.c};
+        for (uint64_t k = 0; k < inner && round % 2 == 0; k++) {
+            float scale = ldexpf(1, (int)pick(60) - 30);
+            for (uint64_t i = 0; i < rows; i++) { /* each term is nearly taken back by the next */
+                claim.a[i * inner + k] =
+                    k % 2 == 1 ? -claim.a[i * inner + k - 1] : claim.a[i * inner + k] * scale;
+            }
+            for (uint64_t j = 0; j < columns && k % 2 == 1; j++) {
+                claim.b[k * columns + j] = claim.b[(k - 1) * columns + j] * (1 + 1e-6F);
+            }
+        }
+        for (int i = 0; i < round % 4; i++) {
+            claim.a[pick(rows * inner)] = strange[pick(COUNT(strange))];
+            claim.b[pick(inner * columns)] = strange[pick(COUNT(strange))];
+        }
+        multiply(&gemm, _i % 2 == 0);
+        for (uint8_t seed = 0; seed < 3; seed++) {
+            struct freivalds_result result = judge(&claim, seed);
+            ck_assert_msg(result.verdict != VERDICT_REJECT, "round %d, %lu x %lu x %lu: %s", round,
+                          (unsigned long)rows, (unsigned long)inner, (unsigned long)columns,
+                          result.why);
+        }
+        claim_fini(&claim);
+    }
+}
+END_TEST
+
 START_TEST(nobody_is_accused_of_what_rounding_may_do)
 {
     /* A row whose terms cancel: the result is small beside them, and honest rounding exceeds the bound of acceptance. */
@@ -633,6 +675,7 @@ int main(void)
     tcase_add_loop_test(tcase, honest_products_are_accepted, 0, 2);
     tcase_add_test(tcase, lies_are_rejected);
     tcase_add_loop_test(tcase, what_is_not_finite_is_compared_one_by_one, 0, 2);
+    tcase_add_loop_test(tcase, no_honest_product_is_ever_refuted, 0, 10);
     tcase_add_test(tcase, nobody_is_accused_of_what_rounding_may_do);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

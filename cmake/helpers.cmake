@@ -11,3 +11,7 @@ endfunction()
 
 helper(market-client tests/programs/market_client.c tests/programs/record.c)
 helper(market-proxy tests/programs/market_proxy.c)
+
+# An agent's tensor program that lies, for tests; never installed.
+tensor_program(lying-tensor tests/programs/lying_tensor.c)
+target_link_options(lying-tensor PRIVATE -Wl,--wrap=operation_run)

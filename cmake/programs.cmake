@@ -35,14 +35,17 @@ if(worker_sources)
 endif()
 
 # The tensor program: no sanitizer either. Dynamic, for oneDNN; its jails show the host's system tree.
-add_executable(bourse-tensor ${tensor_sources} provider/tensor/main.c provider/worker/packet.c
-  formats/npy.c formats/tensor_op.c formats/template.c base/cursor.c base/text.c)
-target_include_directories(bourse-tensor PRIVATE ${CMAKE_SOURCE_DIR})
-target_compile_definitions(bourse-tensor PRIVATE _GNU_SOURCE)
-target_compile_options(bourse-tensor PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla
-  -Wstrict-prototypes -Wmissing-prototypes -O2 -fstack-protector-strong)
-set_target_properties(bourse-tensor PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
-target_link_libraries(bourse-tensor PRIVATE m)
-if(ONEDNN_FOUND)
-  target_link_libraries(bourse-tensor PRIVATE ${ONEDNN_LIBRARY})
-endif()
+function(tensor_program name)
+  add_executable(${name} ${tensor_sources} provider/tensor/main.c provider/worker/packet.c
+    formats/npy.c formats/tensor_op.c formats/template.c base/cursor.c base/residual.c base/text.c ${ARGN})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_definitions(${name} PRIVATE _GNU_SOURCE)
+  target_compile_options(${name} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla
+    -Wstrict-prototypes -Wmissing-prototypes -O2 -fstack-protector-strong)
+  set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
+  target_link_libraries(${name} PRIVATE m)
+  if(ONEDNN_FOUND)
+    target_link_libraries(${name} PRIVATE ${ONEDNN_LIBRARY})
+  endif()
+endfunction()
+tensor_program(bourse-tensor)

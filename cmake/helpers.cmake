@@ -15,3 +15,6 @@ helper(market-proxy tests/programs/market_proxy.c)
 # An agent's tensor program that lies, for tests; never installed.
 tensor_program(lying-tensor tests/programs/lying_tensor.c)
 target_link_options(lying-tensor PRIVATE -Wl,--wrap=operation_run)
+if(NOT BOURSE_TESTS)
+  set_target_properties(lying-tensor PROPERTIES EXCLUDE_FROM_ALL ON)
+endif()

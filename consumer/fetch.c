@@ -1,5 +1,5 @@
 /* Results home: outputs into a folder, standard output and errors to a descriptor. */
-#include "consumer/checks.h"
+#include "consumer/cheap.h"
 #include "consumer/client.h"
 #include "consumer/place.h"
 #include "consumer/rows.h"
@@ -154,7 +154,7 @@ static bool path_of(const Bourse__V1__Manifest *manifest, uint32_t index,
     if (task != NULL) {
         return place_path_of_task(task, output->name, ret_path);
     }
-    uint32_t count = manifest->subtask_count - checks_count(manifest);
+    uint32_t count = manifest->subtask_count - cheap_count(manifest);
     return place_path(input_of(manifest, index), count == 1 && !numbered,
                       number_of(manifest, index), output->name, ret_path);
 }
@@ -182,7 +182,7 @@ static bool fetch_outcome(void *context, const struct bourse_outcome *outcome)
 {
     struct fetch *fetch = context;
     const Bourse__V1__Manifest *manifest = fetch->manifest;
-    bool is_check = outcome->index >= manifest->subtask_count - checks_count(manifest);
+    bool is_check = outcome->index >= manifest->subtask_count - cheap_count(manifest);
     if (outcome->status != ATTEMPT_ACCEPTED || is_check) {
         return true;
     }

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/sha256.h"
-#include "consumer/checks.h"
+#include "consumer/cheap.h"
 #include "consumer/client.h"
 #include "protocol/codec.h"
 #include "runtime/files.h"
@@ -413,8 +413,8 @@ static bool check_manifest(const struct bourse_job *job, struct bourse_error *er
 bool manifest_finish(struct bourse_job *job, Bourse__V1__Manifest *manifest,
                      struct bourse_error *error)
 {
-    CLEANUP(checks_destroy) struct checks *checks = NULL;
-    if (!checks_add(job, manifest, &checks, error)) {
+    CLEANUP(cheap_destroy) struct cheap_checks *checks = NULL;
+    if (!cheap_add(job, manifest, &checks, error)) {
         return false;
     }
     struct terms *terms = calloc(1, sizeof *terms);

@@ -33,7 +33,7 @@ struct bourse_job {
     struct input_list image;  /* none or one */
     struct made_blobs made;   /* of a job that is no file's */
     uint64_t subtasks;        /* checks included */
-    uint32_t checks;          /* the last of them (checks.h) */
+    uint32_t checks;          /* the last of them (cheap.h) */
     struct order_part check; /* of the checks, where it is not what the file says; slots 0: it is */
     struct order_part *parts; /* ORDER_PARTS_MAX have room; at least one */
     size_t part_count;

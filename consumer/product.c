@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "consumer/checks.h"
+#include "consumer/cheap.h"
 #include "consumer/client.h"
 #include "consumer/freivalds.h"
 #include "consumer/manifest.h"
@@ -334,7 +334,7 @@ static bool make_job(struct bourse_product *product, const struct bourse_product
     job->parts[0].subtasks = (uint32_t)product->summary.tiles;
     (void)need_number(job, "memory", needs->memory_bytes);
     job->check = job->parts[0]; /* any device with the memory: it need not be fast */
-    if (!checks_need_referee(&job->check.needs) ||
+    if (!cheap_need_referee(&job->check.needs) ||
         (needs->label[0] != '\0' && !order_add_need(&job->parts[0].needs, "label", needs->label)) ||
         (needs->least_speed > 0 && !need_number(job, "gemm_fp32", needs->least_speed)) ||
         !hash_blocks(product, &job->made, error) || !write_manifest(product, job, error)) {
@@ -394,8 +394,7 @@ static bool read_tiles(const Bourse__V1__Manifest *manifest, struct bourse_produ
         "this job was not made by `bourse run matmul`; `bourse fetch` brings its outputs";
     struct matrix_block block = {.row = 0};
     uint32_t columns = 0;
-    uint32_t count =
-        manifest->n_subtasks > 0 ? manifest->subtask_count - checks_count(manifest) : 0;
+    uint32_t count = manifest->n_subtasks > 0 ? manifest->subtask_count - cheap_count(manifest) : 0;
     if (strcmp(manifest->executor, "tensor") != 0 || manifest->n_arguments != 4 ||
         strcmp(manifest->arguments[0], "matmul") != 0 || count < 1 || count > PRODUCT_TILES_MAX) {
         return client_fail(error, BOURSE_USAGE, "%s", stranger);
@@ -409,7 +408,7 @@ static bool read_tiles(const Bourse__V1__Manifest *manifest, struct bourse_produ
         return client_fail(error, BOURSE_USAGE, "%s", stranger);
     }
     product->grid = (struct split_grid){count / columns, columns};
-    product->summary.checks = checks_count(manifest);
+    product->summary.checks = cheap_count(manifest);
     if (!set_shape(product, block.row + block.rows, 0, block.column + block.columns, error) ||
         !make_tiles(product, error)) {
         return false;

@@ -1,6 +1,6 @@
 /* What is left of a job that has ended, as a job of its own: the same manifest without the subtasks that were
  * accepted, and with what those left to the others as inputs by their hashes. */
-#include "consumer/checks.h"
+#include "consumer/cheap.h"
 #include "consumer/client.h"
 #include "consumer/manifest.h"
 #include "consumer/tasks.h"
@@ -408,7 +408,7 @@ bool bourse_job_resume(struct bourse *bourse, const char *id, int64_t cap_micro,
         return false;
     }
     CLEANUP(resume_fini) struct resume resume = {.manifest = manifest};
-    if (checks_count(manifest) > 0 && !checks_remove(manifest, &resume.check)) {
+    if (cheap_count(manifest) > 0 && !cheap_remove(manifest, &resume.check)) {
         return client_fail(ret_error, BOURSE_UNVERIFIED, "the job's manifest contradicts itself");
     }
     if (!see_outcomes(bourse, id, &resume, ret_error)) {

@@ -1,7 +1,7 @@
 #include "consumer/tasks.h"
 
 #include "base/text.h"
-#include "consumer/checks.h"
+#include "consumer/cheap.h"
 #include "consumer/client.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@ static const Bourse__V1__ManifestTask *task_of(const Bourse__V1__Manifest *manif
 bool tasks_well_formed(const Bourse__V1__Manifest *manifest)
 {
     bool has_tasks = task_of(manifest, 0) != NULL;
-    uint32_t checks = checks_count(manifest);
+    uint32_t checks = cheap_count(manifest);
     for (uint32_t i = 0; i < manifest->n_subtasks; i++) {
         const Bourse__V1__ManifestTask *task = task_of(manifest, i);
         bool is_check = i >= manifest->subtask_count - checks;

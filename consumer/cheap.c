@@ -1,4 +1,4 @@
-#include "consumer/checks.h"
+#include "consumer/cheap.h"
 
 #include "base/cleanup.h"
 #include "consumer/client.h"
@@ -27,7 +27,7 @@ struct check { /* all that one of them points to */
     char name[NAME_BYTES + 1];
 };
 
-struct checks {
+struct cheap_checks {
     size_t count;
     struct check *items;
     Bourse__V1__ManifestSubtask *checked; /* where the manifest did not list them */
@@ -35,9 +35,9 @@ struct checks {
     int64_t expect_ms; /* of one, on average */
 };
 
-void checks_destroy(struct checks **self)
+void cheap_destroy(struct cheap_checks **self)
 {
-    struct checks *checks = *self;
+    struct cheap_checks *checks = *self;
     if (checks == NULL) {
         return;
     }
@@ -238,7 +238,7 @@ static void fill_check(uint32_t index, struct check *check)
     static char verb[] = "freivalds";
     static char seed[] = TENSOR_DRAWN;
     static char rounds[8];
-    (void)snprintf(rounds, sizeof rounds, "%d", CHECKS_ROUNDS);
+    (void)snprintf(rounds, sizeof rounds, "%d", CHEAP_ROUNDS);
     char *const arguments[ARGUMENTS] = {verb, check->words[0], check->words[1], check->words[2],
                                         seed, rounds};
     memcpy(check->arguments, arguments, sizeof arguments);
@@ -282,9 +282,9 @@ static bool make_check(const Bourse__V1__Manifest *manifest,
 
 /* ---------------------------------------------------------------- the job */
 
-static struct checks *checks_create(const Bourse__V1__Manifest *manifest, size_t count)
+static struct cheap_checks *cheap_create(const Bourse__V1__Manifest *manifest, size_t count)
 {
-    CLEANUP(checks_destroy) struct checks *checks = calloc(1, sizeof *checks);
+    CLEANUP(cheap_destroy) struct cheap_checks *checks = calloc(1, sizeof *checks);
     if (checks == NULL) {
         return NULL;
     }
@@ -303,12 +303,12 @@ static struct checks *checks_create(const Bourse__V1__Manifest *manifest, size_t
         checks->pointers[i] = is_listed ? manifest->subtasks[i] : &checks->checked[i];
         checks->pointers[count + i] = &checks->items[i].subtask;
     }
-    struct checks *made = checks;
+    struct cheap_checks *made = checks;
     checks = NULL;
     return made;
 }
 
-static bool make_all(const Bourse__V1__Manifest *manifest, struct checks *checks,
+static bool make_all(const Bourse__V1__Manifest *manifest, struct cheap_checks *checks,
                      struct bourse_error *error)
 {
     uint64_t sum_ms = 0;
@@ -325,7 +325,7 @@ static bool make_all(const Bourse__V1__Manifest *manifest, struct checks *checks
     return true;
 }
 
-bool checks_need_referee(struct requirement *needs)
+bool cheap_need_referee(struct requirement *needs)
 {
     struct requirement_node node = {.op = REQUIREMENT_EQ,
                                     .attribute = {.name = "referee", .number = 1}};
@@ -349,10 +349,10 @@ static bool part_of_file(const struct bourse_job *job, struct order_part *part)
     for (size_t i = 0; i < job->part_count; i++) {
         part->slots = job->parts[i].slots > part->slots ? job->parts[i].slots : part->slots;
     }
-    return order_add_need(&part->needs, "executor", "tensor") && checks_need_referee(&part->needs);
+    return order_add_need(&part->needs, "executor", "tensor") && cheap_need_referee(&part->needs);
 }
 
-static bool add_part(struct bourse_job *job, const struct checks *checks,
+static bool add_part(struct bourse_job *job, const struct cheap_checks *checks,
                      struct bourse_error *error)
 {
     if (job->part_count == ORDER_PARTS_MAX) {
@@ -418,8 +418,8 @@ static bool extend_graph(struct bourse_job *job, uint32_t count, struct bourse_e
     return true;
 }
 
-bool checks_add(struct bourse_job *job, Bourse__V1__Manifest *manifest, struct checks **ret_checks,
-                struct bourse_error *error)
+bool cheap_add(struct bourse_job *job, Bourse__V1__Manifest *manifest,
+               struct cheap_checks **ret_checks, struct bourse_error *error)
 {
     size_t count = (size_t)job->subtasks;
     *ret_checks = NULL;
@@ -431,7 +431,7 @@ bool checks_add(struct bourse_job *job, Bourse__V1__Manifest *manifest, struct c
                            "verify: cheap: %zu subtasks; %d at most can be checked, split the job",
                            count, LIMIT_GRAPH_SUBTASKS / 2);
     }
-    struct checks *checks = checks_create(manifest, count);
+    struct cheap_checks *checks = cheap_create(manifest, count);
     *ret_checks = checks;
     if (checks == NULL) {
         return no_memory(error);
@@ -450,7 +450,7 @@ bool checks_add(struct bourse_job *job, Bourse__V1__Manifest *manifest, struct c
 
 /* ---------------------------------------------------------------- read back */
 
-uint32_t checks_count(const Bourse__V1__Manifest *manifest)
+uint32_t cheap_count(const Bourse__V1__Manifest *manifest)
 {
     bool is_cheap = manifest->terms != NULL && strcmp(manifest->terms->verify, "cheap") == 0 &&
                     manifest->n_subtasks == manifest->subtask_count &&
@@ -458,9 +458,9 @@ uint32_t checks_count(const Bourse__V1__Manifest *manifest)
     return is_cheap ? manifest->subtask_count / 2 : 0;
 }
 
-bool checks_remove(Bourse__V1__Manifest *manifest, struct order_part *ret_part)
+bool cheap_remove(Bourse__V1__Manifest *manifest, struct order_part *ret_part)
 {
-    uint32_t count = checks_count(manifest);
+    uint32_t count = cheap_count(manifest);
     Bourse__V1__ManifestTerms *terms = manifest->terms;
     if (count == 0 || terms->n_parts < 2 || terms->parts[terms->n_parts - 1]->subtasks != count) {
         return false;

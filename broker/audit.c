@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCHEMA_VERSION = 2 };
+enum { SCHEMA_VERSION = 3 };
 
 /* ---- reporting */
 
@@ -172,6 +172,8 @@ static void end(struct audit *audit)
     audit_map_fini(&audit->jobs, audit_job_end);
     audit_map_fini(&audit->leases, NULL);
     audit_map_fini(&audit->tainted, NULL);
+    audit_map_fini(&audit->held, NULL);
+    audit_map_fini(&audit->checks, NULL);
     audit_map_fini(&audit->instruments, NULL);
 }
 

@@ -32,6 +32,8 @@ struct audit_report {
     uint64_t journal_entries, commands, signatures;
     uint64_t records, leaves, tree_size; /* tree_size: of the signed checkpoint */
     uint64_t accounts, jobs, fills, results, accepted;
+    uint64_t checked;      /* results that a referee's check decided */
+    uint64_t epochs, dice; /* epochs of dice; batches whose dice were recomputed */
     int64_t minted_micro, charged_micro, fees_micro, held_micro;
     char root[65]; /* of the checkpoint */
     char origin[64];

@@ -10,7 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KIND_MESSAGE = 1, KIND_GENESIS = 2, KIND_SUSPECT = 4, KIND_GOODBYE = 6, KIND_LIMITS = 7 };
+enum {
+    KIND_MESSAGE = 1,
+    KIND_GENESIS = 2,
+    KIND_SUSPECT = 4,
+    KIND_GOODBYE = 6,
+    KIND_LIMITS = 7,
+    KIND_EPOCH = 8,
+    KIND_RESULTS = 9,
+    DICE_BYTES = 32
+};
 
 static bool journal_finding(struct audit *audit, const struct audit_command *command,
                             const char *what)
@@ -94,17 +103,24 @@ static bool decode(struct audit *audit, struct audit_command *command)
     if (!audit->has_genesis) {
         return journal_finding(audit, command, "it stands before the genesis");
     }
-    if (envelope_read(command->payload, command->payload_length, LIMIT_MESSAGE_BYTES,
-                      &command->envelope) != ENVELOPE_OK) {
+    const uint32_t before = command->kind == KIND_RESULTS ? DICE_BYTES : 0;
+    if (command->payload_length < before ||
+        envelope_read(command->payload + before, command->payload_length - before,
+                      LIMIT_MESSAGE_BYTES, &command->envelope) != ENVELOPE_OK) {
         return journal_finding(audit, command, "its envelope is not well formed");
     }
+    memcpy(command->dice.bytes, command->payload, before);
     command->type = (enum message_type)command->envelope.type;
+    if ((command->type == MESSAGE_RESULTS) != (command->kind == KIND_RESULTS)) {
+        return journal_finding(audit, command, "results, and nothing else, come with dice");
+    }
     if (codec_decode(command->type, command->envelope.body, command->envelope.body_length,
                      &command->body, NULL) != CODEC_OK) {
         return journal_finding(audit, command, "its body does not decode");
     }
     return check_envelope(audit, command) &&
-           (command->type != MESSAGE_RESULTS || check_batch(audit, command));
+           (command->type != MESSAGE_RESULTS ||
+            (check_batch(audit, command) && audit_dice(audit, command)));
 }
 
 /* ---- what later rows rely on */
@@ -146,10 +162,10 @@ static int compare_attributes(const void *a, const void *b)
                   sizeof(struct hash32));
 }
 
-/* Devices with the same set of attributes are of one cell. */
-static bool cell_of(const Bourse__V1__Device *device, struct hash32 *ret_cell)
+/* Devices with the same set of attributes are of one cell; to be a referee's is one. */
+static bool cell_of(const Bourse__V1__Device *device, bool is_referee, struct hash32 *ret_cell)
 {
-    struct hash32 parts[LIMIT_ATTRIBUTES + 1];
+    struct hash32 parts[LIMIT_ATTRIBUTES + 2];
     size_t count = 0;
     if (device->n_attributes > LIMIT_ATTRIBUTES) {
         return false;
@@ -164,6 +180,7 @@ static bool cell_of(const Bourse__V1__Device *device, struct hash32 *ret_cell)
         free(bytes);
     }
     parts[count++] = sha256_of(device->instrument, strlen(device->instrument));
+    parts[count++] = sha256_of(is_referee ? "referee" : "", is_referee ? 7 : 0);
     qsort(parts, count, sizeof parts[0], compare_attributes);
     *ret_cell = sha256_of(parts, count * sizeof parts[0]);
     return true;
@@ -217,6 +234,7 @@ static bool taint(struct audit *audit, uint32_t account)
 static bool note_devices(struct audit *audit, const struct audit_command *command)
 {
     const Bourse__V1__Advertise *body = (const Bourse__V1__Advertise *)command->body;
+    const bool is_referee = (audit->accounts[command->account].roles & ROLE_REFEREE) != 0;
     for (size_t i = 0; i < body->n_devices; i++) {
         struct id128 id = codec_id(body->devices[i]->device);
         struct hash32 name = audit_id(&id);
@@ -227,7 +245,7 @@ static bool note_devices(struct audit *audit, const struct audit_command *comman
         if (device == NULL) {
             device = audit_map_add(&audit->devices, &name, sizeof *device);
         }
-        if (device == NULL || !cell_of(body->devices[i], &device->cell)) {
+        if (device == NULL || !cell_of(body->devices[i], is_referee, &device->cell)) {
             return audit_out_of_memory(audit);
         }
         if (!note_instruments(audit, command->account, &id, body->devices[i])) {
@@ -310,6 +328,10 @@ static bool check_one(struct audit *audit, struct audit_command *command)
         return audit_settlement_row(audit, command);
     case AUDIT_FLAGS:
         return audit_flag_row(audit, command);
+    case AUDIT_HELD:
+        return audit_held_row(audit, command);
+    case AUDIT_EPOCHS:
+        return audit_epoch_row(audit, command);
     case AUDIT_TABLES:
         break;
     }
@@ -339,6 +361,7 @@ bool audit_command_check(struct audit *audit, struct audit_command *command)
 {
     switch (command->kind) {
     case KIND_MESSAGE:
+    case KIND_RESULTS:
         if (!decode(audit, command) || !note_message(audit, command)) {
             return false;
         }
@@ -349,7 +372,7 @@ bool audit_command_check(struct audit *audit, struct audit_command *command)
         }
         break;
     default:
-        if (command->kind > KIND_LIMITS || command->kind == 0 || !audit->has_genesis) {
+        if (command->kind > KIND_EPOCH || command->kind == 0 || !audit->has_genesis) {
             return journal_finding(audit, command,
                                    "it is of no known kind, or stands before the genesis");
         }
@@ -362,7 +385,7 @@ bool audit_command_check(struct audit *audit, struct audit_command *command)
         }
         break;
     }
-    return check_rows(audit, command);
+    return check_rows(audit, command) && audit_epoch_command(audit, command);
 }
 
 void audit_command_fini(struct audit_command *command)

@@ -47,14 +47,16 @@ bool audit_job_row(struct audit *audit, struct audit_command *command)
         free(bits);
         return audit_out_of_memory(audit);
     }
-    *job = (struct audit_job){.id = row->job,
-                              .entry = row->entry,
-                              .owner = row->owner,
-                              .owner_number = command->account,
-                              .manifest = row->hash,
-                              .subtasks = row->subtasks,
-                              .budget = row->budget,
-                              .accepted_bits = bits};
+    *job =
+        (struct audit_job){.id = row->job,
+                           .entry = row->entry,
+                           .owner = row->owner,
+                           .owner_number = command->account,
+                           .manifest = row->hash,
+                           .subtasks = row->subtasks,
+                           .budget = row->budget,
+                           .accepted_bits = bits,
+                           .checked = strcmp(body->verify, "cheap") == 0 ? body->subtasks / 2 : 0};
     audit->report->jobs++;
     return true;
 }

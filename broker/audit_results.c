@@ -2,13 +2,14 @@
 #include "broker/audit_state.h"
 
 #include "base/checked.h"
+#include "base/sha256.h"
 #include "protocol/limits.h"
 
 #include <string.h>
 
 /* ---- what was sent */
 
-static const struct audit_sent *check_sent(struct audit *audit, struct audit_command *command)
+static struct audit_sent *check_sent(struct audit *audit, struct audit_command *command)
 {
     const struct audit_row *row = &audit->rows.row;
     if (!audit_expect(audit,
@@ -17,22 +18,26 @@ static const struct audit_sent *check_sent(struct audit *audit, struct audit_com
         return NULL;
     }
     struct audit_sent *sent = &command->sent[row->position];
-    ProtobufCBinaryData bytes =
-        ((const Bourse__V1__Results *)command->body)->results[row->position];
     if (!audit_expect(audit, !sent->is_used, "a result is recorded once") ||
         !audit_expect_bytes(audit, "its hash is that of the bytes sent", sent->hash.bytes,
-                            row->hash.bytes, 32) ||
-        !audit_expect(audit,
-                      row->length == bytes.len && memcmp(row->bytes, bytes.data, bytes.len) == 0,
-                      "its bytes are those that were sent")) {
+                            row->hash.bytes, 32)) {
         return NULL;
     }
     sent->is_used = true;
     return sent;
 }
 
-static bool check_fields(struct audit *audit, const struct audit_command *command,
-                         const Bourse__V1__Result *result)
+static bool check_bytes(struct audit *audit, const struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    ProtobufCBinaryData bytes =
+        ((const Bourse__V1__Results *)command->body)->results[row->position];
+    return audit_expect(audit,
+                        row->length == bytes.len && memcmp(row->bytes, bytes.data, bytes.len) == 0,
+                        "its bytes are those that were sent");
+}
+
+static bool check_attempt(struct audit *audit, const Bourse__V1__Result *result)
 {
     const struct audit_row *row = &audit->rows.row;
     struct id128 cluster = codec_id(result->cluster);
@@ -48,12 +53,15 @@ static bool check_fields(struct audit *audit, const struct audit_command *comman
                             row->attempt) &&
            audit_expect_i64(audit, "its lease is the one in the result", (int64_t)result->lease,
                             (int64_t)row->lease) &&
-           audit_expect_i64(audit, "its outcome is the one in the result", result->outcome,
-                            row->outcome) &&
            audit_expect_bytes(audit, "its provider is the one in the result", provider.bytes,
-                              row->provider.bytes, 32) &&
-           audit_expect_bytes(audit, "its provider is who signed the batch",
-                              audit->accounts[command->account].key.bytes, row->provider.bytes, 32);
+                              row->provider.bytes, 32);
+}
+
+static bool check_signer(struct audit *audit, const struct audit_command *command)
+{
+    return audit_expect_bytes(audit, "its provider is who signed the batch",
+                              audit->accounts[command->account].key.bytes,
+                              audit->rows.row.provider.bytes, 32);
 }
 
 /* What is stored of the batch, so that receipts can be made, is what was sent. Once per command. */
@@ -94,7 +102,6 @@ static bool check_lease(struct audit *audit, const struct audit_lease *lease)
                               row->provider.bytes, 32) &&
            audit_expect_bytes(audit, "its consumer is the job's owner", lease->job->owner.bytes,
                               row->owner.bytes, 32) &&
-           audit_expect_i64(audit, "its price is the lease's", lease->price, row->price) &&
            audit_expect(audit, row->index < lease->job->subtasks, "its subtask exists") &&
            audit_expect(audit, row->attempt > 0, "attempts count from 1");
 }
@@ -119,6 +126,12 @@ static bool check_accepted(struct audit *audit, const struct audit_lease *lease,
     }
     *byte = (uint8_t)(*byte | bit);
     job->accepted++;
+    if (row->index < job->checked) {
+        job->accepted_by_check += row->level != 0;
+        job->accepted_unchecked += row->level == 0; /* its settlement says why */
+    } else {
+        job->accepted_checks += job->checked > 0;
+    }
     audit->report->accepted++;
     return true;
 }
@@ -134,19 +147,23 @@ static bool leaves_too_much(const Bourse__V1__Result *result)
 }
 
 static bool check_status(struct audit *audit, const struct audit_lease *lease,
-                         const Bourse__V1__Result *result)
+                         const struct audit_held *held, const Bourse__V1__Result *result)
 {
     const struct audit_row *row = &audit->rows.row;
+    /* A check that did not say yes is paid, and so is what nobody could decide. */
+    bool may_fail = held != NULL || (lease->job->checked > 0 && row->index >= lease->job->checked);
     switch (row->status) {
     case ATTEMPT_ACCEPTED:
         return check_accepted(audit, lease, result);
     case ATTEMPT_FAILED_PAID:
-        return audit_expect(audit, row->outcome != OUTCOME_OK || leaves_too_much(result),
+        return audit_expect(audit,
+                            row->outcome != OUTCOME_OK || leaves_too_much(result) || may_fail,
                             "what went well did not fail");
     case ATTEMPT_FAILED_UNPAID:
     case ATTEMPT_LATE:
+    case ATTEMPT_REFUTED:
         return audit_expect(audit, row->paid_ns == 0 && row->charge == 0,
-                            "late and refused work is not paid");
+                            "late, refused and refuted work is not paid");
     default:
         return audit_expect(audit, false, "its status is known");
     }
@@ -192,18 +209,71 @@ static bool check_charge(struct audit *audit, struct audit_lease *lease,
     return true;
 }
 
-bool audit_result_row(struct audit *audit, struct audit_command *command)
+bool audit_held_row(struct audit *audit, struct audit_command *command)
 {
     struct hash32 name = audit_number(audit->rows.row.lease);
-    struct audit_lease *lease = audit_map_find(&audit->leases, &name);
+    const struct audit_lease *lease = audit_map_find(&audit->leases, &name);
     const struct audit_sent *sent = check_sent(audit, command);
-    if (sent == NULL || !check_fields(audit, command, sent->result) ||
-        !check_batch(audit, command) || !check_lease(audit, lease) ||
-        !check_status(audit, lease, sent->result)) {
+    return sent != NULL && check_attempt(audit, sent->result) && check_signer(audit, command) &&
+           check_batch(audit, command) && check_lease(audit, lease) &&
+           audit_expect(audit, sent->result->outcome == OUTCOME_OK,
+                        "only what went well is held") &&
+           audit_hold(audit, lease, &command->dice);
+}
+
+/* What the row says of its result, and what came of it. */
+static bool check_outcome(struct audit *audit, struct audit_held *held,
+                          const Bourse__V1__Result *result)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct hash32 name = audit_number(row->lease);
+    struct audit_lease *lease = audit_map_find(&audit->leases, &name);
+    if (!check_attempt(audit, result) ||
+        !audit_expect_i64(audit, "its outcome is the one in the result", result->outcome,
+                          row->outcome) ||
+        !check_lease(audit, lease) ||
+        !audit_expect_i64(audit, "its price is the lease's", lease->price, row->price) ||
+        !audit_level(audit, lease, held, result) || !check_status(audit, lease, held, result)) {
         return false;
     }
     audit->report->results++;
-    return check_charge(audit, lease, sent->result);
+    return check_charge(audit, lease, result);
+}
+
+/* Its batch came with an earlier command, and was looked at there. */
+static bool check_held(struct audit *audit, struct audit_held *held)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct hash32 hash = sha256_of(row->bytes, row->length);
+    Bourse__V1__Result *result = NULL;
+    if (!audit_expect_bytes(audit, "its hash is that of what was held", held->hash.bytes,
+                            row->hash.bytes, 32) ||
+        !audit_expect_bytes(audit, "its bytes are those that were held", held->hash.bytes,
+                            hash.bytes, 32)) {
+        return false;
+    }
+    if (codec_decode_result(row->bytes, row->length, &result, NULL) != CODEC_OK) {
+        return audit_out_of_memory(audit); /* these very bytes were decoded before */
+    }
+    const bool good = check_outcome(audit, held, result);
+    codec_result_free(&result);
+    return good;
+}
+
+bool audit_result_row(struct audit *audit, struct audit_command *command)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct audit_held *held = audit_held_of(audit);
+    if (held != NULL) {
+        return check_held(audit, held);
+    }
+    if (!audit_expect_i64(audit, "what was not held came with this command",
+                          (int64_t)command->index, (int64_t)row->batch_index)) {
+        return false;
+    }
+    const struct audit_sent *sent = check_sent(audit, command);
+    return sent != NULL && check_bytes(audit, command) && check_signer(audit, command) &&
+           check_batch(audit, command) && check_outcome(audit, NULL, sent->result);
 }
 
 bool audit_settlement_row(struct audit *audit, struct audit_command *command)
@@ -222,7 +292,8 @@ bool audit_settlement_row(struct audit *audit, struct audit_command *command)
         !audit_expect_i64(audit, "its accepted subtasks are those of its results", job->accepted,
                           row->accepted) ||
         !audit_expect_i64(audit, "accepted, failed and cancelled are all its subtasks",
-                          job->subtasks, (int64_t)row->accepted + row->failed + row->cancelled)) {
+                          job->subtasks, (int64_t)row->accepted + row->failed + row->cancelled) ||
+        !audit_checks_of(audit, job)) {
         return false;
     }
     job->is_settled = true;

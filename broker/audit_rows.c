@@ -1,4 +1,4 @@
-/* The ledger's ten tables as one stream, in the order of the entry numbers that they share. */
+/* The ledger's twelve tables as one stream, in the order of the entry numbers that they share. */
 #include "broker/audit_state.h"
 
 #include <inttypes.h>
@@ -27,19 +27,25 @@ static const char *const queries[AUDIT_TABLES] = {
     [AUDIT_RESULTS] =
         "SELECT entry, log_index, log_time_ns, leaf, job, idx, attempt, lease, provider, consumer, "
         "hash,"
-        " outcome, status, price, paid_ns, charge, position, bytes FROM results ORDER BY entry",
+        " outcome, status, price, paid_ns, charge, batch_index, level, checked_by, position, bytes"
+        " FROM results ORDER BY entry",
     [AUDIT_SETTLEMENTS] =
         "SELECT entry, log_index, log_time_ns, leaf, job, state, accepted, failed, cancelled,"
         " charged, released FROM settlements ORDER BY entry",
     [AUDIT_FLAGS] = "SELECT entry, log_index, log_time_ns, leaf, owner, state, name FROM flags "
                     "ORDER BY entry",
+    [AUDIT_HELD] =
+        "SELECT entry, log_index, log_time_ns, leaf, job, idx, attempt, lease, provider, "
+        "consumer, hash, position FROM held ORDER BY entry",
+    [AUDIT_EPOCHS] = "SELECT entry, log_index, log_time_ns, leaf, commitment, secret FROM epochs "
+                     "ORDER BY entry",
 };
 
 const char *audit_table_name(enum audit_table table)
 {
     static const char *const names[AUDIT_TABLES] = {"accounts",    "transfers", "jobs",  "asks",
                                                     "bids",        "cancels",   "fills", "results",
-                                                    "settlements", "flags"};
+                                                    "settlements", "flags",     "held",  "epochs"};
     return names[table];
 }
 
@@ -138,7 +144,7 @@ static void take_fill(struct columns *columns, struct audit_row *row)
     take_name(columns, row);
 }
 
-static void take_result(struct columns *columns, struct audit_row *row)
+static void take_attempt(struct columns *columns, struct audit_row *row)
 {
     take_bytes(columns, row->job.bytes, 16);
     row->index = take_u32(columns);
@@ -147,11 +153,19 @@ static void take_result(struct columns *columns, struct audit_row *row)
     take_bytes(columns, row->provider.bytes, 32);
     take_bytes(columns, row->owner.bytes, 32);
     take_bytes(columns, row->hash.bytes, 32);
+}
+
+static void take_result(struct columns *columns, struct audit_row *row)
+{
+    take_attempt(columns, row);
     row->outcome = take_u8(columns);
     row->status = take_u8(columns);
     row->price = take_i64(columns);
     row->paid_ns = take_i64(columns);
     row->charge = take_i64(columns);
+    row->batch_index = take_u64(columns);
+    row->level = take_u8(columns);
+    take_bytes(columns, row->check.bytes, 32);
     row->position = take_u32(columns);
     row->bytes = sqlite3_column_blob(columns->statement, columns->next);
     row->length = (size_t)sqlite3_column_bytes(columns->statement, columns->next);
@@ -215,6 +229,14 @@ static void take_fields(struct columns *columns, struct audit_row *row)
         take_bytes(columns, row->owner.bytes, 32);
         row->status = take_u8(columns);
         take_name(columns, row);
+        return;
+    case AUDIT_HELD:
+        take_attempt(columns, row);
+        row->position = take_u32(columns);
+        return;
+    case AUDIT_EPOCHS:
+        take_bytes(columns, row->hash.bytes, 32);
+        take_bytes(columns, row->check.bytes, 32);
         return;
     case AUDIT_TABLES:
         return;

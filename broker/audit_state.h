@@ -45,6 +45,8 @@ enum audit_table {
     AUDIT_RESULTS,
     AUDIT_SETTLEMENTS,
     AUDIT_FLAGS,
+    AUDIT_HELD,
+    AUDIT_EPOCHS,
     AUDIT_TABLES,
 };
 
@@ -69,11 +71,14 @@ struct audit_row {
     uint32_t number, roles; /* accounts */
     int64_t kind, amount;   /* transfers */
     uint32_t debit, credit;
-    struct key32 owner, provider; /* accounts.key, fills and results.consumer too */
+    struct key32 owner, provider; /* accounts.key, fills, results and held.consumer too */
     char name[AUDIT_NAME_SIZE];   /* accounts, jobs, flags, fills.instrument */
     struct id128 job, order, bid,
-        device;         /* order: asks.ask, bids.bid, cancels.order_id, fills.ask */
-    struct hash32 hash; /* jobs.manifest, results.hash */
+        device;          /* order: asks.ask, bids.bid, cancels.order_id, fills.ask */
+    struct hash32 hash;  /* jobs.manifest, results.hash, held.hash, epochs.commitment */
+    struct hash32 check; /* results.checked_by, epochs.secret */
+    uint64_t batch_index;
+    uint8_t level;
     uint64_t lease;
     uint32_t index, attempt, position;
     uint32_t subtasks, width, slots;
@@ -112,15 +117,16 @@ struct audit_command {
     uint16_t kind, verdict;
     const uint8_t *payload; /* borrowed from the entry */
     uint32_t payload_length;
+    struct hash32 dice; /* kind RESULTS: before the envelope */
 
-    struct envelope envelope; /* kind MESSAGE */
+    struct envelope envelope; /* kinds MESSAGE and RESULTS */
     enum message_type type;   /* 0 otherwise */
     ProtobufCMessage *body;
     struct audit_sent sent[AUDIT_RESULTS_MAX];
     struct hash32 sent_leaves[AUDIT_RESULTS_MAX];
     size_t sent_count;
 
-    uint32_t accounts_opened, mints_made; /* by its rows so far */
+    uint32_t accounts_opened, mints_made, epochs_begun; /* by its rows so far */
     bool batch_checked;
 };
 
@@ -178,6 +184,29 @@ struct audit_job {
     uint32_t accepted;
     bool has_hold, hold_is_open;
     int64_t captured, released;
+    /* verify: cheap. Subtask n + k checks subtask k, n is `checked`; 0: nothing is checked. */
+    uint32_t checked;
+    uint32_t held;            /* results of it that are held now */
+    uint32_t accepted_checks; /* that said yes */
+    uint32_t accepted_by_check, accepted_unchecked;
+};
+
+struct audit_held { /* a result that waits for its verdict, or had it */
+    struct audit_job *job;
+    uint64_t entry;
+    struct hash32 hash, dice;
+    uint32_t index, attempt;
+    uint64_t lease;
+    uint32_t missing; /* checks that did not find what it left */
+    bool is_settled;
+};
+
+struct audit_check { /* what a check said */
+    struct audit_job *job;
+    uint32_t index, attempt, provider_number;
+    uint8_t outcome, status;
+    uint32_t verdict;
+    struct hash32 seed;
 };
 
 struct audit_lease {
@@ -243,6 +272,11 @@ struct audit {
     struct audit_map instruments; /* audit_instrument of what was ever advertised */
     struct audit_map asks, bids, jobs, leases;
     struct audit_map tainted; /* account number: was suspect or away once */
+    struct audit_map held;    /* number of the command and position in its batch */
+    struct audit_map checks;  /* hash of the check's Result */
+    bool has_epoch;           /* one began */
+    bool has_secret;          /* a later one shows it */
+    struct hash32 commitment, secret;
     struct audit_ask *first_ask, *last_ask;
     struct audit_due due;
     uint64_t last_lease;
@@ -322,7 +356,25 @@ bool audit_cancel_row(struct audit *audit, struct audit_command *command);
 bool audit_fill_row(struct audit *audit, struct audit_command *command);
 bool audit_flag_row(struct audit *audit, struct audit_command *command);
 
+/* ---- audit_checks.c */
+bool audit_epoch_row(struct audit *audit, struct audit_command *command);
+/* After its rows: a command that begins an epoch as it should has begun one. */
+bool audit_epoch_command(struct audit *audit, const struct audit_command *command);
+/* Whether a batch of results came with the dice of its epoch, where those are known. */
+bool audit_dice(struct audit *audit, const struct audit_command *command);
+/* A HELD: what was held of the batch at hand. */
+bool audit_hold(struct audit *audit, const struct audit_lease *lease, const struct hash32 *dice);
+/* The result of the row at hand, where it was held; NULL where not. */
+struct audit_held *audit_held_of(const struct audit *audit);
+/* Whether the row's level is true, and what the check that it names says bears out the row's status. `held` as above; its one
+ * RESULT is this then. */
+bool audit_level(struct audit *audit, const struct audit_lease *lease, struct audit_held *held,
+                 const Bourse__V1__Result *result);
+/* A settlement: nothing of the job is held any more, and every check decided something. */
+bool audit_checks_of(struct audit *audit, const struct audit_job *job);
+
 /* ---- audit_results.c */
+bool audit_held_row(struct audit *audit, struct audit_command *command);
 bool audit_result_row(struct audit *audit, struct audit_command *command);
 bool audit_settlement_row(struct audit *audit, struct audit_command *command);
 bool audit_outcomes(struct audit *audit);

@@ -34,7 +34,7 @@ static void put_fill(struct writer *out, const struct audit_row *row)
     writer_i64(out, row->term_ns);
 }
 
-static void put_result(struct writer *out, const struct audit_row *row)
+static void put_attempt(struct writer *out, const struct audit_row *row)
 {
     put(out, row->job.bytes, 16);
     writer_u32(out, row->index);
@@ -43,11 +43,19 @@ static void put_result(struct writer *out, const struct audit_row *row)
     put(out, row->provider.bytes, 32);
     put(out, row->owner.bytes, 32);
     put(out, row->hash.bytes, 32);
+}
+
+static void put_result(struct writer *out, const struct audit_row *row)
+{
+    put_attempt(out, row);
     writer_u8(out, row->outcome);
     writer_u8(out, row->status);
     writer_i64(out, row->price);
     writer_i64(out, row->paid_ns);
     writer_i64(out, row->charge);
+    writer_u64(out, row->batch_index);
+    writer_u8(out, row->level);
+    put(out, row->check.bytes, 32);
 }
 
 static void put_job(struct writer *out, const struct audit_row *row)
@@ -116,6 +124,13 @@ static void put_fields(struct audit *audit, struct writer *out, const struct aud
     case AUDIT_SETTLEMENTS:
         put_settlement(out, row);
         return;
+    case AUDIT_HELD:
+        put_attempt(out, row);
+        return;
+    case AUDIT_EPOCHS:
+        put(out, row->hash.bytes, 32);
+        put(out, row->check.bytes, 32);
+        return;
     case AUDIT_FLAGS:
     case AUDIT_TABLES:
         return;
@@ -134,6 +149,8 @@ static struct hash32 leaf_of(struct audit *audit, const struct audit_row *row)
         [AUDIT_FILLS] = 12,
         [AUDIT_RESULTS] = 13,
         [AUDIT_SETTLEMENTS] = 14,
+        [AUDIT_HELD] = 16,
+        [AUDIT_EPOCHS] = 17,
     };
     uint8_t bytes[1 + LEAF_MAX] = {0x00}; /* RFC 6962 begins a leaf with a zero */
     struct writer out = writer_over(bytes + 1, LEAF_MAX);

@@ -1,0 +1,649 @@
+/* Results that are held until a referee has judged them. */
+#include "tests/support/hand_market.h"
+
+#include "base/checked.h"
+#include "base/sha256.h"
+#include "exchange/state.h"
+#include "protocol/message.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* In this market both providers are referees. */
+enum { MAKER = PROVIDER, REFEREE = OTHER_PROVIDER, SECOND = 7, NO_REFEREE = 8 };
+static const struct hash32 dice = {{5, 7}};
+static const struct hash32 manifest = {{9}};
+static uint8_t next_hash;
+
+static void set_up_referees(void)
+{
+    memset(&market, 0, sizeof market);
+    struct exchange_limits limits = exchange_limits_default();
+    limits.asks = limits.jobs = limits.cells = 64;
+    limits.leases = 64;
+    limits.attempts = 4096;
+    limits.classes = 16;
+    market.exchange = exchange_create(&limits);
+    market.now_ns = start_ns;
+    next_hash = 0;
+    const uint32_t referee = ROLE_PROVIDER | ROLE_REFEREE;
+    struct exchange_genesis_account accounts[] = {
+        {.key = {{1}}, .roles = ROLE_CONSUMER, .credits_micro = 1000 * MICRO_PER_CREDIT},
+        {.key = {{2}}, .roles = referee},
+        {.key = {{3}}, .roles = referee},
+        {.key = {{4}}, .roles = ROLE_OPERATOR},
+        {.key = {{5}}, .roles = referee},
+        {.key = {{6}}, .roles = ROLE_PROVIDER},
+    };
+    struct exchange_command genesis = command(EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
+    genesis.genesis = (struct exchange_genesis){
+        .cluster = {{7}}, .price_band_micro = 10 * price, .accounts = accounts, .account_count = 6};
+    apply(&genesis);
+}
+
+/* ---------------------------------------------------------------- jobs with checks */
+
+enum { MOST = 32 };
+static struct {
+    uint32_t counts[2 * MOST], after[2 * MOST];
+    struct exchange_graph graph;
+    struct exchange_part checks;
+} shape;
+
+static struct exchange_command checked_of(uint32_t results, int64_t budget_credits)
+{
+    struct exchange_command made = submit_of(2 * results, budget_credits);
+    memset(&shape, 0, sizeof shape);
+    for (uint32_t i = 0; i < results; i++) {
+        shape.counts[results + i] = 1;
+        shape.after[i] = i;
+    }
+    shape.graph = (struct exchange_graph){.after_count = shape.counts,
+                                          .after_count_count = 2 * results,
+                                          .after = shape.after,
+                                          .after_length = results};
+    shape.checks = (struct exchange_part){.subtasks = results,
+                                          .needs = &anything,
+                                          .slots = 1,
+                                          .cap_micro = made.submit.cap_micro,
+                                          .limit_ns = made.submit.limit_ns,
+                                          .term_ns = made.submit.term_ns};
+    made.submit.graph = &shape.graph;
+    made.submit.parts = &shape.checks;
+    made.submit.part_count = 1;
+    made.submit.verify = EXCHANGE_VERIFY_CHEAP;
+    return made;
+}
+
+static struct id128 submit_checked(uint32_t results)
+{
+    struct exchange_command made = checked_of(results, 500);
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    return made.id;
+}
+
+/* The dispatch to that provider among the last effects. */
+static struct exchange_work sent_to(uint32_t provider)
+{
+    for (size_t i = 0; i < market.effects.count; i++) {
+        const struct exchange_effect *effect = &market.effects.items[i];
+        if (effect->type == EFFECT_DISPATCH && effect->account == provider) {
+            return effect->work;
+        }
+    }
+    ck_abort_msg("nothing was sent to %u", provider);
+}
+
+static bool is_sent_to(uint32_t provider)
+{
+    for (size_t i = 0; i < market.effects.count; i++) {
+        const struct exchange_effect *effect = &market.effects.items[i];
+        if (effect->type == EFFECT_DISPATCH && effect->account == provider) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A second of work. */
+static struct hash32 answer(uint32_t provider, struct id128 job, struct exchange_work work,
+                            uint8_t outcome, uint8_t verdict)
+{
+    struct exchange_result one = {
+        .job = job,
+        .index = work.index,
+        .attempt = work.attempt,
+        .lease = work.lease,
+        .device = {{(uint8_t)provider}},
+        .manifest = manifest,
+        .outcome = outcome,
+        .busy_ns = NS_PER_S,
+        .hash = {{++next_hash, 1}},
+        .given = (const uint8_t *)"left",
+        .given_length = 4,
+        .verdict = verdict,
+        .seed = work.seed,
+        .bytes = (const uint8_t *)"signed",
+        .length = 6,
+    };
+    market.now_ns += NS_PER_S;
+    struct exchange_command results = command(EXCHANGE_RESULTS, provider);
+    results.results = (struct exchange_results){.results = &one, .count = 1, .dice = dice};
+    apply(&results);
+    check_hash();
+    return one.hash;
+}
+
+static void done(uint32_t provider, struct id128 job, struct exchange_work work)
+{
+    (void)answer(provider, job, work, OUTCOME_OK, VERDICT_NONE);
+}
+
+/* MAKER does so many subtasks, of those that it has been sent by the last command and is sent then. */
+static void make_all(struct id128 job, uint32_t results)
+{
+    struct exchange_work sent[MOST];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < results; i++) {
+        for (size_t k = 0; k < market.effects.count; k++) {
+            const struct exchange_effect *effect = &market.effects.items[k];
+            if (effect->type == EFFECT_DISPATCH && effect->account == MAKER) {
+                ck_assert_uint_lt(effect->work.index, results);
+                sent[count++] = effect->work;
+            }
+        }
+        ck_assert_uint_lt(i, count);
+        done(MAKER, job, sent[i]);
+    }
+    ck_assert_uint_eq(job_row(job).checking, results);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
+}
+
+static const struct ledger_record *result_of(uint32_t index)
+{
+    for (size_t i = 0; i < market.effects.count; i++) {
+        const struct exchange_effect *effect = &market.effects.items[i];
+        if (effect->type == EFFECT_LEDGER && effect->ledger.kind == LEDGER_RESULT &&
+            effect->ledger.index == index) {
+            return &effect->ledger;
+        }
+    }
+    ck_abort_msg("no result of subtask %u", index);
+}
+
+/* One result of MAKER, held, and its check sent to REFEREE. */
+struct held_case {
+    struct id128 job;
+    struct exchange_work work, check;
+};
+static struct held_case hold_one(void)
+{
+    struct held_case held;
+    offer(MAKER, 1, price);
+    held.job = submit_checked(1);
+    held.work = sent_to(MAKER);
+    offer(REFEREE, 1, price);
+    ck_assert(!is_sent_to(REFEREE));
+    done(MAKER, held.job, held.work);
+    held.check = sent_to(REFEREE);
+    return held;
+}
+
+/* ---------------------------------------------------------------- tests */
+
+START_TEST(a_job_without_its_checks_is_refused)
+{
+    struct exchange_command made;
+#define REFUSED(field_name, change)                                                                \
+    made = checked_of(3, 10);                                                                      \
+    change;                                                                                        \
+    apply(&made);                                                                                  \
+    check_rejected(REJECT_VERIFY);                                                                 \
+    ck_assert_str_eq(nth(EFFECT_REJECT, 0)->reject.field, field_name)
+    REFUSED("verify", made.submit.part_count = 0);
+    REFUSED("verify", (shape.checks.subtasks = 2));
+    REFUSED("verify", made.submit.verify = EXCHANGE_VERIFY_UNKNOWN);
+    REFUSED("graph", made.submit.graph = NULL);
+    REFUSED("graph", shape.graph = (struct exchange_graph){0});
+    REFUSED("graph.after", shape.after[2] = 1);
+    REFUSED("graph.after_count", (shape.counts[4] = 2, shape.counts[5] = 0, shape.after[2] = 0));
+#undef REFUSED
+    static struct requirement large;
+    large.count = REQUIREMENT_NODES_MAX - 1;
+    for (uint32_t i = 0; i < large.count; i++) { /* one predicate, and nots of it */
+        large.nodes[i].op = i == 0 ? REQUIREMENT_GE : REQUIREMENT_NOT;
+        (void)strcpy(large.nodes[i].attribute.name, i == 0 ? "memory" : "");
+    }
+    made = checked_of(3, 10);
+    shape.checks.needs = &large;
+    apply(&made);
+    check_rejected(REJECT_REQUIREMENT);
+}
+END_TEST
+
+START_TEST(what_a_referee_takes_is_paid_and_names_the_check)
+{
+    struct held_case held;
+    offer(MAKER, 1, price);
+    held.job = submit_checked(1);
+    held.work = sent_to(MAKER);
+    offer(REFEREE, 1, price);
+    const struct hash32 hash = answer(MAKER, held.job, held.work, OUTCOME_OK, VERDICT_NONE);
+    const struct ledger_record *record = record_of(LEDGER_HELD);
+    ck_assert(hash32_equal(&record->hash, &hash));
+    ck_assert_uint_eq(record->batch_index, market.index);
+    const uint64_t held_at = market.index;
+    ck_assert_ptr_null(record_of(LEDGER_RESULT));
+    ck_assert_ptr_null(record_of(LEDGER_CAPTURE));
+    ck_assert_uint_eq(job_row(held.job).checking, 1);
+    ck_assert_int_eq(balance(MAKER).available_micro, 0);
+
+    struct exchange_work check = sent_to(REFEREE);
+    ck_assert_uint_eq(check.index, 1);
+    ck_assert_uint_eq(check.given_count, 1); /* what it is about */
+    const struct hash32 seed = exchange_check_seed(&dice, &hash, check.index, check.attempt);
+    ck_assert(hash32_equal(&check.seed, &seed));
+    reload();
+
+    const struct hash32 verdict = answer(REFEREE, held.job, check, OUTCOME_OK, VERDICT_ACCEPT);
+    record = result_of(0);
+    ck_assert_uint_eq(record->status, ATTEMPT_ACCEPTED);
+    ck_assert_uint_eq(record->level, CHECK_CHEAP);
+    ck_assert(hash32_equal(&record->check, &verdict));
+    ck_assert(hash32_equal(&record->hash, &hash));
+    ck_assert_uint_eq(record->batch_index, held_at);
+    ck_assert_uint_eq(record->result_length, 6);
+    ck_assert_mem_eq(record->result, "signed", 6);
+    ck_assert_int_eq(record->charge_micro, MICRO_PER_CREDIT);
+    ck_assert_uint_eq(result_of(1)->level, CHECK_NONE);
+    ck_assert_int_eq(balance(MAKER).available_micro, MICRO_PER_CREDIT);
+    ck_assert_int_eq(balance(REFEREE).available_micro, MICRO_PER_CREDIT);
+    ck_assert_uint_eq(job_row(held.job).state, JOB_DONE);
+    ck_assert_int_eq(balance(CONSUMER).held_micro, 0);
+}
+END_TEST
+
+START_TEST(a_seed_is_of_dice_result_check_and_attempt)
+{
+    /* SHA-256 of "bourse/check/v1\0", dice, hash, u32le 9, u32le 2. */
+    const struct hash32 hash = {{3}};
+    uint8_t bytes[16 + 32 + 32 + 8] = "bourse/check/v1";
+    memcpy(bytes + 16, dice.bytes, 32);
+    memcpy(bytes + 48, hash.bytes, 32);
+    bytes[80] = 9;
+    bytes[84] = 2;
+    const struct hash32 expected = sha256_of(bytes, sizeof bytes);
+    const struct hash32 seed = exchange_check_seed(&dice, &hash, 9, 2);
+    ck_assert(hash32_equal(&seed, &expected));
+}
+END_TEST
+
+START_TEST(what_a_referee_refutes_is_not_paid_and_redone_elsewhere)
+{
+    struct held_case held = hold_one();
+    offer(SECOND, 1, price);
+    (void)answer(REFEREE, held.job, held.check, OUTCOME_OK, VERDICT_REJECT);
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_REFUTED);
+    ck_assert_uint_eq(result_of(0)->level, CHECK_CHEAP);
+    ck_assert_int_eq(result_of(0)->charge_micro, 0);
+    ck_assert_uint_eq(result_of(1)->status, ATTEMPT_FAILED_PAID); /* work, too */
+    ck_assert_int_eq(balance(MAKER).available_micro, 0);
+    ck_assert_uint_eq(job_row(held.job).checking, 0);
+    ck_assert(!is_sent_to(MAKER));
+
+    bool is_second = is_sent_to(SECOND);
+    const uint32_t again_by = is_second ? SECOND : REFEREE;
+    struct exchange_work again = sent_to(again_by);
+    ck_assert_uint_eq(again.index, 0);
+    ck_assert_uint_eq(again.attempt, 2);
+    reload();
+    done(again_by, held.job, again);
+    struct exchange_work check = sent_to(is_second ? REFEREE : SECOND);
+    ck_assert_uint_eq(check.index, 1);
+    (void)answer(is_second ? REFEREE : SECOND, held.job, check, OUTCOME_OK, VERDICT_ACCEPT);
+    ck_assert_uint_eq(job_row(held.job).state, JOB_DONE);
+    ck_assert_int_eq(balance(MAKER).available_micro, 0);
+    ck_assert_int_eq(balance(CONSUMER).available_micro, 997 * MICRO_PER_CREDIT);
+}
+END_TEST
+
+START_TEST(too_many_refuted_results_fail_the_subtask)
+{
+    offer(MAKER, 1, price);
+    struct exchange_command made = checked_of(1, 500);
+    made.submit.crash_limit = 0;
+    apply(&made);
+    struct exchange_work work = sent_to(MAKER);
+    offer(REFEREE, 1, price);
+    done(MAKER, made.id, work);
+    (void)answer(REFEREE, made.id, sent_to(REFEREE), OUTCOME_OK, VERDICT_REJECT);
+    ck_assert_uint_eq(job_row(made.id).state, JOB_FAILED);
+    ck_assert_uint_eq(job_row(made.id).failed, 1);
+    ck_assert_uint_eq(job_row(made.id).cancelled, 1);
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_PROVIDERS_FAILED);
+    ck_assert_int_eq(balance(CONSUMER).available_micro, 999 * MICRO_PER_CREDIT);
+}
+END_TEST
+
+START_TEST(who_is_unsure_makes_room_for_another_and_twice_accuses_nobody)
+{
+    struct held_case held = hold_one();
+    offer(SECOND, 1, price);
+    (void)answer(REFEREE, held.job, held.check, OUTCOME_OK, VERDICT_UNSURE);
+    ck_assert_uint_eq(result_of(1)->status, ATTEMPT_FAILED_PAID);
+    ck_assert_uint_eq(job_row(held.job).checking, 1);
+    struct exchange_work check = sent_to(is_sent_to(SECOND) ? SECOND : REFEREE);
+    const uint32_t by = is_sent_to(SECOND) ? SECOND : REFEREE;
+    ck_assert_uint_eq(check.attempt, 2);
+    ck_assert(!hash32_equal(&check.seed, &held.check.seed));
+    reload();
+    (void)answer(by, held.job, check, OUTCOME_OK, VERDICT_UNSURE);
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_FAILED_PAID);
+    ck_assert_uint_eq(result_of(0)->level, CHECK_CHEAP);
+    ck_assert_int_eq(result_of(0)->charge_micro, MICRO_PER_CREDIT);
+    ck_assert_int_eq(balance(MAKER).available_micro, MICRO_PER_CREDIT);
+    ck_assert_uint_eq(job_row(held.job).checking, 0);
+    ck_assert_uint_eq(job_row(held.job).running, 1); /* it is recomputed */
+}
+END_TEST
+
+START_TEST(another_referee_goes_before_one_who_was_unsure)
+{
+    offer(MAKER, 1, price);
+    struct id128 job = submit_checked(2);
+    make_all(job, 2);
+    offer(REFEREE, 1, price);
+    struct exchange_work first = sent_to(REFEREE);
+    offer(SECOND, 1, price);
+    struct exchange_work second = sent_to(SECOND);
+    (void)answer(SECOND, job, second, OUTCOME_OK, VERDICT_UNSURE);
+    ck_assert(!is_sent_to(SECOND));
+    if (!is_sent_to(REFEREE)) {
+        (void)answer(REFEREE, job, first, OUTCOME_OK, VERDICT_ACCEPT);
+    }
+    struct exchange_work again = sent_to(REFEREE);
+    ck_assert_uint_eq(again.index, second.index);
+    ck_assert_uint_eq(again.attempt, 2);
+}
+END_TEST
+
+START_TEST(a_verdict_of_another_seed_or_none_is_the_referees_fault)
+{
+    struct held_case held = hold_one();
+    struct exchange_work other = held.check;
+    other.seed.bytes[0] ^= 1;
+    (void)answer(REFEREE, held.job, other, OUTCOME_OK, VERDICT_ACCEPT);
+    ck_assert_uint_eq(result_of(1)->status, ATTEMPT_FAILED_UNPAID);
+    ck_assert_int_eq(balance(REFEREE).available_micro, 0);
+    ck_assert_uint_eq(job_row(held.job).checking, 1);
+    struct exchange_work again = sent_to(REFEREE);
+    ck_assert_uint_eq(again.attempt, 2);
+    (void)answer(REFEREE, held.job, again, OUTCOME_OK, VERDICT_NONE);
+    ck_assert_uint_eq(result_of(1)->status, ATTEMPT_FAILED_UNPAID);
+    ck_assert_uint_eq(job_row(held.job).checking, 1);
+    ck_assert_int_eq(balance(MAKER).available_micro, 0);
+}
+END_TEST
+
+START_TEST(what_twice_is_not_there_is_refuted_without_a_word_against_the_referee)
+{
+    struct held_case held = hold_one();
+    (void)answer(REFEREE, held.job, held.check, OUTCOME_INPUT_MISSING, VERDICT_NONE);
+    ck_assert_uint_eq(result_of(1)->status, ATTEMPT_FAILED_UNPAID);
+    ck_assert_uint_eq(job_row(held.job).checking, 1);
+    struct exchange_work again = sent_to(REFEREE);
+    reload();
+    (void)answer(REFEREE, held.job, again, OUTCOME_INPUT_MISSING, VERDICT_NONE);
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_REFUTED);
+    ck_assert_uint_eq(sent_to(REFEREE).index, 0); /* it is not avoided */
+    ck_assert_int_eq(balance(MAKER).available_micro, 0);
+}
+END_TEST
+
+START_TEST(a_check_that_fails_for_good_proves_nothing)
+{
+    struct held_case held = hold_one();
+    (void)answer(REFEREE, held.job, held.check, OUTCOME_PROGRAM_FAILED, VERDICT_NONE);
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_FAILED_PAID);
+    ck_assert_uint_eq(result_of(0)->level, CHECK_NONE);
+    ck_assert_uint_eq(job_row(held.job).state, JOB_FAILED);
+    ck_assert_uint_eq(job_row(held.job).failed, 2);
+    ck_assert_int_eq(balance(MAKER).available_micro, MICRO_PER_CREDIT);
+}
+END_TEST
+
+START_TEST(who_cancels_pays_for_what_is_held)
+{
+    struct held_case held = hold_one();
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
+    cancel.cancel_job.job = held.job;
+    apply(&cancel);
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_ACCEPTED);
+    ck_assert_uint_eq(result_of(0)->level, CHECK_NONE);
+    ck_assert_int_eq(balance(MAKER).available_micro, MICRO_PER_CREDIT);
+    check_hash();
+    reload();
+    /* The verdict comes after all, about nothing. */
+    (void)answer(REFEREE, held.job, held.check, OUTCOME_OK, VERDICT_REJECT);
+    ck_assert_uint_eq(result_of(1)->status, ATTEMPT_FAILED_PAID);
+    ck_assert_uint_eq(job_row(held.job).state, JOB_CANCELLED);
+    ck_assert_uint_eq(job_row(held.job).accepted, 1);
+    ck_assert_int_eq(balance(CONSUMER).held_micro, 0);
+    ck_assert_int_eq(balance(CONSUMER).available_micro, 998 * MICRO_PER_CREDIT);
+}
+END_TEST
+
+START_TEST(nobody_judges_results_of_its_own)
+{
+    offer(MAKER, 1, price);
+    struct id128 job = submit_checked(3);
+    make_all(job, 3);
+    size_t leases = 0;
+    size_t dispatches = 0;
+    for (int i = 0; i < 50; i++) { /* nor does it get leases that it could not use */
+        market.now_ns += NS_PER_S;
+        struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+        apply(&tick);
+        leases += count_of(EFFECT_LEASE_GRANT);
+        dispatches += count_of(EFFECT_DISPATCH);
+    }
+    ck_assert_uint_eq(leases, 0);
+    ck_assert_uint_eq(dispatches, 0);
+    ck_assert_uint_eq(job_row(job).checking, 3);
+    ck_assert_uint_eq(job_row(job).reason, JOB_REASON_REFEREE);
+    struct exchange_explanation why;
+    ck_assert(exchange_explain_job(market.exchange, &job, &why));
+    ck_assert_uint_eq(why.own, 1);
+    ck_assert_uint_eq(why.free, 0);
+    offer(NO_REFEREE, 1, price);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
+    offer(REFEREE, 1, price);
+    ck_assert_uint_eq(sent_to(REFEREE).index, 3); /* what came first is checked first */
+}
+END_TEST
+
+START_TEST(only_the_role_makes_a_referee)
+{
+    struct attribute said[] = {{.name = "kind", .is_text = true, .text = "cpu"},
+                               {.name = "referee", .number = 1}};
+    struct exchange_device device = {
+        .device = {{NO_REFEREE}}, .slots = 1, .attributes = said, .attribute_count = 2};
+    struct exchange_command advertise = command(EXCHANGE_ADVERTISE, NO_REFEREE);
+    advertise.advertise = (struct exchange_advertise){&device, 1};
+    apply(&advertise);
+    struct exchange_command ask = command(EXCHANGE_ASK, NO_REFEREE);
+    ask.ask = (struct exchange_ask){.device = device.device, .slots = 1, .price_micro = price};
+    apply(&ask);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+
+    struct requirement needs = {.count = 1};
+    needs.nodes[0].op = REQUIREMENT_EQ;
+    (void)strcpy(needs.nodes[0].attribute.name, "referee");
+    needs.nodes[0].attribute.number = 1;
+    struct exchange_need need = {.needs = &needs,
+                                 .account = CONSUMER,
+                                 .subtasks = 1,
+                                 .slots = 1,
+                                 .cap_micro = -1,
+                                 .limit_ns = NS_PER_S,
+                                 .term_ns = NS_PER_S};
+    struct exchange_explanation why;
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.fitting, 0);
+    offer(REFEREE, 1, price);
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.fitting, 1);
+}
+END_TEST
+
+START_TEST(two_agents_of_one_slot_judge_each_other_at_once)
+{
+    offer(MAKER, 1, price);
+    offer(REFEREE, 1, price);
+    struct id128 job = submit_checked(2);
+    struct exchange_work first = sent_to(MAKER);
+    struct exchange_work second = sent_to(REFEREE);
+    done(MAKER, job, first); /* its slot has no more to do, and nothing that it may check */
+    done(REFEREE, job, second);
+    /* Each has a check of the other's result, without waiting until idle leases run out. */
+    struct exchange_work of_maker = sent_to(REFEREE);
+    ck_assert_uint_eq(of_maker.index, 2 + first.index);
+    struct exchange_work of_referee = sent_to(MAKER);
+    ck_assert_uint_eq(of_referee.index, 2 + second.index);
+    (void)answer(REFEREE, job, of_maker, OUTCOME_OK, VERDICT_ACCEPT);
+    (void)answer(MAKER, job, of_referee, OUTCOME_OK, VERDICT_ACCEPT);
+    ck_assert_uint_eq(job_row(job).state, JOB_DONE);
+}
+END_TEST
+
+START_TEST(a_lost_referee_is_replaced_and_its_late_verdict_does_not_count_twice)
+{
+    struct held_case held = hold_one();
+    offer(SECOND, 1, price);
+    presence(EXCHANGE_SUSPECT, REFEREE);
+    struct exchange_work second = sent_to(SECOND);
+    ck_assert_uint_eq(second.index, 1);
+    reload();
+    (void)answer(REFEREE, held.job, held.check, OUTCOME_OK, VERDICT_REJECT);
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_REFUTED);
+    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 1);
+    (void)answer(SECOND, held.job, second, OUTCOME_OK, VERDICT_ACCEPT);
+    ck_assert_uint_eq(result_of(1)->status, ATTEMPT_LATE);
+    ck_assert_uint_eq(job_row(held.job).accepted, 0);
+}
+END_TEST
+
+START_TEST(a_referee_that_comes_back_goes_on)
+{
+    struct held_case held = hold_one();
+    presence(EXCHANGE_SUSPECT, REFEREE);
+    ck_assert_uint_eq(job_row(held.job).running, 0);
+    reload();
+    presence(EXCHANGE_RETURNED, REFEREE);
+    ck_assert_uint_eq(job_row(held.job).running, 1);
+    check_hash();
+    reload();
+    (void)answer(REFEREE, held.job, held.check, OUTCOME_OK, VERDICT_ACCEPT);
+    ck_assert_uint_eq(job_row(held.job).state, JOB_DONE);
+}
+END_TEST
+
+START_TEST(who_left_is_paid_for_what_is_taken_later)
+{
+    struct held_case held = hold_one();
+    presence(EXCHANGE_GOODBYE, MAKER);
+    check_hash();
+    reload();
+    ck_assert_int_eq(job_row(held.job).reserved_micro,
+                     MICRO_PER_CREDIT + 20 * MICRO_PER_CREDIT); /* what is due, and the referee's */
+    (void)answer(REFEREE, held.job, held.check, OUTCOME_OK, VERDICT_ACCEPT);
+    ck_assert_int_eq(balance(MAKER).available_micro, MICRO_PER_CREDIT);
+    ck_assert_int_eq(balance(CONSUMER).held_micro, 0);
+}
+END_TEST
+
+START_TEST(small_sums_neither_vanish_nor_double)
+{
+    offer(MAKER, 1, 1500); /* a second costs less than half a micro-credit */
+    struct id128 job = submit_checked(6);
+    make_all(job, 6);
+    int64_t charged_micro = 0;
+    offer(REFEREE, 1, 0);
+    struct exchange_work sent[6];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < 6; i++) {
+        for (size_t k = 0; k < market.effects.count; k++) {
+            if (market.effects.items[k].type == EFFECT_DISPATCH) {
+                sent[count++] = market.effects.items[k].work;
+            }
+        }
+        ck_assert_uint_lt(i, count);
+        (void)answer(REFEREE, job, sent[i], OUTCOME_OK, VERDICT_ACCEPT);
+        charged_micro += result_of(sent[i].index - 6)->charge_micro;
+    }
+    ck_assert_uint_eq(job_row(job).state, JOB_DONE);
+    ck_assert_int_eq(charged_micro, 6 * 1500 / 3600);
+    ck_assert_int_eq(charged_micro, balance(MAKER).available_micro);
+}
+END_TEST
+
+START_TEST(an_epoch_shows_the_secret_that_it_promised)
+{
+    const struct hash32 secret = {{1, 2, 3}};
+    struct exchange_command epoch = command(EXCHANGE_EPOCH, EXCHANGE_NO_ACCOUNT);
+    epoch.epoch = (struct exchange_epoch){.commitment = sha256_of(secret.bytes, 32)};
+    apply(&epoch);
+    const struct ledger_record *record = record_of(LEDGER_EPOCH);
+    ck_assert(hash32_equal(&record->hash, &epoch.epoch.commitment));
+    check_hash();
+    reload();
+
+    epoch = command(EXCHANGE_EPOCH, EXCHANGE_NO_ACCOUNT);
+    epoch.epoch = (struct exchange_epoch){.commitment = {{8}}, .secret = {{1, 2, 4}}};
+    apply(&epoch); /* not what was promised */
+    ck_assert_ptr_null(record_of(LEDGER_EPOCH));
+    struct hash32 commitment;
+    ck_assert_uint_eq(exchange_epochs(market.exchange, &commitment), 1);
+
+    epoch = command(EXCHANGE_EPOCH, EXCHANGE_NO_ACCOUNT);
+    epoch.epoch = (struct exchange_epoch){.commitment = {{8}}, .secret = secret};
+    apply(&epoch);
+    ck_assert(hash32_equal(&record_of(LEDGER_EPOCH)->check, &secret));
+    ck_assert_uint_eq(exchange_epochs(market.exchange, &commitment), 2);
+    ck_assert_uint_eq(commitment.bytes[0], 8);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("checks");
+    TCase *tests = tcase_create("checks");
+    tcase_add_checked_fixture(tests, set_up_referees, tear_down);
+    tcase_add_test(tests, a_job_without_its_checks_is_refused);
+    tcase_add_test(tests, what_a_referee_takes_is_paid_and_names_the_check);
+    tcase_add_test(tests, a_seed_is_of_dice_result_check_and_attempt);
+    tcase_add_test(tests, what_a_referee_refutes_is_not_paid_and_redone_elsewhere);
+    tcase_add_test(tests, too_many_refuted_results_fail_the_subtask);
+    tcase_add_test(tests, who_is_unsure_makes_room_for_another_and_twice_accuses_nobody);
+    tcase_add_test(tests, another_referee_goes_before_one_who_was_unsure);
+    tcase_add_test(tests, a_verdict_of_another_seed_or_none_is_the_referees_fault);
+    tcase_add_test(tests, what_twice_is_not_there_is_refuted_without_a_word_against_the_referee);
+    tcase_add_test(tests, a_check_that_fails_for_good_proves_nothing);
+    tcase_add_test(tests, who_cancels_pays_for_what_is_held);
+    tcase_add_test(tests, nobody_judges_results_of_its_own);
+    tcase_add_test(tests, only_the_role_makes_a_referee);
+    tcase_add_test(tests, two_agents_of_one_slot_judge_each_other_at_once);
+    tcase_add_test(tests, a_lost_referee_is_replaced_and_its_late_verdict_does_not_count_twice);
+    tcase_add_test(tests, a_referee_that_comes_back_goes_on);
+    tcase_add_test(tests, who_left_is_paid_for_what_is_taken_later);
+    tcase_add_test(tests, small_sums_neither_vanish_nor_double);
+    tcase_add_test(tests, an_epoch_shows_the_secret_that_it_promised);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

@@ -163,7 +163,8 @@ void invitation_link(struct exchange *exchange, struct invitation *invitation)
 
 void apply_invite(struct exchange *exchange, const struct exchange_invite *invite)
 {
-    const uint32_t grantable = XROLE_CONSUMER | XROLE_PROVIDER | 4u /* auditor */ | XROLE_RISK;
+    const uint32_t grantable =
+        XROLE_CONSUMER | XROLE_PROVIDER | XROLE_REFEREE | 4u /* auditor */ | XROLE_RISK;
     if ((sender(exchange)->roles & XROLE_OPERATOR) == 0) {
         reject(exchange, XREJECT_ROLE, "account", 0, 0);
         return;

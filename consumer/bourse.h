@@ -373,6 +373,8 @@ struct bourse_verified {
     uint64_t leaf, tree_size;
     char origin[BOURSE_NAME_SIZE];
     bool simulated;
+    const char *checked;           /* "none", "cheap": how a referee looked at it */
+    char check[BOURSE_HEX32_SIZE]; /* SHA-256 of the referee's signed Result; "" where none did */
 };
 /* Offline: needs nothing but the log's verifier key (bourse_account.verifier). UNVERIFIED when any
  * byte of the receipt is not what was signed. */

@@ -85,6 +85,12 @@ const char *names_verdict(unsigned verdict)
     return verdict == VERDICT_NONE ? NULL : name_in(names, COUNT(names), verdict);
 }
 
+const char *names_check(unsigned level)
+{
+    static const char *const names[] = {[CHECK_NONE] = "none", [CHECK_CHEAP] = "cheap"};
+    return name_in(names, COUNT(names), level);
+}
+
 const char *names_entry_kind(unsigned kind)
 {
     static const char *const names[] = {

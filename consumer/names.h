@@ -8,6 +8,7 @@
 const char *names_job_state(unsigned state);
 const char *names_job_reason(unsigned reason); /* "" for none: a sentence for people */
 const char *names_outcome(unsigned outcome);
+const char *names_check(unsigned level); /* "none", "cheap" */
 const char *names_attempt(unsigned status);
 const char *names_verdict(unsigned verdict); /* NULL: none */
 const char *names_entry_kind(unsigned kind);

@@ -48,6 +48,10 @@ static void fill(const struct receipt *receipt, const Bourse__V1__Result *result
     text_hex(receipt->leaf.owner.bytes, 32, verified->consumer);
     text_hex(result->manifest.data, 32, verified->manifest);
     text_hex(receipt->leaf.hash.bytes, 32, verified->result);
+    verified->checked = names_check(receipt->leaf.level);
+    if (receipt->leaf.level != CHECK_NONE) {
+        text_hex(receipt->leaf.check.bytes, 32, verified->check);
+    }
     struct checkpoint checkpoint;
     if (checkpoint_read(receipt->checkpoint, strlen(receipt->checkpoint), key, &checkpoint)) {
         verified->tree_size = checkpoint.size;

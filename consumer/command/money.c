@@ -279,6 +279,17 @@ struct verification {
     struct grid table;
 };
 
+/* "not checked", "cheap (Freivalds; 5f3a91c2)": the digits are of the check's result. */
+static void check_text(const struct bourse_verified *verified, char ret_text[CELL_SIZE])
+{
+    if (verified->check[0] == '\0') {
+        (void)snprintf(ret_text, CELL_SIZE, "not checked");
+    } else {
+        (void)snprintf(ret_text, CELL_SIZE, "%s (Freivalds; %s)", verified->checked,
+                       short_id(verified->check));
+    }
+}
+
 static void note(struct verification *verification, const char *path,
                  const struct bourse_verified *verified, const struct bourse_error *error)
 {
@@ -291,7 +302,8 @@ static void note(struct verification *verification, const char *path,
         json_t *item = json_pack("{s:s, s:b}", "file", plain_text(path), "ok", ok ? 1 : 0);
         if (ok) {
             json_t *facts = json_pack(
-                "{s:s, s:s, s:i, s:i, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:b}",
+                "{s:s, s:s, s:i, s:i, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:b, "
+                "s:s, s:s}",
                 "cluster", verified->cluster, "job", verified->job, "index", (int)verified->index,
                 "attempt", (int)verified->attempt, "provider", verified->provider, "consumer",
                 verified->consumer, "manifest", verified->manifest, "result", verified->result,
@@ -299,7 +311,7 @@ static void note(struct verification *verification, const char *path,
                 "paid_ns", (json_int_t)verified->paid_ns, "charge_micro",
                 (json_int_t)verified->charge_micro, "leaf", (json_int_t)verified->leaf, "tree_size",
                 (json_int_t)verified->tree_size, "origin", verified->origin, "simulated",
-                verified->simulated);
+                verified->simulated, "checked", verified->checked, "check", verified->check);
             (void)json_object_update(item, facts);
             json_decref(facts);
         } else {
@@ -309,7 +321,9 @@ static void note(struct verification *verification, const char *path,
         return;
     }
     char outcome[CELL_SIZE] = "";
+    char checked[CELL_SIZE] = "";
     if (ok) {
+        check_text(verified, checked);
         (void)snprintf(outcome, sizeof outcome, "%s%s", verified->outcome_text,
                        verified->simulated ? ", simulated" : "");
     }
@@ -320,6 +334,7 @@ static void note(struct verification *verification, const char *path,
                            ok ? short_id(verified->job) : "",
                            ok ? count_text(verified->index) : "",
                            ok ? outcome : error->text,
+                           checked,
                            ok ? money_text(verified->charge_micro) : "",
                            ok ? short_id(verified->provider) : ""};
     grid_add(&verification->table, cells);
@@ -404,8 +419,8 @@ static bool choose_verifier(struct invocation *invocation, char ret_text[CHECKPO
 
 int command_verify(struct invocation *invocation)
 {
-    static const char *const titles[] = {"STATUS",  "FILE", "JOB",     "INDEX",
-                                         "OUTCOME", "COST", "PROVIDER"};
+    static const char *const titles[] = {"STATUS",  "FILE",    "JOB",  "INDEX",
+                                         "OUTCOME", "CHECKED", "COST", "PROVIDER"};
     char verifier[CHECKPOINT_TEXT_SIZE];
     if (!choose_verifier(invocation, verifier)) {
         return BOURSE_USAGE;
@@ -413,7 +428,7 @@ int command_verify(struct invocation *invocation)
     struct verification verification = {.invocation = invocation,
                                         .verifier = verifier,
                                         .list = invocation->json ? json_array() : NULL,
-                                        .table = grid_of(7, titles, "lllrlrl")};
+                                        .table = grid_of(8, titles, "lllrllrl")};
     for (int i = 0; i < invocation->word_count; i++) {
         if (!verify_path(&verification, invocation->words[i])) {
             grid_fini(&verification.table);

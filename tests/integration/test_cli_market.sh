@@ -80,6 +80,8 @@ expect 2 'nothing is overwritten' "$bourse" fetch last -o results
 # Receipts: good ones pass with the key alone, and one changed line is refused.
 key=$("$bourse" key --log)
 expect 0 '8 receipts' "$bourse" receipt last --all -o proofs
+expect 0 'not checked' "$bourse" verify proofs --key "$key"
+expect 0 '"checked":"none","check":""' "$bourse" verify proofs --key "$key" --json
 expect 0 '8 verified, 0 failed' env -i "HOME=$work" "$bourse" verify proofs --key "$key"
 receipt=$(find proofs -name '*-0.receipt')
 lines=$(wc -l <"$receipt")

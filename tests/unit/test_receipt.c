@@ -99,6 +99,9 @@ static struct world *world_create(void)
     receipt->leaf.price_micro = 120000;
     receipt->leaf.paid_ns = 1500000000;
     receipt->leaf.charge_micro = 50;
+    receipt->leaf.batch_index = 12; /* held until it was checked */
+    receipt->leaf.level = CHECK_CHEAP;
+    memset(receipt->leaf.check.bytes, 0x5e, 32);
     sign_batch(world);
     log_leaf(world);
     world->length = receipt_write(receipt, world->text, sizeof world->text);
@@ -123,6 +126,9 @@ START_TEST(a_receipt_verifies_with_nothing_but_the_log_key)
     ck_assert_uint_eq(receipt.leaf.index, 41);
     ck_assert_uint_eq(receipt.leaf_index, 3);
     ck_assert_int_eq(receipt.leaf.charge_micro, 50);
+    ck_assert_uint_eq(receipt.leaf.batch_index, 12);
+    ck_assert_uint_eq(receipt.leaf.level, CHECK_CHEAP);
+    ck_assert_uint_eq(receipt.leaf.check.bytes[31], 0x5e);
     ck_assert_uint_eq(receipt.result_length, sizeof result_bytes - 1);
     ck_assert_mem_eq(receipt.result, result_bytes, receipt.result_length);
     ck_assert_int_eq(verify(world, NULL), RECEIPT_OK);

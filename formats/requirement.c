@@ -30,6 +30,7 @@ static const struct requirement_field fields[] = {
     {"executor", FIELD_TEXT, "what it can run: command, noop or tensor"},
     {"bandwidth", FIELD_BYTES, "measured memory bandwidth of one slot, per second"},
     {"simulated", FIELD_FLAG, "whether the device is a simulation"},
+    {"referee", FIELD_FLAG, "whether its account may judge the results of others"},
 };
 enum { FIELDS = sizeof fields / sizeof fields[0], KIND_NAMES_MAX = 64 };
 

@@ -187,11 +187,12 @@ agent_start() { # FOLDER: sets `agent`
     agent=$!
 }
 # agent_join FOLDER OPTION...: a further agent of its own account, not yet running. Lines on stdin go to its config.
+agent_roles=(provider) # of its account
 agent_join() {
     local folder=$1
     shift
     mkdir -m 700 "$folder"
-    "$bourse" admin invite --role provider --name "${folder##*/}" >invitation 2>invite.log || fail "invite"
+    "$bourse" admin invite "${agent_roles[@]/#/--role=}" --name "${folder##*/}" >invitation 2>invite.log || fail "invite"
     "$bin/bourse-provider" join "$(cat invitation)" --dir "$folder" "$@" >>join.log 2>&1 || fail "join"
     cat >>"$folder/provider.yaml"
 }

@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# Products that are checked before they are paid. With one agent nobody may judge it: the job waits and says so. With two, each
+# judges the other. A third that lies - in one entry, by a lower precision, with zeros, another product, a wrong shape, garbage
+# - is refuted each time, gets nothing, and its work is done again by an honest one; the books say all of it.
+# shellcheck source=tests/support/market.sh
+. "$(dirname "$(realpath "$0")")/../support/market.sh"
+maker=$(dirname "$(realpath "$0")")/../support/matrix.pl
+fire_begin referee "$1" bourse-audit bourse-tensor lying-tensor
+command -v sqlite3 >/dev/null || skip "no sqlite3"
+
+field() { grep -oE "\"$1\":[^,}]*" "$2" | head -n 1 | cut -d: -f2 | tr -d '"'; } # of a one-line JSON: the first
+multiplying() { # COUNT: so many devices on offer multiply
+    [ "$("$bourse" devices --needs 'executor = tensor' --json 2>/dev/null | grep -o '"price_micro":[0-9]' | wc -l)" -eq "$1" ]
+}
+refereeing() { # COUNT: so many of them may check
+    [ "$("$bourse" devices --needs 'executor = tensor and referee = true' --json 2>/dev/null |
+        grep -o '"price_micro":[0-9]' | wc -l)" -eq "$1" ]
+}
+# Small enough for a lower precision to be beyond all doubt.
+"$maker" A1.npy 96 64 1
+"$maker" A2.npy 96 64 2
+"$maker" B.npy 64 48 3
+job() { # NAME LINE...: its file
+    local name=$1
+    shift
+    printf '%s\n' "name: $name" 'executor: tensor' 'expect: 10ms' 'budget: 10' 'files: B.npy' 'outputs: "{in}.c"' \
+        'run: [matmul, "{in}", B.npy, "{in}.c"]' 'verify: cheap' 'cap: 1' "$@" >"$name.yaml"
+}
+is_over() { "$bourse" ps "$id" --json >ps.json 2>/dev/null && grep -qE '"state":"(done|failed|cancelled)"' ps.json; }
+await() { until_true 60 is_over || fail "$1: $(cat ps.json; "$bourse" explain "$id" 2>&1; "$bourse" ps "$id" 2>&1)"; }
+submit() { id=$("$bourse" submit "$1.yaml" -y --quiet --anyway 2>submit.log) || fail "submit: $(cat submit.log)"; }
+# Of the last job: how many results of an account ended with this status.
+ended_as() { # ACCOUNT STATUS
+    sqlite3 -readonly "$market/ledger.db" "
+        SELECT COUNT(*) FROM results JOIN accounts ON accounts.key = results.provider
+        WHERE accounts.name = '$1' AND results.status = $2 AND hex(results.job) LIKE '$(echo "$id" | tr a-f A-F)%';"
+}
+balance_of() { "$bourse" admin accounts --json | grep -oE "\"name\":\"$1\"[^}]*" | grep -oE '"available_micro":-?[0-9]+' | cut -d: -f2; }
+
+# ---------------------------------------------------------------- alone
+
+market_up --credits 1000 --slots 1
+until_true 60 refereeing 1 || fail "the agent of the household is no referee: $(cat market/provider.log)"
+job one 'each: A1.npy'
+submit one
+is_held() { "$bourse" ps "$id" --json >ps.json && [ "$(field checking ps.json)" = 1 ]; }
+until_true 60 is_held || fail "the result is not held: $(cat ps.json)"
+waits_for_referee() { "$bourse" explain "$id" >why.txt 2>&1 && grep -q 'another referee is needed' why.txt; }
+until_true 20 waits_for_referee || fail "it does not say that it waits for another referee: $(cat why.txt)"
+[ "$(field charged_micro ps.json)" = 0 ] || fail "what is held was paid: $(cat ps.json)"
+
+# ---------------------------------------------------------------- honest ones
+
+agent_roles=(provider referee)
+agent_join "$work/second" --name second <<<'slots: 1'
+"$bin/bourse-provider" run --dir "$work/second" >>"$work/agent-second.log" 2>&1 &
+started+=("$!")
+second=$!
+await "the second agent does not judge the first"
+[ "$(field state ps.json)" = done ] || fail "an honest result is not accepted: $(cat ps.json)"
+[ "$(ended_as provider 0)" = 1 ] && [ "$(ended_as second 0)" = 1 ] || fail "who did what: $("$bourse" ps "$id")"
+"$bourse" fetch "$id" -o one >fetch.log 2>&1 || fail "fetch: $(cat fetch.log)"
+has "$(cat fetch.log)" "1 files of 1 subtasks"
+[ -s one/A1.npy.c ] || fail "the product is not where its subtask's name says: $(find one)"
+"$bourse" ps "$id" >ps.txt 2>&1 || fail "ps"
+"$bourse" logs "$id" >logs.txt 2>&1 || fail "logs: $(cat logs.txt)"
+has "$(cat logs.txt)" '"verdict":"accept","rounds":20'
+"$bourse" report "$id" >report.txt 2>&1 || fail "report: $(cat report.txt)"
+
+# What the honest ones make of both, for comparison.
+job both 'each: [A1.npy, A2.npy]'
+submit both
+await "both"
+[ "$(field state ps.json)" = done ] || fail "honest results are not accepted: $(cat ps.json)"
+"$bourse" fetch "$id" -o honest >fetch.log 2>&1 || fail "fetch: $(cat fetch.log)"
+# The command, over both agents: tiles and checks, and the same product as without.
+"$maker" A.npy 120 100 4
+"$maker" M.npy 100 90 5
+"$bourse" run -y matmul A.npy M.npy -o plain.npy --tiles 3x2 --json >plain.json 2>err || fail "matmul: $(cat err plain.json)"
+"$bourse" run -y matmul A.npy M.npy -o checked.npy --tiles 3x2 --verify cheap --json >checked.json 2>err ||
+    fail "matmul --verify cheap: $(cat err checked.json)"
+cmp plain.npy checked.npy || fail "checked, it is another product"
+[ "$(field tiles checked.json)" = 6 ] && [ "$(field checks checked.json)" = 6 ] || fail "checks: $(cat checked.json)"
+status=0
+"$bourse" run -y matmul A.npy M.npy -o other.npy --verify quorum >out 2>&1 || status=$?
+[ "$status" -eq 2 ] || fail "an unknown level ends with $status"
+
+# ---------------------------------------------------------------- a liar, and the cheapest of all
+
+agent_roles=(provider)
+liar='' liar_lie=''
+lie() { # LIE: the liar begins to tell it
+    if [ -n "$liar" ]; then
+        kill -TERM "$liar"
+        ended "$liar" 20 || fail "the liar does not end"
+        until_true 60 multiplying 2 || fail "what the liar offered still stands"
+    fi
+    rm -rf lair
+    mkdir lair
+    cp "$bin/bourse-provider" "$bin/bourse-worker" lair/
+    { cat "$bin/lying-tensor"; printf '\n%32s\n%s\n' '' "$1"; } >lair/bourse-tensor
+    chmod 755 lair/bourse-tensor
+    [ "$(id -u)" -ne 0 ] || chmod 711 lair
+    liar_lie=$1
+    lair/bourse-provider run --dir "$work/liar" >>"$work/agent-liar.log" 2>&1 &
+    liar=$!
+    started+=("$liar")
+    until_true 60 multiplying 3 || fail "the liar offers nothing: $(cat agent-liar.log)"
+}
+agent_join "$work/liar" --name liar <<<'slots: 1'
+sed -i 's/^price:.*/price: 0.01/' "$work/liar/provider.yaml"
+
+for kind in entry precision zeros old shape garbage; do
+    lie "$kind"
+    refereeing 2 || fail "the liar is a referee"
+    job "$kind" 'each: [A1.npy, A2.npy]' 'at_most: 1' # one at a time: the cheapest first
+    submit "$kind"
+    await "$kind"
+    [ "$(field state ps.json)" = done ] || fail "$kind: its work was not done again: $(cat ps.json)"
+    [ "$(ended_as liar 4)" -ge 1 ] || fail "$kind: the liar got away: $("$bourse" ps "$id" 2>&1)"
+    [ "$(ended_as liar 0)" = 0 ] && [ "$(ended_as liar 1)" = 0 ] || fail "$kind: a lie was accepted"
+    [ "$(balance_of liar)" = 0 ] || fail "$kind: the liar was paid: $("$bourse" admin accounts)"
+    "$bourse" fetch "$id" -o "fetched.$kind" >fetch.log 2>&1 || fail "$kind: fetch: $(cat fetch.log)"
+    cmp honest/A1.npy.c "fetched.$kind/A1.npy.c" && cmp honest/A2.npy.c "fetched.$kind/A2.npy.c" ||
+        fail "$kind: the products are others"
+done
+
+# The honest ones were never accused.
+refuted=$(sqlite3 -readonly "$market/ledger.db" "
+    SELECT COUNT(*) FROM results JOIN accounts ON accounts.key = results.provider
+    WHERE accounts.name <> 'liar' AND results.status = 4;")
+[ "$refuted" = 0 ] || fail "an honest result was refuted"
+
+market_audit
+echo "$(sqlite3 -readonly "$market/ledger.db" "SELECT COUNT(*) FROM results WHERE status = 4") lies of six kinds refuted, none paid: ok"

@@ -53,6 +53,9 @@ static void print_text(const struct audit_report *report)
     printf("  market     %" PRIu64 " accounts, %" PRIu64 " jobs, %" PRIu64 " fills, %" PRIu64
            " results, %" PRIu64 " accepted\n",
            report->accounts, report->jobs, report->fills, report->results, report->accepted);
+    printf("  checks     %" PRIu64 " results decided by a referee; %" PRIu64
+           " epochs, dice of %" PRIu64 " batches recomputed\n",
+           report->checked, report->epochs, report->dice);
     print_credits("minted", report->minted_micro);
     print_credits("charged", report->charged_micro);
     print_credits("fees", report->fees_micro);
@@ -79,7 +82,7 @@ static json_t *verdict_of(const struct audit_report *report)
     (void)json_object_update_new(
         json,
         json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, "
-                  "s:I, s:I, s:I, s:I}",
+                  "s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
                   "origin", report->origin, "head", report->head, "journal_entries",
                   (json_int_t)report->journal_entries, "commands", (json_int_t)report->commands,
                   "signatures", (json_int_t)report->signatures, "records",
@@ -90,7 +93,8 @@ static json_t *verdict_of(const struct audit_report *report)
                   (json_int_t)report->accepted, "minted_micro", (json_int_t)report->minted_micro,
                   "charged_micro", (json_int_t)report->charged_micro, "fees_micro",
                   (json_int_t)report->fees_micro, "held_micro", (json_int_t)report->held_micro,
-                  "acts", (json_int_t)report->acts));
+                  "acts", (json_int_t)report->acts, "checked", (json_int_t)report->checked,
+                  "epochs", (json_int_t)report->epochs, "dice", (json_int_t)report->dice));
     return json;
 }
 

@@ -1,4 +1,4 @@
-#include "tests/support/small_market.h"
+#include "tests/support/small_market_writer.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -8,60 +8,18 @@
 
 #include "base/checked.h"
 #include "base/sha256.h"
-#include "broker/entry.h"
-#include "broker/journal_sqlite.h"
 #include "ledger/accounts.h"
 #include "ledger/checkpoint.h"
-#include "protocol/codec.h"
 #include "protocol/genesis.h"
-#include "protocol/results.h"
 
 #define ORIGIN "bourse.test/small"
 
-enum { COMMANDS_MAX = 4, RECORDS_MAX = 16, BATCH_MAX = 4, FEE_PPM = 10000 };
-
-static const int64_t price_micro = 3600000000; /* a micro-credit per microsecond */
+static const int64_t price_micro = SMALL_MARKET_PRICE;
 static const int64_t start_ns = 1700000000000000000;
-
-/* What is written together: one journal entry and the records of its commands. */
-struct group {
-    uint32_t command_count;
-    struct entry_command commands[COMMANDS_MAX];
-    uint8_t *owned[COMMANDS_MAX];
-    uint32_t record_count;
-    struct ledger_record records[RECORDS_MAX];
-};
-
-struct batch {
-    size_t count;
-    uint8_t *bytes[BATCH_MAX];
-    size_t lengths[BATCH_MAX];
-    struct hash32 leaves[BATCH_MAX];
-    struct signature64 signature;
-};
-
-struct writer_state {
-    struct small_market *market;
-    struct ledger_store *store;
-    struct journal *journal;
-    struct head_file *head;
-    uint64_t epoch;
-    struct journal_last last;
-    struct group group;
-    struct batch batch;
-    int64_t now_ns;
-    uint64_t ids;
-    uint64_t record_number;
-    int64_t lease_paid_ns, lease_charged_micro;
-    struct id128 ask, device;
-    struct hash32 manifest;
-    small_market_bend *bend;
-    void *context;
-};
 
 /* ---- commands */
 
-static void add_command(struct writer_state *state, enum entry_command_kind kind, uint32_t account,
+void writer_add_command(struct writer_state *state, enum entry_command_kind kind, uint32_t account,
                         uint8_t *payload, size_t length)
 {
     struct group *group = &state->group;
@@ -78,7 +36,7 @@ static void add_command(struct writer_state *state, enum entry_command_kind kind
     };
 }
 
-static struct id128 add_message(struct writer_state *state, enum message_type type,
+struct id128 writer_add_message(struct writer_state *state, enum message_type type,
                                 const struct identity *signer, uint32_t account,
                                 const ProtobufCMessage *body)
 {
@@ -103,19 +61,19 @@ static struct id128 add_message(struct writer_state *state, enum message_type ty
     uint8_t *message = malloc(length);
     envelope_write(&envelope, message, length);
     free(body_bytes);
-    add_command(state, type == MESSAGE_RESULTS ? ENTRY_RESULTS : ENTRY_MESSAGE, account, message,
-                length);
+    writer_add_command(state, type == MESSAGE_RESULTS ? ENTRY_RESULTS : ENTRY_MESSAGE, account,
+                       message, length);
     return envelope.id;
 }
 
-static ProtobufCBinaryData data_of(const void *bytes, size_t length)
+ProtobufCBinaryData writer_data(const void *bytes, size_t length)
 {
     return (ProtobufCBinaryData){.data = (uint8_t *)(uintptr_t)bytes, .len = length};
 }
 
 /* ---- records, each of the newest command */
 
-static struct ledger_record *add_record(struct writer_state *state, enum ledger_kind kind)
+struct ledger_record *writer_add_record(struct writer_state *state, enum ledger_kind kind)
 {
     struct group *group = &state->group;
     ck_assert_uint_lt(group->record_count, RECORDS_MAX);
@@ -128,10 +86,10 @@ static struct ledger_record *add_record(struct writer_state *state, enum ledger_
     return record;
 }
 
-static void add_account(struct writer_state *state, uint32_t number,
+void writer_add_account(struct writer_state *state, uint32_t number,
                         const struct identity *identity, uint32_t roles, const char *name)
 {
-    struct ledger_record *record = add_record(state, LEDGER_ACCOUNT);
+    struct ledger_record *record = writer_add_record(state, LEDGER_ACCOUNT);
     record->owner = *identity_key(identity);
     record->debit = record->credit = number;
     record->roles = roles;
@@ -141,7 +99,7 @@ static void add_account(struct writer_state *state, uint32_t number,
 static void add_mint(struct writer_state *state, uint32_t number, const struct identity *identity,
                      int64_t amount)
 {
-    struct ledger_record *record = add_record(state, LEDGER_TRANSFER);
+    struct ledger_record *record = writer_add_record(state, LEDGER_TRANSFER);
     record->owner = *identity_key(identity);
     record->debit = ACCOUNT_MINT;
     record->credit = number;
@@ -150,7 +108,7 @@ static void add_mint(struct writer_state *state, uint32_t number, const struct i
 
 static void add_hold_record(struct writer_state *state, enum ledger_kind kind, int64_t amount)
 {
-    struct ledger_record *record = add_record(state, kind);
+    struct ledger_record *record = writer_add_record(state, kind);
     record->job = state->market->job;
     record->debit = record->credit = SMALL_MARKET_OWNER;
     record->amount_micro = amount;
@@ -195,14 +153,15 @@ static void append_records(struct writer_state *state)
         if (state->bend != NULL && !state->bend(state->context, state->record_number, record)) {
             continue;
         }
-        bool in_batch = record->kind == LEDGER_RESULT;
+        bool in_batch = record->kind == LEDGER_HELD ||
+                        (record->kind == LEDGER_RESULT && record->batch_index == record->log_index);
         ck_assert_msg(ledger_store_append(state->store, record, in_batch ? &batch : NULL) ==
                           LEDGER_STORE_OK,
                       "%s", ledger_store_error(state->store));
     }
 }
 
-static void commit(struct writer_state *state)
+void writer_commit(struct writer_state *state)
 {
     struct head head;
     ck_assert_int_eq(ledger_store_begin(state->store), LEDGER_STORE_OK);
@@ -252,10 +211,11 @@ static void found(struct writer_state *state)
     uint8_t *payload = malloc(GENESIS_BYTES_MAX);
     size_t length = genesis_write(&genesis, payload, GENESIS_BYTES_MAX);
     ck_assert_uint_gt(length, 0);
-    add_command(state, ENTRY_GENESIS, UINT32_MAX, payload, length);
-    add_account(state, SMALL_MARKET_OWNER, market->owner, ROLE_CONSUMER | ROLE_OPERATOR, "owner");
+    writer_add_command(state, ENTRY_GENESIS, UINT32_MAX, payload, length);
+    writer_add_account(state, SMALL_MARKET_OWNER, market->owner, ROLE_CONSUMER | ROLE_OPERATOR,
+                       "owner");
     add_mint(state, SMALL_MARKET_OWNER, market->owner, genesis.accounts[0].credits_micro);
-    commit(state);
+    writer_commit(state);
 }
 
 static void invite(struct writer_state *state)
@@ -263,39 +223,40 @@ static void invite(struct writer_state *state)
     struct small_market *market = state->market;
     const struct key32 *owner = identity_key(market->owner);
     Bourse__V1__Mint mint = BOURSE__V1__MINT__INIT;
-    mint.account = data_of(owner->bytes, 32);
+    mint.account = writer_data(owner->bytes, 32);
     mint.amount_micro = 5000000;
-    add_message(state, MESSAGE_MINT, market->owner, SMALL_MARKET_OWNER, &mint.base);
+    writer_add_message(state, MESSAGE_MINT, market->owner, SMALL_MARKET_OWNER, &mint.base);
     add_mint(state, SMALL_MARKET_OWNER, market->owner, mint.amount_micro);
 
     static const uint8_t token[16] = {7, 7, 7};
     struct hash32 token_hash = sha256_of(token, sizeof token);
     Bourse__V1__InviteCreate create = BOURSE__V1__INVITE_CREATE__INIT;
-    create.token_hash = data_of(token_hash.bytes, 32);
+    create.token_hash = writer_data(token_hash.bytes, 32);
     create.roles = ROLE_PROVIDER;
     create.credits_micro = 7000000;
     create.expires_ms = state->now_ns / 1000000 + 3600000;
-    add_message(state, MESSAGE_INVITE_CREATE, market->owner, SMALL_MARKET_OWNER, &create.base);
+    writer_add_message(state, MESSAGE_INVITE_CREATE, market->owner, SMALL_MARKET_OWNER,
+                       &create.base);
 
     Bourse__V1__Join join = BOURSE__V1__JOIN__INIT;
-    join.account = data_of(identity_key(market->provider)->bytes, 32);
-    join.token = data_of(token, sizeof token);
-    add_message(state, MESSAGE_JOIN, market->provider, UINT32_MAX, &join.base);
-    add_account(state, SMALL_MARKET_PROVIDER, market->provider, ROLE_PROVIDER, "");
+    join.account = writer_data(identity_key(market->provider)->bytes, 32);
+    join.token = writer_data(token, sizeof token);
+    writer_add_message(state, MESSAGE_JOIN, market->provider, UINT32_MAX, &join.base);
+    writer_add_account(state, SMALL_MARKET_PROVIDER, market->provider, ROLE_PROVIDER, "");
     add_mint(state, SMALL_MARKET_PROVIDER, market->provider, create.credits_micro);
-    commit(state);
+    writer_commit(state);
 }
 
 static struct id128 place_ask(struct writer_state *state, const struct id128 *device)
 {
     struct small_market *market = state->market;
     Bourse__V1__AskPlace place = BOURSE__V1__ASK_PLACE__INIT;
-    place.device = data_of(device->bytes, 16);
+    place.device = writer_data(device->bytes, 16);
     place.slots = 2;
     place.price_micro = price_micro;
-    struct id128 ask =
-        add_message(state, MESSAGE_ASK_PLACE, market->provider, SMALL_MARKET_PROVIDER, &place.base);
-    struct ledger_record *record = add_record(state, LEDGER_ASK);
+    struct id128 ask = writer_add_message(state, MESSAGE_ASK_PLACE, market->provider,
+                                          SMALL_MARKET_PROVIDER, &place.base);
+    struct ledger_record *record = writer_add_record(state, LEDGER_ASK);
     record->order = ask;
     record->owner = *identity_key(market->provider);
     record->device = *device;
@@ -310,23 +271,24 @@ static void offer(struct writer_state *state)
     struct small_market *market = state->market;
     Bourse__V1__Device both[2] = {BOURSE__V1__DEVICE__INIT, BOURSE__V1__DEVICE__INIT};
     Bourse__V1__Device *devices[] = {&both[0], &both[1]};
-    both[0].device = data_of(state->device.bytes, 16);
-    both[1].device = data_of(market->other_device.bytes, 16);
+    both[0].device = writer_data(state->device.bytes, 16);
+    both[1].device = writer_data(market->other_device.bytes, 16);
     both[0].instrument = both[1].instrument = "cpu.x86_64.avx2";
     both[0].slots = both[1].slots = 2;
     Bourse__V1__Advertise advertise = BOURSE__V1__ADVERTISE__INIT;
     advertise.n_devices = 2;
     advertise.devices = devices;
-    add_message(state, MESSAGE_ADVERTISE, market->provider, SMALL_MARKET_PROVIDER, &advertise.base);
+    writer_add_message(state, MESSAGE_ADVERTISE, market->provider, SMALL_MARKET_PROVIDER,
+                       &advertise.base);
     state->ask = place_ask(state, &state->device);
     market->other_ask = place_ask(state, &market->other_device);
-    commit(state);
+    writer_commit(state);
 }
 
 static void add_job_records(struct writer_state *state, const Bourse__V1__SubmitJob *submit)
 {
     struct small_market *market = state->market;
-    struct ledger_record *record = add_record(state, LEDGER_JOB);
+    struct ledger_record *record = writer_add_record(state, LEDGER_JOB);
     record->job = market->job;
     record->owner = *identity_key(market->owner);
     record->hash = state->manifest;
@@ -337,14 +299,14 @@ static void add_job_records(struct writer_state *state, const Bourse__V1__Submit
     record->width = 1;
     record->debit = record->credit = SMALL_MARKET_OWNER;
     add_hold_record(state, LEDGER_HOLD, submit->budget_micro);
-    record = add_record(state, LEDGER_BID);
+    record = writer_add_record(state, LEDGER_BID);
     record->order = market->job;
     record->job = market->job;
     record->owner = *identity_key(market->owner);
     record->slots = UINT32_MAX;
     record->width = 1;
     record->price_micro = 2 * price_micro;
-    record = add_record(state, LEDGER_FILL);
+    record = writer_add_record(state, LEDGER_FILL);
     record->lease = 1;
     record->order = state->ask;
     record->bid = market->job;
@@ -364,7 +326,7 @@ static void submit(struct writer_state *state)
     Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
     Bourse__V1__SubmitJob body = BOURSE__V1__SUBMIT_JOB__INIT;
     body.name = "three files";
-    body.manifest = data_of(state->manifest.bytes, 32);
+    body.manifest = writer_data(state->manifest.bytes, 32);
     body.subtasks = 3;
     body.budget_micro = 200 * 1000000;
     body.needs = &needs;
@@ -372,13 +334,13 @@ static void submit(struct writer_state *state)
     body.limit_ms = 10000;
     body.term_ms = 60000;
     body.verify = "none";
-    market->job =
-        add_message(state, MESSAGE_SUBMIT_JOB, market->owner, SMALL_MARKET_OWNER, &body.base);
+    market->job = writer_add_message(state, MESSAGE_SUBMIT_JOB, market->owner, SMALL_MARKET_OWNER,
+                                     &body.base);
     add_job_records(state, &body);
-    commit(state);
+    writer_commit(state);
     /* Time passes without a record. */
-    add_command(state, ENTRY_TICK, UINT32_MAX, NULL, 0);
-    commit(state);
+    writer_add_command(state, ENTRY_TICK, UINT32_MAX, NULL, 0);
+    writer_commit(state);
 }
 
 static void add_result(struct writer_state *state, uint32_t index, uint32_t attempt,
@@ -387,14 +349,14 @@ static void add_result(struct writer_state *state, uint32_t index, uint32_t atte
     struct small_market *market = state->market;
     struct batch *batch = &state->batch;
     Bourse__V1__Result result = BOURSE__V1__RESULT__INIT;
-    result.cluster = data_of(market->cluster.bytes, 16);
-    result.job = data_of(market->job.bytes, 16);
+    result.cluster = writer_data(market->cluster.bytes, 16);
+    result.job = writer_data(market->job.bytes, 16);
     result.index = index;
     result.attempt = attempt;
     result.lease = 1;
-    result.provider = data_of(identity_key(market->provider)->bytes, 32);
-    result.device = data_of(state->device.bytes, 16);
-    result.manifest = data_of(state->manifest.bytes, 32);
+    result.provider = writer_data(identity_key(market->provider)->bytes, 32);
+    result.device = writer_data(state->device.bytes, 16);
+    result.manifest = writer_data(state->manifest.bytes, 32);
     result.outcome = outcome;
     result.started_ms = 1700000000000;
     result.busy_ns = busy_ns;
@@ -412,20 +374,20 @@ static void send_results(struct writer_state *state)
     batch->signature = results_sign(market->provider, &market->cluster, &root);
     ProtobufCBinaryData encoded[BATCH_MAX];
     for (size_t i = 0; i < batch->count; i++) {
-        encoded[i] = data_of(batch->bytes[i], batch->lengths[i]);
+        encoded[i] = writer_data(batch->bytes[i], batch->lengths[i]);
     }
     Bourse__V1__Results body = BOURSE__V1__RESULTS__INIT;
-    body.signature = data_of(batch->signature.bytes, 64);
+    body.signature = writer_data(batch->signature.bytes, 64);
     body.n_results = batch->count;
     body.results = encoded;
-    add_message(state, MESSAGE_RESULTS, NULL, SMALL_MARKET_PROVIDER, &body.base);
+    writer_add_message(state, MESSAGE_RESULTS, NULL, SMALL_MARKET_PROVIDER, &body.base);
 }
 
 static void add_payment(struct writer_state *state, const struct ledger_record *result,
                         enum ledger_kind kind, uint32_t credit, int64_t amount)
 {
     if (amount > 0) {
-        struct ledger_record *record = add_record(state, kind);
+        struct ledger_record *record = writer_add_record(state, kind);
         record->job = state->market->job;
         record->lease = 1;
         record->index = result->index;
@@ -445,7 +407,7 @@ static void settle_result(struct writer_state *state, uint32_t position, uint32_
     int64_t charge = total - state->lease_charged_micro;
     int64_t fee = charge * FEE_PPM / 1000000;
     state->lease_charged_micro = total;
-    struct ledger_record *record = add_record(state, LEDGER_RESULT);
+    struct ledger_record *record = writer_add_record(state, LEDGER_RESULT);
     record->job = market->job;
     record->index = index;
     record->attempt = attempt;
@@ -478,7 +440,7 @@ static void work(struct writer_state *state)
     send_results(state);
     settle_result(state, 0, 0, 1, OUTCOME_OK, ATTEMPT_ACCEPTED, 333333333);
     settle_result(state, 1, 1, 1, OUTCOME_PROGRAM_FAILED, ATTEMPT_FAILED_PAID, 100000001);
-    commit(state);
+    writer_commit(state);
 
     /* The second batch repeats a result that was decided: it leaves no record, but stands in the
      * batch. */
@@ -490,24 +452,24 @@ static void work(struct writer_state *state)
     send_results(state);
     settle_result(state, 1, 1, 2, OUTCOME_OK, ATTEMPT_ACCEPTED, 666666667);
     settle_result(state, 2, 2, 1, OUTCOME_OK, ATTEMPT_ACCEPTED, 888888889);
-    struct ledger_record *record = add_record(state, LEDGER_CANCEL);
+    struct ledger_record *record = writer_add_record(state, LEDGER_CANCEL);
     record->order = market->job;
     record->status = 5;
     int64_t left = 200 * 1000000 - state->lease_charged_micro;
     add_hold_record(state, LEDGER_RELEASE, left);
-    record = add_record(state, LEDGER_SETTLED);
+    record = writer_add_record(state, LEDGER_SETTLED);
     record->job = market->job;
     record->debit = record->credit = SMALL_MARKET_OWNER;
     record->status = JOB_DONE;
     record->accepted = 3;
     record->charge_micro = state->lease_charged_micro;
     record->amount_micro = left;
-    commit(state);
+    writer_commit(state);
 }
 
 /* ---- life and end */
 
-static struct identity *identity_of(uint8_t seed_byte)
+struct identity *writer_identity(uint8_t seed_byte)
 {
     uint8_t seed[32];
     memset(seed, seed_byte, sizeof seed);
@@ -533,14 +495,20 @@ static void open_files(struct writer_state *state)
 
 void small_market_create(struct small_market *self, small_market_bend *bend, void *context)
 {
+    small_market_create_more(self, bend, NULL, context);
+}
+
+void small_market_create_more(struct small_market *self, small_market_bend *bend,
+                              small_market_more *more, void *context)
+{
     memset(self, 0, sizeof *self);
     snprintf(self->folder, sizeof self->folder, "/tmp/bourse-market-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(self->folder));
     snprintf(self->database, sizeof self->database, "%s/ledger.db", self->folder);
     snprintf(self->head, sizeof self->head, "%s/HEAD", self->folder);
-    self->log = identity_of(1);
-    self->owner = identity_of(2);
-    self->provider = identity_of(3);
+    self->log = writer_identity(1);
+    self->owner = writer_identity(2);
+    self->provider = writer_identity(3);
     memset(self->cluster.bytes, 0xc1, sizeof self->cluster.bytes);
     struct writer_state *state = calloc(1, sizeof *state);
     state->market = self;
@@ -557,6 +525,9 @@ void small_market_create(struct small_market *self, small_market_bend *bend, voi
     submit(state);
     work(state);
     ck_assert_uint_eq(state->last.index, SMALL_MARKET_ENTRIES);
+    if (more != NULL) {
+        more(state, context);
+    }
     journal_destroy(&state->journal);
     ledger_store_close(&state->store);
     head_close(&state->head);

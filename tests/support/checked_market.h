@@ -1,0 +1,34 @@
+/* tests/support/checked_market.h - the small market, and after it a job whose results are checked.
+ *
+ * An epoch of dice begins; a referee (account 5) joins and asks. The owner's second job has two subtasks and a check of each
+ * (`verify: cheap`): the provider's results of 0 and 1 are held, the checks say yes to 0 and no to 1, which is refuted and made
+ * again, and then a second epoch shows the first one's secret. A lie is told where the broker or a member would tell
+ * it, so that signatures, leaves and tree agree with it. */
+#ifndef BOURSE_TESTS_CHECKED_MARKET_H
+#define BOURSE_TESTS_CHECKED_MARKET_H
+
+#include "tests/support/small_market.h"
+
+enum checked_lie {
+    LIE_NONE,
+    LIE_DICE,       /* of a batch: not made of the secret */
+    LIE_SECRET,     /* another one is shown than was committed to */
+    LIE_SEED,       /* the referee used another than was drawn, and is believed */
+    LIE_OWN_CHECK,  /* the referee's are the results too */
+    LIE_NO_REFEREE, /* the checks are made by a provider without that role */
+    LIE_ROW,        /* `bend` tells it */
+};
+
+struct checked_market {
+    struct small_market market;
+    struct identity *referee;
+    enum checked_lie lie;
+    small_market_bend *bend; /* of any record; NULL: none */
+    void *context;
+};
+
+/* `self` says which lie; the rest is filled in. */
+void checked_market_create(struct checked_market *self);
+void checked_market_destroy(struct checked_market *self);
+
+#endif

@@ -1,5 +1,6 @@
 /* Random markets from a printed seed: after every command the money adds up, the incremental hash equals
  * the full walk, budgets hold; and an exchange loaded from a snapshot goes on exactly like the original. */
+#include "tests/support/checks_model.h"
 #include "tests/support/market_model.h"
 
 #include "base/checked.h"
@@ -68,8 +69,8 @@ static void check_jobs(const struct model *model)
         for (size_t i = 0; i < count; i++) {
             const struct exchange_job_row *row = &rows[i];
             ck_assert_int_le(row->charged_micro + row->reserved_micro, row->budget_micro); /* P5 */
-            ck_assert_uint_eq(row->waiting + row->running + row->accepted + row->failed +
-                                  row->cancelled,
+            ck_assert_uint_eq(row->waiting + row->running + row->checking + row->accepted +
+                                  row->failed + row->cancelled,
                               row->subtasks);
             held += row->state == 0 ? row->budget_micro - row->charged_micro : 0;
         }
@@ -124,6 +125,15 @@ static void check_accepted_once(const struct exchange_effects *effects,
     }
 }
 
+static void check_checks(struct checks_model *checks, const struct model *model)
+{
+    for (size_t i = 0; i < model->effects.count; i++) {
+        const char *wrong = checks_model_read(checks, &model->command, &model->effects.items[i]);
+        ck_assert_msg(wrong == NULL, "command %llu of type %d, effect %zu: %s",
+                      (unsigned long long)model->index, (int)model->command.type, i, wrong);
+    }
+}
+
 static size_t open_jobs(const struct model *model)
 {
     static struct exchange_job_row rows[ROWS];
@@ -138,7 +148,7 @@ static size_t open_jobs(const struct model *model)
 }
 
 /* Liveness: once the faults stop, every job that the market can run ends. */
-static void check_all_ends(struct model *model, struct money *money)
+static void check_all_ends(struct model *model, struct money *money, struct checks_model *checks)
 {
     model_calm(model);
     size_t open = open_jobs(model);
@@ -146,6 +156,7 @@ static void check_all_ends(struct model *model, struct money *money)
         model_next(model);
         ck_assert_int_eq(model_apply(model), EXCHANGE_OK);
         check_money(model, money);
+        check_checks(checks, model);
         open = i % 64 == 63 ? open_jobs(model) : open;
     }
     ck_assert_msg(open == 0, "%zu jobs never end", open);
@@ -218,6 +229,7 @@ START_TEST(a_random_market_keeps_its_promises)
     static uint64_t accepted_set[ACCEPTED_SLOTS];
     struct exchange *twin = NULL;
     struct exchange_effects twin_effects = {0};
+    struct checks_model checks = {0};
     size_t accepted = 0;
     size_t refused = 0;
     printf("seed %llu\n", (unsigned long long)seed);
@@ -232,6 +244,7 @@ START_TEST(a_random_market_keeps_its_promises)
         ck_assert_int_eq(model_apply(&model), EXCHANGE_OK);
         check_money(&model, &money);
         check_accepted_once(&model.effects, accepted_set);
+        check_checks(&checks, &model);
         if (i % 4 == 0) {
             check_jobs(&model);
         }
@@ -248,7 +261,10 @@ START_TEST(a_random_market_keeps_its_promises)
     }
     ck_assert_msg(accepted > 20, "only %zu results accepted: the market hardly ran", accepted);
     ck_assert_uint_gt(refused, 0);
-    check_all_ends(&model, &money);
+    check_all_ends(&model, &money, &checks);
+    ck_assert_uint_gt(checks.accepted, 0);
+    ck_assert(_i > 1 || (checks.refuted > 0 && checks.unsure > 0)); /* the first two see it all */
+    checks_model_fini(&checks);
     exchange_destroy(&twin);
     exchange_effects_fini(&twin_effects);
     model_fini(&model);

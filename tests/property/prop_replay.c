@@ -21,7 +21,7 @@
 enum {
     SEEDS = 12,
     COMMANDS = 700,
-    RECORD_SEED = 2026,
+    RECORD_SEED = 11,
     GROUP_MAX = 6,
     JOURNAL_BYTES = 4 << 20,
     ENTRY_BYTES = 1 << 19

@@ -60,7 +60,10 @@ void model_init(struct model *model, uint64_t seed)
     for (uint32_t i = 0; i < MODEL_FOUNDERS; i++) {
         uint32_t account = FIRST_CONSUMER + i;
         accounts[i].key = key_of(account);
-        accounts[i].roles = account < FIRST_PROVIDER ? 1 : account < OPERATOR ? 2 : 32;
+        accounts[i].roles = account < FIRST_PROVIDER ? 1
+                            : account < OPERATOR - 1 ? 2 | 64
+                            : account < OPERATOR     ? 2
+                                                     : 32;
         accounts[i].credits_micro = account < FIRST_PROVIDER ? 100 * MICRO_PER_CREDIT : 0;
         accounts[i].name[0] = (char)('a' + i);
     }
@@ -219,6 +222,53 @@ static void add_graph(struct model *model, struct exchange_submit *submit)
     submit->graph = &model->graph;
 }
 
+/* As many checks as there are subtasks, each of one. Now and then of another. */
+static void add_checks(struct model *model, struct exchange_submit *submit)
+{
+    const uint32_t first = submit->subtasks;
+    if (first > MODEL_SUBTASKS / 2) {
+        return;
+    }
+    uint32_t edges = 0;
+    for (uint32_t i = 0; i < first; i++) {
+        model->after_counts[i] = submit->graph == NULL ? 0 : model->after_counts[i];
+        edges += model->after_counts[i];
+    }
+    for (uint32_t i = 0; i < first; i++) {
+        model->ranks[first + i] = draw(model, 4);
+        model->after_counts[first + i] = 1;
+        model->after[edges + i] = i;
+    }
+    if (draw(model, 40) == 0) {
+        model->after[edges] = first - 1;
+    }
+    model->graph = (struct exchange_graph){
+        .rank = model->ranks,
+        .rank_count = submit->graph == NULL || submit->graph->rank_count == 0 ? 0 : 2 * first,
+        .after_count = model->after_counts,
+        .after_count_count = 2 * first,
+        .after = model->after,
+        .after_length = edges + first,
+    };
+    make_needs(model);
+    const size_t last = submit->part_count;
+    model->part_needs[last] = model->needs;
+    model->parts[last] = (struct exchange_part){
+        .subtasks = first,
+        .needs = &model->part_needs[last],
+        .slots = 1 + draw(model, 2),
+        .cap_micro = draw(model, 2) == 0 ? (int64_t)draw(model, 5) * 250000 : -1,
+        .limit_ns = submit->limit_ns,
+        .term_ns = submit->term_ns,
+        .expect_ns = NS_PER_S,
+    };
+    submit->subtasks = 2 * first;
+    submit->graph = &model->graph;
+    submit->parts = model->parts;
+    submit->part_count = last + 1;
+    submit->verify = EXCHANGE_VERIFY_CHEAP;
+}
+
 static void make_submit(struct model *model)
 {
     model->command = blank(model, EXCHANGE_SUBMIT, FIRST_CONSUMER + draw(model, MODEL_CONSUMERS));
@@ -249,6 +299,9 @@ static void make_submit(struct model *model)
     if (draw(model, 3) == 0) {
         add_graph(model, &model->command.submit);
     }
+    if (draw(model, 3) == 0) {
+        add_checks(model, &model->command.submit);
+    }
     model->needs = needs; /* those of the first part */
 }
 
@@ -257,6 +310,20 @@ static uint8_t draw_outcome(struct model *model)
     static const uint8_t rare[] = {1, 1, 15, 14, 16, 3};
     uint32_t dice = draw(model, 24);
     return model->is_calm || dice >= 20 || dice < 14 ? 0 : rare[dice - 14];
+}
+
+/* Of a check: mostly right, sometimes wrong, now and then not a verdict at all. */
+static void put_verdict(struct model *model, const struct model_work *work,
+                        struct exchange_result *result)
+{
+    uint32_t dice = hash32_is_zero(&work->seed) ? 0 : model->is_calm ? 1 : draw(model, 32);
+    result->seed = work->seed;
+    if (dice == 31) {
+        result->seed.bytes[5] ^= 1;
+    } else if (dice == 30) {
+        result->outcome = 10; /* its input is not there */
+    }
+    result->verdict = dice == 0 || dice == 29 ? 0 : dice < 20 ? 1 : dice < 25 ? 2 : 3;
 }
 
 static void make_results(struct model *model)
@@ -289,6 +356,7 @@ static void make_results(struct model *model)
             .given = left_behind,
             .given_length = 1 + draw(model, sizeof left_behind),
         };
+        put_verdict(model, &work, &model->results[count - 1]);
         if (draw(model, 50) == 0) { /* more than can be handed on */
             model->results[count - 1].given = NULL;
             model->results[count - 1].given_length = 20000;
@@ -301,6 +369,9 @@ static void make_results(struct model *model)
         }
     }
     model->command.results = (struct exchange_results){.results = model->results, .count = count};
+    for (size_t i = 0; i < sizeof model->command.results.dice.bytes; i++) {
+        model->command.results.dice.bytes[i] = (uint8_t)draw(model, 256);
+    }
 }
 
 static void make_statement(struct model *model)
@@ -486,6 +557,7 @@ static void on_dispatch(struct model *model, const struct exchange_effect *effec
         *work = *lease;
         work->index = effect->work.index;
         work->attempt = effect->work.attempt;
+        work->seed = effect->work.seed;
     }
 }
 

@@ -25,6 +25,7 @@ struct model_work {
     struct id128 job, device;
     struct hash32 manifest;
     uint32_t index, attempt;
+    struct hash32 seed; /* of a check */
 };
 
 struct model {
@@ -47,8 +48,8 @@ struct model {
     bool is_calm;            /* everyone does what is best for the market: no faults, no new jobs */
     /* storage that the last command points into */
     struct exchange_genesis_account founders[MODEL_FOUNDERS];
-    struct requirement needs, part_needs[MODEL_PARTS];
-    struct exchange_part parts[MODEL_PARTS];
+    struct requirement needs, part_needs[MODEL_PARTS + 1];
+    struct exchange_part parts[MODEL_PARTS + 1]; /* the last: checks */
     struct exchange_graph graph;
     uint32_t ranks[MODEL_SUBTASKS], after_counts[MODEL_SUBTASKS], after[3 * MODEL_SUBTASKS];
     struct attribute attributes[MODEL_DEVICES][2];
@@ -57,7 +58,8 @@ struct model {
     struct exchange_held held[MODEL_WORK_MAX + 4];
 };
 
-/* Creates the exchange and applies genesis: accounts 3..5 consumers, 6..9 providers, 10 the operator. */
+/* Creates the exchange and applies genesis: accounts 3..5 consumers, 6..9 providers, of whom 9 is no
+ * referee, 10 the operator. */
 void model_init(struct model *model, uint64_t seed);
 void model_fini(struct model *model);
 /* Makes the next random command in model->command without applying it. */

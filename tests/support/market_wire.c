@@ -217,6 +217,10 @@ static void encode_result(struct market_wire *wire, const struct exchange_result
     result.manifest = data(from->manifest.bytes, sizeof from->manifest.bytes);
     result.outcome = from->outcome;
     result.busy_ns = from->busy_ns;
+    result.has_verdict = from->verdict != 0;
+    result.verdict = from->verdict;
+    result.has_seed = !hash32_is_zero(&from->seed);
+    result.seed = data(from->seed.bytes, sizeof from->seed.bytes);
     ret_encoded->data = codec_encode(&result.base, &ret_encoded->len);
     if (ret_encoded->data == NULL) {
         give_up("out of memory");
@@ -290,7 +294,10 @@ static struct body of_submit(const struct exchange_command *command)
     body.at_most = submit->at_most;
     body.limit_ms = submit->limit_ns / NS_PER_MS;
     body.term_ms = submit->term_ns / NS_PER_MS;
-    body.verify = (char *)(uintptr_t)(submit->verify == EXCHANGE_VERIFY_NONE ? "none" : "adaptive");
+    static const char *const levels[] = {[EXCHANGE_VERIFY_UNKNOWN] = "adaptive",
+                                         [EXCHANGE_VERIFY_NONE] = "none",
+                                         [EXCHANGE_VERIFY_CHEAP] = "cheap"};
+    body.verify = (char *)(uintptr_t)levels[submit->verify];
     body.has_retries = true;
     body.retries = submit->retries;
     body.has_error_limit = submit->error_limit != UINT32_MAX;

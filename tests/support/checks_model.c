@@ -1,0 +1,232 @@
+#include "tests/support/checks_model.h"
+
+#include "protocol/message.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void *grown(void *items, size_t count, size_t size)
+{
+    if (count % 64 == 0) {
+        items = realloc(items, (count + 64) * size);
+    }
+    if (items == NULL) {
+        abort();
+    }
+    return items;
+}
+
+void checks_model_fini(struct checks_model *model)
+{
+    free(model->jobs);
+    free(model->held);
+    free(model->lease_jobs);
+    *model = (struct checks_model){0};
+}
+
+static struct checks_model_job *job_of(const struct checks_model *model, const struct id128 *id)
+{
+    for (size_t i = model->job_count; i-- > 0;) {
+        if (id128_equal(&model->jobs[i].id, id)) {
+            return &model->jobs[i];
+        }
+    }
+    return NULL;
+}
+
+static struct checks_model_held *held_of(const struct checks_model *model, const struct id128 *job,
+                                         uint32_t index)
+{
+    for (size_t i = 0; i < model->held_count; i++) {
+        if (model->held[i].index == index && id128_equal(&model->held[i].job, job)) {
+            return &model->held[i];
+        }
+    }
+    return NULL;
+}
+
+static const char *on_job(struct checks_model *model, const struct exchange_command *command)
+{
+    const bool has_checks = command->submit.verify == EXCHANGE_VERIFY_CHEAP;
+    model->jobs = grown(model->jobs, model->job_count, sizeof *model->jobs);
+    model->jobs[model->job_count++] = (struct checks_model_job){
+        .id = command->id, .first = has_checks ? command->submit.subtasks / 2 : 0};
+    return NULL;
+}
+
+static const char *on_fill(struct checks_model *model, const struct ledger_record *record)
+{
+    while (model->lease_count <= record->lease) {
+        model->lease_jobs = grown(model->lease_jobs, model->lease_count, sizeof *model->lease_jobs);
+        model->lease_jobs[model->lease_count++] = 0;
+    }
+    const struct checks_model_job *job = job_of(model, &record->job);
+    if (job == NULL) {
+        return "a fill of no job";
+    }
+    model->lease_jobs[record->lease] = (uint32_t)(job - model->jobs);
+    return NULL;
+}
+
+static const char *on_held(struct checks_model *model, const struct exchange_command *command,
+                           const struct ledger_record *record)
+{
+    const struct checks_model_job *job = job_of(model, &record->job);
+    if (job == NULL || record->index >= job->first) {
+        return "a result is held that is not to be checked";
+    }
+    if (command->type != EXCHANGE_RESULTS || record->batch_index != command->index ||
+        record->credit != command->account) {
+        return "what is held is not of this command";
+    }
+    if (held_of(model, &record->job, record->index) != NULL) {
+        return "two results of one subtask are held";
+    }
+    model->held = grown(model->held, model->held_count, sizeof *model->held);
+    model->held[model->held_count++] = (struct checks_model_held){
+        .job = record->job,
+        .index = record->index,
+        .attempt = record->attempt,
+        .position = record->position,
+        .provider = record->credit,
+        .lease = record->lease,
+        .batch_index = record->batch_index,
+        .hash = record->hash,
+        .dice = command->results.dice,
+    };
+    return NULL;
+}
+
+static const char *on_check(struct checks_model *model, const struct exchange_command *command,
+                            const struct ledger_record *record)
+{
+    model->check = record->hash;
+    model->check_job = record->job;
+    model->check_index = record->index;
+    model->check_by = record->credit;
+    model->check_command = command->index;
+    return record->level != CHECK_NONE ? "a check is checked" : NULL;
+}
+
+static const char *on_verdict(struct checks_model *model, const struct exchange_command *command,
+                              const struct checks_model_job *job,
+                              const struct checks_model_held *held,
+                              const struct ledger_record *record)
+{
+    if (!hash32_equal(&record->check, &model->check) || model->check_command != command->index ||
+        !id128_equal(&model->check_job, &record->job) ||
+        model->check_index != job->first + record->index) {
+        return "the check that decided is not the one before";
+    }
+    if (model->check_by == held->provider) {
+        return "a provider has judged its own result";
+    }
+    model->accepted += record->status == ATTEMPT_ACCEPTED;
+    model->refuted += record->status == ATTEMPT_REFUTED;
+    model->unsure += record->status == ATTEMPT_FAILED_PAID;
+    return NULL;
+}
+
+static const char *on_settled_held(struct checks_model *model,
+                                   const struct exchange_command *command,
+                                   struct checks_model_job *job, struct checks_model_held *held,
+                                   const struct ledger_record *record)
+{
+    const char *wrong = NULL;
+    if (!hash32_equal(&held->hash, &record->hash) || held->lease != record->lease ||
+        held->batch_index != record->batch_index || held->position != record->position) {
+        return "what is settled is not what was held";
+    }
+    if (record->status == ATTEMPT_REFUTED && (record->charge_micro != 0 || record->paid_ns != 0)) {
+        return "a refuted result is paid";
+    }
+    if (record->level == CHECK_CHEAP) {
+        wrong = on_verdict(model, command, job, held, record);
+    } else if (record->status == ATTEMPT_REFUTED) {
+        wrong = "a result is refuted without a check";
+    }
+    job->is_shortcut =
+        job->is_shortcut || (record->level == CHECK_NONE && record->status == ATTEMPT_ACCEPTED);
+    *held = model->held[--model->held_count];
+    return wrong;
+}
+
+static const char *on_result(struct checks_model *model, const struct exchange_command *command,
+                             const struct ledger_record *record)
+{
+    struct checks_model_job *job = job_of(model, &record->job);
+    if (job != NULL && record->index < job->first) {
+        struct checks_model_held *held = held_of(model, &record->job, record->index);
+        if (held != NULL && held->attempt == record->attempt) {
+            return on_settled_held(model, command, job, held, record);
+        }
+        job->is_shortcut = job->is_shortcut || record->status == ATTEMPT_ACCEPTED;
+    }
+    if (record->batch_index != command->index || record->level != CHECK_NONE ||
+        record->status == ATTEMPT_REFUTED) {
+        return "what was never held is settled as if it were";
+    }
+    bool is_check = job != NULL && job->first > 0 && record->index >= job->first;
+    return is_check ? on_check(model, command, record) : NULL;
+}
+
+static const char *on_settled(const struct checks_model *model, const struct ledger_record *record)
+{
+    const struct checks_model_job *job = job_of(model, &record->job);
+    for (size_t i = 0; i < model->held_count; i++) {
+        if (id128_equal(&model->held[i].job, &record->job)) {
+            return "a job ends while a result of it is held";
+        }
+    }
+    bool is_wrong = job != NULL && job->is_shortcut && record->status == JOB_DONE;
+    return is_wrong ? "a job is done with a result that was not checked" : NULL;
+}
+
+static const char *on_dispatch(const struct checks_model *model,
+                               const struct exchange_effect *effect)
+{
+    const struct exchange_work *work = &effect->work;
+    if (work->lease >= model->lease_count) {
+        return "a dispatch on no lease";
+    }
+    const struct checks_model_job *job = &model->jobs[model->lease_jobs[work->lease]];
+    if (job->first == 0 || work->index < job->first) {
+        return hash32_is_zero(&work->seed) ? NULL : "a seed for what is no check";
+    }
+    const struct checks_model_held *held = held_of(model, &job->id, work->index - job->first);
+    if (held == NULL) {
+        return "a check of nothing";
+    }
+    if (held->provider == effect->account) {
+        return "a check for who made what it is about";
+    }
+    const struct hash32 seed =
+        exchange_check_seed(&held->dice, &held->hash, work->index, work->attempt);
+    return hash32_equal(&seed, &work->seed) ? NULL : "a check with another seed than the one drawn";
+}
+
+const char *checks_model_read(struct checks_model *model, const struct exchange_command *command,
+                              const struct exchange_effect *effect)
+{
+    if (effect->type == EFFECT_DISPATCH) {
+        return on_dispatch(model, effect);
+    }
+    if (effect->type != EFFECT_LEDGER) {
+        return NULL;
+    }
+    const struct ledger_record *record = &effect->ledger;
+    switch ((int)record->kind) {
+    case LEDGER_JOB:
+        return on_job(model, command);
+    case LEDGER_FILL:
+        return on_fill(model, record);
+    case LEDGER_HELD:
+        return on_held(model, command, record);
+    case LEDGER_RESULT:
+        return on_result(model, command, record);
+    case LEDGER_SETTLED:
+        return on_settled(model, record);
+    default:
+        return NULL;
+    }
+}

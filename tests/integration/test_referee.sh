@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Products that are checked before they are paid. With one agent nobody may judge it: the job waits and says so. With two, each
-# judges the other. A third that lies - in one entry, by a lower precision, with zeros, another product, a wrong shape, garbage
-# - is refuted each time, gets nothing, and its work is done again by an honest one; the books say all of it.
+# judges the other. A third that lies - in one entry, by a lower precision, with zeros, another product, a wrong shape, garbage,
+# or nothing - is refuted each time, gets nothing, and its work is done again by an honest one; the books say all of it.
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
 maker=$(dirname "$(realpath "$0")")/../support/matrix.pl
@@ -65,6 +65,9 @@ has "$(cat fetch.log)" "1 files of 1 subtasks"
 "$bourse" ps "$id" >ps.txt 2>&1 || fail "ps"
 "$bourse" logs "$id" >logs.txt 2>&1 || fail "logs: $(cat logs.txt)"
 has "$(cat logs.txt)" '"verdict":"accept","rounds":20'
+"$bourse" receipt "$id" --all -o receipts >receipts.log 2>&1 || fail "receipts: $(cat receipts.log)"
+"$bourse" verify receipts/* --key "$("$bourse" key --log)" >verified.txt 2>&1 || fail "verify: $(cat verified.txt)"
+has "$(cat verified.txt)" "cheap (Freivalds"
 "$bourse" report "$id" >report.txt 2>&1 || fail "report: $(cat report.txt)"
 
 # What the honest ones make of both, for comparison.
@@ -125,6 +128,23 @@ for kind in entry precision zeros old shape garbage; do
         fail "$kind: the products are others"
 done
 
+# Bytes that are not there when they are to be checked.
+kill -TERM "$second" "$agent"
+ended "$second" 20 && ended "$agent" 20 || fail "the honest agents do not end"
+until_true 60 multiplying 1 || fail "what the honest ones offered still stands"
+job missing 'each: A1.npy'
+submit missing
+until_true 60 is_held || fail "missing: the result is not held: $(cat ps.json)"
+sqlite3 "$market/blobs/blobs.db" "PRAGMA busy_timeout = 10000; DELETE FROM blob WHERE size = $((128 + 4 * 96 * 48));" >sqlite.log ||
+    fail "blobs.db: $(cat sqlite.log)"
+agent_start "$market/provider"
+started+=("$agent")
+agent_start "$work/second"
+await missing
+[ "$(field state ps.json)" = done ] || fail "missing: its work was not done again: $(cat ps.json)"
+[ "$(ended_as liar 4)" = 1 ] || fail "missing: the liar got away: $("$bourse" ps "$id" 2>&1)"
+[ "$(balance_of liar)" = 0 ] || fail "missing: the liar was paid: $("$bourse" admin accounts)"
+
 # The honest ones were never accused.
 refuted=$(sqlite3 -readonly "$market/ledger.db" "
     SELECT COUNT(*) FROM results JOIN accounts ON accounts.key = results.provider
@@ -132,4 +152,4 @@ refuted=$(sqlite3 -readonly "$market/ledger.db" "
 [ "$refuted" = 0 ] || fail "an honest result was refuted"
 
 market_audit
-echo "$(sqlite3 -readonly "$market/ledger.db" "SELECT COUNT(*) FROM results WHERE status = 4") lies of six kinds refuted, none paid: ok"
+echo "$(sqlite3 -readonly "$market/ledger.db" "SELECT COUNT(*) FROM results WHERE status = 4") lies of seven kinds refuted, none paid: ok"

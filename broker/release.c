@@ -259,6 +259,8 @@ static bool flush_work(struct release *release)
         items[i].urgent = work->is_urgent;
         items[i].has_seed = !hash32_is_zero(&work->seed);
         items[i].seed = view(&work->seed, sizeof work->seed);
+        items[i].has_checked = items[i].has_seed;
+        items[i].checked = work->checked;
         pointers[i] = &items[i];
     }
     const struct exchange_effect *first = release->work[0];

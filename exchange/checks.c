@@ -338,6 +338,12 @@ struct hash32 check_seed(const struct job *job, uint32_t index, uint32_t attempt
                         : exchange_check_seed(&held->dice, &held->hash, index, attempt);
 }
 
+uint32_t check_subject(const struct job *job, uint32_t index)
+{
+    const struct held *held = held_of_check(job, index);
+    return held == NULL ? 0 : held->index;
+}
+
 uint8_t check_outcome(const struct job *job, const struct attempt *attempt,
                       const struct exchange_result *result)
 {

@@ -302,7 +302,8 @@ struct exchange_work {
     /* DISPATCH: of those that it waited for, in the order of the graph; memory of the effects */
     const struct exchange_given *given;
     uint32_t given_count;
-    struct hash32 seed; /* DISPATCH of a check; else zeros */
+    struct hash32 seed; /* DISPATCH of a check; else zeros, */
+    uint32_t checked;   /* and the subtask that it is about */
 };
 struct exchange_lease_note {
     uint64_t lease;

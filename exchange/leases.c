@@ -68,6 +68,7 @@ void work_effect(struct exchange *exchange, const struct lease *lease,
     if (type == EFFECT_DISPATCH) {
         graph_give(exchange, lease->job, attempt->key.index, &work);
         work.seed = check_seed(lease->job, attempt->key.index, attempt->key.attempt);
+        work.checked = check_subject(lease->job, attempt->key.index);
     }
     emit(exchange, type, lease->provider)->work = work;
 }
@@ -237,6 +238,7 @@ static void dispatch_subtask(struct exchange *exchange, struct lease *lease, uin
     told.is_urgent = is_urgent;
     graph_give(exchange, job, index, &told);
     told.seed = check_seed(job, index, attempt->key.attempt);
+    told.checked = check_subject(job, index);
     emit(exchange, EFFECT_DISPATCH, lease->provider)->work = told;
 }
 

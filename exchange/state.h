@@ -667,6 +667,8 @@ void check_requeue(struct exchange *exchange, struct job *job, uint32_t index);
 void check_unqueue(const struct job *job, uint32_t index); /* it runs after all, or is no check */
 /* The seed of that attempt; zeros when it is no check, or there is nothing to check. */
 struct hash32 check_seed(const struct job *job, uint32_t index, uint32_t attempt);
+/* The subtask that it is about; 0 when it is no check, or there is nothing to check. */
+uint32_t check_subject(const struct job *job, uint32_t index);
 /* What its result counts as: a verdict on what is no longer held is nobody's fault, one without the right seed the
  * referee's. */
 uint8_t check_outcome(const struct job *job, const struct attempt *attempt,

@@ -31,6 +31,7 @@ bool given_copy(const Bourse__V1__Work *work, struct given_files *ret_given)
     if (work != NULL && work->has_seed) { /* the codec has seen to its length */
         given.has_seed = true;
         given.seed = codec_hash(work->seed);
+        given.checked = work->checked;
     }
     if (!good) {
         given_fini(&given);

@@ -22,6 +22,7 @@ struct given_files {
     size_t count;
     bool has_seed;
     struct hash32 seed;
+    uint32_t checked; /* with a seed: the subtask whose result is checked */
 };
 
 /* `work` (NULL: nothing) may go afterwards. False: out of memory, and *ret_given is empty. */

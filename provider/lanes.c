@@ -1,4 +1,5 @@
 #include "provider/lanes.h"
+#include "provider/executors/check.h"
 
 #include "provider/executors/command.h"
 #include "provider/executors/noop.h"
@@ -231,6 +232,10 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
         if (i < named) {
             struct hash32 hash = codec_hash(command_input(manifest, index, i)->hash);
             good = take_blob(lane, &hash, outcome, &inputs[i]);
+            if (!good && outcome->given.has_seed && outcome->result == OUTCOME_INPUT_MISSING) {
+                /* Only what the checked subtask left is for its provider to answer for. */
+                outcome->result = OUTCOME_PROGRAM_FAILED;
+            }
         } else {
             good = take_given(lane, command_taken(manifest, index, i - named), outcome, &inputs[i]);
         }
@@ -325,6 +330,13 @@ static void run_work(struct lane *lane, struct outcome *outcome)
     if (lane->offer->simulates != NULL && !tensor_names(holding_manifest(lane->holding))) {
         outcome_fail(outcome, OUTCOME_REFUSED,
                      "a simulated device runs no programs, only jobs of the executor tensor");
+        return;
+    }
+    if (outcome->given.has_seed &&
+        !check_is_about(holding_manifest(lane->holding), outcome->work.index,
+                        outcome->given.checked, &problem)) {
+        outcome_fail(outcome, OUTCOME_PROGRAM_FAILED, "this check proves nothing: %s",
+                     problem.text);
         return;
     }
     if (!take_inputs(lane, outcome->work.index, outcome, &inputs, &count)) {

@@ -505,18 +505,24 @@ static void settle_limits(struct run *run)
     }
 }
 
+struct template_values command_values(const Bourse__V1__Manifest *manifest, uint32_t index)
+{
+    struct template_values values = {.index = number_of(manifest, index)};
+    const Bourse__V1__ManifestSubtask *subtask = subtask_of(manifest, index);
+    if (subtask != NULL && subtask->task != NULL && subtask->task->name != NULL) {
+        values.value = subtask->task->name; /* {out} is out/NAME; its files are no {in} */
+    } else if (subtask != NULL) {
+        values.value = subtask->value;
+        values.in = subtask->n_inputs > 0 ? subtask->inputs[0]->name : NULL;
+    }
+    return values;
+}
+
 static bool prepare(struct run *run, struct outcome *outcome)
 {
     const struct command *command = run->command;
-    const Bourse__V1__ManifestSubtask *subtask = subtask_of(command->manifest, command->index);
-    run->values = (struct template_values){.index = number_of(command->manifest, command->index)};
+    run->values = command_values(command->manifest, command->index);
     run->task = task_of(command->manifest, command->index);
-    if (run->task != NULL && run->task->name != NULL) {
-        run->values.value = run->task->name; /* {out} is out/NAME; its files are no {in} */
-    } else if (subtask != NULL) {
-        run->values.value = subtask->value;
-        run->values.in = subtask->n_inputs > 0 ? subtask->inputs[0]->name : NULL;
-    }
     if (!expand_arguments(run, outcome) || !expand_environment(run, outcome) ||
         !expand_outputs(run, outcome) || !gather_inputs(run, outcome) ||
         !settle_standard_input(run, outcome)) {

@@ -6,6 +6,7 @@
 #ifndef BOURSE_PROVIDER_EXECUTORS_COMMAND_H
 #define BOURSE_PROVIDER_EXECUTORS_COMMAND_H
 
+#include "formats/template.h"
 #include "planner/catalogue.h"
 #include "protocol/codec.h"
 #include "provider/config.h"
@@ -49,6 +50,9 @@ const Bourse__V1__ManifestFrom *command_taken(const Bourse__V1__Manifest *manife
 /* What holds for it; NULL: the provider's own alone. */
 const Bourse__V1__ManifestLimits *command_limits(const Bourse__V1__Manifest *manifest,
                                                  uint32_t index);
+
+/* What its templates stand for. */
+struct template_values command_values(const Bourse__V1__Manifest *manifest, uint32_t index);
 
 /* Runs it and fills the outcome, outputs included. `ret_jail_ended`: close the jail. */
 void command_run(const struct command *command, struct outcome *outcome, bool *ret_jail_ended);

@@ -1,0 +1,170 @@
+#include "provider/executors/check.h"
+
+#include "formats/tensor_op.h"
+#include "provider/executors/command.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One subtask's operation: words that its templates were filled in to, and what it says. */
+struct operation {
+    uint32_t index;
+    char *words[LIMIT_ARGUMENTS + 1];
+    size_t count;
+    struct tensor_op op;
+};
+
+static void operation_fini(struct operation *operation)
+{
+    for (size_t i = 0; i < operation->count; i++) {
+        free(operation->words[i]);
+    }
+}
+
+static char *expanded(const char *text, const struct template_values *values)
+{
+    size_t size = template_size(text, values);
+    char *filled = size == 0 || size > LIMIT_ARGUMENT_BYTES + 1 ? NULL : malloc(size);
+    if (filled != NULL && template_expand(text, values, filled, size, NULL) != TEMPLATE_OK) {
+        free(filled);
+        filled = NULL;
+    }
+    return filled;
+}
+
+static bool operation_read(const Bourse__V1__Manifest *manifest, uint32_t index,
+                           struct operation *operation, struct problem *problem)
+{
+    *operation = (struct operation){.index = index};
+    const struct template_values values = command_values(manifest, index);
+    const Bourse__V1__ManifestTask *task =
+        index < manifest->n_subtasks ? manifest->subtasks[index]->task : NULL;
+    bool is_own = task != NULL && task->n_arguments > 0;
+    size_t count = is_own ? task->n_arguments : manifest->n_arguments;
+    char *const *templates = is_own ? task->arguments : manifest->arguments;
+    for (size_t i = 0; i < count && i < LIMIT_ARGUMENTS; i++) {
+        operation->words[i] = expanded(templates[i], &values);
+        if (operation->words[i] == NULL) {
+            problem_set(problem, "an argument cannot be filled in");
+            return false;
+        }
+        operation->count++;
+    }
+    return tensor_op_read((const char *const *)operation->words, operation->count, false,
+                          &operation->op, problem);
+}
+
+static bool is_number(const char *text, double number)
+{
+    char *end = NULL;
+    return strtod(text, &end) == number && *end == '\0';
+}
+
+static bool is_product(const struct tensor_op *op)
+{
+    return op->verb == TENSOR_MATMUL ||
+           (op->verb == TENSOR_GEMM && is_number(op->alpha, 1) && is_number(op->beta, 0));
+}
+
+static size_t inputs_named(const Bourse__V1__Manifest *manifest, uint32_t index, const char *name)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < command_input_count(manifest, index); i++) {
+        count += strcmp(command_input(manifest, index, i)->name, name) == 0;
+    }
+    return count;
+}
+
+/* The job's file of that name in the subtask's work folder; NULL: there is none, or two, or another subtask leaves it. */
+static const Bourse__V1__ManifestInput *factor(const Bourse__V1__Manifest *manifest, uint32_t index,
+                                               const char *name)
+{
+    for (size_t i = 0; i < command_taken_count(manifest, index); i++) {
+        if (strcmp(command_taken(manifest, index, i)->name, name) == 0) {
+            return NULL;
+        }
+    }
+    size_t count =
+        inputs_named(manifest, index, name) == 1 ? command_input_count(manifest, index) : 0;
+    for (size_t i = 0; i < count; i++) {
+        const Bourse__V1__ManifestInput *input = command_input(manifest, index, i);
+        if (strcmp(input->name, name) == 0) {
+            return input;
+        }
+    }
+    return NULL;
+}
+
+static bool same_factor(const Bourse__V1__Manifest *manifest, const struct operation *check,
+                        const char *check_name, const struct operation *product,
+                        const char *product_name)
+{
+    const Bourse__V1__ManifestInput *a = factor(manifest, check->index, check_name);
+    const Bourse__V1__ManifestInput *b = factor(manifest, product->index, product_name);
+    return a != NULL && b != NULL && a->hash.len == b->hash.len &&
+           memcmp(a->hash.data, b->hash.data, a->hash.len) == 0;
+}
+
+/* The product is what the subtask was to leave, and all of it; the check takes that, and nothing else of any subtask. */
+static bool same_product(const Bourse__V1__Manifest *manifest, const struct operation *check,
+                         const struct operation *product)
+{
+    const Bourse__V1__ManifestTask *task =
+        product->index < manifest->n_subtasks ? manifest->subtasks[product->index]->task : NULL;
+    bool is_own = task != NULL && task->n_outputs > 0;
+    size_t count = is_own ? task->n_outputs : manifest->n_outputs;
+    if (count != 1 || command_taken_count(manifest, check->index) != 1) {
+        return false;
+    }
+    const struct template_values values = command_values(manifest, product->index);
+    char *output = expanded(is_own ? task->outputs[0] : manifest->outputs[0], &values);
+    const Bourse__V1__ManifestFrom *from = command_taken(manifest, check->index, 0);
+    bool same = output != NULL && strcmp(output, product->op.result) == 0 &&
+                from->task == product->index && strcmp(from->output, output) == 0 &&
+                strcmp(from->name, check->op.c) == 0;
+    free(output);
+    return same && inputs_named(manifest, check->index, check->op.c) == 0;
+}
+
+static bool fits(const Bourse__V1__Manifest *manifest, const struct operation *check,
+                 const struct operation *product, struct problem *problem)
+{
+    if (check->op.verb != TENSOR_FREIVALDS || !check->op.is_drawn ||
+        check->op.rounds < CHECK_ROUNDS_LEAST) {
+        problem_set(problem, "a check is freivalds with the seed %s and %d rounds at least",
+                    TENSOR_DRAWN, CHECK_ROUNDS_LEAST);
+    } else if (!is_product(&product->op)) {
+        problem_set(problem, "subtask %u computes no product that a check knows", product->index);
+    } else if (!same_factor(manifest, check, check->op.a, product, product->op.a) ||
+               !same_factor(manifest, check, check->op.b, product, product->op.b)) {
+        problem_set(problem, "its factors are not the files that subtask %u multiplies",
+                    product->index);
+    } else if (!same_product(manifest, check, product)) {
+        problem_set(problem, "it does not look at the one file that subtask %u is to leave",
+                    product->index);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+bool check_is_about(const Bourse__V1__Manifest *manifest, uint32_t index, uint32_t checked,
+                    struct problem *ret_problem)
+{
+    struct operation check = {0};
+    struct operation product = {0};
+    if (index >= manifest->subtask_count || checked >= manifest->subtask_count) {
+        problem_set(ret_problem, "the manifest has no subtask %u", checked);
+        return false;
+    }
+    if (strcmp(manifest->executor, "tensor") != 0) {
+        problem_set(ret_problem, "checks are operations of the executor tensor");
+        return false;
+    }
+    bool good = operation_read(manifest, index, &check, ret_problem) &&
+                operation_read(manifest, checked, &product, ret_problem) &&
+                fits(manifest, &check, &product, ret_problem);
+    operation_fini(&check);
+    operation_fini(&product);
+    return good;
+}

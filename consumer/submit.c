@@ -412,6 +412,8 @@ static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
     body->retries = file->retries;
     body->has_error_limit = file->error_limit != JOB_ABSENT;
     body->error_limit = body->has_error_limit ? (uint32_t)file->error_limit : 0;
+    body->has_crash_limit = file->crash_limit != JOB_ABSENT;
+    body->crash_limit = body->has_crash_limit ? (uint32_t)file->crash_limit : 0;
     body->has_expect_ms = 1;
     body->expect_ms = part->expect_ms;
     body->needs = codec_requirement_to_wire(&part->needs);

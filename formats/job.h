@@ -53,7 +53,7 @@ struct job_wait {
 struct job_task {
     char *name; /* unique in the job; a letter, then letters, digits and . _ - */
     unsigned line;
-    struct job_strings run; /* empty: the job's (job_task_run) */
+    struct job_strings run;   /* empty: the job's (job_task_run) */
     struct job_variable *env; /* besides the job's, or instead of its variable of the same name */
     size_t env_count;
     char *standard_input; /* NULL: the job's */
@@ -99,6 +99,9 @@ struct job_file {
     char *verify;        /* "none" */
     uint32_t retries;    /* of a subtask whose program failed */
     int64_t error_limit; /* failed subtasks that stop the rest; JOB_ABSENT: no limit */
+    int64_t
+        crash_limit; /* tries of a subtask that may be lost by their providers' fault; JOB_ABSENT: the
+                            market's */
     /* With tasks, the source is ONE, `run` may be empty, and what waits for what has no circle. */
     struct job_task *tasks;
     size_t task_count;

@@ -305,13 +305,14 @@ START_TEST(tasks_stand_in_the_manifest_in_the_order_of_the_graph)
     put("in.txt", "data");
     put("list", "words");
     CLEANUP(bourse_job_destroy)
-    struct bourse_job *job = prepared("env: {A: 1}\n"
-                                      "files: list\n"
-                                      "tasks:\n"
-                                      "- {name: join, run: [cat, l.txt], from: {l.txt: left}, after: split,\n"
-                                      "   env: {B: 2}, stdin: hello, limits: {memory: 1GiB}}\n"
-                                      "- {name: left, run: [sort, aa], from: split/aa, outputs: \"{out}\"}\n"
-                                      "- {name: split, run: [split, in.txt], files: in.txt, outputs: [aa, ab]}\n");
+    struct bourse_job *job =
+        prepared("env: {A: 1}\n"
+                 "files: list\n"
+                 "tasks:\n"
+                 "- {name: join, run: [cat, l.txt], from: {l.txt: left}, after: split,\n"
+                 "   env: {B: 2}, stdin: hello, limits: {memory: 1GiB}}\n"
+                 "- {name: left, run: [sort, aa], from: split/aa, outputs: \"{out}\"}\n"
+                 "- {name: split, run: [split, in.txt], files: in.txt, outputs: [aa, ab]}\n");
     CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
     ck_assert_uint_eq(job->subtasks, 3);
     ck_assert_uint_eq(manifest->subtask_count, 3);
@@ -352,8 +353,7 @@ END_TEST
 START_TEST(files_of_a_task_do_not_meet)
 {
     put("a", "1");
-    struct bourse_error error =
-        refused("run: [x]\nfiles: a\ntasks:\n- {name: one, files: a}\n");
+    struct bourse_error error = refused("run: [x]\nfiles: a\ntasks:\n- {name: one, files: a}\n");
     ck_assert_str_eq(error.text, "tasks: two files of one would be 'a' in its work folder");
     error = refused("run: [x]\ntasks:\n- {name: one, outputs: b}\n"
                     "- {name: two, files: a, from: {a: one/b}}\n");
@@ -366,14 +366,17 @@ END_TEST
 START_TEST(the_price_of_a_job_is_not_in_its_manifest)
 {
     CLEANUP(bourse_job_destroy)
-    struct bourse_job *job = prepared("run: [xz]\ncap: 0.123456\nbudget: 9.87\nretries: 3\n"
-                                      "slots: 2\nat_most: 8\nlimit: 1m\nterm: 3m\nexpect: 7s\n");
+    struct bourse_job *job =
+        prepared("run: [xz]\ncap: 0.123456\nbudget: 9.87\nretries: 3\ncrash_limit: 0\n"
+                 "slots: 2\nat_most: 8\nlimit: 1m\nterm: 3m\nexpect: 7s\n");
     CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
     const Bourse__V1__ManifestPart *part = manifest->terms->parts[0];
     ck_assert(manifest->terms->capped);
     ck_assert_uint_eq(manifest->terms->retries, 3);
     ck_assert_str_eq(manifest->terms->verify, "none");
     ck_assert(!manifest->terms->has_error_limit);
+    ck_assert(manifest->terms->has_crash_limit);
+    ck_assert_uint_eq(manifest->terms->crash_limit, 0);
     ck_assert_uint_eq(part->subtasks, 1);
     ck_assert_uint_eq(part->slots, 2);
     ck_assert_uint_eq(part->at_most, 8);

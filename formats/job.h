@@ -99,9 +99,7 @@ struct job_file {
     char *verify;        /* "none" */
     uint32_t retries;    /* of a subtask whose program failed */
     int64_t error_limit; /* failed subtasks that stop the rest; JOB_ABSENT: no limit */
-    int64_t
-        crash_limit; /* tries of a subtask that may be lost by their providers' fault; JOB_ABSENT: the
-                            market's */
+    int64_t crash_limit; /* crashes that a subtask bears; JOB_ABSENT: the market's */
     /* With tasks, the source is ONE, `run` may be empty, and what waits for what has no circle. */
     struct job_task *tasks;
     size_t task_count;

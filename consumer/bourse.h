@@ -80,6 +80,7 @@ void bourse_close(struct bourse **self);
 /* Asks the running call to end with INTERRUPTED. Safe in a signal handler. */
 void bourse_interrupt(struct bourse *bourse);
 
+enum { BOURSE_ROLE_PROVIDER = 2 };
 struct bourse_account {
     char key[BOURSE_HEX32_SIZE];
     char name[BOURSE_NAME_SIZE];
@@ -470,6 +471,16 @@ struct bourse_order {
 typedef bool bourse_order_visitor(void *context, const struct bourse_order *order);
 bool bourse_orders(struct bourse *bourse, bourse_order_visitor *visitor, void *context,
                    struct bourse_error *ret_error);
+struct bourse_ask {
+    const char *device; /* id, 32 digits, of a device that this account's agent offers now */
+    uint32_t slots;
+    int64_t price_micro; /* least, per slot-hour; 0 is a donation */
+    int64_t good_for_ms; /* from now; 0: until it is cancelled, or the agent offers anew */
+    int64_t max_term_ms; /* longest lease; 0: any */
+};
+/* Places an ask, in the place of the one that stands for that device; what is leased stays leased. */
+bool bourse_place_ask(struct bourse *bourse, const struct bourse_ask *ask,
+                      char ret_id[BOURSE_ID_SIZE], struct bourse_error *ret_error);
 /* Cancels an ask of this account's; its leases run on. A bid ends with its job: bourse_cancel. */
 bool bourse_cancel_ask(struct bourse *bourse, const char *id, struct bourse_error *ret_error);
 

@@ -251,6 +251,7 @@ enum exchange_effect_type {
     EFFECT_DISPATCH,  /* to the provider; neighbours of one lease travel in one message */
     EFFECT_WITHDRAW,  /* likewise */
     EFFECT_JOB,       /* the job changed: push its row to sessions that watch it */
+    EFFECT_ASK, /* to the provider: one of its asks was placed, cancelled by itself, or its time is up */
 };
 
 struct exchange_reject {
@@ -291,6 +292,14 @@ struct exchange_lease_note {
     struct id128 job;
 };
 
+struct exchange_ask_note {
+    struct id128 device, order;
+    bool stands; /* else it has ended */
+    uint32_t slots;
+    int64_t price_micro;
+    int64_t good_till_ns, max_term_ns; /* 0: none */
+};
+
 struct exchange_effect {
     enum exchange_effect_type type;
     uint32_t account;                   /* addressee (or subject, for ACCOUNT) */
@@ -306,6 +315,7 @@ struct exchange_effect {
         struct exchange_grant grant;
         struct exchange_work work;
         struct exchange_lease_note lease;
+        struct exchange_ask_note ask;
     };
 };
 

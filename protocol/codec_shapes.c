@@ -160,6 +160,7 @@ SHAPE(device, device, ID, NAME(1, LIMIT_INSTRUMENT_BYTES), SLOTS, MANY(attribute
 SHAPE(advertise, advertise, MANY(device, LIMIT_DEVICES));
 SHAPE(ask_place, ask_place, ID, SLOTS, MONEY, MOMENT, DURATION);
 SHAPE(order_cancel, order_cancel, ID);
+SHAPE(ask_event, ask_event, ID, ID, FLAG, SLOTS, MONEY, MOMENT, DURATION);
 SHAPE(held_work, held_work, SUBTASK_INDEX, ATTEMPT);
 SHAPE(held_lease, held_lease, LEASE, MANY(held_work, LIMIT_HELD));
 SHAPE(statement, statement, MANY(held_lease, LIMIT_LEASES), COUNT);
@@ -406,6 +407,7 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
                            MESSAGE_ACCEPTED},
     [MESSAGE_ORDER_CANCEL] = {"order-cancel", &order_cancel_shape, SMALL, true, ROLE_PROVIDER,
                               MESSAGE_ACCEPTED},
+    [MESSAGE_ASK_EVENT] = {"ask-event", &ask_event_shape, SMALL, false, BROKER, 0},
     [MESSAGE_STATEMENT_HELD] = {"statement-held", &statement_shape, LARGE, true, ROLE_PROVIDER,
                                 MESSAGE_ACCEPTED},
     [MESSAGE_RESULTS] = {"results", &results_shape, LARGE, false, ROLE_PROVIDER, MESSAGE_ACCEPTED},

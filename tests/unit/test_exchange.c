@@ -1045,6 +1045,58 @@ START_TEST(a_simulated_device_does_no_work_for_who_does_not_ask_for_one)
 }
 END_TEST
 
+/* Which session of the account placed or cancelled it, the exchange does not know: the agent sorts its own out. */
+START_TEST(an_agent_hears_what_becomes_of_its_devices_asks)
+{
+    advertise_kinds(PROVIDER, 1, 1);
+    struct exchange_command ask = command(EXCHANGE_ASK, PROVIDER);
+    ask.ask = (struct exchange_ask){.device = {{1}}, .slots = 1, .price_micro = price};
+    apply(&ask);
+    const struct id128 first = ask.id;
+    struct exchange_ask_note note = nth(EFFECT_ASK, 0)->ask;
+    ck_assert_uint_eq(nth(EFFECT_ASK, 0)->account, PROVIDER);
+    ck_assert(note.stands);
+    ck_assert(id128_equal(&note.order, &first));
+    ck_assert_int_eq(note.price_micro, price);
+
+    ask = command(EXCHANGE_ASK, PROVIDER); /* the device has one ask: this one replaces it */
+    ask.ask = (struct exchange_ask){
+        .device = {{1}}, .slots = 1, .price_micro = 7, .good_till_ns = market.now_ns + NS_PER_S};
+    apply(&ask);
+    ck_assert_uint_eq(count_of(EFFECT_ASK), 1);
+    note = nth(EFFECT_ASK, 0)->ask;
+    ck_assert(note.stands);
+    ck_assert(id128_equal(&note.order, &ask.id));
+    ck_assert_int_eq(note.good_till_ns, ask.ask.good_till_ns);
+    market.now_ns += NS_PER_S;
+    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    apply(&tick);
+    ck_assert_uint_eq(count_of(EFFECT_ASK), 1);
+    note = nth(EFFECT_ASK, 0)->ask;
+    ck_assert(!note.stands);
+    ck_assert(id128_equal(&note.order, &ask.id));
+
+    ask = command(EXCHANGE_ASK, PROVIDER);
+    ask.ask = (struct exchange_ask){.device = {{1}}, .slots = 1, .price_micro = price};
+    apply(&ask);
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_ORDER, PROVIDER);
+    cancel.cancel_order.order = ask.id;
+    apply(&cancel);
+    ck_assert_uint_eq(count_of(EFFECT_ASK), 1);
+    ck_assert(!nth(EFFECT_ASK, 0)->ask.stands);
+
+    ask = command(EXCHANGE_ASK, PROVIDER);
+    ask.ask = (struct exchange_ask){.device = {{1}}, .slots = 1, .price_micro = price};
+    apply(&ask);
+    advertise_kinds(PROVIDER, 1, 0); /* its own doing; and no ask can be placed from here on */
+    ck_assert_uint_eq(count_of(EFFECT_ASK), 0);
+    ask = command(EXCHANGE_ASK, PROVIDER);
+    ask.ask = (struct exchange_ask){.device = {{1}}, .slots = 1, .price_micro = price};
+    apply(&ask);
+    check_rejected(REJECT_DEVICE);
+}
+END_TEST
+
 START_TEST(a_provider_uses_only_so_many_kinds_of_device)
 {
     advertise_kinds(PROVIDER, 1, 3);
@@ -1316,6 +1368,7 @@ int main(void)
     tcase_add_test(tests, what_a_job_asked_for_goes_with_its_bid);
     tcase_add_test(tests, a_simulated_device_does_no_work_for_who_does_not_ask_for_one);
     tcase_add_test(tests, a_provider_uses_only_so_many_kinds_of_device);
+    tcase_add_test(tests, an_agent_hears_what_becomes_of_its_devices_asks);
     tcase_add_test(tests, devices_advertised_anew_make_room_for_themselves);
     tcase_add_test(tests, a_device_that_a_lease_still_holds_counts);
     tcase_add_test(tests, what_another_account_keeps_in_use_is_not_charged_to_the_first);

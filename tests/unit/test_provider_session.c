@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* A broker played by hand around the real session: real envelopes both ways, time as the test says. */
-enum { HEARTBEAT_MS = 1000, SEEN_MAX = 4096 };
+enum { HEARTBEAT_MS = 1000, SEEN_MAX = 16384 };
 
 static const struct id128 cluster = {{0xc1}};
 static const struct id128 device = {{0xd1}};
@@ -109,6 +109,17 @@ static const struct seen *find_seen(struct play *play, enum message_type type)
     for (size_t i = 0; i < play->seen_count; i++) {
         if (play->seen[i].type == type) {
             return &play->seen[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct seen *last_seen(struct play *play, enum message_type type)
+{
+    listen(play);
+    for (size_t i = play->seen_count; i > 0; i--) {
+        if (play->seen[i - 1].type == type) {
+            return &play->seen[i - 1];
         }
     }
     return NULL;
@@ -448,6 +459,8 @@ START_TEST(at_rest_the_ask_is_withdrawn_and_nothing_is_started)
     ck_assert_str_eq(actions(&play), ""); /* what runs goes on */
     ck_assert(!agent_session_withdrawn(play.session));
     accept(&play, find_seen(&play, MESSAGE_ORDER_CANCEL));
+    ck_assert(!agent_session_withdrawn(play.session)); /* by hand one could still be placed */
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
     ck_assert(agent_session_withdrawn(play.session));
 
     dispatch(&play, 1, 2, 0); /* was on its way: it goes back, too */
@@ -492,9 +505,11 @@ START_TEST(after_a_rest_asks_are_placed_and_leases_work_again)
 
     agent_session_pause(play.session, play.now_ns, true); /* a full disk comes and goes meanwhile */
     agent_session_pause(play.session, play.now_ns, false);
+    accept(&play, last_seen(&play, MESSAGE_ADVERTISE));
     ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
 
     agent_session_rest(play.session, play.now_ns, false, false);
+    accept(&play, last_seen(&play, MESSAGE_ADVERTISE));
     accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
     struct agent_ask_row row;
     ck_assert(agent_session_ask(play.session, 0, &row));
@@ -517,6 +532,7 @@ START_TEST(a_cancel_that_the_broker_could_not_take_is_sent_again)
     play_start(&play);
     settle(&play);
     agent_session_rest(play.session, play.now_ns, true, false);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
     reject(&play, find_seen(&play, MESSAGE_ORDER_CANCEL), REJECT_BUSY);
     forget_seen(&play);
     ck_assert(!agent_session_withdrawn(play.session));
@@ -607,9 +623,10 @@ END_TEST
 /* As many cancels as the session keeps without an answer. */
 static void fill_requests(struct play *play)
 {
-    for (size_t i = 0; i < SEEN_MAX; i++) {
+    for (size_t i = 0; i < SEEN_MAX / 4; i++) {
         agent_session_pause(play->session, play->now_ns, true);
         agent_session_pause(play->session, play->now_ns, false);
+        accept(play, last_seen(play, MESSAGE_ADVERTISE));
     }
 }
 
@@ -648,7 +665,145 @@ START_TEST(pause_cancels_the_ask_and_resume_places_it_again)
     ck_assert_uint_eq(count_seen(&play, MESSAGE_ORDER_CANCEL), 1);
     ck_assert_uint_eq(agent_session_counts(play.session).asks_standing, 0);
     agent_session_pause(play.session, play.now_ns, false);
+    accept(&play, last_seen(&play, MESSAGE_ADVERTISE));
     ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
+}
+END_TEST
+
+static size_t devices_of(const struct seen *advertise)
+{
+    return ((const Bourse__V1__Advertise *)(const void *)advertise->message)->n_devices;
+}
+
+START_TEST(while_it_is_paused_no_device_is_on_offer)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    agent_session_pause(play.session, play.now_ns, true);
+    ck_assert_uint_eq(devices_of(last_seen(&play, MESSAGE_ADVERTISE)), 0);
+    reject(&play, last_seen(&play, MESSAGE_ADVERTISE), REJECT_BUSY);
+    forget_seen(&play);
+    pass_ms(&play, 2000);
+    ck_assert_uint_eq(devices_of(last_seen(&play, MESSAGE_ADVERTISE)), 0); /* until it is known */
+
+    welcome(&play, &cluster);
+    ck_assert_uint_eq(devices_of(last_seen(&play, MESSAGE_ADVERTISE)), 0);
+    agent_session_pause(play.session, play.now_ns, false);
+    ck_assert_uint_eq(devices_of(last_seen(&play, MESSAGE_ADVERTISE)), 1);
+    accept(&play, last_seen(&play, MESSAGE_ADVERTISE));
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- asks that somebody places by hand */
+
+static const struct id128 by_hand = {{0xb4}};
+
+static void note_ask(struct play *play, const struct id128 *order, bool stands)
+{
+    static const struct id128 none;
+    Bourse__V1__AskEvent body = BOURSE__V1__ASK_EVENT__INIT;
+    body.device = view(device.bytes, 16);
+    body.order = view(order->bytes, 16);
+    body.stands = stands;
+    body.slots = 2;
+    body.price_micro = 7;
+    say(play, MESSAGE_ASK_EVENT, &none, &body.base);
+}
+
+static struct agent_ask_row ask_row(const struct play *play)
+{
+    struct agent_ask_row row;
+    ck_assert(agent_session_ask(play->session, 0, &row));
+    return row;
+}
+
+START_TEST(an_ask_by_hand_stands_in_the_place_of_the_agents_until_it_ends)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    note_ask(&play, &by_hand, true);
+    ck_assert(ask_row(&play).is_by_hand);
+    ck_assert_uint_eq(ask_row(&play).terms.slots, 2);
+    ck_assert_int_eq(ask_row(&play).terms.price_micro, 7);
+    ck_assert_uint_eq(agent_session_counts(play.session).asks_standing, 1);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
+
+    note_ask(&play, &by_hand, false);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
+    struct id128 own = last_seen(&play, MESSAGE_ASK_PLACE)->id;
+    note_ask(&play, &own, true); /* the agent's own is news to nobody */
+    accept(&play, last_seen(&play, MESSAGE_ASK_PLACE));
+    ck_assert(!ask_row(&play).is_by_hand);
+    ck_assert(ask_row(&play).is_standing);
+    ck_assert_int_eq(ask_row(&play).terms.price_micro, 100000);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
+}
+END_TEST
+
+START_TEST(an_ask_by_hand_is_withdrawn_like_the_agents_own)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    note_ask(&play, &by_hand, true);
+    agent_session_rest(play.session, play.now_ns, true, false);
+    const struct seen *cancel = last_seen(&play, MESSAGE_ORDER_CANCEL);
+    ck_assert_ptr_nonnull(cancel);
+    const Bourse__V1__OrderCancel *body = (const void *)cancel->message;
+    ck_assert_mem_eq(body->order.data, by_hand.bytes, 16);
+    ck_assert_uint_eq(devices_of(last_seen(&play, MESSAGE_ADVERTISE)), 0);
+    note_ask(&play, &by_hand, false); /* at rest nothing takes its place */
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
+}
+END_TEST
+
+START_TEST(an_ask_that_its_owner_cancels_stays_away_until_the_next_offer)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    struct id128 own = find_seen(&play, MESSAGE_ASK_PLACE)->id;
+    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
+    forget_seen(&play);
+    note_ask(&play, &own, false);
+    ck_assert(ask_row(&play).is_taken_back);
+    ck_assert(!ask_row(&play).is_standing);
+    pass_ms(&play, 2000);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
+
+    note_ask(&play, &by_hand, true); /* an ask by hand may still come, and go */
+    ck_assert(ask_row(&play).is_by_hand);
+    note_ask(&play, &own, false); /* of one that is long gone */
+    ck_assert(ask_row(&play).is_by_hand);
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
+    own = find_seen(&play, MESSAGE_ASK_PLACE)->id;
+    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
+    forget_seen(&play);
+
+    note_ask(&play, &own, false);
+    agent_session_rest(play.session, play.now_ns, false, false); /* the owner has it offer again */
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
+}
+END_TEST
+
+START_TEST(what_the_agent_has_just_asked_comes_after_an_ask_by_hand)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    note_ask(&play, &by_hand, true);
+    ck_assert(!ask_row(&play).is_by_hand);
+    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
+    ck_assert(ask_row(&play).is_standing);
+    ck_assert(!ask_row(&play).is_by_hand);
 }
 END_TEST
 
@@ -1220,6 +1375,11 @@ int main(void)
     tcase_add_test(tcase, a_refused_statement_is_made_anew_though_the_ask_went_out_again_meanwhile);
     tcase_add_test(tcase, a_statement_that_finds_no_place_among_the_requests_is_made_later);
     tcase_add_test(tcase, pause_cancels_the_ask_and_resume_places_it_again);
+    tcase_add_test(tcase, while_it_is_paused_no_device_is_on_offer);
+    tcase_add_test(tcase, an_ask_by_hand_stands_in_the_place_of_the_agents_until_it_ends);
+    tcase_add_test(tcase, an_ask_by_hand_is_withdrawn_like_the_agents_own);
+    tcase_add_test(tcase, an_ask_that_its_owner_cancels_stays_away_until_the_next_offer);
+    tcase_add_test(tcase, what_the_agent_has_just_asked_comes_after_an_ask_by_hand);
     tcase_add_test(tcase, a_lane_runs_one_at_a_time_and_hears_of_the_next);
     tcase_add_test(tcase, what_a_subtask_is_given_is_kept_until_its_result_is_accepted);
     tcase_add_test(tcase, urgent_work_goes_before_what_is_queued_in_its_lane);

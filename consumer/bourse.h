@@ -350,6 +350,11 @@ typedef bool bourse_entry_visitor(void *context, const struct bourse_entry *entr
 bool bourse_statement(struct bourse *bourse, uint64_t limit, bourse_entry_visitor *visitor,
                       void *context, struct bourse_error *ret_error);
 
+/* The accepted results that this account provided, newest first, without amounts: a pay of less than a micro-credit has no
+ * entry of its own in the statement. */
+bool bourse_provided(struct bourse *bourse, bourse_entry_visitor *visitor, void *context,
+                     struct bourse_error *ret_error);
+
 /* The receipt of one accepted result, as text that the caller frees with bourse_free. */
 bool bourse_receipt(struct bourse *bourse, const char *id, uint32_t index, char **ret_text,
                     size_t *ret_length, struct bourse_error *ret_error);

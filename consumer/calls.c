@@ -85,8 +85,9 @@ static struct bourse_entry entry_from_wire(const Bourse__V1__StatementRow *row)
     return entry;
 }
 
-bool bourse_statement(struct bourse *bourse, uint64_t limit, bourse_entry_visitor *visitor,
-                      void *context, struct bourse_error *ret_error)
+static bool walk_entries(struct bourse *bourse, bool results, uint64_t limit,
+                         bourse_entry_visitor *visitor, void *context,
+                         struct bourse_error *ret_error)
 {
     uint64_t left = limit == 0 ? UINT64_MAX : limit;
     uint64_t before = 0;
@@ -96,6 +97,8 @@ bool bourse_statement(struct bourse *bourse, uint64_t limit, bourse_entry_visito
         body.before = before;
         body.has_limit = 1;
         body.limit = left < PAGE_ROWS ? (uint32_t)left : PAGE_ROWS;
+        body.has_results = results;
+        body.results = results;
         CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
         if (!client_call(bourse, MESSAGE_STATEMENT_REQUEST, &body.base, MESSAGE_STATEMENT_REPLY,
                          &answer, ret_error)) {
@@ -109,12 +112,24 @@ bool bourse_statement(struct bourse *bourse, uint64_t limit, bourse_entry_visito
             }
         }
         bool goes_down = before == 0 || reply->next_before < before;
-        if (!reply->has_next_before || reply->n_rows == 0 || !goes_down) {
+        if (!reply->has_next_before || (reply->n_rows == 0 && !results) || !goes_down) {
             return true;
         }
         before = reply->next_before;
     }
     return true;
+}
+
+bool bourse_statement(struct bourse *bourse, uint64_t limit, bourse_entry_visitor *visitor,
+                      void *context, struct bourse_error *ret_error)
+{
+    return walk_entries(bourse, false, limit, visitor, context, ret_error);
+}
+
+bool bourse_provided(struct bourse *bourse, bourse_entry_visitor *visitor, void *context,
+                     struct bourse_error *ret_error)
+{
+    return walk_entries(bourse, true, 0, visitor, context, ret_error);
 }
 
 bool client_outcomes(struct bourse *client, const char *id, uint32_t from, uint32_t page_rows,

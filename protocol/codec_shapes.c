@@ -260,7 +260,7 @@ SHAPE(outcome_row, outcome_row, SUBTASK_INDEX, ATTEMPT, NUMBER(ATTEMPT_ACCEPTED,
 SHAPE(outcomes_reply, outcomes_reply, MANY(outcome_row, LIMIT_ROWS), TALLY);
 SHAPE_EMPTY(balance_request, balance_request);
 SHAPE(balance_reply, balance_reply, HASH, NAME(0, LIMIT_NAME_BYTES), ANY, ANY, COUNT);
-SHAPE(statement_request, statement_request, COUNT, ROWS_WANTED);
+SHAPE(statement_request, statement_request, COUNT, ROWS_WANTED, FLAG);
 SHAPE(statement_row, statement_row, COUNT, COUNT, MOMENT, NUMBER(0, UINT16_MAX), ANY, ANY, ID,
       NAME(0, LIMIT_NAME_BYTES), SUBTASK_INDEX, ID, MONEY);
 SHAPE(statement_reply, statement_reply, MANY(statement_row, LIMIT_ROWS), COUNT);

@@ -146,10 +146,16 @@ again 'price: 1' # so that the shortest of them is worth more than the micro-cre
 until_true 30 offered 1 || fail "nothing on offer at another price"
 job=$(submit paid 'array: 0-4' "run: [sh, -c, 'i=0; while [ \$i -lt 200000 ]; do i=\$((i+1)); done']")
 must_end "$job"
+tiny=$(submit tiny 'executor: noop' 'array: 1-300')
+must_end "$tiny"
 own 0 '"results":[1-9]' earnings --json
 ledger=$(sqlite3 -readonly "$market/ledger.db" "
-    SELECT COALESCE(SUM(amount), 0) || ' ' || COUNT(*) FROM transfers
-    WHERE kind = 4 AND credit = (SELECT number FROM accounts WHERE roles & 2 ORDER BY number LIMIT 1)")
+    SELECT (SELECT COALESCE(SUM(amount), 0) FROM transfers
+            WHERE kind = 4 AND credit = (SELECT number FROM accounts WHERE roles & 2 ORDER BY number LIMIT 1)) || ' ' ||
+           (SELECT COUNT(*) FROM results WHERE status = 0)")
+payments=$(sqlite3 -readonly "$market/ledger.db" "SELECT COUNT(*) FROM transfers WHERE kind = 4 AND lower(hex(job)) = '$tiny'")
+[ "$payments" -lt 300 ] || fail "every no-op was worth a micro-credit: $payments payments"
+grep -q "\"job\":\"$tiny\",\"earned_micro\":[0-9]*,\"fee_micro\":[0-9]*,\"results\":300}" out || fail "no-ops are missing: $(cat out)"
 sed -E 's/^(.*),"days".*/\1/' out >head.json
 [ "$(number earned_micro head.json) $(number results head.json)" = "$ledger" ] ||
     fail "earnings says $(cat head.json), the ledger: $ledger"

@@ -102,6 +102,8 @@ static void add_leases(const struct exchange *exchange, struct job_reply *job)
         wire->accepted = row->accepted;
         wire->paid_ns = row->paid_ns;
         wire->charged_micro = row->charged_micro;
+        wire->has_simulated = row->is_simulated;
+        wire->simulated = row->is_simulated;
         wire->state =
             (char *)(uintptr_t)(row->state < sizeof states / sizeof states[0] ? states[row->state]
                                                                               : "?");

@@ -199,6 +199,7 @@ struct bourse_lease {
     uint32_t accepted;
     int64_t paid_ns;
     int64_t charged_micro;
+    bool simulated; /* the device is: its times are those of a model */
 };
 struct bourse_job_row {
     char id[BOURSE_ID_SIZE];
@@ -462,7 +463,8 @@ bool bourse_trades(struct bourse *bourse, uint64_t limit, bourse_trade_visitor *
                    void *context, struct bourse_error *ret_error);
 
 struct bourse_order {
-    char id[BOURSE_ID_SIZE]; /* a bid's is its job's */
+    char id[BOURSE_ID_SIZE];
+    char job[BOURSE_ID_SIZE]; /* whose bid it is; "" for an ask */
     bool is_bid;
     char name[BOURSE_NAME_SIZE]; /* of the job, or label of the device */
     char device[BOURSE_ID_SIZE]; /* "" for a bid */

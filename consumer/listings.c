@@ -264,6 +264,9 @@ static struct bourse_order order_from_wire(const Bourse__V1__OrderRow *row)
     if (row->has_device) {
         text_hex(row->device.data, 16, order.device);
     }
+    if (row->has_job) {
+        text_hex(row->job.data, 16, order.job);
+    }
     client_copy(order.name, sizeof order.name, row->name);
     return order;
 }

@@ -46,7 +46,7 @@ struct exchange_limits exchange_limits_default(void);
 
 /* Number of the rules by which commands become effects. Whoever changes them so that the same commands would lead to
  * another state raises it: commands written under other rules are then refused, not replayed to something else. */
-enum { EXCHANGE_RULES = 6 };
+enum { EXCHANGE_RULES = 7 };
 
 /* An empty exchange before its genesis command; NULL when out of memory. The caps are `limits` until a command
  * EXCHANGE_LIMITS sets others; key, `cells` and `classes` are for the life of the object. */
@@ -155,7 +155,8 @@ struct exchange_result {
     uint64_t lease;
     struct id128 device;
     struct hash32 manifest;
-    uint8_t outcome; /* enum result_outcome of the protocol */
+    uint8_t outcome;   /* enum result_outcome of the protocol */
+    bool is_simulated; /* by its own words */
     int64_t busy_ns;
     struct hash32 hash;   /* SHA-256 of the encoded Result */
     const uint8_t *bytes; /* the encoded Result, kept alive by the caller as long as the effects */
@@ -408,6 +409,7 @@ struct exchange_lease_row {
     char device[EXCHANGE_NAME_SIZE]; /* label */
     uint32_t slots, accepted, state;
     int64_t price_micro, paid_ns, charged_micro;
+    bool is_simulated; /* its device was when it was granted */
 };
 size_t exchange_leases(const struct exchange *exchange, const struct id128 *job,
                        struct exchange_lease_row *ret_rows, size_t limit);

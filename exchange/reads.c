@@ -251,6 +251,7 @@ size_t exchange_leases(const struct exchange *exchange, const struct id128 *id,
             .price_micro = lease->price_micro,
             .paid_ns = lease->paid_ns,
             .charged_micro = lease->charged_micro,
+            .is_simulated = lease->is_simulated,
         };
         copy_name(row->device, lease->label);
     }

@@ -614,6 +614,7 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
     lease->ended_ns = get_ns(in);
     lease->state = get_small(in, LEASE_ENDED);
     lease->end_reason = reader_u8(in);
+    lease->is_simulated = get_bool(in);
     lease->accepted = reader_u32(in);
     lease->failures_in_row = reader_u32(in);
     lease->paid_ns = reader_i64(in); /* of all slots: more than any moment */
@@ -718,7 +719,7 @@ static bool get_record(struct exchange *exchange, uint8_t type, struct reader *i
 static bool load_records(struct exchange *exchange, struct reader *in)
 {
     const uint8_t *magic = reader_view(in, 4);
-    if (magic == NULL || memcmp(magic, "BSS5", 4) != 0) {
+    if (magic == NULL || memcmp(magic, "BSS6", 4) != 0) {
         return false;
     }
     uint32_t count = reader_u32(in);

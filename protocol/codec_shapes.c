@@ -248,7 +248,7 @@ SHAPE(explain_request, explain_request, ID);
 SHAPE(explain_reply, explain_reply, NESTED(explanation), COUNT, STATE);
 SHAPE(jobs_request, jobs_request, ID, ROWS_WANTED, FLAG);
 SHAPE(lease_row, lease_row, LEASE, NAME(0, LIMIT_NAME_BYTES), NAME(0, LIMIT_NAME_BYTES), SLOTS,
-      MONEY, TALLY, COUNT, MONEY, STATE);
+      MONEY, TALLY, COUNT, MONEY, STATE, FLAG);
 SHAPE(job_row, job_row, ID, NAME(0, LIMIT_NAME_BYTES), NUMBER(JOB_OPEN, JOB_CANCELLED), SUBTASKS,
       TALLY, TALLY, TALLY, TALLY, TALLY, MONEY, MONEY, MONEY, MOMENT, MOMENT,
       NUMBER(JOB_REASON_NONE, JOB_REASON_AVOIDED), HASH, MANY(lease_row, LIMIT_LEASES), COUNT);
@@ -293,7 +293,7 @@ SHAPE(trade_row, trade_row, COUNT, MOMENT, ATTRIBUTE_TEXT, COUNT, MONEY);
 SHAPE(trades_reply, trades_reply, MANY(trade_row, LIMIT_ROWS), COUNT);
 SHAPE(orders_request, orders_request, COUNT, ROWS_WANTED);
 SHAPE(order_row, order_row, ID, FLAG, NAME(0, LIMIT_NAME_BYTES), ID, MONEY, COUNT, COUNT,
-      NUMBER(1, UINT32_MAX), MOMENT, DURATION);
+      NUMBER(1, UINT32_MAX), MOMENT, DURATION, ID);
 SHAPE(orders_reply, orders_reply, MANY(order_row, LIMIT_ROWS), COUNT, COUNT);
 
 /* ---- blobs ---- */

@@ -54,9 +54,12 @@ void print_leases(FILE *to, const struct bourse_job_row *row, bool also_ended, b
         if (!also_ended && strcmp(lease->state, "ended") == 0) {
             continue;
         }
+        char device[CELL_SIZE];
+        (void)snprintf(device, sizeof device, "%s%s", lease->simulated ? "SIM " : "",
+                       lease->device);
         const char *cells[] = {count_text(lease->lease),
                                lease->provider,
-                               lease->device,
+                               device,
                                lease->state,
                                count_text(lease->slots),
                                money_text(lease->price_micro),

@@ -358,7 +358,9 @@ static json_t *json_order(const struct bourse_order *order)
                               order->is_bid ? "bid" : "ask", order->is_bid ? "job" : "label",
                               order->name, "price_micro", (json_int_t)order->price_micro, "slots",
                               (json_int_t)order->slots, "place", (json_int_t)order->place);
-    if (!order->is_bid) {
+    if (order->is_bid) {
+        (void)json_object_set_new(value, "job_id", json_string(order->job));
+    } else {
         (void)json_object_set_new(value, "device", json_string(order->device));
         (void)json_object_set_new(value, "free", json_integer((json_int_t)order->free));
         (void)json_object_set_new(value, "good_till_ms",
@@ -446,7 +448,7 @@ static int order_cancel(struct invocation *invocation)
     if (search.found.is_bid) {
         return complain(invocation, BOURSE_USAGE,
                         "%s is the bid of a job and ends with it: `bourse cancel %.8s`",
-                        search.prefix, search.found.id);
+                        search.prefix, search.found.job);
     }
     if (!bourse_cancel_ask(invocation->bourse, search.found.id, &error)) {
         return complain_with(invocation, &error);

@@ -1045,6 +1045,92 @@ START_TEST(a_simulated_device_does_no_work_for_who_does_not_ask_for_one)
 }
 END_TEST
 
+/* The result of `work`, done well, that says of itself whether a model was the device. */
+static void result_saying(struct id128 job, struct exchange_work work, bool is_simulated)
+{
+    struct exchange_result one = {.job = job,
+                                  .index = work.index,
+                                  .attempt = work.attempt,
+                                  .lease = work.lease,
+                                  .device = {{PROVIDER}},
+                                  .manifest = {{9}},
+                                  .outcome = OUTCOME_OK,
+                                  .is_simulated = is_simulated,
+                                  .busy_ns = NS_PER_S};
+    struct exchange_command results = command(EXCHANGE_RESULTS, PROVIDER);
+    results.results = (struct exchange_results){&one, 1};
+    market.now_ns += NS_PER_S;
+    apply(&results);
+}
+
+static uint32_t status_of_result(void)
+{
+    for (size_t i = 0; i < market.effects.count; i++) {
+        const struct exchange_effect *effect = &market.effects.items[i];
+        if (effect->type == EFFECT_LEDGER && effect->ledger.kind == LEDGER_RESULT) {
+            return effect->ledger.status;
+        }
+    }
+    ck_abort_msg("no result was settled");
+    return 0;
+}
+
+START_TEST(a_result_that_hides_its_simulation_is_not_accepted)
+{
+    struct attribute attributes[] = {
+        {.name = "instrument", .is_text = true, .text = "sim.tpu.google.v5p"}};
+    struct exchange_device device = {
+        .device = {{PROVIDER}}, .slots = 1, .attributes = attributes, .attribute_count = 1};
+    struct exchange_command advertise = command(EXCHANGE_ADVERTISE, PROVIDER);
+    advertise.advertise = (struct exchange_advertise){&device, 1};
+    apply(&advertise);
+    struct exchange_command ask = command(EXCHANGE_ASK, PROVIDER);
+    ask.ask = (struct exchange_ask){.device = {{PROVIDER}}, .slots = 1, .price_micro = price};
+    apply(&ask);
+    struct requirement needs = {.count = 1};
+    needs.nodes[0] = (struct requirement_node){.op = REQUIREMENT_EQ, .attribute = attributes[0]};
+    struct exchange_command made = submit_of(3, 100);
+    made.submit.needs = &needs;
+    apply(&made);
+    struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
+    struct exchange_work second = nth(EFFECT_DISPATCH, 1)->work;
+    struct exchange_lease_row lease;
+    ck_assert_uint_eq(exchange_leases(market.exchange, &made.id, &lease, 1), 1);
+    ck_assert(lease.is_simulated);
+
+    result_saying(made.id, first, false);
+    ck_assert_uint_eq(status_of_result(), ATTEMPT_FAILED_UNPAID);
+    ck_assert_uint_eq(job_row(made.id).accepted, 0);
+    ck_assert_int_eq(balance(PROVIDER).available_micro, 0);
+    /* What the device was when it was bought counts, not what it is called since. */
+    attributes[0] = (struct attribute){.name = "kind", .is_text = true, .text = "cpu"};
+    struct exchange_command anew = command(EXCHANGE_ADVERTISE, PROVIDER);
+    anew.advertise = advertise.advertise;
+    apply(&anew);
+    result_saying(made.id, second, true);
+    ck_assert_uint_eq(status_of_result(), ATTEMPT_ACCEPTED);
+    ck_assert_int_gt(balance(PROVIDER).available_micro, 0);
+    check_hash();
+}
+END_TEST
+
+START_TEST(a_real_device_has_no_simulated_results)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit(2, 100);
+    struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
+    struct exchange_work second = nth(EFFECT_DISPATCH, 1)->work;
+    struct exchange_lease_row lease;
+    ck_assert_uint_eq(exchange_leases(market.exchange, &job, &lease, 1), 1);
+    ck_assert(!lease.is_simulated);
+    result_saying(job, first, true);
+    ck_assert_uint_eq(status_of_result(), ATTEMPT_FAILED_UNPAID);
+    ck_assert_int_eq(balance(PROVIDER).available_micro, 0);
+    result_saying(job, second, false);
+    ck_assert_uint_eq(status_of_result(), ATTEMPT_ACCEPTED);
+}
+END_TEST
+
 /* Which session of the account placed or cancelled it, the exchange does not know: the agent sorts its own out. */
 START_TEST(an_agent_hears_what_becomes_of_its_devices_asks)
 {
@@ -1369,6 +1455,8 @@ int main(void)
     tcase_add_test(tests, a_simulated_device_does_no_work_for_who_does_not_ask_for_one);
     tcase_add_test(tests, a_provider_uses_only_so_many_kinds_of_device);
     tcase_add_test(tests, an_agent_hears_what_becomes_of_its_devices_asks);
+    tcase_add_test(tests, a_result_that_hides_its_simulation_is_not_accepted);
+    tcase_add_test(tests, a_real_device_has_no_simulated_results);
     tcase_add_test(tests, devices_advertised_anew_make_room_for_themselves);
     tcase_add_test(tests, a_device_that_a_lease_still_holds_counts);
     tcase_add_test(tests, what_another_account_keeps_in_use_is_not_charged_to_the_first);

@@ -383,6 +383,8 @@ START_TEST(each_part_has_an_order_of_its_own_and_a_page_may_end_between_them)
     ck_assert_uint_eq(listed_count, 2);
     ck_assert(id128_equal(&listed[0].order, &made.id));
     ck_assert(!id128_equal(&listed[1].order, &made.id));
+    ck_assert(id128_equal(&listed[0].job, &made.id)); /* what both end with */
+    ck_assert(id128_equal(&listed[1].job, &made.id));
     ck_assert_int_eq(listed[0].price_micro, price);
     ck_assert_int_eq(listed[1].price_micro, price / 4);
 }

@@ -152,7 +152,10 @@ struct bourse_explanation {
     int64_t fills_at_micro;
     uint32_t predicate_count;
     struct bourse_predicate predicates[BOURSE_PREDICATES_MAX];
-    char state[BOURSE_NAME_SIZE]; /* of a job; "" for a quote */
+    char state[BOURSE_NAME_SIZE]; /* of a job; "" for a quote, and zeros below */
+    uint32_t parts;               /* of the job: its subtasks with needs and terms of their own */
+    uint32_t part;                /* which of them this is about; and of its subtasks: */
+    uint32_t first, subtasks, waiting, running; /* waiting: for a lease, not for other subtasks */
 };
 struct bourse_quote {
     uint32_t slots_now; /* 0: all below is of what is leased, as if it were free */
@@ -239,6 +242,10 @@ bool bourse_wait(struct bourse *bourse, const char *id, int64_t timeout_ms, bour
 bool bourse_cancel(struct bourse *bourse, const char *id, struct bourse_error *ret_error);
 bool bourse_explain(struct bourse *bourse, const char *id,
                     struct bourse_explanation *ret_explanation, struct bourse_error *ret_error);
+/* The same of one part, from 0 on; NOT_FOUND when the job has fewer. */
+bool bourse_explain_part(struct bourse *bourse, const char *id, uint32_t part,
+                         struct bourse_explanation *ret_explanation,
+                         struct bourse_error *ret_error);
 
 /* ---------------------------------------------------------------- results */
 

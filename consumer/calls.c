@@ -25,24 +25,45 @@ bool bourse_cancel(struct bourse *bourse, const char *id, struct bourse_error *r
     return client_call(bourse, MESSAGE_JOB_CANCEL, &body.base, 0, NULL, ret_error);
 }
 
-bool bourse_explain(struct bourse *bourse, const char *id,
+static bool explain(struct bourse *bourse, const char *id, Bourse__V1__ExplainRequest *body,
                     struct bourse_explanation *ret_explanation, struct bourse_error *ret_error)
 {
     struct id128 job;
     if (!client_id_read(id, &job, ret_error)) {
         return false;
     }
-    Bourse__V1__ExplainRequest body = BOURSE__V1__EXPLAIN_REQUEST__INIT;
-    body.job = client_bytes(job.bytes, sizeof job.bytes);
+    body->job = client_bytes(job.bytes, sizeof job.bytes);
     CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
-    if (!client_call(bourse, MESSAGE_EXPLAIN_REQUEST, &body.base, MESSAGE_EXPLAIN_REPLY, &answer,
+    if (!client_call(bourse, MESSAGE_EXPLAIN_REQUEST, &body->base, MESSAGE_EXPLAIN_REPLY, &answer,
                      ret_error)) {
         return false;
     }
     const Bourse__V1__ExplainReply *reply = (const void *)answer;
     rows_explanation(reply->explanation, ret_explanation);
     client_copy(ret_explanation->state, sizeof ret_explanation->state, reply->state);
+    ret_explanation->parts = reply->has_parts ? reply->parts : 0;
+    ret_explanation->part = reply->has_part ? reply->part : 0;
+    ret_explanation->first = reply->has_first ? reply->first : 0;
+    ret_explanation->subtasks = reply->has_subtasks ? reply->subtasks : 0;
+    ret_explanation->waiting = reply->has_waiting ? reply->waiting : 0;
+    ret_explanation->running = reply->has_running ? reply->running : 0;
     return true;
+}
+
+bool bourse_explain(struct bourse *bourse, const char *id,
+                    struct bourse_explanation *ret_explanation, struct bourse_error *ret_error)
+{
+    Bourse__V1__ExplainRequest body = BOURSE__V1__EXPLAIN_REQUEST__INIT;
+    return explain(bourse, id, &body, ret_explanation, ret_error);
+}
+
+bool bourse_explain_part(struct bourse *bourse, const char *id, uint32_t part,
+                         struct bourse_explanation *ret_explanation, struct bourse_error *ret_error)
+{
+    Bourse__V1__ExplainRequest body = BOURSE__V1__EXPLAIN_REQUEST__INIT;
+    body.has_part = true;
+    body.part = part;
+    return explain(bourse, id, &body, ret_explanation, ret_error);
 }
 
 bool bourse_balance(struct bourse *bourse, struct bourse_balance *ret_balance,

@@ -394,8 +394,8 @@ size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
                      struct exchange_job_row *ret_rows, size_t limit);
 
 struct exchange_part_row {
-    uint32_t subtasks;
-    uint32_t waiting; /* for a lane: those that wait for other subtasks are not counted */
+    uint32_t first, subtasks; /* from that index on, so many */
+    uint32_t waiting;         /* for a lane: those that wait for other subtasks are not counted */
     uint32_t running, lanes;
 };
 /* The parts of a job, in order; returns how many it has. */
@@ -445,6 +445,7 @@ void exchange_quote(const struct exchange *exchange, const struct exchange_need 
 
 struct exchange_explanation {
     bool has_ended; /* the job has: nothing else is filled in */
+    uint32_t part;  /* of a job: which one it is about */
     uint32_t devices, fitting, asking, affordable, free;
     uint32_t
         simulated; /* of the devices, and not asked for: they are passed over, whatever else they have */
@@ -461,8 +462,10 @@ struct exchange_explanation {
 };
 void exchange_explain(const struct exchange *exchange, const struct exchange_need *need,
                       struct exchange_explanation *ret_explanation);
-/* The same for a job as it stands. False when there is no such job. */
-bool exchange_explain_job(const struct exchange *exchange, const struct id128 *job,
+/* The same for one part of a job as it stands; ANY: of those that wait for a lane the one that is furthest from having one.
+ * False when there is no such job, or part. */
+#define EXCHANGE_ANY_PART UINT32_MAX
+bool exchange_explain_job(const struct exchange *exchange, const struct id128 *job, uint32_t part,
                           struct exchange_explanation *ret_explanation);
 
 /* ---------------------------------------------------------------- hash and snapshot (P8) */

@@ -244,8 +244,9 @@ SHAPE(explanation, explanation, COUNT, COUNT, COUNT, COUNT, COUNT,
       MANY(explain_predicate, LIMIT_PREDICATES), NOTE, MONEY);
 SHAPE(quote_reply, quote_reply, COUNT, COUNT, MONEY, MONEY, MONEY, MONEY, MONEY, COUNT,
       MANY(quote_level, LIMIT_ROWS), NESTED(explanation));
-SHAPE(explain_request, explain_request, ID);
-SHAPE(explain_reply, explain_reply, NESTED(explanation), COUNT, STATE);
+SHAPE(explain_request, explain_request, ID, COUNT);
+SHAPE(explain_reply, explain_reply, NESTED(explanation), COUNT, STATE, COUNT, COUNT, COUNT, TALLY,
+      TALLY, TALLY);
 SHAPE(jobs_request, jobs_request, ID, ROWS_WANTED, FLAG);
 SHAPE(lease_row, lease_row, LEASE, NAME(0, LIMIT_NAME_BYTES), NAME(0, LIMIT_NAME_BYTES), SLOTS,
       MONEY, TALLY, COUNT, MONEY, STATE, FLAG);

@@ -573,6 +573,12 @@ int command_explain(struct invocation *invocation)
     if (!bourse_explain(invocation->bourse, id, &explanation, &error)) {
         return complain_with(invocation, &error);
     }
+    bool is_open = strcmp(explanation.state, "open") == 0;
+    CLEANUP(bourse_tasks_destroy)
+    struct bourse_tasks *tasks = is_open ? load_tasks(invocation, id) : NULL;
+    if (is_open && (explanation.parts > 1 || tasks != NULL)) {
+        return explain_parts(invocation, id, tasks, &explanation);
+    }
     if (invocation->json) {
         json_t *value = json_explanation(&explanation);
         (void)json_object_set_new(value, "job", json_string(id));

@@ -373,7 +373,7 @@ START_TEST(what_a_job_asked_for_goes_with_its_bid)
         cancel.cancel_job.job = made.id;
         apply(&cancel);
         struct exchange_explanation why;
-        ck_assert(exchange_explain_job(market.exchange, &made.id, &why));
+        ck_assert(exchange_explain_job(market.exchange, &made.id, EXCHANGE_ANY_PART, &why));
     }
 }
 END_TEST

@@ -1,15 +1,18 @@
-/* bench/matmul.c - the product of two square matrices through a market of two agents, one core each, against oneDNN
- * called directly. Prints one JSON value.
+/* bench/matmul.c - the product of two square matrices through a market on one core, and through one on two cores with an
+ * agent for each, against oneDNN called directly. Prints one JSON value.
  *
  *     matmul [--json] [--size N] [--rounds R]      4096, 3; the programs are those of ../bin
  *
- * Each round makes new matrices, so that nothing is stored or cached from the one before. Times through the market are those
- * of `bourse run matmul`: from the agreement to the last tile, transfers included, Freivalds' check not. */
+ * A core is all that there is: client, broker, agent and jail of the market on one core are held to it, and none of the
+ * other market has another than those two. Each round makes new matrices, so that nothing is stored or cached from the one
+ * before. Times through the market are those of `bourse run matmul`: from the agreement to the last tile, transfers
+ * included, Freivalds' check not. */
 #include "base/random.h"
 #include "consumer/matrix.h"
 #include "provider/tensor/gemm.h"
 #include "runtime/clock.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -22,16 +25,37 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORDS_MAX = 24, OUTPUT_BYTES = 1 << 16, CORES = 2, ROUNDS_MAX = 50 };
+enum { OUTPUT_BYTES = 1 << 16, CORES = 2, ROUNDS_MAX = 50, ANY_CPU = -1 };
 
 struct bench {
     char programs[512]; /* folder */
     char self[512];
-    char folder[64], market[96], second[96];
-    pid_t agent; /* the second one; 0: not started */
+    char folder[64], markets[CORES][96], second[96]; /* the market on one core, and that on two */
+    pid_t agent;                                     /* the second one of that; 0: not started */
     uint64_t side;
     int rounds;
 };
+
+/* Who multiplies: */
+enum way {
+    WAY_ONE_CORE, /* the market on one core */
+    WAY_ONE_SLOT, /* one slot of the other: its client and broker have the second core */
+    WAY_TWO_CORES,
+    WAYS,
+};
+static const struct {
+    const char *name;
+    const char *at_most;
+    int market, cores, cpu; /* of `cores`, the client's */
+} ways[WAYS] = {
+    [WAY_ONE_CORE] = {"one_core", "1", 0, 1, 0},
+    [WAY_ONE_SLOT] = {"one_slot_of_two", "1", 1, 1, ANY_CPU},
+    [WAY_TWO_CORES] = {"two_cores", "2", 1, 2, ANY_CPU},
+};
+
+/* Where a split begins to gain: what the plan chooses is measured against a single slot. */
+static const uint64_t small_sides[] = {256, 512, 1024, 2048};
+enum { SMALL_SIDES = sizeof small_sides / sizeof small_sides[0] };
 
 static void fatal(const struct bench *bench, const char *what, const char *more)
 {
@@ -44,6 +68,15 @@ static void fatal(const struct bench *bench, const char *what, const char *more)
 
 /* ---------------------------------------------------------------- other programs */
 
+/* A thread, and what it will start. */
+static bool hold_to(pid_t thread, int cpu)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET((unsigned)cpu, &one);
+    return sched_setaffinity(thread, sizeof one, &one) == 0;
+}
+
 /* Starts one; its standard output goes to `out` (-1: nowhere). `cpu` >= 0: on that one alone. */
 static pid_t start(const struct bench *bench, const char *const *words, int out, int cpu)
 {
@@ -54,11 +87,8 @@ static pid_t start(const struct bench *bench, const char *const *words, int out,
         int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
         (void)dup2(out >= 0 ? out : nowhere, STDOUT_FILENO);
         (void)dup2(nowhere, STDERR_FILENO);
-        if (cpu >= 0) {
-            cpu_set_t one;
-            CPU_ZERO(&one);
-            CPU_SET((unsigned)cpu, &one);
-            (void)sched_setaffinity(0, sizeof one, &one); /* where it fails, both share the cores */
+        if (cpu >= 0 && !hold_to(0, cpu)) {
+            _exit(126);
         }
         (void)execv(words[0][0] == '/' ? words[0] : path, (char *const *)(uintptr_t)words);
         _exit(127);
@@ -67,7 +97,7 @@ static pid_t start(const struct bench *bench, const char *const *words, int out,
 }
 
 /* Runs one to its end; false when it fails. `ret_output` may be NULL. */
-static bool run(const struct bench *bench, const char *const *words, char *ret_output)
+static bool run_on(const struct bench *bench, int cpu, const char *const *words, char *ret_output)
 {
     int pipes[2];
     size_t length = 0;
@@ -75,7 +105,7 @@ static bool run(const struct bench *bench, const char *const *words, char *ret_o
     if (pipe2(pipes, O_CLOEXEC) != 0) {
         fatal(bench, "pipe", strerror(errno));
     }
-    pid_t pid = start(bench, words, pipes[1], -1);
+    pid_t pid = start(bench, words, pipes[1], cpu);
     (void)close(pipes[1]);
     char scratch[OUTPUT_BYTES];
     char *output = ret_output != NULL ? ret_output : scratch;
@@ -89,7 +119,12 @@ static bool run(const struct bench *bench, const char *const *words, char *ret_o
            WEXITSTATUS(status) == 0;
 }
 
-/* ---------------------------------------------------------------- the market */
+static bool run(const struct bench *bench, const char *const *words, char *ret_output)
+{
+    return run_on(bench, ANY_CPU, words, ret_output);
+}
+
+/* ---------------------------------------------------------------- the markets */
 
 static void write_config(const struct bench *bench)
 {
@@ -115,25 +150,67 @@ static uint32_t multiplying(const struct bench *bench)
     return count;
 }
 
-/* One agent takes the first core; the other is held to the second. */
-static void open_market(struct bench *bench)
+static void await_devices(const struct bench *bench, uint32_t count)
+{
+    for (int look = 0; multiplying(bench) < count; look++) {
+        if (look == 600) {
+            fatal(bench, "the agents", "they offer no products");
+        }
+        const struct timespec moment = {.tv_nsec = 100000000};
+        (void)nanosleep(&moment, NULL); /* between two looks */
+    }
+}
+
+/* Every thread of a process may run on both cores. */
+static void set_free(const struct bench *bench, pid_t pid)
+{
+    char path[64];
+    cpu_set_t both;
+    CPU_ZERO(&both);
+    CPU_SET(0, &both);
+    CPU_SET(1, &both);
+    (void)snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
+    DIR *threads = opendir(path);
+    if (threads == NULL) {
+        fatal(bench, path, strerror(errno));
+    }
+    for (struct dirent *entry; (entry = readdir(threads)) != NULL;) {
+        pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (thread > 0 && sched_setaffinity(thread, sizeof both, &both) != 0) {
+            fatal(bench, "two cores are needed", strerror(errno));
+        }
+    }
+    (void)closedir(threads);
+}
+
+static void use_market(const struct bench *bench, int market)
+{
+    (void)setenv("BOURSE_MARKET", bench->markets[market], 1);
+}
+
+/* With one agent of one slot, all of it held to the first core. Returns the broker's process. */
+static pid_t open_market(const struct bench *bench, int market)
+{
+    char output[OUTPUT_BYTES];
+    use_market(bench, market);
+    const char *const up[] = {"bourse",  "up", "--detach", "--dir", bench->markets[market],
+                              "--slots", "1",  "--json",   NULL};
+    json_t *value = run_on(bench, 0, up, output) ? json_loads(output, 0, NULL) : NULL;
+    if (value == NULL) {
+        fatal(bench, "bourse up", "it failed");
+    }
+    pid_t pid = (pid_t)json_integer_value(json_object_get(value, "broker_pid"));
+    json_decref(value);
+    return pid;
+}
+
+/* A second agent for the market on two cores, held to the second of them as the other is to the first. */
+static void join_second(struct bench *bench)
 {
     char invitation[OUTPUT_BYTES];
-    (void)snprintf(bench->folder, sizeof bench->folder, "/tmp/bourse-matmul-XXXXXX");
-    if (mkdtemp(bench->folder) == NULL || chmod(bench->folder, 0711) != 0 ||
-        chdir(bench->folder) != 0) {
-        fatal(bench, "a folder below /tmp", strerror(errno));
-    }
-    (void)snprintf(bench->market, sizeof bench->market, "%s/market", bench->folder);
-    (void)snprintf(bench->second, sizeof bench->second, "%s/second", bench->folder);
-    (void)setenv("BOURSE_MARKET", bench->market, 1);
-    (void)setenv("XDG_CONFIG_HOME", bench->folder, 1);
-    (void)setenv("XDG_STATE_HOME", bench->folder, 1);
-    const char *const up[] = {"bourse",      "up",      "--detach", "--dir",
-                              bench->market, "--slots", "1",        NULL};
     const char *const invite[] = {"bourse", "admin", "invite", "--role", "provider", NULL};
-    if (!run(bench, up, NULL) || !run(bench, invite, invitation)) {
-        fatal(bench, "bourse up", "it failed");
+    if (!run(bench, invite, invitation)) {
+        fatal(bench, "bourse admin invite", "it failed");
     }
     invitation[strcspn(invitation, "\n")] = '\0';
     const char *const join[] = {"bourse-provider", "join",        invitation,
@@ -144,23 +221,37 @@ static void open_market(struct bench *bench)
     }
     write_config(bench);
     bench->agent = start(bench, offer, -1, 1);
-    for (int look = 0; multiplying(bench) < CORES; look++) {
-        if (look == 600) {
-            fatal(bench, "the agents", "they offer no products");
-        }
-        const struct timespec moment = {.tv_nsec = 100000000};
-        (void)nanosleep(&moment, NULL); /* between two looks */
-    }
 }
 
-static void close_market(struct bench *bench)
+static void open_markets(struct bench *bench)
 {
-    const char *const down[] = {"bourse", "down", "--dir", bench->market, NULL};
+    (void)snprintf(bench->folder, sizeof bench->folder, "/tmp/bourse-matmul-XXXXXX");
+    if (mkdtemp(bench->folder) == NULL || chmod(bench->folder, 0711) != 0 ||
+        chdir(bench->folder) != 0) {
+        fatal(bench, "a folder below /tmp", strerror(errno));
+    }
+    (void)snprintf(bench->markets[0], sizeof bench->markets[0], "%s/one", bench->folder);
+    (void)snprintf(bench->markets[1], sizeof bench->markets[1], "%s/two", bench->folder);
+    (void)snprintf(bench->second, sizeof bench->second, "%s/second", bench->folder);
+    (void)setenv("XDG_CONFIG_HOME", bench->folder, 1);
+    (void)setenv("XDG_STATE_HOME", bench->folder, 1);
+    (void)open_market(bench, 0);
+    await_devices(bench, 1);
+    set_free(bench, open_market(bench, 1));
+    join_second(bench);
+    await_devices(bench, CORES);
+}
+
+static void close_markets(struct bench *bench)
+{
     const char *const clear[] = {"/bin/rm", "-rf", bench->folder, NULL};
     (void)kill(bench->agent, SIGTERM);
     (void)waitpid(bench->agent, NULL, 0);
     bench->agent = 0;
-    (void)run(bench, down, NULL);
+    for (int i = 0; i < CORES; i++) {
+        const char *const down[] = {"bourse", "down", "--dir", bench->markets[i], NULL};
+        (void)run(bench, down, NULL);
+    }
     if (chdir("/") != 0) {
         return; /* not from inside the folder */
     }
@@ -245,25 +336,18 @@ struct result {
     double seconds[ROUNDS_MAX];
     double busy_s; /* of all tiles of the last round */
     int64_t tiles, providers, sent, fetched, predicted_ms;
+    bool is_split;
 };
 
-static void through_market(const struct bench *bench, int cores, int round, struct result *result)
+static void through_market(const struct bench *bench, enum way way, int round,
+                           struct result *result)
 {
     char output[OUTPUT_BYTES];
-    const char *const words[] = {"bourse",
-                                 "run",
-                                 "-y",
-                                 "matmul",
-                                 "A.npy",
-                                 "B.npy",
-                                 "-o",
-                                 "C.npy",
-                                 "--no-check",
-                                 "--at-most",
-                                 cores == 1 ? "1" : "2",
-                                 "--json",
-                                 NULL};
-    bool good = run(bench, words, output);
+    const char *const words[] = {"bourse",          "run",    "-y",    "matmul",     "A.npy",
+                                 "B.npy",           "-o",     "C.npy", "--no-check", "--at-most",
+                                 ways[way].at_most, "--json", NULL};
+    use_market(bench, ways[way].market);
+    bool good = run_on(bench, ways[way].cpu, words, output);
     json_t *value = json_loads(output, 0, NULL);
     if (!good || value == NULL) {
         fatal(bench, "bourse run matmul", output);
@@ -276,6 +360,7 @@ static void through_market(const struct bench *bench, int cores, int round, stru
     result->sent = json_integer_value(json_object_get(value, "bytes_sent"));
     result->fetched = json_integer_value(json_object_get(value, "bytes_fetched"));
     result->predicted_ms = json_integer_value(json_object_get(value, "predicted_ms"));
+    result->is_split = json_is_true(json_object_get(value, "split"));
     result->busy_s = 0;
     json_array_foreach(json_object_get(value, "shares"), index, share)
     {
@@ -298,21 +383,59 @@ static double median(double *values, int count)
 }
 
 static json_t *figures(const struct bench *bench, struct result *market, double *direct_seconds,
-                       int cores)
+                       enum way way)
 {
+    int cores = ways[way].cores;
     double flop = 2.0 * (double)bench->side * (double)bench->side * (double)bench->side;
     double market_s = median(market->seconds, bench->rounds);
     double alone_s = median(direct_seconds, bench->rounds);
     double overhead_s = (market_s - alone_s) * cores / (double)market->tiles;
     return json_pack(
-        "{s:i, s:f, s:[f,f], s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:I}", "cores",
-        cores, "seconds", market_s, "range", market->seconds[0], market->seconds[bench->rounds - 1],
-        "gflops", flop / market_s / 1e9, "direct_seconds", alone_s, "direct_gflops",
-        flop / alone_s / 1e9, "ratio", alone_s / market_s, "tiles", (json_int_t)market->tiles,
-        "providers", (json_int_t)market->providers, "bytes_sent", (json_int_t)market->sent,
-        "bytes_fetched", (json_int_t)market->fetched, "overhead_ms_per_tile", overhead_s * 1e3,
-        "busy_ms_per_tile", market->busy_s / (double)market->tiles * 1e3, "predicted_ms",
+        "{s:s, s:i, s:f, s:[f,f], s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:I}", "way",
+        ways[way].name, "slots", cores, "seconds", market_s, "range", market->seconds[0],
+        market->seconds[bench->rounds - 1], "gflops", flop / market_s / 1e9, "direct_seconds",
+        alone_s, "direct_gflops", flop / alone_s / 1e9, "ratio", alone_s / market_s, "tiles",
+        (json_int_t)market->tiles, "providers", (json_int_t)market->providers, "bytes_sent",
+        (json_int_t)market->sent, "bytes_fetched", (json_int_t)market->fetched,
+        "overhead_ms_per_tile", overhead_s * 1e3, "busy_ms_per_tile",
+        market->busy_s / (double)market->tiles * 1e3, "predicted_ms",
         (json_int_t)market->predicted_ms);
+}
+
+static void make_factors(const struct bench *bench, struct random *random)
+{
+    write_matrix(bench, "A.npy", random);
+    write_matrix(bench, "B.npy", random);
+}
+
+/* What the plan chooses with two agents on offer, against one slot of them. */
+static json_t *small_products(const struct bench *bench, struct random *random)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < SMALL_SIDES; i++) {
+        struct bench small = *bench;
+        static struct result chosen;
+        static struct result single;
+        small.side = small_sides[i];
+        for (int round = 0; round < small.rounds; round++) {
+            make_factors(&small, random);
+            through_market(&small, WAY_TWO_CORES, round, &chosen);
+            make_factors(&small, random);
+            through_market(&small, WAY_ONE_SLOT, round, &single);
+        }
+        double chosen_s = median(chosen.seconds, small.rounds);
+        double single_s = median(single.seconds, small.rounds);
+        (void)json_array_append_new(
+            rows, json_pack("{s:I, s:b, s:f, s:f, s:f}", "size", (json_int_t)small.side, "split",
+                            chosen.is_split, "seconds", chosen_s, "single_seconds", single_s,
+                            "times_as_fast", single_s / chosen_s));
+    }
+    return rows;
+}
+
+static double quotient(struct result *slower, struct result *faster, int rounds)
+{
+    return median(slower->seconds, rounds) / median(faster->seconds, rounds);
 }
 
 static bool read_arguments(struct bench *bench, int argc, char **argv)
@@ -337,8 +460,9 @@ static bool read_arguments(struct bench *bench, int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct bench bench = {.side = 4096, .rounds = 3};
-    static struct result market[CORES];
-    static double alone[CORES][ROUNDS_MAX];
+    static struct result market[WAYS];
+    static double alone[WAYS][ROUNDS_MAX];
+    json_t *figures_of[WAYS];
     ssize_t length = readlink("/proc/self/exe", bench.self, sizeof bench.self - 1);
     if (argc == 3 && strcmp(argv[1], "--direct") == 0) {
         return direct(strtoull(argv[2], NULL, 10));
@@ -350,23 +474,28 @@ int main(int argc, char **argv)
     (void)snprintf(bench.programs, sizeof bench.programs, "%.*s/../bin",
                    (int)(strrchr(bench.self, '/') - bench.self), bench.self);
     struct random random = random_seeded(20261122);
-    open_market(&bench);
+    open_markets(&bench);
     for (int round = -1; round < bench.rounds; round++) { /* -1 warms up */
-        for (int cores = 1; cores <= CORES; cores++) {
-            write_matrix(&bench, "A.npy", &random);
-            write_matrix(&bench, "B.npy", &random);
-            through_market(&bench, cores, round < 0 ? 0 : round, &market[cores - 1]);
-            alone[cores - 1][round < 0 ? 0 : round] = direct_s(&bench, cores);
+        int at = round < 0 ? 0 : round;
+        for (int way = 0; way < WAYS; way++) {
+            make_factors(&bench, &random);
+            through_market(&bench, (enum way)way, at, &market[way]);
+            alone[way][at] = direct_s(&bench, ways[way].cores);
         }
     }
-    close_market(&bench);
-    json_t *one = figures(&bench, &market[0], alone[0], 1);
-    json_t *two = figures(&bench, &market[1], alone[1], 2);
-    double speedup = json_real_value(json_object_get(one, "seconds")) /
-                     json_real_value(json_object_get(two, "seconds"));
-    json_t *value = json_pack("{s:I, s:i, s:s, s:f, s:[o,o]}", "size", (json_int_t)bench.side,
-                              "rounds", bench.rounds, "engine", gemm_engine(),
-                              "two_cores_are_times_as_fast", speedup, "cores", one, two);
+    json_t *small = small_products(&bench, &random);
+    close_markets(&bench);
+    for (int way = 0; way < WAYS; way++) {
+        figures_of[way] = figures(&bench, &market[way], alone[way], (enum way)way);
+    }
+    json_t *value =
+        json_pack("{s:I, s:i, s:s, s:f, s:f, s:[o,o,o], s:o}", "size", (json_int_t)bench.side,
+                  "rounds", bench.rounds, "engine", gemm_engine(), "two_cores_are_times_as_fast",
+                  quotient(&market[WAY_ONE_CORE], &market[WAY_TWO_CORES], bench.rounds),
+                  "two_slots_are_times_as_fast",
+                  quotient(&market[WAY_ONE_SLOT], &market[WAY_TWO_CORES], bench.rounds), "ways",
+                  figures_of[WAY_ONE_CORE], figures_of[WAY_ONE_SLOT], figures_of[WAY_TWO_CORES],
+                  "small", small);
     (void)json_dumpf(value, stdout, JSON_COMPACT);
     (void)putchar('\n');
     json_decref(value);

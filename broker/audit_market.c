@@ -313,6 +313,7 @@ bool audit_fill_row(struct audit *audit, struct audit_command *command)
                                   .provider = row->provider,
                                   .provider_number = ask->owner_number,
                                   .device = row->device,
+                                  .is_simulated = strncmp(row->name, "sim.", 4) == 0,
                                   .width = bid->width,
                                   .price = row->price};
     struct hash32 device_name = audit_id(&row->device);

@@ -121,6 +121,8 @@ static bool check_accepted(struct audit *audit, const struct audit_lease *lease,
                             32) ||
         !audit_expect_bytes(audit, "it ran on the lease's device", lease->device.bytes,
                             device.bytes, 16) ||
+        !audit_expect(audit, !lease->is_simulated || (result->has_simulated && result->simulated),
+                      "it says that its device is simulated") ||
         !audit_expect(audit, (*byte & bit) == 0, "a subtask is accepted once")) {
         return false;
     }

@@ -214,6 +214,7 @@ struct audit_lease {
     struct key32 provider;
     uint32_t provider_number;
     struct id128 device;
+    bool is_simulated; /* by the instrument that its fill names */
     uint32_t width;
     int64_t price, paid_ns, charged;
 };

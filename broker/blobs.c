@@ -33,7 +33,6 @@ struct blobs {
     struct answer answers[BATCH_MESSAGES];
     size_t answer_count;
     uint8_t *buffer;                     /* LIMIT_BLOB_MESSAGE_BYTES: what is sent */
-    uint8_t *chunk;                      /* LIMIT_BLOB_CHUNK_BYTES: what is read */
     struct allowances allowances, reads; /* requests; KiB read */
 };
 
@@ -45,16 +44,22 @@ struct asked { /* one message with its sender */
 
 /* ---------------------------------------------------------------- sending */
 
+static struct envelope head_of(const struct blobs *blobs, enum message_type type, uint64_t session,
+                               const struct id128 *id)
+{
+    return (struct envelope){.version = ENVELOPE_VERSION,
+                             .type = (uint16_t)type,
+                             .session = session,
+                             .id = *id,
+                             .created_ms = logtime_now(blobs->config.clock) / NS_PER_MS};
+}
+
 static void send(struct blobs *blobs, const struct route *route, const struct key32 *client,
                  uint64_t session, const struct outgoing *outgoing)
 {
-    struct envelope envelope = {.version = ENVELOPE_VERSION,
-                                .type = (uint16_t)outgoing->type,
-                                .session = session,
-                                .id = outgoing->id,
-                                .created_ms = logtime_now(blobs->config.clock) / NS_PER_MS,
-                                .body = outgoing->body,
-                                .body_length = (uint32_t)outgoing->length};
+    struct envelope envelope = head_of(blobs, outgoing->type, session, &outgoing->id);
+    envelope.body = outgoing->body;
+    envelope.body_length = (uint32_t)outgoing->length;
     size_t size = envelope_size(&envelope);
     assert(size <= LIMIT_BLOB_MESSAGE_BYTES); /* a chunk and its head */
     envelope_write(&envelope, blobs->buffer, LIMIT_BLOB_MESSAGE_BYTES);
@@ -182,7 +187,7 @@ static enum blob_status read_whole(struct blobs *blobs, const struct hash32 *has
     struct blob_store *store = blobs->config.store;
     uint64_t size = 0;
     *ret_length = 0;
-    enum blob_status status = blob_store_get(store, hash, 0, 0, blobs->chunk, ret_length, &size);
+    enum blob_status status = blob_store_get(store, hash, 0, 0, NULL, ret_length, &size);
     if (status != BLOB_OK || size > LIMIT_MANIFEST_BYTES) {
         return status;
     }
@@ -361,6 +366,49 @@ static void put(struct blobs *blobs, const struct asked *asked, const Bourse__V1
     hold_back(blobs, asked, outgoing_message(OUTGOING_REPLY, MESSAGE_BLOB_STORED, &answer.base));
 }
 
+/* Reads at most `most` bytes of a blob to where they leave from. Nothing is sent with another status than OK, nor to
+ * whoever does not read. */
+static enum blob_status send_data(struct blobs *blobs, const struct asked *asked,
+                                  const struct hash32 *hash, uint64_t offset, size_t most,
+                                  uint64_t *ret_size)
+{
+    struct blob_store *store = blobs->config.store;
+    static const uint8_t hole;
+    size_t length = 0;
+    enum blob_status status = blob_store_get(store, hash, offset, 0, NULL, &length, ret_size);
+    if (status != BLOB_OK) {
+        return status;
+    }
+    uint64_t left = *ret_size - offset;
+    Bourse__V1__BlobData answer = BOURSE__V1__BLOB_DATA__INIT;
+    answer.hash = (ProtobufCBinaryData){sizeof hash->bytes,
+                                        (uint8_t *)(uintptr_t)hash->bytes}; /* only read */
+    answer.offset = offset;
+    answer.total = *ret_size;
+    answer.data =
+        (ProtobufCBinaryData){left < most ? (size_t)left : most, (uint8_t *)(uintptr_t)&hole};
+    size_t body_length = protobuf_c_message_get_packed_size(&answer.base);
+    struct envelope envelope =
+        head_of(blobs, MESSAGE_BLOB_DATA, asked->envelope.session, &asked->envelope.id);
+    envelope.body_length = (uint32_t)body_length;
+    uint8_t *message =
+        router_draft(blobs->config.router, &asked->message.client, envelope_size(&envelope));
+    if (message == NULL) {
+        return BLOB_OK; /* too much waits for him: he asks again */
+    }
+    envelope_write_head(&envelope, message);
+    uint8_t *place = codec_encode_around(&answer.base, &hole, message + ENVELOPE_HEAD_BYTES);
+    assert(place != NULL);
+    status = blob_store_get(store, hash, offset, answer.data.len, place, &length, ret_size);
+    if (status == BLOB_OK && length == answer.data.len) {
+        (void)router_send_draft(blobs->config.router, &asked->message.route); /* or he is gone */
+    } else {
+        router_drop_draft(blobs->config.router);
+        status = status == BLOB_OK ? BLOB_FAILED : status;
+    }
+    return status;
+}
+
 static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1__BlobGet *body)
 {
     uint32_t owner;
@@ -393,24 +441,13 @@ static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1
                (int64_t)BLOBS_READ_KIB << 10);
         return;
     }
-    size_t length = 0;
     uint64_t size = 0;
-    enum blob_status status = blob_store_get(blobs->config.store, &hash, body->offset, wanted,
-                                             blobs->chunk, &length, &size);
+    enum blob_status status = send_data(blobs, asked, &hash, body->offset, wanted, &size);
     if (status == BLOB_WRONG_OFFSET) {
         refuse(blobs, asked, REJECT_BLOB_OFFSET, "offset", 0, (int64_t)size);
-        return;
-    }
-    if (status != BLOB_OK) {
+    } else if (status != BLOB_OK) {
         refuse_unread(blobs, asked);
-        return;
     }
-    Bourse__V1__BlobData answer = BOURSE__V1__BLOB_DATA__INIT;
-    answer.hash = body->hash;
-    answer.offset = body->offset;
-    answer.total = size;
-    answer.data = (ProtobufCBinaryData){.data = blobs->chunk, .len = length};
-    reply(blobs, asked, outgoing_message(OUTGOING_REPLY, MESSAGE_BLOB_DATA, &answer.base));
 }
 
 static void dispatch(struct blobs *blobs, const struct asked *asked)
@@ -602,9 +639,7 @@ struct blobs *blobs_start(const struct blobs_config *config)
     }
     blobs->config = *config;
     blobs->buffer = malloc(LIMIT_BLOB_MESSAGE_BYTES);
-    blobs->chunk = malloc(LIMIT_BLOB_CHUNK_BYTES);
-    if (blobs->buffer == NULL || blobs->chunk == NULL ||
-        pthread_create(&blobs->thread, NULL, run, blobs) != 0) {
+    if (blobs->buffer == NULL || pthread_create(&blobs->thread, NULL, run, blobs) != 0) {
         fatal("the blob port cannot start: out of memory or threads");
     }
     return blobs;
@@ -622,7 +657,6 @@ void blobs_stop(struct blobs **self)
         allowances_fini(&blobs->allowances);
         allowances_fini(&blobs->reads);
         free(blobs->buffer);
-        free(blobs->chunk);
         free(blobs);
         *self = NULL;
     }

@@ -416,6 +416,8 @@ static bool add_order(void *context, const struct exchange_order_row *row)
     wire->good_till_ms = row->good_till_ns / NS_PER_MS;
     wire->has_max_term_ms = row->max_term_ns > 0;
     wire->max_term_ms = row->max_term_ns / NS_PER_MS;
+    wire->has_job = row->is_bid;
+    wire->job = view(&order->row.job, sizeof order->row.job);
     return page_add(page, &wire->base);
 }
 

@@ -6,6 +6,7 @@
 #include "broker/broker.h"
 #include "broker/replay.h"
 #include "runtime/clock.h"
+#include "runtime/completion.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
 #include "runtime/process.h"
@@ -36,6 +37,7 @@ static const char usage[] =
     "[--json]\n"
     "       bourse-broker restore BACKUP DIR [--head FILE] [--checkpoint FILE] [--without-blobs]\n"
     "                             [--skip-damaged-blobs] [--json]\n"
+    "       bourse-broker completion bash|zsh|fish\n"
     "       bourse-broker version | --help\n"
     "\n"
     "run      opens or makes the market in DIR and serves it until SIGTERM\n"
@@ -46,6 +48,7 @@ static const char usage[] =
     "broker\n"
     "         may be running\n"
     "restore  copies BACKUP to the new folder DIR, if chain, replay, audit and blobs agree\n"
+    "completion  prints what a shell should know to complete this command line\n"
     "\n"
     "--check-config   reads DIR/broker.yaml, says what is wrong with it, and ends\n"
     "--adopt-journal  believes a journal whose HEAD file is missing: after restoring a backup, "
@@ -63,13 +66,89 @@ static const char usage[] =
 
 struct arguments {
     const char *command;
-    const char *folder, *second; /* backup: TARGET; restore: DIR */
+    const char *folder,
+        *second; /* backup: TARGET; restore: DIR; completion: the shell is the folder */
     const char *head, *checkpoint;
     const char *since; /* NULL: from the first record */
     bool check_config, adopt, verify, json, json_logs, without_blobs, with_keys, skip_damaged,
         unchecked;
     enum log_level level;
+    uint32_t given; /* bits of enum option_number */
 };
+
+enum option_number {
+    OPTION_DIR = 1,
+    OPTION_CHECK,
+    OPTION_ADOPT,
+    OPTION_VERIFY,
+    OPTION_WITHOUT_BLOBS,
+    OPTION_WITH_KEYS,
+    OPTION_SKIP_DAMAGED,
+    OPTION_UNCHECKED,
+    OPTION_HEAD,
+    OPTION_CHECKPOINT,
+    OPTION_SINCE,
+    OPTION_JSON,
+    OPTION_JSON_LOGS,
+    OPTION_LOG,
+    OPTION_HELP,
+    OPTION_VERSION,
+};
+
+static const struct option option_table[] = {
+    {"dir", required_argument, NULL, OPTION_DIR},
+    {"check-config", no_argument, NULL, OPTION_CHECK},
+    {"adopt-journal", no_argument, NULL, OPTION_ADOPT},
+    {"verify", no_argument, NULL, OPTION_VERIFY},
+    {"without-blobs", no_argument, NULL, OPTION_WITHOUT_BLOBS},
+    {"with-keys", no_argument, NULL, OPTION_WITH_KEYS},
+    {"skip-damaged-blobs", no_argument, NULL, OPTION_SKIP_DAMAGED},
+    {"unchecked", no_argument, NULL, OPTION_UNCHECKED},
+    {"head", required_argument, NULL, OPTION_HEAD},
+    {"checkpoint", required_argument, NULL, OPTION_CHECKPOINT},
+    {"since", required_argument, NULL, OPTION_SINCE},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"json-logs", no_argument, NULL, OPTION_JSON_LOGS},
+    {"log", required_argument, NULL, OPTION_LOG},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {"version", no_argument, NULL, OPTION_VERSION},
+    {NULL, 0, NULL, 0},
+};
+
+#define BIT(name) (UINT32_C(1) << OPTION_##name)
+#define EVERYWHERE (BIT(HELP) | BIT(LOG) | BIT(JSON_LOGS))
+
+static int run(const struct arguments *arguments);
+static int audit(const struct arguments *arguments);
+static int acts(const struct arguments *arguments);
+static int replay(const struct arguments *arguments);
+static int backup(const struct arguments *arguments);
+static int restore(const struct arguments *arguments);
+static int completion(const struct arguments *arguments);
+static int version(const struct arguments *arguments);
+static int help(const struct arguments *arguments);
+
+static const struct action {
+    const char *name;
+    int (*act)(const struct arguments *);
+    uint32_t options;  /* that it has, beside those of EVERYWHERE */
+    int words;         /* that it needs after its name; the folder of `run` is an option */
+    const char *offer; /* to a shell, for these words */
+} actions[] = {
+    {"run", run, BIT(DIR) | BIT(CHECK) | BIT(ADOPT), 0, NULL},
+    {"audit", audit, BIT(JSON), 1, COMPLETION_FOLDERS},
+    {"acts", acts, BIT(SINCE) | BIT(JSON), 1, COMPLETION_FOLDERS},
+    {"replay", replay, BIT(VERIFY) | BIT(JSON), 1, COMPLETION_FOLDERS},
+    {"backup", backup, BIT(WITHOUT_BLOBS) | BIT(WITH_KEYS) | BIT(UNCHECKED) | BIT(JSON), 2,
+     COMPLETION_FOLDERS},
+    {"restore", restore,
+     BIT(HEAD) | BIT(CHECKPOINT) | BIT(WITHOUT_BLOBS) | BIT(SKIP_DAMAGED) | BIT(JSON), 2,
+     COMPLETION_FOLDERS},
+    {"completion", completion, 0, 1, "bash zsh fish"},
+    {"version", version, 0, 0, NULL},
+    {"help", help, 0, 0, NULL},
+};
+enum { ACTIONS = sizeof actions / sizeof *actions };
 
 static int fail_usage(const char *what)
 {
@@ -83,146 +162,128 @@ static int fail(const struct problem *problem, int status)
     return status;
 }
 
-static const char *const commands[] = {"run",    "audit",   "acts",    "replay",
-                                       "backup", "restore", "version", "help"};
-enum { COMMANDS = sizeof commands / sizeof *commands };
-
-static bool is_command(const char *word)
+static const struct action *find_action(const char *word)
 {
-    for (size_t i = 0; i < COMMANDS; i++) {
-        if (strcmp(word, commands[i]) == 0) {
-            return true;
+    const char *names[ACTIONS];
+    for (size_t i = 0; i < ACTIONS; i++) {
+        if (strcmp(word, actions[i].name) == 0) {
+            return &actions[i];
         }
+        names[i] = actions[i].name;
+    }
+    const char *near = text_nearest(word, names, ACTIONS);
+    if (near != NULL) {
+        (void)fprintf(stderr, "did you mean `bourse-broker %s`?\n", near);
+    }
+    (void)fail_usage("unknown command; a folder to serve is named with --dir");
+    return NULL;
+}
+
+static bool take_option(int number, struct arguments *ret)
+{
+    switch ((enum option_number)number) {
+    case OPTION_DIR:
+        ret->folder = optarg;
+        return true;
+    case OPTION_CHECK:
+        ret->check_config = true;
+        return true;
+    case OPTION_ADOPT:
+        ret->adopt = true;
+        return true;
+    case OPTION_VERIFY:
+        ret->verify = true;
+        return true;
+    case OPTION_WITHOUT_BLOBS:
+        ret->without_blobs = true;
+        return true;
+    case OPTION_WITH_KEYS:
+        ret->with_keys = true;
+        return true;
+    case OPTION_SKIP_DAMAGED:
+        ret->skip_damaged = true;
+        return true;
+    case OPTION_UNCHECKED:
+        ret->unchecked = true;
+        return true;
+    case OPTION_HEAD:
+        ret->head = optarg;
+        return true;
+    case OPTION_CHECKPOINT:
+        ret->checkpoint = optarg;
+        return true;
+    case OPTION_SINCE:
+        ret->since = optarg;
+        return true;
+    case OPTION_JSON:
+        ret->json = true;
+        return true;
+    case OPTION_JSON_LOGS:
+        ret->json_logs = true;
+        return true;
+    case OPTION_LOG:
+        if (!log_level_from(optarg, &ret->level)) {
+            (void)fail_usage("--log is one of error, warning, info, debug");
+            return false;
+        }
+        return true;
+    case OPTION_HELP:
+    case OPTION_VERSION:
+        return true;
     }
     return false;
 }
 
-static int fail_command(const char *word)
+/* An option that a command would not heed is refused, never passed over. */
+static bool fits(const struct action *action, const struct arguments *arguments)
 {
-    const char *near = text_nearest(word, commands, COMMANDS);
-    if (near != NULL) {
-        (void)fprintf(stderr, "did you mean `bourse-broker %s`?\n", near);
+    for (const struct option *option = option_table; option->name != NULL; option++) {
+        uint32_t bit = UINT32_C(1) << option->val;
+        if ((arguments->given & bit) != 0 && ((action->options | EVERYWHERE) & bit) == 0) {
+            (void)fprintf(stderr,
+                          "bourse-broker: %s has no --%s; `bourse-broker --help` says more\n",
+                          action->name, option->name);
+            return false;
+        }
     }
-    return fail_usage("unknown command; a folder to serve is named with --dir");
-}
-
-static bool takes_two(const char *command)
-{
-    return strcmp(command, "backup") == 0 || strcmp(command, "restore") == 0;
+    return true;
 }
 
 /* Options stand anywhere; words are the command, then the folder or the two of them. */
-static int parse(int argc, char **argv, struct arguments *ret)
+static const struct action *parse(int argc, char **argv, struct arguments *ret)
 {
-    enum {
-        DIR_OPTION = 256,
-        CHECK,
-        ADOPT,
-        VERIFY,
-        WITHOUT_BLOBS,
-        WITH_KEYS,
-        SKIP_DAMAGED,
-        UNCHECKED,
-        HEAD_OPTION,
-        CHECKPOINT,
-        SINCE,
-        JSON,
-        JSON_LOGS,
-        LOG,
-        HELP,
-        VERSION
-    };
-    static const struct option options[] = {{"dir", required_argument, NULL, DIR_OPTION},
-                                            {"check-config", no_argument, NULL, CHECK},
-                                            {"adopt-journal", no_argument, NULL, ADOPT},
-                                            {"verify", no_argument, NULL, VERIFY},
-                                            {"without-blobs", no_argument, NULL, WITHOUT_BLOBS},
-                                            {"with-keys", no_argument, NULL, WITH_KEYS},
-                                            {"skip-damaged-blobs", no_argument, NULL, SKIP_DAMAGED},
-                                            {"unchecked", no_argument, NULL, UNCHECKED},
-                                            {"head", required_argument, NULL, HEAD_OPTION},
-                                            {"checkpoint", required_argument, NULL, CHECKPOINT},
-                                            {"since", required_argument, NULL, SINCE},
-                                            {"json", no_argument, NULL, JSON},
-                                            {"json-logs", no_argument, NULL, JSON_LOGS},
-                                            {"log", required_argument, NULL, LOG},
-                                            {"help", no_argument, NULL, HELP},
-                                            {"version", no_argument, NULL, VERSION},
-                                            {NULL, 0, NULL, 0}};
     *ret = (struct arguments){.level = LOG_LEVEL_INFO};
-    for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-        switch (option) {
-        case DIR_OPTION:
-            ret->folder = optarg;
-            break;
-        case CHECK:
-            ret->check_config = true;
-            break;
-        case ADOPT:
-            ret->adopt = true;
-            break;
-        case VERIFY:
-            ret->verify = true;
-            break;
-        case WITHOUT_BLOBS:
-            ret->without_blobs = true;
-            break;
-        case WITH_KEYS:
-            ret->with_keys = true;
-            break;
-        case SKIP_DAMAGED:
-            ret->skip_damaged = true;
-            break;
-        case UNCHECKED:
-            ret->unchecked = true;
-            break;
-        case HEAD_OPTION:
-            ret->head = optarg;
-            break;
-        case CHECKPOINT:
-            ret->checkpoint = optarg;
-            break;
-        case SINCE:
-            ret->since = optarg;
-            break;
-        case JSON:
-            ret->json = true;
-            break;
-        case JSON_LOGS:
-            ret->json_logs = true;
-            break;
-        case LOG:
-            if (!log_level_from(optarg, &ret->level)) {
-                return fail_usage("--log is one of error, warning, info, debug");
-            }
-            break;
-        case VERSION:
-            ret->command = "version";
-            break;
-        case 'h':
-        case HELP:
-            ret->command = "help";
-            return EXIT_OK;
-        default:
-            process_say_nearest_option(argv[optind - 1], options); /* getopt said what is wrong */
-            return EXIT_USAGE;
+    for (int found; (found = getopt_long(argc, argv, "h", option_table, NULL)) != -1;) {
+        int number = found == 'h' ? OPTION_HELP : found;
+        if (found == '?') { /* getopt has said what is wrong */
+            process_say_nearest_option(argv[optind - 1], option_table);
+            return NULL;
         }
-    }
-    for (; optind < argc; optind++) {
-        if (ret->command == NULL && is_command(argv[optind])) {
-            ret->command = argv[optind];
-        } else if (ret->command == NULL) {
-            return fail_command(argv[optind]);
-        } else if (ret->folder == NULL) {
-            ret->folder = argv[optind];
-        } else if (takes_two(ret->command) && ret->second == NULL) {
-            ret->second = argv[optind];
-        } else {
-            return fail_usage("too many words");
+        if (!take_option(number, ret)) {
+            return NULL;
         }
+        ret->given |= UINT32_C(1) << number;
     }
-    ret->command = ret->command == NULL ? "run" : ret->command;
-    return EXIT_OK;
+    const struct action *action = find_action(optind < argc ? argv[optind++] : "run");
+    if (action == NULL || (ret->given & BIT(HELP)) != 0) {
+        return action == NULL ? NULL : find_action("help");
+    }
+    if ((ret->given & BIT(VERSION)) != 0) {
+        return find_action("version");
+    }
+    if (!fits(action, ret)) {
+        return NULL;
+    }
+    if (argc - optind > action->words) {
+        (void)fail_usage("too many words");
+        return NULL;
+    }
+    ret->command = action->name;
+    if (optind < argc) {
+        ret->folder = argv[optind];
+        ret->second = argv[optind + 1]; /* NULL after the last */
+    }
+    return action;
 }
 
 /* A misspelt folder is not to become a market. One without a config is on the defaults, but nothing to be checked. */
@@ -455,45 +516,51 @@ static int restore(const struct arguments *arguments)
     return EXIT_OK;
 }
 
-static int obey(const struct arguments *arguments)
+static int completion(const struct arguments *arguments)
 {
-    static const struct {
-        const char *command;
-        int (*function)(const struct arguments *);
-    } table[] = {{"run", run},       {"audit", audit},   {"acts", acts},
-                 {"replay", replay}, {"backup", backup}, {"restore", restore}};
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if (strcmp(arguments->command, table[i].command) == 0) {
-            return table[i].function(arguments);
-        }
+    struct completion_command commands[ACTIONS];
+    for (size_t i = 0; i < ACTIONS; i++) {
+        commands[i] = (struct completion_command){actions[i].name, actions[i].options | EVERYWHERE,
+                                                  actions[i].offer};
     }
-    return fail_usage("unknown command");
+    const struct completion_program program = {"bourse-broker", option_table, commands, ACTIONS,
+                                               "run"};
+    return completion_for(stdout, arguments->folder, &program)
+               ? EXIT_OK
+               : fail_usage("there is a completion for bash, zsh and fish, and no other shell");
+}
+
+static int version(const struct arguments *arguments)
+{
+    (void)arguments;
+    (void)puts("bourse-broker " BOURSE_VERSION);
+    return EXIT_OK;
+}
+
+static int help(const struct arguments *arguments)
+{
+    (void)arguments;
+    (void)fputs(usage, stdout);
+    return EXIT_OK;
 }
 
 int main(int argc, char **argv)
 {
     struct arguments arguments;
     struct problem problem;
-    int status = parse(argc, argv, &arguments);
-    if (status != EXIT_OK) {
-        return status;
+    const struct action *action = parse(argc, argv, &arguments);
+    if (action == NULL) {
+        return EXIT_USAGE;
     }
-    if (strcmp(arguments.command, "help") == 0) {
-        (void)fputs(usage, stdout);
-        return EXIT_OK;
+    if (action->act == run && arguments.folder == NULL) {
+        return fail_usage("which folder? --dir DIR");
     }
-    if (strcmp(arguments.command, "version") == 0) {
-        (void)puts("bourse-broker " BOURSE_VERSION);
-        return EXIT_OK;
-    }
-    if (arguments.folder == NULL) {
-        return fail_usage(takes_two(arguments.command) ? "two folders: from where, and to where"
-                          : strcmp(arguments.command, "run") == 0
-                              ? "which folder? --dir DIR"
-                              : "which folder? It stands after the command");
-    }
-    if (takes_two(arguments.command) && arguments.second == NULL) {
+    if (action->words == 2 && arguments.second == NULL) {
         return fail_usage("two folders: from where, and to where");
+    }
+    if (action->words == 1 && arguments.folder == NULL) {
+        return fail_usage(action->act == completion ? "of which shell? bash, zsh or fish"
+                                                    : "which folder? It stands after the command");
     }
     log_setup(arguments.level, arguments.json_logs);
     if (!process_start(&problem)) {
@@ -501,5 +568,5 @@ int main(int argc, char **argv)
     }
     /* Nobody asks how much memory SQLite has: counting it would lock at every allocation. */
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-    return obey(&arguments);
+    return action->act(&arguments);
 }

@@ -77,6 +77,17 @@ static void statement_row(const struct reader_thread *reader,
     ret_wire->fee_micro = row->fee_micro;
 }
 
+static enum ledger_store_status statement_page(struct reader_thread *reader, uint32_t account,
+                                               uint64_t before, size_t limit,
+                                               struct ledger_statement_row *ret_rows,
+                                               size_t *ret_count, uint64_t *ret_next)
+{
+    enum ledger_store_status status =
+        ledger_reader_statement(reader->ledger, account, before, limit, ret_rows, ret_count);
+    *ret_next = status == LEDGER_STORE_OK && *ret_count == limit ? ret_rows[limit - 1].entry : 0;
+    return status;
+}
+
 static struct outgoing *statement(struct reader_thread *reader, const struct request *request)
 {
     const Bourse__V1__StatementRequest *body = (const void *)request->translation.body;
@@ -87,9 +98,13 @@ static struct outgoing *statement(struct reader_thread *reader, const struct req
     struct outgoing *outgoing = NULL;
     if (rows != NULL && wires != NULL && pointers != NULL) {
         size_t count = 0;
+        uint64_t next = 0;
+        uint64_t before = body->has_before ? body->before : 0;
         enum ledger_store_status status =
-            ledger_reader_statement(reader->ledger, request->account,
-                                    body->has_before ? body->before : 0, limit, rows, &count);
+            body->has_results && body->results
+                ? ledger_reader_results(reader->ledger, request->account, before, LEDGER_WALK,
+                                        limit, rows, &count, &next)
+                : statement_page(reader, request->account, before, limit, rows, &count, &next);
         if (status != LEDGER_STORE_OK) {
             outgoing = failed(request, status, "account");
         } else {
@@ -100,8 +115,8 @@ static struct outgoing *statement(struct reader_thread *reader, const struct req
             }
             answer.n_rows = count;
             answer.rows = pointers;
-            answer.has_next_before = count == limit && rows[count - 1].entry > 1;
-            answer.next_before = answer.has_next_before ? rows[count - 1].entry : 0;
+            answer.has_next_before = next > 1;
+            answer.next_before = next;
             outgoing = outgoing_reply(request, MESSAGE_STATEMENT_REPLY, &answer.base);
         }
     }

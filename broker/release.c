@@ -160,6 +160,22 @@ static struct outgoing *ended(const struct exchange_effect *effect)
     return push(effect->account, MESSAGE_LEASE_END, &body.base);
 }
 
+static struct outgoing *noted(const struct exchange_effect *effect)
+{
+    const struct exchange_ask_note *ask = &effect->ask;
+    Bourse__V1__AskEvent body = BOURSE__V1__ASK_EVENT__INIT;
+    body.device = view(&ask->device, sizeof ask->device);
+    body.order = view(&ask->order, sizeof ask->order);
+    body.stands = ask->stands;
+    body.slots = ask->slots;
+    body.price_micro = ask->price_micro;
+    body.has_good_till_ms = ask->good_till_ns > 0;
+    body.good_till_ms = ask->good_till_ns / NS_PER_MS;
+    body.has_max_term_ms = ask->max_term_ns > 0;
+    body.max_term_ms = ask->max_term_ns / NS_PER_MS;
+    return push(effect->account, MESSAGE_ASK_EVENT, &body.base);
+}
+
 /* ---------------------------------------------------------------- work, in groups */
 
 /* The work of the run with what it was given, and a note to the blob port of what may be read for it. */
@@ -381,6 +397,8 @@ static bool release_one(struct release *release, const struct exchange_effect *e
     case EFFECT_LEASE_END:
         return flush_work(release) && emit(release, ended(effect)) &&
                emit(release, serves_no_more(effect));
+    case EFFECT_ASK:
+        return flush_work(release) && emit(release, noted(effect));
     case EFFECT_DISPATCH:
     case EFFECT_WITHDRAW:
         return add_work(release, effect);

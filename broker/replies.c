@@ -104,6 +104,8 @@ static void add_leases(const struct exchange *exchange, struct job_reply *job)
         wire->accepted = row->accepted;
         wire->paid_ns = row->paid_ns;
         wire->charged_micro = row->charged_micro;
+        wire->has_simulated = row->is_simulated;
+        wire->simulated = row->is_simulated;
         wire->state =
             (char *)(uintptr_t)(row->state < sizeof states / sizeof states[0] ? states[row->state]
                                                                               : "?");
@@ -388,6 +390,24 @@ static const char *job_state_text(uint32_t state)
     return "unknown";
 }
 
+/* How far the part is that the explanation is about. */
+static void add_part(const struct exchange *exchange, const struct id128 *job, uint32_t number,
+                     Bourse__V1__ExplainReply *answer)
+{
+    struct exchange_part_row parts[LIMIT_PARTS + 1] = {{0}};
+    size_t count = exchange_parts(exchange, job, parts, LIMIT_PARTS + 1);
+    assert(number < count && count <= LIMIT_PARTS + 1);
+    const struct exchange_part_row *part = &parts[number];
+    answer->has_parts = answer->has_part = answer->has_first = true;
+    answer->has_subtasks = answer->has_waiting = answer->has_running = true;
+    answer->parts = (uint32_t)count;
+    answer->part = number;
+    answer->first = part->first;
+    answer->subtasks = part->subtasks;
+    answer->waiting = part->waiting;
+    answer->running = part->running;
+}
+
 static struct outgoing *explain(const struct exchange *exchange, const struct request *request)
 {
     const Bourse__V1__ExplainRequest *body = (const void *)request->translation.body;
@@ -399,10 +419,14 @@ static struct outgoing *explain(const struct exchange *exchange, const struct re
     if (explanation == NULL) {
         return NULL;
     }
-    bool explained = exchange_explain_job(exchange, &row.job, &explanation->row);
-    assert(explained); /* the job was there a line ago */
+    if (!exchange_explain_job(exchange, &row.job, body->has_part ? body->part : EXCHANGE_ANY_PART,
+                              &explanation->row)) {
+        free(explanation);
+        return refuse(request, REJECT_NOT_FOUND, "part");
+    }
     explanation_to_wire(explanation);
     Bourse__V1__ExplainReply answer = BOURSE__V1__EXPLAIN_REPLY__INIT;
+    add_part(exchange, &row.job, explanation->row.part, &answer);
     answer.explanation = &explanation->wire;
     answer.index = exchange_index(exchange);
     answer.state = (char *)(uintptr_t)job_state_text(row.state); /* packed, never written */

@@ -213,6 +213,7 @@ static void result_from_wire(const Bourse__V1__Result *wire, ProtobufCBinaryData
         .device = codec_id(wire->device),
         .manifest = codec_hash(wire->manifest),
         .outcome = (uint8_t)wire->outcome,
+        .is_simulated = wire->has_simulated && wire->simulated,
         .busy_ns = wire->busy_ns,
         .hash = sha256_of(encoded.data, encoded.len),
         .bytes = encoded.data,

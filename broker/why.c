@@ -35,12 +35,13 @@ static bool own_hurdle(const struct exchange_why *row, char *ret_text, size_t ca
             ret_text, capacity,
             "the operator halted the market: nothing is matched until it is opened again");
     } else if (row->devices == 0) {
-        (void)snprintf(ret_text, capacity,
-                       "this account offers no device now; start its agent, or see its log");
+        (void)snprintf(
+            ret_text, capacity,
+            "this account offers no device now: its agent is paused, out of disk, or does not run");
     } else if (row->price_micro < 0) {
         (void)snprintf(ret_text, capacity,
-                       "no ask stands for this device: its agent is paused, out of disk, or was "
-                       "refused");
+                       "no ask stands for this device: it was cancelled by hand, or the agent's "
+                       "was refused");
     } else if (row->free == 0) {
         (void)snprintf(ret_text, capacity, "all %u slots that it asks for are leased", row->slots);
     } else {

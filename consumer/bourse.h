@@ -80,6 +80,7 @@ void bourse_close(struct bourse **self);
 /* Asks the running call to end with INTERRUPTED. Safe in a signal handler. */
 void bourse_interrupt(struct bourse *bourse);
 
+enum { BOURSE_ROLE_PROVIDER = 2 };
 struct bourse_account {
     char key[BOURSE_HEX32_SIZE];
     char name[BOURSE_NAME_SIZE];
@@ -152,7 +153,10 @@ struct bourse_explanation {
     int64_t fills_at_micro;
     uint32_t predicate_count;
     struct bourse_predicate predicates[BOURSE_PREDICATES_MAX];
-    char state[BOURSE_NAME_SIZE]; /* of a job; "" for a quote */
+    char state[BOURSE_NAME_SIZE]; /* of a job; "" for a quote, and zeros below */
+    uint32_t parts;               /* of the job: its subtasks with needs and terms of their own */
+    uint32_t part;                /* which of them this is about; and of its subtasks: */
+    uint32_t first, subtasks, waiting, running; /* waiting: for a lease, not for other subtasks */
 };
 struct bourse_quote {
     uint32_t slots_now; /* 0: all below is of what is leased, as if it were free */
@@ -199,6 +203,7 @@ struct bourse_lease {
     uint32_t accepted;
     int64_t paid_ns;
     int64_t charged_micro;
+    bool simulated; /* the device is: its times are those of a model */
 };
 struct bourse_job_row {
     char id[BOURSE_ID_SIZE];
@@ -239,6 +244,10 @@ bool bourse_wait(struct bourse *bourse, const char *id, int64_t timeout_ms, bour
 bool bourse_cancel(struct bourse *bourse, const char *id, struct bourse_error *ret_error);
 bool bourse_explain(struct bourse *bourse, const char *id,
                     struct bourse_explanation *ret_explanation, struct bourse_error *ret_error);
+/* The same of one part, from 0 on; NOT_FOUND when the job has fewer. */
+bool bourse_explain_part(struct bourse *bourse, const char *id, uint32_t part,
+                         struct bourse_explanation *ret_explanation,
+                         struct bourse_error *ret_error);
 
 /* ---------------------------------------------------------------- results */
 
@@ -352,6 +361,11 @@ typedef bool bourse_entry_visitor(void *context, const struct bourse_entry *entr
 bool bourse_statement(struct bourse *bourse, uint64_t limit, bourse_entry_visitor *visitor,
                       void *context, struct bourse_error *ret_error);
 
+/* The accepted results that this account provided, newest first, without amounts: a pay of less than a micro-credit has no
+ * entry of its own in the statement. */
+bool bourse_provided(struct bourse *bourse, bourse_entry_visitor *visitor, void *context,
+                     struct bourse_error *ret_error);
+
 /* The receipt of one accepted result, as text that the caller frees with bourse_free. */
 bool bourse_receipt(struct bourse *bourse, const char *id, uint32_t index, char **ret_text,
                     size_t *ret_length, struct bourse_error *ret_error);
@@ -461,7 +475,8 @@ bool bourse_trades(struct bourse *bourse, uint64_t limit, bourse_trade_visitor *
                    void *context, struct bourse_error *ret_error);
 
 struct bourse_order {
-    char id[BOURSE_ID_SIZE]; /* a bid's is its job's */
+    char id[BOURSE_ID_SIZE];
+    char job[BOURSE_ID_SIZE]; /* whose bid it is; "" for an ask */
     bool is_bid;
     char name[BOURSE_NAME_SIZE]; /* of the job, or label of the device */
     char device[BOURSE_ID_SIZE]; /* "" for a bid */
@@ -475,6 +490,16 @@ struct bourse_order {
 typedef bool bourse_order_visitor(void *context, const struct bourse_order *order);
 bool bourse_orders(struct bourse *bourse, bourse_order_visitor *visitor, void *context,
                    struct bourse_error *ret_error);
+struct bourse_ask {
+    const char *device; /* id, 32 digits, of a device that this account's agent offers now */
+    uint32_t slots;
+    int64_t price_micro; /* least, per slot-hour; 0 is a donation */
+    int64_t good_for_ms; /* from now; 0: until it is cancelled, or the agent offers anew */
+    int64_t max_term_ms; /* longest lease; 0: any */
+};
+/* Places an ask, in the place of the one that stands for that device; what is leased stays leased. */
+bool bourse_place_ask(struct bourse *bourse, const struct bourse_ask *ask,
+                      char ret_id[BOURSE_ID_SIZE], struct bourse_error *ret_error);
 /* Cancels an ask of this account's; its leases run on. A bid ends with its job: bourse_cancel. */
 bool bourse_cancel_ask(struct bourse *bourse, const char *id, struct bourse_error *ret_error);
 

@@ -25,24 +25,45 @@ bool bourse_cancel(struct bourse *bourse, const char *id, struct bourse_error *r
     return client_call(bourse, MESSAGE_JOB_CANCEL, &body.base, 0, NULL, ret_error);
 }
 
-bool bourse_explain(struct bourse *bourse, const char *id,
+static bool explain(struct bourse *bourse, const char *id, Bourse__V1__ExplainRequest *body,
                     struct bourse_explanation *ret_explanation, struct bourse_error *ret_error)
 {
     struct id128 job;
     if (!client_id_read(id, &job, ret_error)) {
         return false;
     }
-    Bourse__V1__ExplainRequest body = BOURSE__V1__EXPLAIN_REQUEST__INIT;
-    body.job = client_bytes(job.bytes, sizeof job.bytes);
+    body->job = client_bytes(job.bytes, sizeof job.bytes);
     CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
-    if (!client_call(bourse, MESSAGE_EXPLAIN_REQUEST, &body.base, MESSAGE_EXPLAIN_REPLY, &answer,
+    if (!client_call(bourse, MESSAGE_EXPLAIN_REQUEST, &body->base, MESSAGE_EXPLAIN_REPLY, &answer,
                      ret_error)) {
         return false;
     }
     const Bourse__V1__ExplainReply *reply = (const void *)answer;
     rows_explanation(reply->explanation, ret_explanation);
     client_copy(ret_explanation->state, sizeof ret_explanation->state, reply->state);
+    ret_explanation->parts = reply->has_parts ? reply->parts : 0;
+    ret_explanation->part = reply->has_part ? reply->part : 0;
+    ret_explanation->first = reply->has_first ? reply->first : 0;
+    ret_explanation->subtasks = reply->has_subtasks ? reply->subtasks : 0;
+    ret_explanation->waiting = reply->has_waiting ? reply->waiting : 0;
+    ret_explanation->running = reply->has_running ? reply->running : 0;
     return true;
+}
+
+bool bourse_explain(struct bourse *bourse, const char *id,
+                    struct bourse_explanation *ret_explanation, struct bourse_error *ret_error)
+{
+    Bourse__V1__ExplainRequest body = BOURSE__V1__EXPLAIN_REQUEST__INIT;
+    return explain(bourse, id, &body, ret_explanation, ret_error);
+}
+
+bool bourse_explain_part(struct bourse *bourse, const char *id, uint32_t part,
+                         struct bourse_explanation *ret_explanation, struct bourse_error *ret_error)
+{
+    Bourse__V1__ExplainRequest body = BOURSE__V1__EXPLAIN_REQUEST__INIT;
+    body.has_part = true;
+    body.part = part;
+    return explain(bourse, id, &body, ret_explanation, ret_error);
 }
 
 bool bourse_balance(struct bourse *bourse, struct bourse_balance *ret_balance,
@@ -85,8 +106,9 @@ static struct bourse_entry entry_from_wire(const Bourse__V1__StatementRow *row)
     return entry;
 }
 
-bool bourse_statement(struct bourse *bourse, uint64_t limit, bourse_entry_visitor *visitor,
-                      void *context, struct bourse_error *ret_error)
+static bool walk_entries(struct bourse *bourse, bool results, uint64_t limit,
+                         bourse_entry_visitor *visitor, void *context,
+                         struct bourse_error *ret_error)
 {
     uint64_t left = limit == 0 ? UINT64_MAX : limit;
     uint64_t before = 0;
@@ -96,6 +118,8 @@ bool bourse_statement(struct bourse *bourse, uint64_t limit, bourse_entry_visito
         body.before = before;
         body.has_limit = 1;
         body.limit = left < PAGE_ROWS ? (uint32_t)left : PAGE_ROWS;
+        body.has_results = results;
+        body.results = results;
         CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
         if (!client_call(bourse, MESSAGE_STATEMENT_REQUEST, &body.base, MESSAGE_STATEMENT_REPLY,
                          &answer, ret_error)) {
@@ -109,12 +133,24 @@ bool bourse_statement(struct bourse *bourse, uint64_t limit, bourse_entry_visito
             }
         }
         bool goes_down = before == 0 || reply->next_before < before;
-        if (!reply->has_next_before || reply->n_rows == 0 || !goes_down) {
+        if (!reply->has_next_before || (reply->n_rows == 0 && !results) || !goes_down) {
             return true;
         }
         before = reply->next_before;
     }
     return true;
+}
+
+bool bourse_statement(struct bourse *bourse, uint64_t limit, bourse_entry_visitor *visitor,
+                      void *context, struct bourse_error *ret_error)
+{
+    return walk_entries(bourse, false, limit, visitor, context, ret_error);
+}
+
+bool bourse_provided(struct bourse *bourse, bourse_entry_visitor *visitor, void *context,
+                     struct bourse_error *ret_error)
+{
+    return walk_entries(bourse, true, 0, visitor, context, ret_error);
 }
 
 bool client_outcomes(struct bourse *client, const char *id, uint32_t from, uint32_t page_rows,

@@ -1,10 +1,12 @@
 /* The market as its members see it: one request a page, row by row to a visitor. */
 #include "consumer/client.h"
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "consumer/depth.h"
 #include "formats/requirement.h"
+#include "runtime/clock.h"
 
 #include <string.h>
 
@@ -262,6 +264,9 @@ static struct bourse_order order_from_wire(const Bourse__V1__OrderRow *row)
     if (row->has_device) {
         text_hex(row->device.data, 16, order.device);
     }
+    if (row->has_job) {
+        text_hex(row->job.data, 16, order.job);
+    }
     client_copy(order.name, sizeof order.name, row->name);
     return order;
 }
@@ -289,6 +294,33 @@ bool bourse_orders(struct bourse *bourse, bourse_order_visitor *visitor, void *c
         body.has_from = true;
         body.from = reply->next;
     }
+}
+
+bool bourse_place_ask(struct bourse *bourse, const struct bourse_ask *ask,
+                      char ret_id[BOURSE_ID_SIZE], struct bourse_error *ret_error)
+{
+    struct id128 device;
+    if (!client_id_read(ask->device, &device, ret_error) || !client_ready(bourse, ret_error)) {
+        return false;
+    }
+    int64_t now_ms = consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());
+    if (ask->good_for_ms > INT64_MAX / NS_PER_MS - now_ms) {
+        return client_fail(ret_error, BOURSE_USAGE, "the time that it is good for is too long");
+    }
+    Bourse__V1__AskPlace body = BOURSE__V1__ASK_PLACE__INIT;
+    body.device = client_bytes(device.bytes, sizeof device.bytes);
+    body.slots = ask->slots;
+    body.price_micro = ask->price_micro;
+    body.has_good_till_ms = ask->good_for_ms > 0;
+    body.good_till_ms = now_ms + ask->good_for_ms;
+    body.has_max_term_ms = ask->max_term_ms > 0;
+    body.max_term_ms = ask->max_term_ms;
+    struct id128 order = entropy_id();
+    if (!client_call_as(bourse, &order, MESSAGE_ASK_PLACE, &body.base, 0, NULL, ret_error)) {
+        return false;
+    }
+    text_hex(order.bytes, sizeof order.bytes, ret_id);
+    return true;
 }
 
 bool bourse_cancel_ask(struct bourse *bourse, const char *id, struct bourse_error *ret_error)

@@ -4,6 +4,7 @@
 #include "consumer/expand.h"
 #include "runtime/files.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -128,28 +129,57 @@ static uint64_t offset_of(const struct matrix *matrix, uint64_t row, uint64_t co
     return matrix->data_offset + (row * matrix->columns + column) * sizeof(float);
 }
 
-bool matrix_read(const struct matrix *matrix, const struct matrix_block *block, float *ret_elements,
-                 struct problem *ret_problem)
+static bool read_failed(const struct matrix *matrix, struct problem *ret_problem)
+{
+    problem_set(ret_problem, "%s: %s", shown(matrix->path).text,
+                errno == 0 ? "it became shorter while it was read" : strerror(errno));
+    return false;
+}
+
+/* `length` bytes from `offset` of a block's elements, row after row. */
+static bool read_elements(const struct matrix *matrix, const struct matrix_block *block,
+                          uint64_t offset, size_t length, uint8_t *ret_bytes,
+                          struct problem *ret_problem)
 {
     bool whole_rows = block->columns == matrix->columns;
-    uint64_t runs = whole_rows ? 1 : block->rows;
-    size_t run = (size_t)(whole_rows ? block->rows * block->columns : block->columns);
-    for (uint64_t i = 0; i < runs; i++) {
-        uint64_t offset = offset_of(matrix, block->row + i, block->column);
-        if (!read_at(matrix->fd, ret_elements + i * run, run * sizeof(float), offset)) {
-            problem_set(ret_problem, "%s: %s", shown(matrix->path).text,
-                        errno == 0 ? "it became shorter while it was read" : strerror(errno));
-            return false;
+    uint64_t row_bytes = block->columns * sizeof(float);
+    uint64_t run_bytes = whole_rows ? block->rows * row_bytes : row_bytes;
+    for (size_t done = 0; done < length;) {
+        uint64_t row = (offset + done) / run_bytes;
+        uint64_t at = (offset + done) % run_bytes;
+        uint64_t left = run_bytes - at;
+        size_t run = left < length - done ? (size_t)left : length - done;
+        if (!read_at(matrix->fd, ret_bytes + done, run,
+                     offset_of(matrix, block->row + row, block->column) + at)) {
+            return read_failed(matrix, ret_problem);
         }
+        done += run;
     }
     return true;
 }
 
-bool matrix_read_blob(const struct matrix *matrix, const struct matrix_block *block,
-                      uint8_t *ret_bytes, struct problem *ret_problem)
+bool matrix_read(const struct matrix *matrix, const struct matrix_block *block, float *ret_elements,
+                 struct problem *ret_problem)
 {
-    npy_write_matrix(block->rows, block->columns, ret_bytes);
-    return matrix_read(matrix, block, (float *)(void *)(ret_bytes + NPY_MATRIX_BYTES), ret_problem);
+    size_t length = (size_t)(block->rows * block->columns * sizeof(float));
+    return read_elements(matrix, block, 0, length, (uint8_t *)ret_elements, ret_problem);
+}
+
+bool matrix_read_blob(const struct matrix *matrix, const struct matrix_block *block,
+                      uint64_t offset, size_t length, uint8_t *ret_bytes,
+                      struct problem *ret_problem)
+{
+    assert(offset <= matrix_blob_bytes(block) && length <= matrix_blob_bytes(block) - offset);
+    uint8_t header[NPY_MATRIX_BYTES];
+    size_t of_header = 0;
+    if (offset < NPY_MATRIX_BYTES) {
+        size_t left = NPY_MATRIX_BYTES - (size_t)offset;
+        of_header = left < length ? left : length;
+        npy_write_matrix(block->rows, block->columns, header);
+        memcpy(ret_bytes, header + offset, of_header);
+    }
+    return read_elements(matrix, block, offset + of_header - NPY_MATRIX_BYTES, length - of_header,
+                         ret_bytes + of_header, ret_problem);
 }
 
 bool matrix_blob_elements(const uint8_t *bytes, size_t length, const struct matrix_block *block,

@@ -31,13 +31,14 @@ void matrix_close(struct matrix *matrix);
 bool matrix_read(const struct matrix *matrix, const struct matrix_block *block, float *ret_elements,
                  struct problem *ret_problem);
 
-/* A block as a .npy file of its own. */
+/* A block as a .npy file of its own: `length` bytes of it from `offset`. */
 static inline uint64_t matrix_blob_bytes(const struct matrix_block *block)
 {
     return NPY_MATRIX_BYTES + block->rows * block->columns * sizeof(float);
 }
 bool matrix_read_blob(const struct matrix *matrix, const struct matrix_block *block,
-                      uint8_t *ret_bytes, struct problem *ret_problem);
+                      uint64_t offset, size_t length, uint8_t *ret_bytes,
+                      struct problem *ret_problem);
 /* The elements of such a file, which must have exactly the block's shape; the problem says what it has instead. */
 bool matrix_blob_elements(const uint8_t *bytes, size_t length, const struct matrix_block *block,
                           const float **ret_elements, struct problem *ret_problem);

@@ -7,18 +7,17 @@
 #include "consumer/expand.h"
 #include "consumer/order.h"
 #include "formats/job.h"
+#include "runtime/blob_client.h"
 
-/* Blobs that are no files of their own: each is made in memory when it is sent. */
+/* Blobs that are no files of their own: each is made as it is sent. */
 struct made_blob {
     struct hash32 hash;
     uint64_t size;
 };
-typedef bool made_blob_fill(void *context, size_t index, uint8_t *ret_bytes,
-                            struct problem *ret_problem);
 struct made_blobs {
     struct made_blob *items; /* owned */
     size_t count;
-    made_blob_fill *fill;
+    blob_read *read;
     void *context; /* outlives the job */
 };
 

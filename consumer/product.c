@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VALUE_SIZE = 96 };
+enum { VALUE_SIZE = 96, HASHED_BYTES = 1 << 20 };
 
 void bourse_product_destroy(struct bourse_product **self)
 {
@@ -156,41 +156,50 @@ static const struct matrix *block_of(const struct bourse_product *product, size_
     return &product->b;
 }
 
-static bool fill_block(void *context, size_t index, uint8_t *ret_bytes, struct problem *ret_problem)
+static bool read_block(void *context, size_t index, uint64_t offset, size_t length,
+                       uint8_t *ret_bytes, struct problem *ret_problem)
 {
     struct matrix_block block;
     const struct matrix *matrix = block_of(context, index, &block);
-    return matrix_read_blob(matrix, &block, ret_bytes, ret_problem);
+    return matrix_read_blob(matrix, &block, offset, length, ret_bytes, ret_problem);
+}
+
+static bool hash_block(struct bourse_product *product, size_t index, uint8_t *buffer,
+                       struct made_blob *blob, struct problem *problem)
+{
+    struct sha256 sum;
+    sha256_start(&sum);
+    for (uint64_t offset = 0; offset < blob->size;) {
+        uint64_t left = blob->size - offset;
+        size_t length = left < HASHED_BYTES ? (size_t)left : HASHED_BYTES;
+        if (!read_block(product, index, offset, length, buffer, problem)) {
+            return false;
+        }
+        sha256_add(&sum, buffer, length);
+        offset += length;
+    }
+    blob->hash = sha256_end(&sum);
+    return true;
 }
 
 static bool hash_blocks(struct bourse_product *product, struct made_blobs *made,
                         struct bourse_error *error)
 {
     size_t count = (size_t)product->grid.rows + product->grid.columns;
-    uint64_t largest = 0;
+    struct problem problem = {.text = "out of memory"};
+    uint8_t *buffer = malloc(HASHED_BYTES);
     made->items = calloc(count, sizeof *made->items);
-    if (made->items == NULL) {
-        return client_fail(error, BOURSE_LOCAL, "out of memory");
-    }
-    made->count = count;
-    made->fill = fill_block;
+    bool good = buffer != NULL && made->items != NULL;
+    made->count = good ? count : 0;
+    made->read = read_block;
     made->context = product;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; good && i < count; i++) {
         struct matrix_block block;
         (void)block_of(product, i, &block);
         made->items[i].size = matrix_blob_bytes(&block);
-        largest = made->items[i].size > largest ? made->items[i].size : largest;
+        good = hash_block(product, i, buffer, &made->items[i], &problem);
     }
-    assert(largest > 0);
-    struct problem problem = {.text = "out of memory"};
-    uint8_t *bytes = malloc((size_t)largest);
-    bool good = bytes != NULL;
-    for (size_t i = 0; good && i < count; i++) {
-        good = fill_block(product, i, bytes, &problem);
-        made->items[i].hash =
-            good ? sha256_of(bytes, (size_t)made->items[i].size) : made->items[i].hash;
-    }
-    free(bytes);
+    free(buffer);
     return good || client_fail(error, BOURSE_LOCAL, "%s", problem.text);
 }
 

@@ -15,12 +15,22 @@ struct known {
     char device[BOURSE_ID_SIZE];
 };
 
+/* A file that an accepted task has left. */
+struct left {
+    uint32_t task;
+    char *name;
+    uint64_t size;
+};
+
 struct reading {
     const struct bourse_job_row *row;
     const Bourse__V1__Manifest *manifest; /* NULL: it is not there any more */
     struct report *report;
     struct known *known; /* as many as report->devices */
     size_t device_capacity, attempt_capacity;
+    struct left *left; /* by task; none where nobody takes files of others */
+    size_t left_count, left_capacity;
+    bool takes_files;
     bool *is_seen; /* by lease of the row: a result of it came */
     bool no_memory;
 };
@@ -56,17 +66,86 @@ static int64_t shared_bytes(const Bourse__V1__Manifest *manifest)
     return bytes;
 }
 
-static int64_t bytes_in(const Bourse__V1__Manifest *manifest, uint32_t index)
+static bool takes_files(const Bourse__V1__Manifest *manifest)
 {
-    if (manifest == NULL) {
+    for (size_t i = 0; manifest != NULL && i < manifest->n_subtasks; i++) {
+        const Bourse__V1__ManifestTask *task = manifest->subtasks[i]->task;
+        for (size_t k = 0; task != NULL && k < task->n_from; k++) {
+            if (task->from[k]->output != NULL) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Results come by index, and a task waits for lower ones only: what it takes is known before its own result. */
+static bool keep_left(struct reading *reading, const struct bourse_outcome *outcome)
+{
+    if (!reading->takes_files || outcome->status != ATTEMPT_ACCEPTED) {
+        return true;
+    }
+    for (size_t i = 0; i < outcome->output_count; i++) {
+        if (reading->left_count == reading->left_capacity) {
+            size_t capacity = reading->left_capacity == 0 ? 64 : reading->left_capacity * 2;
+            struct left *left = reallocarray(reading->left, capacity, sizeof *left);
+            if (left == NULL) {
+                return false;
+            }
+            reading->left = left;
+            reading->left_capacity = capacity;
+        }
+        struct left left = {outcome->index, strdup(outcome->outputs[i].name),
+                            outcome->outputs[i].size};
+        if (left.name == NULL) {
+            return false;
+        }
+        reading->left[reading->left_count++] = left;
+    }
+    return true;
+}
+
+/* -1: the broker has told no result of that task, or one without that file. */
+static int64_t left_bytes(const struct reading *reading, const Bourse__V1__ManifestFrom *from)
+{
+    size_t low = 0;
+    size_t high = reading->left_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (reading->left[middle].task < from->task) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    for (size_t i = low; i < reading->left_count && reading->left[i].task == from->task; i++) {
+        if (strcmp(reading->left[i].name, from->output) == 0) {
+            return bounded(reading->left[i].size);
+        }
+    }
+    return -1;
+}
+
+static int64_t bytes_in(const struct reading *reading, uint32_t index)
+{
+    if (reading->manifest == NULL) {
         return -1;
     }
+    if (index >= reading->manifest->n_subtasks) {
+        return 0;
+    }
+    const Bourse__V1__ManifestSubtask *subtask = reading->manifest->subtasks[index];
     int64_t bytes = 0;
-    if (index < manifest->n_subtasks) {
-        const Bourse__V1__ManifestSubtask *subtask = manifest->subtasks[index];
-        for (size_t i = 0; i < subtask->n_inputs; i++) {
-            bytes = added(bytes, subtask->inputs[i]->size);
+    for (size_t i = 0; i < subtask->n_inputs; i++) {
+        bytes = added(bytes, subtask->inputs[i]->size);
+    }
+    for (size_t i = 0; subtask->task != NULL && i < subtask->task->n_from; i++) {
+        const Bourse__V1__ManifestFrom *from = subtask->task->from[i];
+        int64_t taken = from->output == NULL ? 0 : left_bytes(reading, from);
+        if (taken < 0) {
+            return -1;
         }
+        bytes = added(bytes, (uint64_t)taken);
     }
     return bytes;
 }
@@ -166,7 +245,8 @@ static bool add_outcome(void *context, const struct bourse_outcome *outcome)
     struct report *report = reading->report;
     int64_t device = device_of(reading, outcome);
     bool is_full = report->attempt_count == reading->attempt_capacity;
-    if (device == NO_DEVICE || (is_full && !grow_attempts(reading))) {
+    if (device == NO_DEVICE || (is_full && !grow_attempts(reading)) ||
+        !keep_left(reading, outcome)) {
         reading->no_memory = true;
         return false;
     }
@@ -185,7 +265,7 @@ static bool add_outcome(void *context, const struct bourse_outcome *outcome)
         .started_ns = ns_of(outcome->started_ms),
         .busy_ns = outcome->busy_ns,
         .charge_micro = outcome->charge_micro,
-        .bytes_in = bytes_in(reading->manifest, outcome->index),
+        .bytes_in = bytes_in(reading, outcome->index),
         .bytes_out = bytes_out(outcome),
         .energy_mj = outcome->has_energy && outcome->energy_mj >= 0 ? outcome->energy_mj : -1,
     };
@@ -261,8 +341,13 @@ bool consumer_report(struct bourse *bourse, const char *id, struct report **ret_
     report->subtasks = row->subtasks;
     report->expect_ns =
         manifest != NULL && manifest->has_expect_ms ? ns_of(manifest->expect_ms) : 0;
-    struct reading reading = {.row = row, .manifest = manifest, .report = report};
+    struct reading reading = {
+        .row = row, .manifest = manifest, .report = report, .takes_files = takes_files(manifest)};
     bool ok = read_end(bourse, row, report, ret_error) && read_results(bourse, &reading, ret_error);
+    for (size_t i = 0; i < reading.left_count; i++) {
+        free(reading.left[i].name);
+    }
+    free(reading.left);
     free(reading.known);
     free(reading.is_seen);
     if (!ok) {

@@ -319,6 +319,8 @@ static struct job_file *file_of(const struct resume *resume, int64_t cap_micro,
     file->retries = manifest->terms->retries;
     file->error_limit =
         manifest->terms->has_error_limit ? (int64_t)manifest->terms->error_limit : JOB_ABSENT;
+    file->crash_limit =
+        manifest->terms->has_crash_limit ? (int64_t)manifest->terms->crash_limit : JOB_ABSENT;
     file->cap_micro = cap_micro;
     file->slots = part->slots;
     file->at_most = part->at_most;

@@ -88,7 +88,8 @@ void rows_lease(const Bourse__V1__LeaseRow *wire, struct bourse_lease *ret_lease
                                        .price_micro = wire->price_micro,
                                        .accepted = wire->accepted,
                                        .paid_ns = wire->paid_ns,
-                                       .charged_micro = wire->charged_micro};
+                                       .charged_micro = wire->charged_micro,
+                                       .simulated = wire->has_simulated && wire->simulated};
     copy(ret_lease->provider, sizeof ret_lease->provider, wire->provider);
     copy(ret_lease->device, sizeof ret_lease->device, wire->device);
     copy(ret_lease->state, sizeof ret_lease->state, wire->state);

@@ -14,8 +14,7 @@
 #include <unistd.h>
 
 enum {
-    PUT_BATCH = 128,           /* files open at a time */
-    PUT_MADE_BYTES = 32 << 20, /* in memory at a time, but for a single larger blob */
+    PUT_BATCH = 128, /* files open at a time */
 };
 
 /* The default order is "market price, with a cap": a market order that must wait would otherwise rest
@@ -261,37 +260,22 @@ static bool put_files(struct put *put, struct input_file *const *files, size_t c
     return true;
 }
 
-/* Made a few at a time: many small ones in one go, and never more than memory for a large one. */
 static bool put_made(struct put *put, const struct made_blobs *made)
 {
-    struct problem problem = {.text = ""};
     for (size_t i = 0; i < made->count;) {
         struct blob_source sources[PUT_BATCH];
         size_t count = 0;
-        uint64_t bytes = 0;
-        while (count < PUT_BATCH && i + count < made->count &&
-               (count == 0 || bytes + made->items[i + count].size <= PUT_MADE_BYTES)) {
-            bytes += made->items[i + count++].size;
+        for (; count < PUT_BATCH && i < made->count; i++) {
+            sources[count++] = (struct blob_source){.hash = made->items[i].hash,
+                                                    .size = made->items[i].size,
+                                                    .fd = -1,
+                                                    .read = made->read,
+                                                    .context = made->context,
+                                                    .index = i};
         }
-        uint8_t *memory = malloc((size_t)bytes);
-        if (memory == NULL) {
-            return client_fail(put->error, BOURSE_LOCAL, "out of memory");
-        }
-        bool ok = true;
-        for (size_t k = 0, at = 0; ok && k < count; at += (size_t)made->items[i + k].size, k++) {
-            sources[k] = (struct blob_source){.hash = made->items[i + k].hash,
-                                              .size = made->items[i + k].size,
-                                              .fd = -1,
-                                              .bytes = memory + at};
-            ok = made->fill(made->context, i + k, memory + at, &problem) ||
-                 client_fail(put->error, BOURSE_LOCAL, "%s", problem.text);
-        }
-        ok = ok && put_sources(put, sources, count);
-        free(memory);
-        if (!ok) {
+        if (!put_sources(put, sources, count)) {
             return false;
         }
-        i += count;
     }
     return true;
 }
@@ -412,6 +396,8 @@ static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
     body->retries = file->retries;
     body->has_error_limit = file->error_limit != JOB_ABSENT;
     body->error_limit = body->has_error_limit ? (uint32_t)file->error_limit : 0;
+    body->has_crash_limit = file->crash_limit != JOB_ABSENT;
+    body->crash_limit = body->has_crash_limit ? (uint32_t)file->crash_limit : 0;
     body->has_expect_ms = 1;
     body->expect_ms = part->expect_ms;
     body->needs = codec_requirement_to_wire(&part->needs);

@@ -157,7 +157,8 @@ struct exchange_result {
     uint64_t lease;
     struct id128 device;
     struct hash32 manifest;
-    uint8_t outcome; /* enum result_outcome of the protocol */
+    uint8_t outcome;   /* enum result_outcome of the protocol */
+    bool is_simulated; /* by its own words */
     int64_t busy_ns;
     struct hash32 hash;   /* SHA-256 of the encoded Result */
     const uint8_t *bytes; /* the encoded Result, kept alive by the caller as long as the effects */
@@ -270,6 +271,7 @@ enum exchange_effect_type {
     EFFECT_DISPATCH,  /* to the provider; neighbours of one lease travel in one message */
     EFFECT_WITHDRAW,  /* likewise */
     EFFECT_JOB,       /* the job changed: push its row to sessions that watch it */
+    EFFECT_ASK, /* to the provider: one of its asks was placed, cancelled by itself, or its time is up */
 };
 
 struct exchange_reject {
@@ -312,6 +314,14 @@ struct exchange_lease_note {
     struct id128 job;
 };
 
+struct exchange_ask_note {
+    struct id128 device, order;
+    bool stands; /* else it has ended */
+    uint32_t slots;
+    int64_t price_micro;
+    int64_t good_till_ns, max_term_ns; /* 0: none */
+};
+
 struct exchange_effect {
     enum exchange_effect_type type;
     uint32_t account;                   /* addressee (or subject, for ACCOUNT) */
@@ -327,6 +337,7 @@ struct exchange_effect {
         struct exchange_grant grant;
         struct exchange_work work;
         struct exchange_lease_note lease;
+        struct exchange_ask_note ask;
     };
 };
 
@@ -411,8 +422,8 @@ size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
                      struct exchange_job_row *ret_rows, size_t limit);
 
 struct exchange_part_row {
-    uint32_t subtasks;
-    uint32_t waiting; /* for a lane: those that wait for other subtasks are not counted */
+    uint32_t first, subtasks; /* from that index on, so many */
+    uint32_t waiting;         /* for a lane: those that wait for other subtasks are not counted */
     uint32_t running, checking, lanes;
 };
 /* The parts of a job, in order; returns how many it has. */
@@ -426,6 +437,7 @@ struct exchange_lease_row {
     char device[EXCHANGE_NAME_SIZE]; /* label */
     uint32_t slots, accepted, state;
     int64_t price_micro, paid_ns, charged_micro;
+    bool is_simulated; /* its device was when it was granted */
 };
 size_t exchange_leases(const struct exchange *exchange, const struct id128 *job,
                        struct exchange_lease_row *ret_rows, size_t limit);
@@ -461,6 +473,7 @@ void exchange_quote(const struct exchange *exchange, const struct exchange_need 
 
 struct exchange_explanation {
     bool has_ended; /* the job has: nothing else is filled in */
+    uint32_t part;  /* of a job: which one it is about */
     uint32_t devices, fitting, asking, affordable, free;
     uint32_t
         simulated; /* of the devices, and not asked for: they are passed over, whatever else they have */
@@ -478,8 +491,10 @@ struct exchange_explanation {
 };
 void exchange_explain(const struct exchange *exchange, const struct exchange_need *need,
                       struct exchange_explanation *ret_explanation);
-/* The same for a job as it stands. False when there is no such job. */
-bool exchange_explain_job(const struct exchange *exchange, const struct id128 *job,
+/* The same for one part of a job as it stands; ANY: of those that wait for a lane the one that is furthest from having one.
+ * False when there is no such job, or part. */
+#define EXCHANGE_ANY_PART UINT32_MAX
+bool exchange_explain_job(const struct exchange *exchange, const struct id128 *job, uint32_t part,
                           struct exchange_explanation *ret_explanation);
 
 /* ---------------------------------------------------------------- hash and snapshot (P8) */

@@ -27,6 +27,10 @@ static bool grant(struct exchange *exchange, struct part *part, struct ask *ask,
     lease->ask = ask->order;
     lease->provider = device->key.provider;
     copy_name(lease->label, device->label);
+    size_t attribute_count;
+    const struct attribute *attributes =
+        book_cell_attributes(exchange->book, device->cell, &attribute_count);
+    lease->is_simulated = requirement_simulated(attributes, attribute_count);
     lease->slots = slots;
     lease->lane_count = slots / part->width;
     lease->price_micro = price_micro;

@@ -82,6 +82,7 @@ enum exchange_listing exchange_list_book(const struct exchange *exchange,
 struct exchange_order_row {
     bool is_bid;
     struct id128 order;            /* that of the first part of a job is the job's */
+    struct id128 job;              /* BID */
     char name[EXCHANGE_NAME_SIZE]; /* of the job; label of the device */
     struct id128 device;           /* ASK */
     int64_t price_micro;

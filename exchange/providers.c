@@ -41,8 +41,24 @@ void device_drop_if_gone(struct exchange *exchange, struct device *device)
     free(device);
 }
 
+/* Its agent may not know of it: orders are placed and cancelled by other sessions of the account too. */
+static void tell_of_ask(struct exchange *exchange, const struct ask *ask, bool stands)
+{
+    struct exchange_effect *effect = emit(exchange, EFFECT_ASK, ask->device->key.provider);
+    effect->ask = (struct exchange_ask_note){.device = ask->device->key.device,
+                                             .order = ask->order,
+                                             .stands = stands,
+                                             .slots = ask->slots,
+                                             .price_micro = ask->price_micro,
+                                             .good_till_ns = ask->good_till_ns,
+                                             .max_term_ns = ask->max_term_ns};
+}
+
 void ask_cancel(struct exchange *exchange, struct ask *ask, uint8_t reason)
 {
+    if (reason == CANCEL_BY_OWNER || reason == CANCEL_EXPIRED) {
+        tell_of_ask(exchange, ask, false);
+    }
     struct ledger_record *record = emit_ledger(exchange, LEDGER_CANCEL);
     record->order = ask->order;
     record->status = reason;
@@ -413,6 +429,7 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
     record->device = device->key.device;
     record->slots = ask->slots;
     record->price_micro = ask->price_micro;
+    tell_of_ask(exchange, ask, true);
     list_append(&exchange->wanting_asks, &ask->wanting);
 }
 

@@ -248,7 +248,8 @@ size_t exchange_parts(const struct exchange *exchange, const struct id128 *id,
     const struct job *job = table_find(&exchange->jobs, id);
     for (uint32_t i = 0; job != NULL && i < job->part_count && i < limit; i++) {
         const struct part *part = &job->parts[i];
-        ret_rows[i] = (struct exchange_part_row){.subtasks = part->end - part->first,
+        ret_rows[i] = (struct exchange_part_row){.first = part->first,
+                                                 .subtasks = part->end - part->first,
                                                  .waiting = part->waiting,
                                                  .running = part->running,
                                                  .checking = part->checking,
@@ -279,6 +280,7 @@ size_t exchange_leases(const struct exchange *exchange, const struct id128 *id,
             .price_micro = lease->price_micro,
             .paid_ns = lease->paid_ns,
             .charged_micro = lease->charged_micro,
+            .is_simulated = lease->is_simulated,
         };
         copy_name(row->device, lease->label);
     }
@@ -592,11 +594,21 @@ void exchange_explain(const struct exchange *exchange, const struct exchange_nee
     explain(exchange, need, NULL, ret_explanation);
 }
 
-bool exchange_explain_job(const struct exchange *exchange, const struct id128 *id,
+static const struct part *part_to_explain(const struct exchange *exchange, const struct job *job,
+                                          uint32_t number)
+{
+    uint8_t reason;
+    if (number != EXCHANGE_ANY_PART) {
+        return &job->parts[number];
+    }
+    return job->is_closing ? &job->parts[0] : tightest_part(exchange, job, &reason);
+}
+
+bool exchange_explain_job(const struct exchange *exchange, const struct id128 *id, uint32_t number,
                           struct exchange_explanation *ret_explanation)
 {
     const struct job *job = table_find(&exchange->jobs, id);
-    if (job == NULL) {
+    if (job == NULL || (number != EXCHANGE_ANY_PART && number >= job->part_count)) {
         return false;
     }
     if (job->phase != JOB_PHASE_OPEN) { /* nothing would start it */
@@ -604,9 +616,7 @@ bool exchange_explain_job(const struct exchange *exchange, const struct id128 *i
         return true;
     }
     static const struct requirement anything; /* a job without a bid has none left */
-    uint8_t reason;
-    const struct part *part =
-        job->is_closing ? &job->parts[0] : tightest_part(exchange, job, &reason);
+    const struct part *part = part_to_explain(exchange, job, number);
     const struct exchange_need need = {
         .needs = part->class_id == NO_CLASS
                      ? &anything
@@ -620,5 +630,6 @@ bool exchange_explain_job(const struct exchange *exchange, const struct id128 *i
         .term_ns = part->term_ns,
     };
     explain(exchange, &need, part, ret_explanation);
+    ret_explanation->part = part->number;
     return true;
 }

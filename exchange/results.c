@@ -291,9 +291,10 @@ static void apply_result(struct exchange *exchange, const struct exchange_result
     bool is_open = job->phase == JOB_PHASE_OPEN;
     struct subtask *subtask = is_open ? job_subtask(exchange, job, attempt->key.index) : NULL;
     bool honest = hash32_equal(&result->manifest, &job->manifest) &&
-                  id128_equal(&result->device, &lease->device_id);
-    uint8_t outcome =
-        honest ? result->outcome : XOUTCOME_REFUSED; /* it ran something else: as if it refused */
+                  id128_equal(&result->device, &lease->device_id) &&
+                  result->is_simulated == lease->is_simulated;
+    /* It ran something else, or says that a model was the device, or hides it: as if it refused. */
+    uint8_t outcome = honest ? result->outcome : XOUTCOME_REFUSED;
     if (outcome == XOUTCOME_OK && is_open && graph_hands_on(job, attempt->key.index) &&
         result->given_length > GIVEN_BYTES_MOST) {
         outcome = XOUTCOME_OUTPUT_LIMIT; /* it leaves more than can be handed on */

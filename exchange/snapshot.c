@@ -273,6 +273,7 @@ static void put_lease(struct writer *out, const struct lease *lease)
     writer_i64(out, lease->ended_ns);
     writer_u8(out, lease->state);
     writer_u8(out, lease->end_reason);
+    put_bool(out, lease->is_simulated);
     writer_u32(out, lease->accepted);
     writer_u32(out, lease->failures_in_row);
     writer_i64(out, lease->paid_ns);

@@ -655,6 +655,7 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
     lease->ended_ns = get_ns(in);
     lease->state = get_small(in, LEASE_ENDED);
     lease->end_reason = reader_u8(in);
+    lease->is_simulated = get_bool(in);
     lease->accepted = reader_u32(in);
     lease->failures_in_row = reader_u32(in);
     lease->paid_ns = reader_i64(in); /* of all slots: more than any moment */

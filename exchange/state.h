@@ -421,6 +421,7 @@ struct lease {
     int64_t granted_ns, term_end_ns, ended_ns;
     uint8_t state; /* enum lease_state */
     uint8_t end_reason;
+    bool is_simulated; /* its device was when it was granted: every result has to say so, or not */
     uint32_t accepted, failures_in_row;
     int64_t paid_ns; /* slot-time: lane time x width */
     int64_t charged_micro, reserved_micro;

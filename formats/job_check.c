@@ -294,6 +294,10 @@ static bool check_amounts(const struct job_file *job, struct job_fault *fault)
         (job->error_limit < 1 || job->error_limit > FORMAT_SUBTASKS)) {
         return FAULT(fault, "error_limit", 0, "not between 1 and %d", FORMAT_SUBTASKS);
     }
+    if (job->crash_limit != JOB_ABSENT &&
+        (job->crash_limit < 0 || job->crash_limit > FORMAT_RETRIES)) {
+        return FAULT(fault, "crash_limit", 0, "not between 0 and %d", FORMAT_RETRIES);
+    }
     return check_verify(job, fault);
 }
 

@@ -32,6 +32,7 @@ static const char *const keys[] = {
     "verify",
     "retries",
     "error_limit",
+    "crash_limit",
     "expect",
     "term",
     "tasks",
@@ -45,7 +46,7 @@ static const char *const keys[] = {
     "llm",
     "pipeline",
 };
-enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 24 };
+enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 25 };
 
 bool job_read_no_memory(struct yaml_value value)
 {
@@ -183,6 +184,7 @@ static void read_numbers(struct yaml_value root, struct job_file *job)
     job->retries =
         (uint32_t)yaml_integer(yaml_key(root, "retries"), 0, FORMAT_RETRIES, JOB_RETRIES_DEFAULT);
     job->error_limit = yaml_integer(yaml_key(root, "error_limit"), 1, FORMAT_SUBTASKS, JOB_ABSENT);
+    job->crash_limit = yaml_integer(yaml_key(root, "crash_limit"), 0, FORMAT_RETRIES, JOB_ABSENT);
 }
 
 static void read_verify(struct yaml_value value, struct job_file *job)

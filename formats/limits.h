@@ -22,11 +22,12 @@ enum {
     FORMAT_SHARED_FILES = 255, /* `files:`; with the subtask's own, 256 inputs */
     FORMAT_PATTERNS = 1024,    /* `each:` */
     FORMAT_SUBTASKS = 10000000,
-    FORMAT_TASKS = 65536,  /* `tasks:` */
-    FORMAT_WAITS = 131072, /* of all tasks together: tasks that they wait for, files that they take */
-    FORMAT_SLOTS = 4096,      /* of one device, and so of one subtask */
+    FORMAT_TASKS = 65536, /* `tasks:` */
+    FORMAT_WAITS =
+        131072,          /* of all tasks together: tasks that they wait for, files that they take */
+    FORMAT_SLOTS = 4096, /* of one device, and so of one subtask */
     FORMAT_PROCESSES = 65536, /* of one subtask */
-    FORMAT_RETRIES = 100,
+    FORMAT_RETRIES = 100,     /* of a subtask, after its own failures, or after crashes */
     FORMAT_TIME_MS = 7 * 24 * 3600 * 1000, /* of one subtask, of a lease */
 };
 

@@ -113,6 +113,15 @@ enum ledger_store_status ledger_reader_statement(struct ledger_reader *reader, u
                                                  struct ledger_statement_row *ret_rows,
                                                  size_t *ret_count);
 
+/* Accepted results of which `account` is the provider (amounts 0, kind RESULT), newest first, found among the `walk` entries
+ * before entry `before` (0: from the end): results have no index by provider, so a call looks at a bounded part of them.
+ * *ret_next is `before` for the next call; 0: that was all. */
+enum { LEDGER_WALK = 1 << 15 };
+enum ledger_store_status ledger_reader_results(struct ledger_reader *reader, uint32_t account,
+                                               uint64_t before, uint64_t walk, size_t limit,
+                                               struct ledger_statement_row *ret_rows,
+                                               size_t *ret_count, uint64_t *ret_next);
+
 struct ledger_trade_row {
     uint64_t entry;
     int64_t log_time_ns;

@@ -8,6 +8,8 @@
 
 enum statement {
     SELECT_STATEMENT,
+    SELECT_RESULTS,
+    SELECT_RESULTS_END,
     SELECT_TRADES,
     SELECT_OUTCOMES,
     SELECT_DECIDED,
@@ -40,6 +42,13 @@ static const char *const statements[STATEMENTS] = {
         "  AND m.kind = " KIND_CAPTURE " AND fee.job = m.job AND fee.idx = m.idx"
         "  AND fee.attempt = m.attempt"
         " ORDER BY m.entry DESC",
+    [SELECT_RESULTS] =
+        "SELECT r.entry, r.log_index, r.log_time_ns, r.job, r.idx, f.device FROM results r"
+        " LEFT JOIN fills f ON f.lease = r.lease"
+        " WHERE r.entry < ?1 AND r.entry >= ?2 AND r.status = 0"
+        " AND r.provider = (SELECT key FROM accounts WHERE number = ?3)"
+        " ORDER BY r.entry DESC LIMIT ?4",
+    [SELECT_RESULTS_END] = "SELECT ifnull(max(entry), 0) + 1 FROM results",
     [SELECT_TRADES] = "SELECT entry, log_time_ns, slots, price, instrument FROM fills"
                       " WHERE entry < ?1 ORDER BY entry DESC LIMIT ?2",
     [SELECT_OUTCOMES] =
@@ -178,6 +187,60 @@ enum ledger_store_status ledger_reader_statement(struct ledger_reader *reader, u
     }
     enum ledger_store_status status = end_walk(select, code, LEDGER_STORE_OK);
     if (status == LEDGER_STORE_OK) {
+        *ret_count = count;
+    }
+    return status;
+}
+
+static void read_result(sqlite3_stmt *select, struct ledger_statement_row *ret_row)
+{
+    struct ledger_statement_row row = {
+        .entry = (uint64_t)sqlite3_column_int64(select, 0),
+        .log_index = (uint64_t)sqlite3_column_int64(select, 1),
+        .log_time_ns = sqlite3_column_int64(select, 2),
+        .kind = LEDGER_RESULT,
+        .index = (uint32_t)sqlite3_column_int64(select, 4),
+        .has_index = true,
+        .counterparty = UINT32_MAX,
+    };
+    (void)column_bytes(select, 3, row.job.bytes, sizeof row.job.bytes); /* as in read_money */
+    (void)column_bytes(select, 5, row.device.bytes, sizeof row.device.bytes);
+    *ret_row = row;
+}
+
+static enum ledger_store_status results_end(struct ledger_reader *reader, uint64_t *ret_end)
+{
+    sqlite3_stmt *select = reader->prepared[SELECT_RESULTS_END];
+    int code = sqlite3_step(select);
+    *ret_end = code == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(select, 0) : 0;
+    return end_walk(select, code, LEDGER_STORE_OK);
+}
+
+enum ledger_store_status ledger_reader_results(struct ledger_reader *reader, uint32_t account,
+                                               uint64_t before, uint64_t walk, size_t limit,
+                                               struct ledger_statement_row *ret_rows,
+                                               size_t *ret_count, uint64_t *ret_next)
+{
+    sqlite3_stmt *select = reader->prepared[SELECT_RESULTS];
+    uint64_t end;
+    enum ledger_store_status status = results_end(reader, &end);
+    if (status != LEDGER_STORE_OK) {
+        return status;
+    }
+    uint64_t until = before == 0 || before > end ? end : before;
+    uint64_t from = until > walk ? until - walk : 0;
+    size_t count = 0;
+    int code = SQLITE_DONE;
+    (void)sqlite3_bind_int64(select, 1, (sqlite3_int64)until); /* as above */
+    (void)sqlite3_bind_int64(select, 2, (sqlite3_int64)from);
+    (void)sqlite3_bind_int64(select, 3, account);
+    (void)sqlite3_bind_int64(select, 4, (sqlite3_int64)limit);
+    while (count < limit && (code = sqlite3_step(select)) == SQLITE_ROW) {
+        read_result(select, &ret_rows[count++]);
+    }
+    status = end_walk(select, code, LEDGER_STORE_OK);
+    if (status == LEDGER_STORE_OK) {
+        *ret_next = count == limit ? ret_rows[count - 1].entry : from;
         *ret_count = count;
     }
     return status;

@@ -251,6 +251,33 @@ uint8_t *codec_encode(const ProtobufCMessage *body, size_t *ret_length)
     return bytes;
 }
 
+struct around {
+    ProtobufCBuffer base; /* first: protobuf-c knows only this */
+    const uint8_t *hole;
+    uint8_t *at;
+    uint8_t *place;
+};
+
+static void append_around(ProtobufCBuffer *buffer, size_t length, const uint8_t *bytes)
+{
+    struct around *around = (struct around *)(void *)buffer;
+    if (bytes == around->hole) {
+        around->place = around->at;
+    } else if (length > 0) {
+        memcpy(around->at, bytes, length);
+    }
+    around->at += length;
+}
+
+uint8_t *codec_encode_around(const ProtobufCMessage *body, const uint8_t *hole, uint8_t *ret_bytes)
+{
+    struct around around = {.base = {.append = append_around}, .hole = hole, .at = ret_bytes};
+    assert(hole != NULL);
+    size_t packed = protobuf_c_message_pack_to_buffer(body, &around.base);
+    assert(packed == (size_t)(around.at - ret_bytes));
+    return around.place;
+}
+
 /* ---- fields of fixed size ---- */
 
 struct id128 codec_id(ProtobufCBinaryData data)

@@ -161,6 +161,7 @@ SHAPE(device, device, ID, NAME(1, LIMIT_INSTRUMENT_BYTES), SLOTS, MANY(attribute
 SHAPE(advertise, advertise, MANY(device, LIMIT_DEVICES));
 SHAPE(ask_place, ask_place, ID, SLOTS, MONEY, MOMENT, DURATION);
 SHAPE(order_cancel, order_cancel, ID);
+SHAPE(ask_event, ask_event, ID, ID, FLAG, SLOTS, MONEY, MOMENT, DURATION);
 SHAPE(held_work, held_work, SUBTASK_INDEX, ATTEMPT);
 SHAPE(held_lease, held_lease, LEASE, MANY(held_work, LIMIT_HELD));
 SHAPE(statement, statement, MANY(held_lease, LIMIT_LEASES), COUNT);
@@ -246,11 +247,12 @@ SHAPE(explanation, explanation, COUNT, COUNT, COUNT, COUNT, COUNT,
       MANY(explain_predicate, LIMIT_PREDICATES), NOTE, MONEY);
 SHAPE(quote_reply, quote_reply, COUNT, COUNT, MONEY, MONEY, MONEY, MONEY, MONEY, COUNT,
       MANY(quote_level, LIMIT_ROWS), NESTED(explanation));
-SHAPE(explain_request, explain_request, ID);
-SHAPE(explain_reply, explain_reply, NESTED(explanation), COUNT, STATE);
+SHAPE(explain_request, explain_request, ID, COUNT);
+SHAPE(explain_reply, explain_reply, NESTED(explanation), COUNT, STATE, COUNT, COUNT, COUNT, TALLY,
+      TALLY, TALLY);
 SHAPE(jobs_request, jobs_request, ID, ROWS_WANTED, FLAG);
 SHAPE(lease_row, lease_row, LEASE, NAME(0, LIMIT_NAME_BYTES), NAME(0, LIMIT_NAME_BYTES), SLOTS,
-      MONEY, TALLY, COUNT, MONEY, STATE);
+      MONEY, TALLY, COUNT, MONEY, STATE, FLAG);
 SHAPE(job_row, job_row, ID, NAME(0, LIMIT_NAME_BYTES), NUMBER(JOB_OPEN, JOB_CANCELLED), SUBTASKS,
       TALLY, TALLY, TALLY, TALLY, TALLY, MONEY, MONEY, MONEY, MOMENT, MOMENT,
       NUMBER(JOB_REASON_NONE, JOB_REASON_REFEREE), HASH, MANY(lease_row, LIMIT_LEASES), COUNT,
@@ -263,7 +265,7 @@ SHAPE(outcome_row, outcome_row, SUBTASK_INDEX, ATTEMPT, NUMBER(ATTEMPT_ACCEPTED,
 SHAPE(outcomes_reply, outcomes_reply, MANY(outcome_row, LIMIT_ROWS), TALLY);
 SHAPE_EMPTY(balance_request, balance_request);
 SHAPE(balance_reply, balance_reply, HASH, NAME(0, LIMIT_NAME_BYTES), ANY, ANY, COUNT);
-SHAPE(statement_request, statement_request, COUNT, ROWS_WANTED);
+SHAPE(statement_request, statement_request, COUNT, ROWS_WANTED, FLAG);
 SHAPE(statement_row, statement_row, COUNT, COUNT, MOMENT, NUMBER(0, UINT16_MAX), ANY, ANY, ID,
       NAME(0, LIMIT_NAME_BYTES), SUBTASK_INDEX, ID, MONEY);
 SHAPE(statement_reply, statement_reply, MANY(statement_row, LIMIT_ROWS), COUNT);
@@ -296,7 +298,7 @@ SHAPE(trade_row, trade_row, COUNT, MOMENT, ATTRIBUTE_TEXT, COUNT, MONEY);
 SHAPE(trades_reply, trades_reply, MANY(trade_row, LIMIT_ROWS), COUNT);
 SHAPE(orders_request, orders_request, COUNT, ROWS_WANTED);
 SHAPE(order_row, order_row, ID, FLAG, NAME(0, LIMIT_NAME_BYTES), ID, MONEY, COUNT, COUNT,
-      NUMBER(1, UINT32_MAX), MOMENT, DURATION);
+      NUMBER(1, UINT32_MAX), MOMENT, DURATION, ID);
 SHAPE(orders_reply, orders_reply, MANY(order_row, LIMIT_ROWS), COUNT, COUNT);
 
 /* ---- blobs ---- */
@@ -349,7 +351,7 @@ SHAPE(manifest_subtask, manifest_subtask, TEXT(0, LIMIT_ARGUMENT_BYTES),
 SHAPE(manifest_part, manifest_part, SUBTASKS, NESTED(requirement), SLOTS, AT_MOST, DURATION,
       DURATION, DURATION);
 SHAPE(manifest_terms, manifest_terms, NAME(1, LIMIT_WORD_BYTES), NUMBER(0, LIMIT_RETRIES), TALLY,
-      FLAG, MANY(manifest_part, LIMIT_MANIFEST_PARTS));
+      FLAG, MANY(manifest_part, LIMIT_MANIFEST_PARTS), NUMBER(0, LIMIT_RETRIES));
 static const struct rule manifest_rules[] = {NUMBER(1, 1),
                                              NAME(1, LIMIT_WORD_BYTES),
                                              NAME(1, LIMIT_NAME_BYTES),
@@ -410,6 +412,7 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
                            MESSAGE_ACCEPTED},
     [MESSAGE_ORDER_CANCEL] = {"order-cancel", &order_cancel_shape, SMALL, true, ROLE_PROVIDER,
                               MESSAGE_ACCEPTED},
+    [MESSAGE_ASK_EVENT] = {"ask-event", &ask_event_shape, SMALL, false, BROKER, 0},
     [MESSAGE_STATEMENT_HELD] = {"statement-held", &statement_shape, LARGE, true, ROLE_PROVIDER,
                                 MESSAGE_ACCEPTED},
     [MESSAGE_RESULTS] = {"results", &results_shape, LARGE, false, ROLE_PROVIDER, MESSAGE_ACCEPTED},

@@ -63,14 +63,13 @@ size_t envelope_size(const struct envelope *envelope)
     return (size_t)ENVELOPE_HEAD_BYTES + envelope->body_length;
 }
 
-void envelope_write(const struct envelope *envelope, void *ret_message, size_t capacity)
+void envelope_write_head(const struct envelope *envelope, uint8_t ret_message[ENVELOPE_HEAD_BYTES])
 {
     static const struct signature64 unsigned_zeros;
     const struct signature64 *signature =
         envelope->is_signed ? &envelope->signature : &unsigned_zeros;
 
-    assert(capacity >= envelope_size(envelope));
-    struct writer out = writer_over(ret_message, capacity);
+    struct writer out = writer_over(ret_message, ENVELOPE_HEAD_BYTES);
     writer_bytes(&out, magic, sizeof magic);
     writer_u16(&out, envelope->version);
     writer_u16(&out, envelope->type);
@@ -81,9 +80,17 @@ void envelope_write(const struct envelope *envelope, void *ret_message, size_t c
     writer_u32(&out, envelope->body_length);
     writer_u32(&out, envelope->is_signed ? FLAG_SIGNED : 0);
     writer_bytes(&out, signature->bytes, sizeof signature->bytes);
-    assert(out.position == ENVELOPE_HEAD_BYTES);
-    writer_bytes(&out, envelope->body, envelope->body_length);
-    assert(!out.failed);
+    assert(!out.failed && out.position == ENVELOPE_HEAD_BYTES);
+}
+
+void envelope_write(const struct envelope *envelope, void *ret_message, size_t capacity)
+{
+    uint8_t *message = ret_message;
+    assert(capacity >= envelope_size(envelope));
+    envelope_write_head(envelope, message);
+    if (envelope->body_length > 0) {
+        memcpy(message + ENVELOPE_HEAD_BYTES, envelope->body, envelope->body_length);
+    }
 }
 
 void envelope_signed_head(const struct envelope *envelope, const struct id128 *cluster,

@@ -58,6 +58,8 @@ enum envelope_status envelope_read(const void *message, size_t length, uint32_t 
 size_t envelope_size(const struct envelope *envelope);
 /* Writes the whole message, body included; `capacity` must be at least envelope_size. */
 void envelope_write(const struct envelope *envelope, void *ret_message, size_t capacity);
+/* Writes the head alone; the body's `body_length` bytes are written behind it by the caller. */
+void envelope_write_head(const struct envelope *envelope, uint8_t ret_message[ENVELOPE_HEAD_BYTES]);
 
 /* The bytes that are signed, as SHA-512 pre-hash is not used: Ed25519 over head || body. `ret_head`
  * receives ENVELOPE_SIGNED_HEAD_BYTES; the body follows it. */

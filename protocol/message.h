@@ -65,6 +65,7 @@ enum message_type {
     MESSAGE_PROVIDERS_REPLY = 90,
     MESSAGE_ORDERS_REQUEST = 91, /* one's own */
     MESSAGE_ORDERS_REPLY = 92,
+    MESSAGE_ASK_EVENT = 93, /* to the provider whose device it is about */
     /* blobs, on their own port */
     MESSAGE_BLOB_HAVE = 96,
     MESSAGE_BLOB_MISSING = 97,

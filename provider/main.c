@@ -7,6 +7,7 @@
 #include "provider/join.h"
 #include "provider/report.h"
 #include "provider/setup.h"
+#include "runtime/completion.h"
 #include "runtime/log.h"
 #include "runtime/process.h"
 
@@ -34,6 +35,7 @@ static const char HELP[] =
     "bring it\n"
     "  bourse-provider earnings [--since 7d] [--json]         what was paid, by day, job and "
     "device\n"
+    "  bourse-provider completion bash|zsh|fish               print a shell's completion of this\n"
     "  bourse-provider version\n"
     "\n"
     "`bourse-provider COMMAND --help` says more.\n"
@@ -166,7 +168,9 @@ static const char HELP_EARNINGS[] =
     "Sums up what this provider was paid, from its own statement: by day (UTC), job and device, "
     "with "
     "the fee that\n"
-    "the market took of each beside it.\n"
+    "the market took of each beside it, and how many results were accepted, those included whose "
+    "pay was rounded\n"
+    "down to nothing.\n"
     "\n"
     "  --since DURATION  no further back than so long, such as 12h or 7d; else all\n"
     "  --json            one JSON object\n"
@@ -176,6 +180,17 @@ static const char HELP_EARNINGS[] =
     "\n"
     "Exit status: 0 shown, 1 failed, 2 usage, config or no market joined, 4 refused, 6 broker "
     "unreachable.\n";
+
+static const char HELP_COMPLETION[] =
+    "bourse-provider completion bash|zsh|fish\n"
+    "\n"
+    "Prints what a shell should know to complete this command line.\n"
+    "\n"
+    "  bash  source <(bourse-provider completion bash)\n"
+    "  zsh   source <(bourse-provider completion zsh)    after compinit\n"
+    "  fish  bourse-provider completion fish | source\n"
+    "\n"
+    "Exit status: 0 printed, 2 usage.\n";
 
 struct options {
     struct command command;
@@ -502,24 +517,28 @@ static int help(const struct options *options)
 #define EVERYWHERE (BIT(HELP) | BIT(LOG) | BIT(LOG_JSON))
 #define ASKING (BIT(MARKET) | BIT(DIR) | BIT(JSON))
 
+static int completion(const struct options *options);
+
 static const struct action {
     const char *name;
     int (*act)(const struct options *);
     const char *help;
     uint32_t options; /* that it has, beside those of EVERYWHERE */
     int operands;     /* most; join counts its own */
+    const char *words; /* to offer for them to a shell */
 } actions[] = {
-    {"run", run, HELP_RUN, BIT(CONFIG) | BIT(MARKET) | BIT(DIR) | BIT(CHECK), 0},
-    {"probe", probe, HELP_PROBE, BIT(CONFIG) | ASKING, 0},
-    {"join", join, HELP_JOIN, BIT(NAME) | BIT(DIR), INT_MAX},
-    {"status", status, HELP_STATUS, ASKING, 0},
-    {"pause", pause_agent, HELP_PAUSE, ASKING | BIT(NOW) | BIT(AFTER_RUNNING) | BIT(FOR), 0},
-    {"resume", resume, HELP_RESUME, ASKING, 0},
-    {"drain", drain, HELP_DRAIN, ASKING, 0},
-    {"why", why, HELP_WHY, ASKING | BIT(CONFIG), 0},
-    {"earnings", earnings, HELP_EARNINGS, ASKING | BIT(CONFIG) | BIT(SINCE), 0},
-    {"version", version, HELP, 0, 0},
-    {"help", help, HELP, 0, 0},
+    {"run", run, HELP_RUN, BIT(CONFIG) | BIT(MARKET) | BIT(DIR) | BIT(CHECK), 0, NULL},
+    {"probe", probe, HELP_PROBE, BIT(CONFIG) | ASKING, 0, NULL},
+    {"join", join, HELP_JOIN, BIT(NAME) | BIT(DIR), INT_MAX, NULL},
+    {"status", status, HELP_STATUS, ASKING, 0, NULL},
+    {"pause", pause_agent, HELP_PAUSE, ASKING | BIT(NOW) | BIT(AFTER_RUNNING) | BIT(FOR), 0, NULL},
+    {"resume", resume, HELP_RESUME, ASKING, 0, NULL},
+    {"drain", drain, HELP_DRAIN, ASKING, 0, NULL},
+    {"why", why, HELP_WHY, ASKING | BIT(CONFIG), 0, NULL},
+    {"earnings", earnings, HELP_EARNINGS, ASKING | BIT(CONFIG) | BIT(SINCE), 0, NULL},
+    {"completion", completion, HELP_COMPLETION, 0, 1, "bash zsh fish"},
+    {"version", version, HELP, 0, 0, NULL},
+    {"help", help, HELP, 0, 0, NULL},
 };
 enum { ACTIONS = sizeof actions / sizeof actions[0] };
 
@@ -540,6 +559,21 @@ static const struct action *find_action(const char *name)
             name, nearest == NULL ? "" : "; did you mean \"", nearest == NULL ? "" : nearest,
             nearest == NULL ? "" : "\"");
     return NULL;
+}
+
+static int completion(const struct options *options)
+{
+    struct completion_command commands[ACTIONS];
+    for (size_t i = 0; i < ACTIONS; i++) {
+        commands[i] = (struct completion_command){actions[i].name, actions[i].options | EVERYWHERE,
+                                                  actions[i].words};
+    }
+    const struct completion_program program = {"bourse-provider", option_table, commands, ACTIONS,
+                                               "run"};
+    if (options->operand == NULL || !completion_for(stdout, options->operand, &program)) {
+        return complain("completion takes the name of a shell: bash, zsh or fish");
+    }
+    return EXIT_OK;
 }
 
 /* An option that a command would not heed is refused, never passed over. */

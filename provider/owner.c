@@ -150,9 +150,10 @@ static json_t *asks_json(const struct agent_session *session)
         char device[33];
         text_hex(row.terms.device.bytes, sizeof row.terms.device.bytes, device);
         (void)json_array_append_new(
-            asks, json_pack("{s:s, s:s, s:I, s:I, s:b}", "device", device, "instrument",
+            asks, json_pack("{s:s, s:s, s:I, s:I, s:b, s:b, s:b}", "device", device, "instrument",
                             row.instrument, "slots", (json_int_t)row.terms.slots, "price_micro",
-                            (json_int_t)row.terms.price_micro, "standing", (int)row.is_standing));
+                            (json_int_t)row.terms.price_micro, "standing", (int)row.is_standing,
+                            "by_hand", (int)row.is_by_hand, "cancelled", (int)row.is_taken_back));
     }
     return asks;
 }
@@ -183,27 +184,29 @@ static json_t *leases_json(const struct agent_session *session, int64_t now_ns)
     return leases;
 }
 
-static uint32_t ask_count(const struct agent_session *session)
+/* An ask that was cancelled by hand is not waited for: it is how the owner wants it. */
+static bool waits_for_asks(const struct agent_session *session)
 {
     struct agent_ask_row row;
-    uint32_t count = 0;
-    while (agent_session_ask(session, count, &row)) {
-        count++;
+    for (size_t i = 0; agent_session_ask(session, i, &row); i++) {
+        if (!row.is_standing && !row.is_taken_back) {
+            return true;
+        }
     }
-    return count;
+    return false;
 }
 
 static const char *state_of(const struct owner *owner, const struct agent_session *session,
                             const struct owner_facts *facts)
 {
     struct agent_counts counts = agent_session_counts(session);
-    return facts->is_leaving                           ? "leaving"
-           : owner->is_draining                        ? "draining"
-           : owner->is_paused                          ? "paused"
-           : !counts.ready                             ? "disconnected"
-           : facts->is_crowded                         ? "disk-full"
-           : counts.asks_standing < ask_count(session) ? "asking"
-                                                       : "offering";
+    return facts->is_leaving         ? "leaving"
+           : owner->is_draining      ? "draining"
+           : owner->is_paused        ? "paused"
+           : !counts.ready           ? "disconnected"
+           : facts->is_crowded       ? "disk-full"
+           : waits_for_asks(session) ? "asking"
+                                     : "offering";
 }
 
 static json_t *status(const struct owner *owner, const struct agent_session *session,
@@ -265,7 +268,7 @@ static bool has_come_true(const struct agent_session *session, enum wish wish)
     case WISH_WITHDRAWN:
         return agent_session_withdrawn(session);
     case WISH_OFFERED:
-        return agent_session_counts(session).asks_standing == ask_count(session);
+        return !waits_for_asks(session);
     case WISH_DRAINED:
         return false; /* owner_ends */
     }
@@ -358,6 +361,17 @@ static bool end_pause(struct owner *owner, struct agent_session *session, int64_
     return true;
 }
 
+static bool has_cancelled_ask(const struct agent_session *session)
+{
+    struct agent_ask_row row;
+    for (size_t i = 0; agent_session_ask(session, i, &row); i++) {
+        if (row.is_taken_back) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void resume_agent(const struct call *call)
 {
     struct owner *owner = call->owner;
@@ -369,6 +383,9 @@ static void resume_agent(const struct call *call)
     if (owner->is_paused && !end_pause(owner, call->session, call->now_ns, &problem)) {
         refuse(call, "LOCAL", problem.text);
         return;
+    }
+    if (has_cancelled_ask(call->session)) {
+        agent_session_rest(call->session, call->now_ns, false, false);
     }
     log_info("resumed by its owner");
     wait_for(owner, call->client, WISH_OFFERED, call->now_ns + OWNER_WAIT_NS);

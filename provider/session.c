@@ -221,6 +221,9 @@ static void pushed(struct agent_session *session, int64_t now_ns,
     case MESSAGE_LEASE_END:
         work_lease_ended(session, now_ns, body);
         break;
+    case MESSAGE_ASK_EVENT:
+        offers_noted(session, now_ns, body);
+        break;
     default: /* of a later version, or not for agents */
         session->counts.ignored++;
         break;
@@ -319,7 +322,7 @@ int64_t agent_session_next_deadline_ns(const struct agent_session *session)
 void agent_session_drain(struct agent_session *session, int64_t now_ns, bool cancel_running)
 {
     session->draining = true;
-    offers_cancel(session, now_ns);
+    offers_renew(session, now_ns);
     for (struct list_link *link = session->leases.next; link != &session->leases;) {
         struct lease *lease = LIST_ELEMENT(link, struct lease, link);
         link = link->next; /* work_lease_over may free the lease */
@@ -332,13 +335,10 @@ void agent_session_rest(struct agent_session *session, int64_t now_ns, bool rest
                         bool cancel_running)
 {
     session->resting = resting;
+    offers_renew(session, now_ns);
     if (!resting) {
-        if (session_ready(session)) {
-            offers_place(session, now_ns); /* else the next Welcome does */
-        }
         return;
     }
-    offers_cancel(session, now_ns);
     for (struct list_link *link = session->leases.next; link != &session->leases;
          link = link->next) {
         work_give_back(session, now_ns, LIST_ELEMENT(link, struct lease, link), cancel_running);
@@ -369,7 +369,7 @@ struct agent_counts agent_session_counts(const struct agent_session *session)
     struct agent_counts counts = session->counts;
     counts.ready = session_ready(session);
     for (size_t i = 0; i < session->ask_count; i++) {
-        counts.asks_standing += session->asks[i].state == ASK_STANDING;
+        counts.asks_standing += ask_stands(&session->asks[i]);
     }
     counts.queued = session->work_in[WORK_QUEUED];
     counts.running = session->work_in[WORK_RUNNING] + session->work_in[WORK_LEFT];

@@ -122,14 +122,16 @@ void agent_session_destroy(struct agent_session **self);
 enum agent_status agent_session_offer(struct agent_session *session, int64_t now_ns,
                                       const struct agent_device *devices, size_t device_count,
                                       const struct agent_ask *asks, size_t ask_count);
-/* Pausing cancels the asks that stand; leases go on. */
+/* Pausing cancels the asks that stand, also those placed by hand, and takes the devices off the market; leases go on. */
 void agent_session_pause(struct agent_session *session, int64_t now_ns, bool paused);
 /* The owner's pause goes further: asks are cancelled and nothing is started any more. What is queued, and what is still
  * dispatched, is answered as cancelled, so that the broker gives it to others; what runs ends by itself or, with
- * `cancel_running`, is cancelled. Leases stay until the broker ends them. False ends it: the asks are placed again. */
+ * `cancel_running`, is cancelled. Leases stay until the broker ends them. False ends it: the asks are placed again, also those
+ * that were cancelled by hand. */
 void agent_session_rest(struct agent_session *session, int64_t now_ns, bool resting,
                         bool cancel_running);
-/* No ask of this agent stands, or may still come to stand: the broker has answered every cancel. */
+/* Of one that is paused, rests or drains: no ask for its devices stands, or may still come to stand; the broker has
+ * answered every cancel. */
 bool agent_session_withdrawn(const struct agent_session *session);
 
 /* A (new) connection stands; `dice`: 64 random bits for the waits. */
@@ -199,7 +201,9 @@ struct agent_counts agent_session_counts(const struct agent_session *session);
 struct agent_ask_row {
     struct agent_ask terms;
     const char *instrument; /* of its device; borrowed until the next call that offers */
-    bool is_standing;       /* the broker has accepted it */
+    bool is_standing;       /* the broker has accepted it, or the one by hand in its place */
+    bool is_by_hand; /* it is not the agent's: slots, price and term are those of the one by hand */
+    bool is_taken_back; /* cancelled by hand: not placed before the next connection or resume */
 };
 /* False: there are not so many asks. */
 bool agent_session_ask(const struct agent_session *session, size_t index,

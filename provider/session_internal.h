@@ -65,14 +65,22 @@ struct offered_device {
     struct attribute *attributes;
 };
 
-enum ask_state { ASK_ABSENT, ASK_SENT, ASK_STANDING };
+enum ask_state {
+    ASK_ABSENT, /* to be placed */
+    ASK_SENT,
+    ASK_STANDING,
+    ASK_BY_HAND,    /* another order of this account stands in its place */
+    ASK_TAKEN_BACK, /* cancelled by hand: not placed before the devices are advertised again */
+};
 
 struct offered_ask {
     struct agent_ask terms;
     enum ask_state state;
-    struct id128 order;   /* of the last AskPlace; zero: none that may stand */
+    struct id128 order; /* of the last AskPlace, or of the one by hand; zero: none that may stand */
     struct id128 leaving; /* an order whose cancel has no answer yet; zero: none */
     struct id128 cancel;  /* id of that request; zero: it has to be sent (again) */
+    uint32_t hand_slots;  /* BY_HAND: what that one says */
+    int64_t hand_price_micro, hand_max_term_ms;
 };
 
 struct agent_session {
@@ -119,6 +127,11 @@ __attribute__((format(printf, 2, 3))) void session_note(struct agent_session *se
 /* session_offer.c */
 void offers_place(struct agent_session *session, int64_t now_ns); /* what does not stand yet */
 void offers_cancel(struct agent_session *session, int64_t now_ns);
+/* Cancels the asks that stand and says anew what is on offer: all of it, or nothing while the agent is paused, rests or
+ * drains. */
+void offers_renew(struct agent_session *session, int64_t now_ns);
+void offers_noted(struct agent_session *session, int64_t now_ns, const Bourse__V1__AskEvent *event);
+bool ask_stands(const struct offered_ask *ask);
 void offers_state(struct agent_session *session,
                   int64_t now_ns); /* the statement of what is held */
 /* Requests of a former connection are not sent again. */

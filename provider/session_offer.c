@@ -79,12 +79,12 @@ static void send_cancel(struct agent_session *session, int64_t now_ns, struct of
 
 static void cancel_order(struct agent_session *session, int64_t now_ns, struct offered_ask *ask)
 {
+    ask->state = ASK_ABSENT;
     if (id128_is_zero(&ask->order)) {
         return;
     }
     dialogue_forget(session->dialogue, &ask->order);
     ask->leaving = ask->order;
-    ask->state = ASK_ABSENT;
     memset(&ask->order, 0, sizeof ask->order);
     memset(&ask->cancel, 0, sizeof ask->cancel);
     send_cancel(session, now_ns, ask);
@@ -103,9 +103,14 @@ static void state_later(struct agent_session *session, int64_t now_ns)
     session->state_again_ns = after_refusal_ns(session, now_ns);
 }
 
+static bool is_withheld(const struct agent_session *session)
+{
+    return session->paused || session->resting || session->draining;
+}
+
 static void place_asks(struct agent_session *session, int64_t now_ns)
 {
-    if (!session->advertised || session->paused || session->resting || session->draining) {
+    if (!session->advertised || is_withheld(session)) {
         return;
     }
     for (size_t i = 0; i < session->ask_count; i++) {
@@ -172,9 +177,11 @@ static bool device_to_wire(const struct offered_device *device, struct wire_devi
     return true;
 }
 
+/* Withheld devices are not advertised: no ask for them stands then, and the broker refuses one that somebody places by
+ * hand. Their leases go on. */
 static void advertise(struct agent_session *session, int64_t now_ns)
 {
-    size_t count = session->device_count;
+    size_t count = is_withheld(session) ? 0 : session->device_count;
     struct wire_device *wires = calloc(count + 1, sizeof *wires);
     Bourse__V1__Device **pointers = calloc(count + 1, sizeof(Bourse__V1__Device *));
     bool whole = wires != NULL && pointers != NULL;
@@ -295,13 +302,20 @@ static void cancel_again(struct agent_session *session, int64_t now_ns)
     }
 }
 
+void offers_renew(struct agent_session *session, int64_t now_ns)
+{
+    offers_cancel(session, now_ns);
+    forget(session, &session->advertise);
+    session->advertised = false;
+    if (session_ready(session)) { /* else the next Welcome does */
+        offers_place(session, now_ns);
+    }
+}
+
 void offers_place(struct agent_session *session, int64_t now_ns)
 {
     session->offer_again_ns = INT64_MAX;
     cancel_again(session, now_ns);
-    if (session->draining) {
-        return;
-    }
     if (!session->advertised) {
         if (id128_is_zero(&session->advertise)) {
             advertise(session, now_ns);
@@ -366,12 +380,8 @@ enum agent_status agent_session_offer(struct agent_session *session, int64_t now
     session->device_count = device_count;
     session->asks = ask_copies;
     session->ask_count = ask_count;
-    session->advertised = false;
     session->offer_refusals = 0;
-    forget(session, &session->advertise);
-    if (session_ready(session)) {
-        offers_place(session, now_ns);
-    }
+    offers_renew(session, now_ns);
     return AGENT_OK;
 }
 
@@ -381,24 +391,25 @@ void agent_session_pause(struct agent_session *session, int64_t now_ns, bool pau
         return;
     }
     session->paused = paused;
-    if (!session_ready(session)) {
-        return; /* the next Welcome brings it in order */
-    }
-    if (paused) {
-        offers_cancel(session, now_ns);
-    } else {
-        offers_place(session, now_ns);
-    }
+    offers_renew(session, now_ns);
 }
 
 bool agent_session_withdrawn(const struct agent_session *session)
 {
+    if (session_ready(session) && !session->advertised) {
+        return false;
+    }
     for (size_t i = 0; i < session->ask_count; i++) {
         if (!id128_is_zero(&session->asks[i].order) || !id128_is_zero(&session->asks[i].leaving)) {
             return false;
         }
     }
     return true;
+}
+
+bool ask_stands(const struct offered_ask *ask)
+{
+    return ask->state == ASK_STANDING || ask->state == ASK_BY_HAND;
 }
 
 bool agent_session_ask(const struct agent_session *session, size_t index,
@@ -408,8 +419,16 @@ bool agent_session_ask(const struct agent_session *session, size_t index,
         return false;
     }
     const struct offered_ask *ask = &session->asks[index];
-    *ret_row = (struct agent_ask_row){
-        .terms = ask->terms, .instrument = "", .is_standing = ask->state == ASK_STANDING};
+    *ret_row = (struct agent_ask_row){.terms = ask->terms,
+                                      .instrument = "",
+                                      .is_standing = ask_stands(ask),
+                                      .is_by_hand = ask->state == ASK_BY_HAND,
+                                      .is_taken_back = ask->state == ASK_TAKEN_BACK};
+    if (ret_row->is_by_hand) {
+        ret_row->terms.slots = ask->hand_slots;
+        ret_row->terms.price_micro = ask->hand_price_micro;
+        ret_row->terms.max_term_ms = ask->hand_max_term_ms;
+    }
     for (size_t i = 0; i < session->device_count; i++) {
         if (id128_equal(&session->devices[i].facts.device, &ask->terms.device)) {
             ret_row->instrument = session->devices[i].facts.instrument;
@@ -419,6 +438,16 @@ bool agent_session_ask(const struct agent_session *session, size_t index,
 }
 
 /* ---------------------------------------------------------------- answers */
+
+static struct offered_ask *ask_for(struct agent_session *session, const struct id128 *device)
+{
+    for (size_t i = 0; i < session->ask_count; i++) {
+        if (id128_equal(&session->asks[i].terms.device, device)) {
+            return &session->asks[i];
+        }
+    }
+    return NULL;
+}
 
 static struct offered_ask *leaving_by(struct agent_session *session, const struct id128 *cancel)
 {
@@ -460,6 +489,37 @@ static struct offered_ask *ask_of(struct agent_session *session, const struct id
         }
     }
     return NULL;
+}
+
+/* What became of a device's ask by another hand than the agent's: another session of this account, or the end of the
+ * time that such an order was good for. An ask of the agent's own that was cancelled so is not placed again before the
+ * devices are advertised the next time; one by hand that has ended gives way to it at once. */
+void offers_noted(struct agent_session *session, int64_t now_ns, const Bourse__V1__AskEvent *event)
+{
+    struct id128 device = codec_id(event->device);
+    struct id128 order = codec_id(event->order);
+    struct offered_ask *ask = ask_for(session, &device);
+    if (ask == NULL) {
+        return;
+    }
+    bool is_known = id128_equal(&order, &ask->order);
+    if (event->stands) {
+        /* What the agent has just sent itself comes after it, and replaces it. */
+        if (is_known || ask->state == ASK_SENT) {
+            return;
+        }
+        ask->state = ASK_BY_HAND;
+        ask->order = order;
+        ask->hand_slots = event->slots;
+        ask->hand_price_micro = event->price_micro;
+        ask->hand_max_term_ms = event->has_max_term_ms ? event->max_term_ms : 0;
+        session_note(session, "an ask placed by hand stands in the place of this agent's own");
+    } else if (is_known) {
+        ask->state = ask->state == ASK_BY_HAND ? ASK_ABSENT : ASK_TAKEN_BACK;
+        memset(&ask->order, 0, sizeof ask->order);
+        session_note(session, "an ask was cancelled by hand, or its time is up");
+        place_asks(session, now_ns);
+    }
 }
 
 void offers_accepted(struct agent_session *session, int64_t now_ns, enum message_type type,

@@ -230,6 +230,18 @@ static bool make_lanes(struct lease *lease, uint32_t count)
     return lease->lanes != NULL;
 }
 
+/* As the broker sees it: a result that says otherwise is not accepted. */
+static bool is_simulated(const struct agent_device *device)
+{
+    bool is_simulated = strncmp(device->instrument, "sim.", 4) == 0;
+    for (size_t i = 0; i < device->attribute_count; i++) {
+        const struct attribute *attribute = &device->attributes[i];
+        is_simulated = is_simulated || (strcmp(attribute->name, "simulated") == 0 &&
+                                        (attribute->is_text || attribute->number != 0));
+    }
+    return is_simulated;
+}
+
 void work_granted(struct agent_session *session, int64_t now_ns, const Bourse__V1__LeaseGrant *wire)
 {
     if (find_lease(session, wire->lease) != NULL) {
@@ -255,7 +267,7 @@ void work_granted(struct agent_session *session, int64_t now_ns, const Bourse__V
     lease->depth = 1;
     lease->term_end_ns = term_end(now_ns, wire->term_ms);
     lease->refused = refused;
-    lease->simulated = device != NULL && strncmp(device->instrument, "sim.", 4) == 0;
+    lease->simulated = device != NULL && is_simulated(device);
     list_init(&lease->works);
     list_append(&session->leases, &lease->link);
     session->counts.leases++;

@@ -62,39 +62,47 @@ void blob_client_interrupt(struct blob_client *client)
 
 /* ---- flights ---- */
 
+uint8_t *flight_draft(struct blob_client *client, struct flight *flight, enum message_type type,
+                      const ProtobufCMessage *body, const uint8_t *hole)
+{
+    size_t body_length = protobuf_c_message_get_packed_size(body);
+    assert(body_length <= message_body_cap(type));
+    flight->id = entropy_id();
+    const struct envelope envelope = {.version = ENVELOPE_VERSION,
+                                      .type = (uint16_t)type,
+                                      .sequence = client->sequence + 1,
+                                      .id = flight->id,
+                                      .body_length = (uint32_t)body_length};
+    uint8_t *message = link_draft(client->link, envelope_size(&envelope));
+    if (message == NULL) {
+        return NULL;
+    }
+    envelope_write_head(&envelope, message);
+    uint8_t *place = codec_encode_around(body, hole, message + ENVELOPE_HEAD_BYTES);
+    return place == NULL ? message : place;
+}
+
+bool flight_leave(struct blob_client *client, struct flights *flights, const struct flight *flight)
+{
+    assert(flights->count < FLIGHT_MAX);
+    if (!link_send_draft(client->link)) {
+        return false;
+    }
+    if (flights->count == 0) {
+        client->heard_ns = clock_monotonic_ns(); /* silence counts from the first open question */
+    }
+    client->sequence++;
+    flights->list[flights->count++] = *flight;
+    return true;
+}
+
 bool flight_send(struct blob_client *client, struct flights *flights, const struct flight *what,
                  enum message_type type, const ProtobufCMessage *body)
 {
-    assert(flights->count < FLIGHT_MAX);
-    size_t body_length = protobuf_c_message_get_packed_size(body);
-    assert(body_length <= message_body_cap(type));
+    static const uint8_t nowhere; /* no field points here */
     struct flight flight = *what;
-    flight.id = entropy_id();
-    struct envelope envelope = {.version = ENVELOPE_VERSION,
-                                .type = (uint16_t)type,
-                                .sequence = client->sequence + 1,
-                                .id = flight.id,
-                                .body_length = (uint32_t)body_length};
-    size_t size = envelope_size(&envelope);
-    uint8_t *message = malloc(size);
-    uint8_t *packed = codec_encode(body, &body_length);
-    bool sent = false;
-    if (message != NULL && packed != NULL) {
-        envelope.body = packed;
-        envelope_write(&envelope, message, size);
-        sent = link_send(client->link, message, size);
-    }
-    free(packed);
-    free(message);
-    if (sent) {
-        if (flights->count == 0) {
-            client->heard_ns =
-                clock_monotonic_ns(); /* silence counts from the first open question */
-        }
-        client->sequence++;
-        flights->list[flights->count++] = flight;
-    }
-    return sent;
+    return flight_draft(client, &flight, type, body, &nowhere) != NULL &&
+           flight_leave(client, flights, &flight);
 }
 
 /* Takes the flight with this id out of the list; false when there is none. */

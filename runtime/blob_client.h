@@ -29,11 +29,18 @@ bool blob_client_open(void *context, const char *endpoint, const struct key32 *s
                       struct problem *ret_problem);
 void blob_client_close(struct blob_client **self);
 
-struct blob_source { /* what to store: a descriptor (read with pread) or memory */
+/* Writes `length` bytes from `offset` of blob `index` to ret_bytes. */
+typedef bool blob_read(void *context, size_t index, uint64_t offset, size_t length,
+                       uint8_t *ret_bytes, struct problem *ret_problem);
+struct
+    blob_source { /* what to store: a descriptor (read with pread), memory, or what `read` makes */
     struct hash32 hash;
     uint64_t size;
-    int fd; /* -1: memory */
-    const uint8_t *bytes;
+    int fd;               /* -1: memory, or made */
+    const uint8_t *bytes; /* NULL: made */
+    blob_read *read;
+    void *context;
+    size_t index;
 };
 /* Stores `count` blobs, asking first which the broker lacks. `job` (NULL: own) names the job for
  * whose owner a provider stores. `progress` (may be NULL) is told of bytes done. False with the

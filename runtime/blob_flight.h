@@ -49,6 +49,11 @@ struct flight_answer {
 /* Sends a request and notes it as in flight (there is room). False when it cannot go out now. */
 bool flight_send(struct blob_client *client, struct flights *flights, const struct flight *what,
                  enum message_type type, const ProtobufCMessage *body);
+/* The same in two steps, for a body with a field that points to `hole`: room for that field's bytes, which are to be
+ * written before it leaves. NULL when there is no memory. */
+uint8_t *flight_draft(struct blob_client *client, struct flight *flight, enum message_type type,
+                      const ProtobufCMessage *body, const uint8_t *hole);
+bool flight_leave(struct blob_client *client, struct flights *flights, const struct flight *flight);
 /* Waits for the next answer to anything in flight, which is then no longer in flight; with nothing
  * in flight, until the connection takes messages. Writes *ret_answer when ANSWERED. */
 enum flight_status flight_await(struct blob_client *client, struct flights *flights,

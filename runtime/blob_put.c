@@ -31,7 +31,6 @@ struct put {
     size_t cursor; /* every item before it is done, or sent whole */
     uint64_t done_bytes;
     uint64_t total_bytes;
-    uint8_t *chunk;
 };
 
 static void finish(struct put *put, size_t index)
@@ -161,6 +160,9 @@ static bool learn_missing(struct put *put, enum reject_code *ret_reject,
 static bool read_chunk(const struct blob_source *source, uint64_t offset, size_t length,
                        uint8_t *ret_chunk, struct problem *ret_problem)
 {
+    if (source->fd < 0 && source->bytes == NULL) {
+        return source->read(source->context, source->index, offset, length, ret_chunk, ret_problem);
+    }
     if (source->fd < 0) {
         memcpy(ret_chunk, source->bytes + offset, length);
         return true;
@@ -203,18 +205,23 @@ static enum step send_chunk(struct put *put, struct problem *ret_problem)
     struct item *item = &put->items[put->cursor];
     uint64_t left = source->size - item->sent;
     size_t length = left < FLIGHT_CHUNK_BYTES ? (size_t)left : FLIGHT_CHUNK_BYTES;
-    if (!read_chunk(source, item->sent, length, put->chunk, ret_problem)) {
-        return STEP_FAILED;
-    }
+    static const uint8_t hole; /* the data is read to where it leaves from */
     Bourse__V1__BlobPut body = BOURSE__V1__BLOB_PUT__INIT;
     body.hash = (ProtobufCBinaryData){32, (uint8_t *)(uintptr_t)source->hash.bytes}; /* only read */
     body.size = source->size;
     body.offset = item->sent;
-    body.data = (ProtobufCBinaryData){length, put->chunk};
+    body.data = (ProtobufCBinaryData){length, (uint8_t *)(uintptr_t)&hole};
     set_job(put, &body.has_job, &body.job);
     struct flight flight = {
         .source = put->cursor, .offset = item->sent, .length = (uint32_t)length};
-    if (!flight_send(put->client, &put->flights, &flight, MESSAGE_BLOB_PUT, &body.base)) {
+    uint8_t *place = flight_draft(put->client, &flight, MESSAGE_BLOB_PUT, &body.base, &hole);
+    if (place == NULL) {
+        return STEP_AGAIN;
+    }
+    if (!read_chunk(source, item->sent, length, place, ret_problem)) {
+        return STEP_FAILED;
+    }
+    if (!flight_leave(put->client, &put->flights, &flight)) {
         return STEP_AGAIN;
     }
     item->sent += length;
@@ -367,8 +374,7 @@ bool blob_client_put(struct blob_client *client, const struct blob_source *sourc
                       .progress = progress,
                       .context = context};
     put.items = calloc(count == 0 ? 1 : count, sizeof *put.items);
-    put.chunk = malloc(FLIGHT_CHUNK_BYTES);
-    bool good = put.items != NULL && put.chunk != NULL;
+    bool good = put.items != NULL;
     if (good) {
         for (size_t i = 0; i < count; i++) {
             put.total_bytes += sources[i].size;
@@ -378,6 +384,5 @@ bool blob_client_put(struct blob_client *client, const struct blob_source *sourc
         problem_set(ret_problem, "out of memory for sending files");
     }
     free(put.items);
-    free(put.chunk);
     return good;
 }

@@ -33,6 +33,7 @@ struct link {
     const struct identity *identity;
     size_t max_message_bytes;
     zmq_msg_t received; /* what the last receive lent */
+    zmq_msg_t draft;    /* empty: none */
 };
 
 static bool set_number(void *socket, int option, int value)
@@ -111,7 +112,8 @@ bool link_open(void *context, const char *endpoint, const struct key32 *server,
     link->server = *server;
     link->identity = identity;
     link->max_message_bytes = max_message_bytes;
-    (void)zmq_msg_init(&link->received); /* always succeeds */
+    (void)zmq_msg_init(&link->received); /* always succeeds, as does the next */
+    (void)zmq_msg_init(&link->draft);
     if ((size_t)snprintf(link->endpoint, sizeof link->endpoint, "%s", endpoint) >=
         sizeof link->endpoint) {
         problem_set(ret_problem, "the endpoint is longer than %zu bytes",
@@ -132,6 +134,7 @@ void link_close(struct link **self)
     struct link *link = *self;
     if (link != NULL) {
         (void)zmq_msg_close(&link->received);
+        (void)zmq_msg_close(&link->draft);
         if (link->socket != NULL) {
             (void)zmq_close(link->socket);
         }
@@ -160,6 +163,31 @@ bool link_send(struct link *link, const void *message, size_t length)
     do {
         sent = zmq_send(link->socket, message, length, ZMQ_DONTWAIT);
     } while (sent < 0 && errno == EINTR);
+    return sent >= 0;
+}
+
+uint8_t *link_draft(struct link *link, size_t length)
+{
+    (void)zmq_msg_close(&link->draft);
+    if (zmq_msg_init_size(&link->draft, length) != 0) {
+        (void)zmq_msg_init(&link->draft); /* always succeeds */
+        return NULL;
+    }
+    return zmq_msg_data(&link->draft);
+}
+
+bool link_send_draft(struct link *link)
+{
+    int sent = -1;
+    if (link->socket != NULL) {
+        do {
+            sent = zmq_msg_send(&link->draft, link->socket, ZMQ_DONTWAIT);
+        } while (sent < 0 && errno == EINTR);
+    }
+    if (sent < 0) {
+        (void)zmq_msg_close(&link->draft);
+        (void)zmq_msg_init(&link->draft); /* always succeeds */
+    }
     return sent >= 0;
 }
 

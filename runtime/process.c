@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <malloc.h>
 #include <sched.h>
 #include <sodium.h>
 #include <stddef.h>
@@ -19,6 +20,11 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+enum {
+    KEPT_ALLOCATION_BYTES = 8 << 20, /* smaller ones come from memory that is kept */
+    KEPT_BYTES = 32 << 20,           /* at the end of each of malloc's arenas */
+};
 
 /* A limit of one byte, not of none: the kernel ignores the limit when cores go to a program, except
  * the value 1, and a file of one byte is too small for any core. PR_SET_DUMPABLE would do more, but
@@ -34,8 +40,17 @@ static bool forbid_cores(void)
     return setrlimit(RLIMIT_CORE, &limit) == 0;
 }
 
+/* Messages of blobs have megabytes: given back to the kernel after each, every page of the next is made anew, which costs
+ * as much as the copying. */
+static void keep_freed_memory(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, KEPT_ALLOCATION_BYTES); /* where it fails, it is slower */
+    (void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+}
+
 bool process_start(struct problem *ret_problem)
 {
+    keep_freed_memory();
     (void)umask(077);
     if (sodium_init() < 0) {
         problem_set(ret_problem, "the system gives no random numbers; libsodium cannot start");

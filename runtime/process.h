@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* sodium_init, core dumps off, umask 077, SIGPIPE ignored. False: say the problem and exit. */
+/* sodium_init, core dumps off, umask 077, SIGPIPE ignored, freed memory kept (process.c). False: say the problem and exit. */
 bool process_start(struct problem *ret_problem);
 /* Sets the limit of open files to `most`, or as far as this process may go: never above, because connections count
  * here, and memory with them. False when that is below `least`, with both numbers and what to do. */

@@ -46,7 +46,8 @@ struct router {
     struct waiting *waiting;
     size_t send_bytes, send_key_bytes;
     uint8_t bucket_key[crypto_shorthash_KEYBYTES];
-    zmq_msg_t received; /* what the last receive lent */
+    zmq_msg_t received;   /* what the last receive lent */
+    struct parcel *draft; /* NULL: none */
     struct router_counts counts;
 };
 
@@ -89,24 +90,17 @@ static bool may_wait(const struct router *router, uint32_t bucket, size_t size)
                            atomic_load(&router->waiting->bytes) + size <= router->send_bytes);
 }
 
-/* The bytes as a message that counts until it has left. False when out of memory. */
-static bool parcel_up(struct router *router, uint32_t bucket, const void *bytes, size_t size,
-                      zmq_msg_t *ret_message)
+/* Room for a message that counts until it has left. NULL when out of memory. */
+static struct parcel *parcel_create(struct router *router, uint32_t bucket, size_t size)
 {
     struct parcel *parcel = malloc(sizeof *parcel + size);
-    if (parcel == NULL) {
-        return false;
+    if (parcel != NULL) {
+        *parcel = (struct parcel){.waiting = router->waiting, .bucket = bucket, .size = size};
+        (void)atomic_fetch_add(&router->waiting->references, 1);
+        (void)atomic_fetch_add(&router->waiting->bytes, size);
+        (void)atomic_fetch_add(&router->waiting->of_bucket[bucket], size);
     }
-    *parcel = (struct parcel){.waiting = router->waiting, .bucket = bucket, .size = size};
-    memcpy(parcel->bytes, bytes, size);
-    (void)atomic_fetch_add(&router->waiting->references, 1);
-    (void)atomic_fetch_add(&router->waiting->bytes, size);
-    (void)atomic_fetch_add(&router->waiting->of_bucket[bucket], size);
-    if (zmq_msg_init_data(ret_message, parcel->bytes, size, parcel_left, parcel) != 0) {
-        parcel_left(parcel->bytes, parcel);
-        return false;
-    }
-    return true;
+    return parcel;
 }
 
 static bool allow_users(void *socket, const struct router_config *config)
@@ -223,6 +217,7 @@ void router_close(struct router **self)
     struct router *router = *self;
     if (router != NULL) {
         (void)zmq_msg_close(&router->received);
+        router_drop_draft(router);
         if (router->socket != NULL) {
             (void)zmq_close(router->socket);
         }
@@ -304,14 +299,34 @@ int router_receive(struct router *router, int timeout_ms, struct router_message 
     }
 }
 
-enum router_sent router_send(struct router *router, const struct route *route,
-                             const struct key32 *client, const void *bytes, size_t length)
+uint8_t *router_draft(struct router *router, const struct key32 *client, size_t length)
 {
     uint32_t bucket = bucket_of(router, client);
+    router_drop_draft(router);
+    if (may_wait(router, bucket, length)) {
+        router->draft = parcel_create(router, bucket, length);
+    }
+    return router->draft == NULL ? NULL : router->draft->bytes;
+}
+
+void router_drop_draft(struct router *router)
+{
+    if (router->draft != NULL) {
+        parcel_left(router->draft->bytes, router->draft);
+        router->draft = NULL;
+    }
+}
+
+enum router_sent router_send_draft(struct router *router, const struct route *route)
+{
+    struct parcel *parcel = router->draft;
     zmq_msg_t message;
-    if (!may_wait(router, bucket, length) || !parcel_up(router, bucket, bytes, length, &message)) {
+    assert(parcel != NULL);
+    if (zmq_msg_init_data(&message, parcel->bytes, parcel->size, parcel_left, parcel) != 0) {
+        router_drop_draft(router);
         return ROUTER_FULL;
     }
+    router->draft = NULL; /* the message's now */
     if (zmq_send(router->socket, route->bytes, sizeof route->bytes, ZMQ_SNDMORE | ZMQ_DONTWAIT) >=
         0) {
         /* The second part follows the first, which found the room. */
@@ -331,6 +346,17 @@ enum router_sent router_send(struct router *router, const struct route *route,
     default:
         return ROUTER_BROKEN;
     }
+}
+
+enum router_sent router_send(struct router *router, const struct route *route,
+                             const struct key32 *client, const void *bytes, size_t length)
+{
+    uint8_t *draft = router_draft(router, client, length);
+    if (draft == NULL) {
+        return ROUTER_FULL;
+    }
+    memcpy(draft, bytes, length);
+    return router_send_draft(router, route);
 }
 
 size_t router_waiting_key(const struct router *router, const struct key32 *client)

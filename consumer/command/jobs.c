@@ -55,9 +55,12 @@ void print_leases(FILE *to, const struct bourse_job_row *row, bool also_ended, b
         if (!also_ended && strcmp(lease->state, "ended") == 0) {
             continue;
         }
+        char device[CELL_SIZE];
+        (void)snprintf(device, sizeof device, "%s%s", lease->simulated ? "SIM " : "",
+                       lease->device);
         const char *cells[] = {count_text(lease->lease),
                                lease->provider,
-                               lease->device,
+                               device,
                                lease->state,
                                count_text(lease->slots),
                                money_text(lease->price_micro),
@@ -570,6 +573,12 @@ int command_explain(struct invocation *invocation)
     struct bourse_error error;
     if (!bourse_explain(invocation->bourse, id, &explanation, &error)) {
         return complain_with(invocation, &error);
+    }
+    bool is_open = strcmp(explanation.state, "open") == 0;
+    CLEANUP(bourse_tasks_destroy)
+    struct bourse_tasks *tasks = is_open ? load_tasks(invocation, id) : NULL;
+    if (is_open && (explanation.parts > 1 || tasks != NULL)) {
+        return explain_parts(invocation, id, tasks, &explanation);
     }
     if (invocation->json) {
         json_t *value = json_explanation(&explanation);

@@ -36,6 +36,10 @@ struct bourse_tasks *load_tasks(struct invocation *invocation, const char *id);
 /* One task a row: its state, its tries, and what it waits for. */
 void print_tasks(struct invocation *invocation, const struct bourse_job_row *row,
                  const struct bourse_tasks *tasks);
+/* Why each of an open job's tasks, or parts, is not done: by name where they have one. Returns the exit status; `tightest`
+ * is what explains the job as a whole. */
+int explain_parts(struct invocation *invocation, const char *id, const struct bourse_tasks *tasks,
+                  const struct bourse_explanation *tightest);
 json_t *json_tasks(struct invocation *invocation, const struct bourse_job_row *row,
                    const struct bourse_tasks *tasks);
 

@@ -358,7 +358,9 @@ static json_t *json_order(const struct bourse_order *order)
                               order->is_bid ? "bid" : "ask", order->is_bid ? "job" : "label",
                               order->name, "price_micro", (json_int_t)order->price_micro, "slots",
                               (json_int_t)order->slots, "place", (json_int_t)order->place);
-    if (!order->is_bid) {
+    if (order->is_bid) {
+        (void)json_object_set_new(value, "job_id", json_string(order->job));
+    } else {
         (void)json_object_set_new(value, "device", json_string(order->device));
         (void)json_object_set_new(value, "free", json_integer((json_int_t)order->free));
         (void)json_object_set_new(value, "good_till_ms",
@@ -446,7 +448,7 @@ static int order_cancel(struct invocation *invocation)
     if (search.found.is_bid) {
         return complain(invocation, BOURSE_USAGE,
                         "%s is the bid of a job and ends with it: `bourse cancel %.8s`",
-                        search.prefix, search.found.id);
+                        search.prefix, search.found.job);
     }
     if (!bourse_cancel_ask(invocation->bourse, search.found.id, &error)) {
         return complain_with(invocation, &error);
@@ -458,13 +460,114 @@ static int order_cancel(struct invocation *invocation)
     return BOURSE_OK;
 }
 
+/* ---------------------------------------------------------------- an ask by hand */
+
+struct device_search { /* among the account's own */
+    const char *account;
+    const char *wanted; /* the beginning of an id, or a label */
+    char id[BOURSE_ID_SIZE];
+    uint32_t slots;
+    size_t matches;
+};
+
+static bool match_device(void *context, const struct bourse_device *device)
+{
+    struct device_search *search = context;
+    bool is_own = strcmp(device->account, search->account) == 0;
+    bool is_meant = strncmp(device->id, search->wanted, strlen(search->wanted)) == 0 ||
+                    strcmp(device->label, search->wanted) == 0;
+    if (is_own && is_meant && search->wanted[0] != '\0') {
+        (void)snprintf(search->id, sizeof search->id, "%s", device->id);
+        search->slots = device->slots;
+        search->matches++;
+    }
+    return true;
+}
+
+/* False, and what is wrong has been said: *ret_status is the exit status. */
+static bool find_own_device(struct invocation *invocation, struct device_search *search,
+                            int *ret_status)
+{
+    struct bourse_account account;
+    struct bourse_error error;
+    if (!bourse_whoami(invocation->bourse, &account, &error)) {
+        *ret_status = complain_with(invocation, &error);
+        return false;
+    }
+    if ((account.roles & BOURSE_ROLE_PROVIDER) == 0) {
+        *ret_status = complain(invocation, BOURSE_REFUSED,
+                               "an ask offers a device, and this key is no provider's: give the "
+                               "agent's own with --key. Who wants work done submits a job, which "
+                               "places its bids");
+        return false;
+    }
+    search->account = account.key;
+    if (!bourse_devices(invocation->bourse, match_device, search, &error)) {
+        *ret_status = complain_with(invocation, &error);
+    } else if (search->matches == 0) {
+        *ret_status = complain(invocation, BOURSE_NOT_FOUND,
+                               "no device '%s' of this account is on offer: its agent must run, "
+                               "and not be paused; `bourse devices` shows what is on offer",
+                               search->wanted);
+    } else if (search->matches > 1) {
+        *ret_status =
+            complain(invocation, BOURSE_USAGE, "'%s' means %zu devices; give more digits of the id",
+                     search->wanted, search->matches);
+    }
+    search->account = NULL;
+    return *ret_status == BOURSE_OK;
+}
+
+static int order_place(struct invocation *invocation)
+{
+    struct bourse_ask ask = {.price_micro = -1};
+    int64_t slots = 0;
+    if (!option_money(invocation, "price", &ask.price_micro) ||
+        !option_count(invocation, "slots", 1, UINT32_MAX, &slots) ||
+        !option_duration_ms(invocation, "for", &ask.good_for_ms) ||
+        !option_duration_ms(invocation, "max-term", &ask.max_term_ms)) {
+        return BOURSE_USAGE;
+    }
+    if (ask.price_micro < 0) {
+        return complain(invocation, BOURSE_USAGE,
+                        "order place: --price says what a slot costs for an hour, as in 0.10");
+    }
+    int status = BOURSE_OK;
+    if (!connect_broker(invocation, &status)) {
+        return status;
+    }
+    struct device_search search = {.wanted = invocation->words[1]};
+    if (!find_own_device(invocation, &search, &status)) {
+        return status;
+    }
+    if (slots > search.slots) {
+        return complain(invocation, BOURSE_USAGE, "--slots: the device has %u", search.slots);
+    }
+    ask.device = search.id;
+    ask.slots = slots > 0 ? (uint32_t)slots : search.slots;
+    char order[BOURSE_ID_SIZE];
+    struct bourse_error error;
+    if (!bourse_place_ask(invocation->bourse, &ask, order, &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (invocation->json) {
+        return print_json(json_pack("{s:s, s:s, s:I, s:I}", "order", order, "device", search.id,
+                                    "slots", (json_int_t)ask.slots, "price_micro",
+                                    (json_int_t)ask.price_micro),
+                          BOURSE_OK);
+    }
+    (void)puts(order);
+    return BOURSE_OK;
+}
+
 int command_order(struct invocation *invocation)
 {
-    static const char *const acts[] = {"list", "cancel"};
+    static const char *const acts[] = {"list", "place", "cancel"};
     const char *word = invocation->words[0];
     bool is_list = strcmp(word, acts[0]) == 0;
-    if (!is_list && strcmp(word, acts[1]) != 0) {
-        const char *near = text_nearest(word, acts, 2);
+    bool is_place = strcmp(word, acts[1]) == 0;
+    if (!is_list && !is_place && strcmp(word, acts[2]) != 0) {
+        const char *near = text_nearest(word, acts, 3);
         return complain(invocation, BOURSE_USAGE, "order has no '%s'%s%s%s", word,
                         near != NULL ? "; did you mean `" : "", near != NULL ? near : "",
                         near != NULL ? "`?" : "");
@@ -472,6 +575,15 @@ int command_order(struct invocation *invocation)
     if (invocation->word_count != (is_list ? 1 : 2)) {
         return complain(invocation, BOURSE_USAGE,
                         "order %s: wrong number of words; see `bourse help order`", word);
+    }
+    if (is_place) {
+        return order_place(invocation);
+    }
+    for (size_t i = 0; i < invocation->command->option_count; i++) {
+        const char *name = invocation->command->options[i].name;
+        if (option_given(invocation, name)) {
+            return complain(invocation, BOURSE_USAGE, "order %s has no --%s", word, name);
+        }
     }
     int status = 0;
     if (!connect_broker(invocation, &status)) {

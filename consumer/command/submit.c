@@ -541,6 +541,7 @@ static bool set_numbers(struct invocation *invocation, struct job_file *file)
     bool ok = option_count(invocation, "slots", 1, FORMAT_SLOTS, &slots) &&
               option_count(invocation, "at-most", 0, FORMAT_SUBTASKS, &at_most) &&
               option_count(invocation, "retries", 0, FORMAT_RETRIES, &retries) &&
+              option_count(invocation, "crash-limit", 0, FORMAT_RETRIES, &file->crash_limit) &&
               option_duration_ms(invocation, "limit", &file->limit_ms) &&
               option_duration_ms(invocation, "expect", &file->expect_ms) &&
               option_money(invocation, "cap", &file->cap_micro);

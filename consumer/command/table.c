@@ -77,6 +77,7 @@ static const struct option_spec run_options[] = {
     {"cap", 0, "CREDITS", "most to pay per slot-hour"},
     {"budget", 0, "CREDITS", "hard ceiling (default: as quoted)"},
     {"retries", 0, "N", "tries more for a program that fails"},
+    {"crash-limit", 0, "N", "tries lost by their providers' fault that a subtask bears (2)"},
     {"name", 0, "NAME", "of the job"},
     {"anyway", 0, NULL, "place it also when nothing fits or sells at this budget yet"},
     {"exit-code", 0, NULL, "end with the program's own exit status"},
@@ -114,6 +115,12 @@ static const struct option_spec report_options[] = {
 static const struct option_spec book_options[] = {
     {"needs", 0, "TEXT", "only the asks of devices that have it: \"kind = gpu\""},
     {"instrument", 0, "NAME", "only the asks for this one: cpu.x86_64.avx512"},
+};
+static const struct option_spec order_options[] = {
+    {"price", 0, "CREDITS", "of `place`: the least for a slot and an hour; 0 is a donation"},
+    {"slots", 0, "N", "of `place`: so many of the device's slots (all)"},
+    {"for", 0, "TIME", "of `place`: good for so long (until cancelled)"},
+    {"max-term", 0, "TIME", "of `place`: no longer leases than this (any)"},
 };
 static const struct option_spec trades_options[] = {
     {"limit", 'n', "N", "at most so many (20)"},
@@ -301,16 +308,23 @@ static const struct command table[] = {
                 "slot-hour. Without "
                 "names."},
     {.name = "order",
-     .arguments = "list | cancel ORDER",
+     .arguments = "list | place DEVICE | cancel ORDER",
      .summary = "your own asks and bids",
+     OPTIONS(order_options),
      .words_min = 1,
      .words_max = 2,
      .run = command_order,
      .details =
          "PLACE is where an order stands among those for the same kind of device, or with the same "
-         "needs.\nAn ask that is cancelled fills no more; its leases run on. An agent asks again "
-         "when "
-         "it next connects.\nA job's bid ends with the job: `bourse cancel`."},
+         "needs.\n`place`, with the key of a provider (--key), asks for slots of a device that its "
+         "agent offers\nnow: an id or the beginning of it, or a label of `bourse devices`. A "
+         "device "
+         "has one ask, and the\nnew one replaces it; what is leased stays leased. It stands until "
+         "it is cancelled, --for is over, or\nthe agent offers anew: when it connects, pauses or "
+         "resumes. Then the agent's own ask takes its place.\nAn ask that is cancelled fills no "
+         "more; its leases run on. The agent's own comes back as it next\nconnects, or with "
+         "`bourse-provider resume`.\nBids are placed by jobs: one without a job would buy nothing "
+         "to run. A job's bid ends with the job:\n`bourse cancel`."},
     {.name = "balance",
      .arguments = "",
      .summary = "your money",

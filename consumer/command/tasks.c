@@ -162,3 +162,153 @@ json_t *json_tasks(struct invocation *invocation, const struct bourse_job_row *r
     free(seen.items);
     return list;
 }
+
+/* ---------------------------------------------------------------- why each is not done */
+
+enum { NAMES_SHOWN = 8, WAITS_SHOWN = 8 };
+
+struct telling {
+    const struct bourse_tasks *tasks; /* NULL: they have no names */
+    struct seen_tasks seen;
+};
+
+static bool is_done(const struct telling *telling, uint32_t index)
+{
+    return index < telling->seen.count && telling->seen.items[index].accepted;
+}
+
+static const char *name_of(const struct telling *telling, uint32_t index)
+{
+    const char *name = telling->tasks != NULL ? bourse_task_name(telling->tasks, index) : NULL;
+    return name != NULL ? plain_text(name) : count_text(index);
+}
+
+static const char *waits_on(const struct telling *telling, uint32_t index)
+{
+    return telling->tasks != NULL ? waits_for(telling->tasks, &telling->seen, index) : NULL;
+}
+
+/* The subtasks of a part that wait for nothing but a device, or run: "left, right and 3 more". */
+static uint32_t print_startable(const struct telling *telling,
+                                const struct bourse_explanation *part)
+{
+    uint32_t count = 0;
+    for (uint32_t i = part->first; i < part->first + part->subtasks; i++) {
+        if (is_done(telling, i) || waits_on(telling, i) != NULL) {
+            continue;
+        }
+        if (count < NAMES_SHOWN) {
+            (void)printf("%s%s", count > 0 ? ", " : "", name_of(telling, i));
+        }
+        count++;
+    }
+    if (count > NAMES_SHOWN) {
+        (void)printf(" and %u more", count - NAMES_SHOWN);
+    }
+    return count;
+}
+
+static void print_waits(const struct telling *telling, const struct bourse_explanation *part)
+{
+    uint32_t count = 0;
+    for (uint32_t i = part->first; i < part->first + part->subtasks; i++) {
+        const char *before = is_done(telling, i) ? NULL : waits_on(telling, i);
+        if (before == NULL) {
+            continue;
+        }
+        if (count < WAITS_SHOWN) {
+            (void)printf("%s: after %s\n", name_of(telling, i), plain_text(before));
+        }
+        count++;
+    }
+    if (count > WAITS_SHOWN) {
+        (void)printf("%u more wait for others\n", count - WAITS_SHOWN);
+    }
+}
+
+/* Without names: the numbers of a part, however far each of them is. */
+static void print_part(const struct telling *telling, const struct bourse_explanation *part)
+{
+    bool is_named = telling->tasks != NULL && bourse_task_name(telling->tasks, part->first) != NULL;
+    uint32_t startable = 0;
+    if (is_named) {
+        startable = print_startable(telling, part);
+    } else if (part->waiting > 0 || part->running > 0) {
+        startable = printf("subtasks %u to %u", part->first, part->first + part->subtasks - 1) > 0;
+    }
+    if (startable > 0) {
+        (void)printf(": %u wait for a device, %u run\n", part->waiting, part->running);
+    }
+    if (part->waiting > 0) {
+        print_explanation(stdout, part);
+    }
+    if (is_named) {
+        print_waits(telling, part);
+    }
+}
+
+static json_t *json_part(const struct telling *telling, const struct bourse_explanation *part)
+{
+    json_t *value = json_explanation(part);
+    json_t *names = json_array();
+    for (uint32_t i = part->first; telling->tasks != NULL && i < part->first + part->subtasks;
+         i++) {
+        (void)json_array_append_new(names, json_string(name_of(telling, i)));
+    }
+    (void)json_object_set_new(value, "part", json_integer(part->part));
+    (void)json_object_set_new(value, "first", json_integer(part->first));
+    (void)json_object_set_new(value, "subtasks", json_integer(part->subtasks));
+    (void)json_object_set_new(value, "waiting", json_integer(part->waiting));
+    (void)json_object_set_new(value, "running", json_integer(part->running));
+    (void)json_object_set_new(value, "names", names);
+    return value;
+}
+
+/* Part by part; `list` is NULL where they are printed. */
+static bool tell_parts(struct invocation *invocation, const char *id, uint32_t count,
+                       const struct telling *telling, json_t *list, struct bourse_error *ret_error)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct bourse_explanation part;
+        if (!bourse_explain_part(invocation->bourse, id, i, &part, ret_error)) {
+            return false;
+        }
+        if (list != NULL) {
+            (void)json_array_append_new(list, json_part(telling, &part));
+        } else {
+            print_part(telling, &part);
+        }
+    }
+    return true;
+}
+
+int explain_parts(struct invocation *invocation, const char *id, const struct bourse_tasks *tasks,
+                  const struct bourse_explanation *tightest)
+{
+    struct bourse_error error;
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    if (!bourse_jobs(invocation->bourse, id, &jobs, &error)) {
+        return complain_with(invocation, &error);
+    }
+    const struct bourse_job_row *row = bourse_jobs_row(jobs, 0);
+    struct telling telling = {.tasks = tasks};
+    if (tasks != NULL) {
+        telling.seen = look(invocation, row, tasks);
+    }
+    json_t *parts = invocation->json ? json_array() : NULL;
+    int status = BOURSE_OK;
+    if (!tell_parts(invocation, id, tightest->parts, &telling, parts, &error)) {
+        json_decref(parts);
+        status = complain_with(invocation, &error);
+    } else if (invocation->json) {
+        json_t *value = json_explanation(tightest);
+        (void)json_object_set_new(value, "job", json_string(id));
+        (void)json_object_set_new(value, "parts", parts);
+        if (tasks != NULL) {
+            (void)json_object_set_new(value, "tasks", json_tasks(invocation, row, tasks));
+        }
+        status = print_json(value, BOURSE_OK);
+    }
+    free(telling.seen.items);
+    return status;
+}

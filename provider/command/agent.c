@@ -144,6 +144,14 @@ static void print_state(const json_t *answer)
     printf("\n");
 }
 
+static const char *ask_note(const json_t *ask)
+{
+    return is_true(ask, "by_hand")     ? ", placed by hand"
+           : is_true(ask, "cancelled") ? ", cancelled by hand: `resume` places it again"
+           : is_true(ask, "standing")  ? ""
+                                       : ", not standing";
+}
+
 static void print_asks(const json_t *asks)
 {
     size_t i;
@@ -154,7 +162,7 @@ static void print_asks(const json_t *asks)
         units_money_text(number(ask, "price_micro"), money);
         printf("%-12s %lld slot%s of %s at %s credits per slot-hour%s\n", i == 0 ? "asks" : "",
                (long long)number(ask, "slots"), plural(number(ask, "slots")),
-               text(ask, "instrument"), money, is_true(ask, "standing") ? "" : ", not standing");
+               text(ask, "instrument"), money, ask_note(ask));
     }
 }
 

@@ -353,6 +353,7 @@ struct sum {
 struct sums {
     struct sum *rows;
     size_t count, capacity;
+    size_t last; /* what was added to before */
 };
 struct earnings {
     int64_t from_ms; /* by the market's clock */
@@ -361,32 +362,36 @@ struct earnings {
     bool is_out_of_memory;
 };
 
-static bool add_to(struct sums *sums, const char *name, const struct bourse_entry *entry)
+/* Of that name; a new one when there is none, NULL when there is no memory. Walks go by time, in which the same name, or the one
+ * after it, is most often meant again. */
+static struct sum *sum_of(struct sums *sums, const char *name)
 {
-    /* Newest first: what is added to is most often what was added last. */
-    size_t at = sums->count;
-    while (at > 0 && strcmp(sums->rows[at - 1].name, name) != 0) {
-        at--;
+    for (size_t near = sums->last; near < sums->count && near <= sums->last + 1; near++) {
+        if (strcmp(sums->rows[near].name, name) == 0) {
+            sums->last = near;
+            return &sums->rows[near];
+        }
     }
-    if (at == 0) {
+    size_t at = 0;
+    while (at < sums->count && strcmp(sums->rows[at].name, name) != 0) {
+        at++;
+    }
+    if (at == sums->count) {
         if (sums->count == sums->capacity) {
             size_t capacity = sums->capacity == 0 ? 64 : 2 * sums->capacity;
             struct sum *rows = realloc(sums->rows, capacity * sizeof *rows);
             if (rows == NULL) {
-                return false;
+                return NULL;
             }
             sums->rows = rows;
             sums->capacity = capacity;
         }
         sums->rows[sums->count] = (struct sum){.results = 0};
         (void)snprintf(sums->rows[sums->count].name, BOURSE_ID_SIZE, "%s", name);
-        at = ++sums->count;
+        sums->count++;
     }
-    struct sum *sum = &sums->rows[at - 1];
-    sum->paid_micro += entry->amount_micro;
-    sum->fee_micro += entry->fee_micro;
-    sum->results++;
-    return true;
+    sums->last = at;
+    return &sums->rows[at];
 }
 
 static void day_of(int64_t ms, char ret_day[BOURSE_ID_SIZE])
@@ -399,25 +404,41 @@ static void day_of(int64_t ms, char ret_day[BOURSE_ID_SIZE])
     }
 }
 
+static bool add(struct earnings *earnings, const struct bourse_entry *entry, uint64_t results)
+{
+    char day[BOURSE_ID_SIZE];
+    day_of(entry->time_ms, day);
+    struct sum *of[] = {&earnings->all, sum_of(&earnings->days, day),
+                        sum_of(&earnings->jobs, entry->job),
+                        sum_of(&earnings->devices, entry->device)};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        if (of[i] == NULL) {
+            earnings->is_out_of_memory = true;
+            return false;
+        }
+        of[i]->paid_micro += entry->amount_micro;
+        of[i]->fee_micro += entry->fee_micro;
+        of[i]->results += results;
+    }
+    return true;
+}
+
 /* Captures that came in are what a provider earns; an account may also spend, and be given credits. */
 static bool take_entry(void *context, const struct bourse_entry *entry)
 {
     struct earnings *earnings = context;
-    char day[BOURSE_ID_SIZE];
     if (entry->time_ms < earnings->from_ms) {
         return false;
     }
-    if (strcmp(entry->kind_text, "capture") != 0 || entry->amount_micro <= 0) {
-        return true;
-    }
-    day_of(entry->time_ms, day);
-    earnings->all.paid_micro += entry->amount_micro;
-    earnings->all.fee_micro += entry->fee_micro;
-    earnings->all.results++;
-    earnings->is_out_of_memory = !add_to(&earnings->days, day, entry) ||
-                                 !add_to(&earnings->jobs, entry->job, entry) ||
-                                 !add_to(&earnings->devices, entry->device, entry);
-    return !earnings->is_out_of_memory;
+    return strcmp(entry->kind_text, "capture") != 0 || entry->amount_micro <= 0 ||
+           add(earnings, entry, 0);
+}
+
+/* What was accepted counts also where its pay was rounded down to nothing. */
+static bool take_result(void *context, const struct bourse_entry *entry)
+{
+    struct earnings *earnings = context;
+    return entry->time_ms >= earnings->from_ms && add(earnings, entry, 1);
 }
 
 static void print_sums(const char *title, const struct sums *sums)
@@ -444,7 +465,7 @@ static void print_earnings(const struct earnings *earnings, int64_t available_mi
     printf("%-10s %s, the market's part of what consumers paid beside that\n", "fees",
            money(earnings->all.fee_micro, text));
     printf("%-10s %s\n", "balance", money(available_micro, text));
-    if (earnings->all.results > 0) {
+    if (earnings->days.count > 0) {
         print_sums("DAY (UTC)", &earnings->days);
         print_sums("JOB", &earnings->jobs);
         print_sums("DEVICE", &earnings->devices);
@@ -475,6 +496,7 @@ static bool collect(struct bourse *bourse, const struct command *command, struct
                             ? 0
                             : account.log_time_ms - command->since_ms;
     return bourse_balance(bourse, balance, error) &&
+           bourse_provided(bourse, take_result, earnings, error) &&
            bourse_statement(bourse, 0, take_entry, earnings, error);
 }
 

@@ -1,6 +1,12 @@
 #include "provider/tensor/gemm.h"
 
+#include <assert.h>
+#include <pthread.h>
 #include <stddef.h>
+#include <stdlib.h>
+
+/* Below this a thread costs more than it does. */
+#define BAND_PRODUCTS_LEAST (UINT64_C(1) << 20)
 
 /* Row by row, the inner loop over neighbours in memory, so that a compiler can use wide units. */
 void gemm_reference(const struct gemm *gemm)
@@ -20,11 +26,59 @@ void gemm_reference(const struct gemm *gemm)
     }
 }
 
+static void *run_band(void *band)
+{
+    gemm_reference(band);
+    return NULL;
+}
+
+void gemm_plain(const struct gemm *gemm, unsigned threads)
+{
+    assert(threads >= 1);
+    assert(threads <= GEMM_THREADS_MAX);
+    uint64_t row_products = gemm->inner * gemm->columns;
+    uint64_t rows_least =
+        row_products > 0 ? BAND_PRODUCTS_LEAST / row_products + 1 : gemm->rows + 1;
+    uint64_t rows = gemm->rows / threads + (gemm->rows % threads != 0);
+    rows = rows < rows_least ? rows_least : rows;
+
+    struct gemm bands[GEMM_THREADS_MAX];
+    pthread_t running[GEMM_THREADS_MAX];
+    unsigned count = 0;
+    uint64_t first = 0;
+    for (; gemm->rows - first > rows; first += rows) {
+        bands[count] = *gemm;
+        bands[count].rows = rows;
+        bands[count].a += first * gemm->inner;
+        bands[count].c += first * gemm->columns;
+        if (pthread_create(&running[count], NULL, run_band, &bands[count]) != 0) {
+            break; /* the rest is ours */
+        }
+        count++;
+    }
+    struct gemm rest = *gemm;
+    rest.rows = gemm->rows - first;
+    rest.a += first * gemm->inner;
+    rest.c += first * gemm->columns;
+    gemm_reference(&rest);
+    while (count > 0) {
+        (void)pthread_join(running[--count], NULL); /* ours, and joined once */
+    }
+}
+
+/* As OpenMP reads it, which oneDNN asks: a number; anything else is one. */
+static unsigned threads_wanted(void)
+{
+    const char *text = getenv("OMP_NUM_THREADS");
+    unsigned long threads = text != NULL ? strtoul(text, NULL, 10) : 1;
+    return threads < 1 ? 1 : threads > GEMM_THREADS_MAX ? GEMM_THREADS_MAX : (unsigned)threads;
+}
+
 enum gemm_status gemm_run(const struct gemm *gemm)
 {
     if (gemm_onednn_version() == NULL || gemm->rows == 0 || gemm->inner == 0 ||
         gemm->columns == 0) {
-        gemm_reference(gemm);
+        gemm_plain(gemm, threads_wanted());
         return GEMM_OK;
     }
     return gemm_onednn(gemm);

@@ -19,10 +19,14 @@ struct gemm {
 
 enum gemm_status { GEMM_OK, GEMM_OUT_OF_MEMORY, GEMM_FAILED };
 
-/* By oneDNN, on as many threads as OMP_NUM_THREADS says; plain C where there is none. */
+/* By oneDNN, else in plain C; on as many threads as OMP_NUM_THREADS says. */
 enum gemm_status gemm_run(const struct gemm *gemm);
 /* Plain C, one thread. Cannot fail. */
 void gemm_reference(const struct gemm *gemm);
+/* The same values to the last bit, bands of rows side by side on at most so many threads: 1 to GEMM_THREADS_MAX. What threads
+ * cannot be had for is done by the caller's. */
+enum { GEMM_THREADS_MAX = 64 };
+void gemm_plain(const struct gemm *gemm, unsigned threads);
 
 /* What gemm_run uses: "oneDNN 2.6.3" or "plain C". */
 const char *gemm_engine(void);

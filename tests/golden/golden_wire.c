@@ -610,6 +610,14 @@ static void put_manifest(struct text *text, struct cast *cast)
     manifest.n_subtasks = 1;
     manifest.subtasks = subtasks;
     manifest.subtask_count = 1;
+    Bourse__V1__ManifestTerms terms = BOURSE__V1__MANIFEST_TERMS__INIT;
+    terms.verify = "none";
+    terms.retries = 2;
+    terms.has_error_limit = 1;
+    terms.error_limit = 10;
+    terms.has_crash_limit = 1;
+    terms.crash_limit = 5;
+    manifest.terms = &terms;
     size_t length;
     uint8_t *bytes = codec_encode(&manifest.base, &length);
     struct hash32 hash = sha256_of(bytes, length);

@@ -150,6 +150,36 @@ must_end "$job" 60
 kill -0 "$first" || fail "the first agent ended with its worker"
 kill -0 "$second" || fail "the second agent ended with its worker"
 
+# Such a crash is the provider's, and counted apart from the program's own failures.
+apart() { # NAME RETRIES CRASH_LIMIT PROGRAM: prints the id
+    printf '%s\n' "name: $1" "run: [sh, -c, '$4']" "retries: $2" "crash_limit: $3" 'limit: 1m' 'budget: 1.00' >"$1.yaml"
+    "$bourse" submit "$1.yaml" -y --quiet 2>submit.log || fail "submit: $(cat submit.log)"
+}
+tries() { sqlite3 -readonly "$market/ledger.db" "SELECT group_concat(outcome) FROM results WHERE lower(hex(job)) = '$1'"; }
+has_failed() { "$bourse" ps "$1" --json --timeout 5s >ps.json 2>/dev/null && grep -q '"state":"failed"' ps.json; }
+kill_worker() {
+    for pid in $(workers_of "$first"; workers_of "$second"); do
+        kill -9 "$pid" 2>/dev/null || true
+    done
+}
+own=$(apart own 1 5 'exit 3')
+until_true 30 has_failed "$own" || fail "a program that fails is tried on: $(cat ps.json)"
+[ "$(tries "$own")" = 1,1 ] || fail "one retry, whatever the crash limit, not: $(tries "$own")"
+crash=$(apart crash 5 0 'sleep 20')
+for job in "$crash" again; do # the job that continues it has its limit
+    if [ "$job" = again ]; then
+        job=$("$bourse" resume "$crash" -y --quiet 2>submit.log) || fail "resume: $(cat submit.log)"
+    fi
+    until_true 20 running "$job" 1 || fail "the job does not run: $(cat ps.json)"
+    kill_worker
+    until_true 15 has_failed "$job" || fail "no crash was to be borne: $(cat ps.json)"
+    [ "$(tries "$job")" = 15 ] || fail "one try, whatever the retries, not: $(tries "$job")"
+done
+borne=$(apart borne 0 1 'sleep 3')
+until_true 20 running "$borne" 1 || fail "the job does not run: $(cat ps.json)"
+kill_worker
+must_end "$borne" 60
+
 job=$(submit launchers 4 2)
 until_true 20 running "$job" 2 || fail "the job does not run: $(cat ps.json)"
 for pid in $(named "$first" bourse-launcher; named "$second" bourse-launcher); do

@@ -2,7 +2,8 @@
 # Completion, loaded into the shells themselves: every command and every option that help names is offered, job ids come
 # from `bourse ps`, and files where the table says FILE. A shell that is not installed is named, and left out.
 set -euo pipefail
-bourse=$(realpath "$1")/bourse
+bin=$(realpath "$1")
+bourse=$bin/bourse
 work=$(mktemp -d "${TMPDIR:-/tmp}/bourse completion.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -85,6 +86,60 @@ has "$(offer_bash bourse run mat)" matmul
 [ -z "$(offer_bash bourse run -- matmul --)" ] || fail "bash: options of a template for a program"
 has "$(offer_bash bourse run matmul oth)" other.yaml
 
+# The other programs: their own commands, and of each the options that its help names.
+mkdir -p other.folder
+for program in bourse-provider bourse-broker; do
+    for shell in bash zsh fish; do
+        "$bin/$program" completion $shell >"$program.$shell" || fail "$program completion $shell"
+    done
+    got=0
+    "$bin/$program" completion tcsh >out 2>err || got=$?
+    [ "$got" -eq 2 ] && [ ! -s out ] || fail "$program completion tcsh ended with $got"
+    grep -q 'bash, zsh and fish\|bash, zsh or fish' err || fail "it does not say which there are: $(cat err)"
+    ln -s "$bin/$program" "bin/$program"
+done
+commands_of() { # PROGRAM
+    case $1 in
+    bourse-provider) "$bin/$1" help | sed -nE 's/^  bourse-provider \[?([a-z]+)\]? .*/\1/p' ;;
+    bourse-broker) "$bin/$1" help | sed -nE 's/^(usage:|      ) bourse-broker \[?([a-z]+)\]? .*/\2/p' ;;
+    esac
+}
+named() { # PROGRAM COMMAND: the options that help names
+    case $1 in
+    bourse-provider) "$bin/$1" "$2" --help ;;
+    bourse-broker) "$bin/$1" help | awk -v of="$2" '
+        /bourse-broker/ {f = index($0, "broker " of " ") || index($0, "broker [" of "] ")} /^$/ {f = 0} f' ;;
+    esac | grep -oE -- '--[a-z-]+' | grep -vE "$everywhere" | sort -u
+}
+everywhere='^--(help|log|log-json|json-logs)$'
+offer_other() { # PROGRAM WORD...
+    # shellcheck disable=SC2016 # meant for the other shell
+    bash --norc -c '. "./$1.bash"
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        "_${1/-/_}" "$1" && [ ${#COMPREPLY[@]} -eq 0 ] || printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
+}
+others=''
+for program in bourse-provider bourse-broker; do
+    [ "$(commands_of $program | wc -l)" -ge 7 ] || fail "$program help names only $(commands_of $program)"
+    for command in $(commands_of $program); do
+        has "$(offer_other $program '')" "$command"
+        offered=$(offer_other $program "$command" --)
+        has "$offered" --help
+        [ "$(grep -vE "$everywhere" <<<"$offered" | sort || true)" = "$(named $program "$command")" ] ||
+            fail "bash: options of $program $command: $offered, help names $(named $program "$command")"
+        others+="$program $command"$'\n'
+    done
+    has "$(offer_other $program completion '')" fish
+    has "$(offer_other $program --log '')" warning
+    has "$(offer_other $program run --dir fold)" folder
+    lacks "$(offer_other $program run --dir my)" 'my job.yaml'
+    [ -z "$(offer_other $program run x)" ] || fail "bash: a word for $program run"
+done
+has "$(offer_other bourse-provider probe --config = my)" 'my job.yaml'
+[ -z "$(offer_other bourse-provider pause --for '')" ] || fail "bash: a duration"
+has "$(offer_other bourse-broker audit fold)" folder
+has "$(offer_other bourse-broker --adopt-journal --d)" --dir
+
 if command -v fish >/dev/null; then
     # shellcheck disable=SC2016 # meant for the other shell
     offer_fish() { fish --no-config -c 'source fish.completion; complete -C $argv[1]' -- "$1" | cut -f 1; }
@@ -101,6 +156,18 @@ if command -v fish >/dev/null; then
     has "$(offer_fish 'bourse fetch last -o f')" folder/
     has "$(offer_fish 'bourse admin ')" mint
     [ "$(offer_fish 'bourse run matmul A --' | sort)" = "$matmul" ] || fail "fish: $(offer_fish 'bourse run matmul A --')"
+    # shellcheck disable=SC2016 # meant for the other shell
+    offer_fish() { fish --no-config -c 'source $argv[1].fish; complete -C $argv[2]' -- "${1%% *}" "$1" | cut -f 1; }
+    while read -r program command; do
+        has "$(offer_fish "$program ")" "$command"
+        line=$(offer_fish "$program $command --" | grep -vE "$everywhere" | sort || true)
+        [ "$line" = "$(named "$program" "$command")" ] || fail "fish: options of $program $command: $line"
+        has "$(offer_fish "$program --log w")" warning
+        has "$(offer_fish "$program completion ")" zsh
+        has "$(offer_fish "$program run --dir f")" folder/
+    done <<<"${others%$'\n'}"
+    has "$(offer_fish 'bourse-broker audit f')" folder/
+    has "$(offer_fish 'bourse-provider probe --config my')" 'my job.yaml'
 else
     echo "skipped in part: no fish"
 fi
@@ -110,7 +177,7 @@ if command -v zsh >/dev/null; then
     cat >offer.zsh <<'END'
 zmodload zsh/zpty || exit 77
 zpty shell zsh -f -i
-zpty -w shell "PS1= ; cd ${(q)PWD}; fpath=(\$fpath); autoload -Uz compinit; compinit -D -u; source ./zsh.completion"
+zpty -w shell "PS1= ; cd ${(q)PWD}; fpath=(\$fpath); autoload -Uz compinit; compinit -D -u; source ./zsh.completion; source ./bourse-provider.zsh; source ./bourse-broker.zsh"
 zpty -w shell 'compadd() { [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\ * ]] && { builtin compadd "$@"; return } ; typeset -a seen; builtin compadd -O seen "$@"; print -rl -- $seen >>seen; builtin compadd "$@" }'
 zpty -w shell 'finish() { comppostfuncs=(finish); compstate[insert]= compstate[list]=; print end >ended }; comppostfuncs=(finish)'
 zpty -w shell 'setopt no_beep; print ready >ready'
@@ -126,6 +193,8 @@ done
 END
     lines=('bourse ' 'bourse report ' 'bourse submit my' 'bourse ps --color a' 'bourse admin ' 'bourse run matmul A --')
     for command in $commands; do lines+=("bourse $command --"); done
+    lines+=('bourse-provider ' 'bourse-broker ' 'bourse-broker audit f' 'bourse-broker --d' 'bourse-provider run --log w' 'bourse-provider completion ')
+    while read -r line; do lines+=("$line --"); done <<<"${others%$'\n'}"
     timeout 120 zsh -f offer.zsh "${lines[@]}" >offered.zsh || fail "zsh ended with $?: $(cat offered.zsh)"
     offer_zsh() { awk -v line="== $1" '$0 == line {f = 1; next} /^== / {f = 0} f' offered.zsh; }
     for command in $commands; do
@@ -140,6 +209,15 @@ END
     has "$(offer_zsh 'bourse ps --color a')" always
     has "$(offer_zsh 'bourse admin ')" mint
     for option in $matmul; do has "$(offer_zsh 'bourse run matmul A --')" "$option"; done
+    while read -r program command; do
+        has "$(offer_zsh "$program ")" "$command"
+        line=$(offer_zsh "$program $command --" | grep -vE "$everywhere" | sort || true)
+        [ "$line" = "$(named "$program" "$command")" ] || fail "zsh: options of $program $command: $line"
+    done <<<"${others%$'\n'}"
+    has "$(offer_zsh 'bourse-broker audit f')" folder
+    has "$(offer_zsh 'bourse-broker --d')" --dir
+    has "$(offer_zsh 'bourse-provider run --log w')" warning
+    has "$(offer_zsh 'bourse-provider completion ')" fish
 else
     echo "skipped in part: no zsh"
 fi

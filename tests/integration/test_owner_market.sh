@@ -85,12 +85,60 @@ must_end "$job"
 
 own 0 'paused until' pause
 own 0 'agent +the agent is paused: .*resume' why
-says 'no ask stands for this device'
+says 'offers no device now: its agent is paused'
 own 0 '' resume
 "$bourse" admin halt --reason test >/dev/null 2>&1 || fail "halt"
 own 0 'the operator halted the market' why
 "$bourse" admin halt --undo >/dev/null 2>&1 || fail "the market does not open"
 until_true 30 offered 1 || fail "nothing on offer after the halt"
+
+# ---------------------------------------------------------------- an ask that is placed by hand
+
+mkdir -m 700 "$work/hand" # a key is used by the user whose folder it is in
+install -m 600 "$folder/provider.key" "$work/hand/key"
+by_hand() { # STATUS PATTERN OPTION...: `bourse order place` with the provider's key
+    local want=$1 pattern=$2
+    shift 2
+    expect "$want" "$pattern" "$bourse" order place "$@" --key "$work/hand/key"
+}
+device=$("$bourse" devices --quiet) || fail "devices"
+status_says() { "$provider" status --market "$market" >out 2>err && grep -qE -- "$1" out; }
+priced() { "$bourse" devices --json 2>/dev/null | grep -q "\"price_micro\":$1,"; }
+until_true 30 priced 10000 || fail "the agent's own ask does not stand"
+expect 2 'order list has no --price' "$bourse" order list --price 1
+expect 2 '.--price says' "$bourse" order place "$device"
+expect 4 'this key is no provider' "$bourse" order place "$device" --price 1
+by_hand 3 'no device .ffff. of this account is on offer' ffff --price 1
+by_hand 2 'the device has 1' "$device" --price 1 --slots 2
+by_hand 4 'PRICE: price: .* limit 1000' "$device" --price 999999999
+by_hand 0 '^[0-9a-f]{32}$' "${device:0:6}" --price 0.03
+order=$(cat out)
+priced 30000 || fail "the ask by hand is not there: $("$bourse" devices)"
+until_true 20 status_says '1 slot of cpu.* at 0.03 .*placed by hand' || fail "status: $(cat out err)"
+job=$(submit byhand 'run: ["true"]' 'cap: 0.05')
+must_end "$job"
+expect 0 '"price_micro":30000' "$bourse" trades --json --limit 1
+expect 0 "${order:0:8} +ask" "$bourse" order list --key "$work/hand/key"
+expect 0 "$order" "$bourse" order cancel "$order" --key "$work/hand/key"
+until_true 20 priced 10000 || fail "the agent's own ask is not back: $("$bourse" devices)"
+by_hand 0 '"price_micro":40000' "$device" --price 0.04 --for 1s --json
+until_true 20 priced 10000 || fail "an ask that is over is not followed by the agent's own: $("$bourse" devices)"
+
+# A pause takes it back too, and none can be placed while it lasts.
+by_hand 0 '' "$device" --price 0.03 --max-term 1h
+own 0 'paused until' pause
+by_hand 3 'its agent must run, and not be paused' "$device" --price 0.03
+[ -z "$("$bourse" order list --quiet --key "$work/hand/key")" ] || fail "an ask stands though the agent is paused"
+own 0 '' resume
+until_true 20 priced 10000 || fail "after a pause the agent's own ask does not stand: $("$bourse" devices)"
+
+# The agent's own ask, cancelled by hand, stays away until its owner says so.
+order=$("$bourse" order list --quiet --key "$work/hand/key") || fail "order list"
+expect 0 "$order" "$bourse" order cancel "$order" --key "$work/hand/key"
+until_true 20 status_says 'cancelled by hand' || fail "status: $(cat out err)"
+own 0 'it was cancelled by hand' why
+own 0 '' resume
+until_true 20 priced 10000 || fail "resume does not place the ask again: $("$bourse" devices)"
 
 # ---------------------------------------------------------------- earnings are what the ledger paid
 
@@ -98,10 +146,16 @@ again 'price: 1' # so that the shortest of them is worth more than the micro-cre
 until_true 30 offered 1 || fail "nothing on offer at another price"
 job=$(submit paid 'array: 0-4' "run: [sh, -c, 'i=0; while [ \$i -lt 200000 ]; do i=\$((i+1)); done']")
 must_end "$job"
+tiny=$(submit tiny 'executor: noop' 'array: 1-300')
+must_end "$tiny"
 own 0 '"results":[1-9]' earnings --json
 ledger=$(sqlite3 -readonly "$market/ledger.db" "
-    SELECT COALESCE(SUM(amount), 0) || ' ' || COUNT(*) FROM transfers
-    WHERE kind = 4 AND credit = (SELECT number FROM accounts WHERE roles & 2 ORDER BY number LIMIT 1)")
+    SELECT (SELECT COALESCE(SUM(amount), 0) FROM transfers
+            WHERE kind = 4 AND credit = (SELECT number FROM accounts WHERE roles & 2 ORDER BY number LIMIT 1)) || ' ' ||
+           (SELECT COUNT(*) FROM results WHERE status = 0)")
+payments=$(sqlite3 -readonly "$market/ledger.db" "SELECT COUNT(*) FROM transfers WHERE kind = 4 AND lower(hex(job)) = '$tiny'")
+[ "$payments" -lt 300 ] || fail "every no-op was worth a micro-credit: $payments payments"
+grep -q "\"job\":\"$tiny\",\"earned_micro\":[0-9]*,\"fee_micro\":[0-9]*,\"results\":300}" out || fail "no-ops are missing: $(cat out)"
 sed -E 's/^(.*),"days".*/\1/' out >head.json
 [ "$(number earned_micro head.json) $(number results head.json)" = "$ledger" ] ||
     fail "earnings says $(cat head.json), the ledger: $ledger"

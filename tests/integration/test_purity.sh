@@ -49,6 +49,11 @@ for object in "$work"/*.o; do
         status=1
     fi
 done
+# The drawing of the rooms names every folder that has code.
+sed -n '/^## Rooms/,/^## /p' docs/architecture.md >"$work/rooms"
+while read -r folder; do
+    grep -qE "(^|[ \`])${folder##*/}/" "$work/rooms" || { echo "docs/architecture.md does not name $folder"; status=1; }
+done < <(find [a-z]* -name '*.c' -not -path 'build/*' -not -path 'tests/*' -not -path 'bench/*' -printf '%h\n' | sort -u)
 [ "$checked" -gt 20 ] || { echo "only $checked files looked at"; status=1; }
 echo "$checked objects checked"
 exit "$status"

@@ -51,6 +51,20 @@ got=0
 "$bourse" report ffff >out 2>err || got=$?
 [ "$got" -eq 3 ] || fail "no such job ended with $got"
 
+# What tasks hand on is among what went in, once for each that takes it.
+cat >tasks.yaml <<'YAML'
+limit: 1m
+tasks:
+- {name: make, files: thousand.txt, run: [sh, -c, 'head -c 5000 /dev/zero >big; head -c 70 /dev/zero >small'], outputs: [big, small]}
+- {name: one, from: make/big, run: [sh, -c, 'wc -c <big >n'], outputs: n}
+- {name: two, from: [make/big, make/small, one/n], run: [sh, -c, 'rm n small']}
+- {name: after, after: two, run: ["true"]}
+YAML
+head -c 1000 /dev/zero >thousand.txt
+"$bourse" submit tasks.yaml -y --wait --quiet >id || fail "tasks: $?"
+"$bourse" report "$(cat id)" --json >json || fail "report --json of tasks"
+[ "$(number bytes_in json)" -eq $((1000 + 5000 + 5000 + 70 + 5)) ] || fail "what was handed on: $(cat json)"
+
 # A live view: lines where there is no terminal, the end and its exit status, one value as JSON, ids with --quiet.
 got=0
 "$bourse" watch "$job" >out || got=$?

@@ -61,7 +61,9 @@ simulate() {
     cmp product.npy "out-$1/c.npy" || fail "the product on $1 is another"
     has "$(cat fetch.log)" 'SIMULATED: 1 of 1 results'
     "$bourse" ps "$id" >ps.txt
-    grep -q " sim\.$1 " ps.txt || fail "ps does not name it: $(cat ps.txt)"
+    grep -q " SIM sim\.$1 " ps.txt || fail "ps does not name it: $(cat ps.txt)"
+    "$bourse" ps "$id" --json >ps.json
+    has "$(cat ps.json)" "\"device\":\"sim.$1\",\"simulated\":true"
     "$bourse" logs "$id" --json >outcomes.json
     grep -q '"simulated":true' outcomes.json || fail "the result is not marked: $(cat outcomes.json)"
     [ "$(number busy_ns outcomes.json)" -eq "$3" ] || fail "$1 claims another time: $(cat outcomes.json)"

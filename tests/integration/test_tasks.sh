@@ -77,6 +77,37 @@ expect 0 '2 of 2 accepted' "$bourse" resume last -y --wait -o bad.d
 expect 0 "continues job ${bad:0:8}" "$bourse" ps last
 sort -n numbers.txt | cmp - bad.d/join/all.txt || fail "the result after all"
 
+# Why a job waits is said task by task, by name: what runs nowhere, and what waits for it.
+cat >odd.yaml <<END
+name: odd
+limit: 1m
+expect: 1s
+cap: 1
+tasks:
+- {name: early, run: [sh, -c, 'echo early']}
+- {name: learn, run: ["true"], after: early, needs: {kind: tpu}}
+- {name: infer, run: ["true"], after: early, needs: {kind: npu}}
+- {name: tell, run: ["true"], after: [learn, infer]}
+END
+odd=$("$bourse" submit odd.yaml -y --anyway --budget 1 --quiet 2>err) || fail "odd.yaml: $(cat err)"
+early_is_done() { "$bourse" ps "$odd" >ps.txt 2>/dev/null && grep -qE 'early +done' ps.txt; }
+until_true 60 early_is_done || fail "the first task does not run: $(cat ps.txt)"
+expect 0 '^learn: 1 wait for a device, 0 run' "$bourse" explain "$odd"
+for line in 'fail on kind = "tpu"' '^infer: 1 wait for a device' 'fail on kind = "npu"' '^tell: after learn'; do
+    grep -qE -- "$line" out || fail "explain does not say '$line': $(cat out)"
+done
+! grep -q early out || fail "explain speaks of what is done: $(cat out)"
+expect 0 '"names":\["learn"\]' "$bourse" explain "$odd" --json
+expect 0 '"names":\["infer"\]' "$bourse" explain "$odd" --json
+expect 0 '"state":"waiting".*"name":"tell"' "$bourse" explain "$odd" --json
+"$bourse" order list --quiet >bids.txt || fail "order list"
+[ "$(wc -l <bids.txt)" -ge 2 ] || fail "one bid for each part: $(cat bids.txt)"
+while read -r bid; do # each of them ends with the job, whose id it may not be
+    expect 2 "bourse cancel ${odd:0:8}" "$bourse" order cancel "$bid"
+done <bids.txt
+expect 0 '' "$bourse" cancel "$odd"
+expect 0 'the job has ended' "$bourse" explain "$odd"
+
 # Mistakes cost nothing.
 printf 'run: [x]\ntasks:\n- {name: a, after: b}\n- {name: b, after: a}\n' >circle.yaml
 expect 2 'circle.yaml:3: name: the tasks wait in a circle: a after b after a' "$bourse" submit circle.yaml -y

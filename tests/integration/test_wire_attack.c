@@ -1,6 +1,5 @@
-/* Attacks on the ports of a real broker, each with the answer that it deserves, no change of state, and honest
- * clients served meanwhile. What a member may do wrong message by message is in tests/unit/test_hostile_peers.c;
- * here are the tables of codes, bytes that are no ZMTP, and crowds.
+/* Attacks on the ports of a real broker, and honest clients served meanwhile: bytes that are no ZMTP, and crowds. What a member
+ * may do wrong message by message is in tests/unit/test_hostile_peers.c, the tables of codes are in test_wire_answers.c.
  *
  * Attackers share the machine with the broker and the honest client, which no real attacker does. So they get the
  * processor time that nobody else wants, and the honest client asks at a steady pace, a quarter of what it reaches alone.
@@ -11,10 +10,8 @@
 
 #include "base/checked.h"
 #include "base/sha256.h"
-#include "base/text.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
-#include "protocol/reject.h"
 #include "runtime/blob_client.h"
 #include "runtime/clock.h"
 
@@ -38,351 +35,6 @@
 #include <zmq.h>
 
 static const char listen_yaml[] = "listen: tcp://127.0.0.1:*\nblob_listen: tcp://127.0.0.1:*\n";
-
-/* ---------------------------------------------------------------- one message, one answer */
-
-struct said { /* a message as its sender wishes it to be */
-    uint16_t type;
-    uint16_t version;
-    bool is_signed;
-    struct id128 id;
-    int64_t made_ms; /* relative to log time */
-    const void *body;
-    size_t length;
-    const struct identity *signer;
-    const struct id128 *cluster;
-};
-
-static struct said saying(const struct arena *arena, uint16_t type)
-{
-    return (struct said){.type = type,
-                         .version = ENVELOPE_VERSION,
-                         .id = entropy_id(),
-                         .signer = arena->broker.owner,
-                         .cluster = &arena->broker.market.cluster};
-}
-
-static size_t write_said(const struct said *said, const struct broker_client *client,
-                         uint8_t *ret_bytes, size_t capacity)
-{
-    struct envelope envelope = {
-        .version = said->version,
-        .type = said->type,
-        .session = dialogue_welcome(client->dialogue)->session,
-        .sequence = 1000,
-        .id = said->id,
-        .created_ms = dialogue_log_time_ms(client->dialogue, clock_monotonic_ns()) + said->made_ms,
-        .body = said->body,
-        .body_length = (uint32_t)said->length};
-    if (said->is_signed) {
-        ck_assert(identity_sign_envelope(said->signer, said->cluster, &envelope));
-    }
-    return arena_write(&envelope, ret_bytes, capacity);
-}
-
-static enum reject_code answer_code(const struct envelope *reject)
-{
-    ProtobufCMessage *body = NULL;
-    struct codec_error error;
-    ck_assert_int_eq(codec_decode(MESSAGE_REJECT, reject->body, reject->body_length, &body, &error),
-                     CODEC_OK);
-    enum reject_code code = (enum reject_code)((Bourse__V1__Reject *)(void *)body)->code;
-    codec_free(&body);
-    return code;
-}
-
-/* The code of the Reject under `id`, REJECT_NONE when it was accepted or replied to. Other answers are passed over. */
-static enum reject_code answer_to(struct link *link, const struct id128 *id)
-{
-    for (;;) {
-        const uint8_t *message;
-        size_t length;
-        struct envelope envelope;
-        ck_assert_msg(link_receive(link, ARENA_WAIT_MS, &message, &length) == 1, "no answer");
-        ck_assert_int_eq(envelope_read(message, length, LIMIT_BLOB_MESSAGE_BYTES, &envelope),
-                         ENVELOPE_OK);
-        if (!id128_equal(&envelope.id, id)) {
-            continue;
-        }
-        return envelope.type == MESSAGE_REJECT ? answer_code(&envelope) : REJECT_NONE;
-    }
-}
-
-static void check_code(struct broker_client *client, const struct said *said,
-                       enum reject_code expected, const char *what)
-{
-    static uint8_t bytes[LIMIT_MESSAGE_BYTES];
-    static const struct id128 unknown; /* where an id stands is not known of another version */
-    arena_put(client->link, bytes, write_said(said, client, bytes, sizeof bytes));
-    enum reject_code code =
-        answer_to(client->link, said->version == ENVELOPE_VERSION ? &said->id : &unknown);
-    ck_assert_msg(code == expected, "%s: %s, not %s", what,
-                  code == REJECT_NONE ? "accepted" : reject_name(code),
-                  expected == REJECT_NONE ? "accepted" : reject_name(expected));
-}
-
-/* ---------------------------------------------------------------- every type from every role */
-
-/* What the head alone decides, of an unsigned message without a body; REJECT_NONE: nothing. */
-static enum reject_code expected_of_head(uint32_t type, unsigned roles)
-{
-    unsigned needed = message_roles((enum message_type)type);
-    if (needed == 0 || type >= MESSAGE_BLOB_HAVE) {
-        return REJECT_TYPE;
-    }
-    if ((needed & ROLE_ANYONE) == 0 && (needed & roles) == 0) {
-        return REJECT_ROLE;
-    }
-    return message_must_be_signed((enum message_type)type) ? REJECT_NOT_SIGNED : REJECT_NONE;
-}
-
-struct member { /* an account of one role alone; NULL: a stranger */
-    const char *role;
-    unsigned roles;
-    struct identity *identity;
-    struct broker_client client;
-    struct link *blobs;
-};
-
-enum { MEMBERS = 7, BLOB_ACCOUNTS = 6 };
-
-/* The roles that no invitation grants are in the genesis only: so all of them are. */
-static void open_members(struct arena *arena, void *zmq, struct member members[MEMBERS])
-{
-    char path[256];
-    broker_process_init(&arena->broker, "limits: {rate_anonymous: 1000}\n");
-    (void)snprintf(path, sizeof path, "%s/broker.yaml", arena->broker.folder);
-    FILE *config = fopen(path, "ae"); /* which ends with the accounts of the genesis */
-    ck_assert_ptr_nonnull(config);
-    for (size_t i = 0; i < MEMBERS; i++) {
-        char key[65];
-        members[i].identity = arena_identity();
-        text_hex(identity_key(members[i].identity)->bytes, 32, key);
-        if (members[i].role != NULL) {
-            (void)fprintf(config, "    - {key: \"%s\", name: %s, roles: [%s]}\n", key,
-                          members[i].role, members[i].role);
-        }
-    }
-    ck_assert_int_eq(fclose(config), 0);
-    broker_process_start(&arena->broker);
-    for (size_t i = 0; i < MEMBERS; i++) {
-        broker_client_open(&members[i].client, &arena->broker, members[i].identity,
-                           SESSION_CONSUMER);
-        members[i].blobs = arena_connect(zmq, arena->broker.market.blobs, arena,
-                                         members[i].identity, LIMIT_BLOB_MESSAGE_BYTES);
-    }
-}
-
-static void close_members(struct arena *arena, struct member members[MEMBERS])
-{
-    for (size_t i = 0; i < MEMBERS; i++) {
-        link_close(&members[i].blobs);
-        broker_client_close(&members[i].client);
-        identity_destroy(&members[i].identity);
-    }
-    int status = broker_process_stop(&arena->broker, SIGTERM);
-    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "it ended with %d", status);
-    broker_process_fini(&arena->broker);
-}
-
-static bool is_of_session(uint32_t type)
-{
-    return type == MESSAGE_HELLO || type == MESSAGE_HEARTBEAT || type == MESSAGE_GOODBYE;
-}
-
-/* All that the head refuses; returns how many are refused for the role. */
-static size_t check_refused_types(const struct arena *arena, struct member *member)
-{
-    size_t out_of_role = 0;
-    for (uint32_t type = 0; type <= UINT8_MAX; type++) {
-        enum reject_code expected = expected_of_head(type, member->roles);
-        if (expected != REJECT_NONE && !is_of_session(type)) {
-            struct said said = saying(arena, (uint16_t)type);
-            check_code(&member->client, &said, expected, message_name((enum message_type)type));
-            out_of_role += expected == REJECT_ROLE;
-        }
-    }
-    return out_of_role;
-}
-
-/* Where the role may, something else is wrong with an empty message, or nothing. */
-static size_t check_allowed_types(const struct arena *arena, struct member *member)
-{
-    static uint8_t bytes[LIMIT_MESSAGE_BYTES];
-    size_t allowed = 0;
-    for (uint32_t type = 0; type < MESSAGE_BLOB_HAVE; type++) {
-        unsigned needed = message_roles((enum message_type)type);
-        if ((needed & (member->roles | ROLE_ANYONE)) == 0 || is_of_session(type)) {
-            continue;
-        }
-        struct said said = saying(arena, (uint16_t)type);
-        said.is_signed = true;
-        said.signer = member->identity;
-        arena_put(member->client.link, bytes,
-                  write_said(&said, &member->client, bytes, sizeof bytes));
-        enum reject_code code = answer_to(member->client.link, &said.id);
-        ck_assert_msg(code != REJECT_ROLE && code != REJECT_TYPE && code != REJECT_BAD_SIGNATURE,
-                      "%s of %s: %s", message_name((enum message_type)type),
-                      member->role == NULL ? "a stranger" : member->role, reject_name(code));
-        allowed++;
-    }
-    return allowed;
-}
-
-static enum reject_code answer_on_blob_port(struct member *member, uint16_t type)
-{
-    uint8_t bytes[256];
-    struct envelope envelope = {.version = ENVELOPE_VERSION, .type = type, .id = entropy_id()};
-    arena_put(member->blobs, bytes, arena_write(&envelope, bytes, sizeof bytes));
-    return answer_to(member->blobs, &envelope.id);
-}
-
-static void check_blob_types(struct member *member)
-{
-    for (uint16_t type = 0; type <= UINT8_MAX; type++) {
-        unsigned needed = type < MESSAGE_BLOB_HAVE ? 0 : message_roles((enum message_type)type);
-        enum reject_code code = answer_on_blob_port(member, type);
-        bool is_right = needed == 0 ? code == REJECT_TYPE
-                        : (needed & member->roles) == 0
-                            ? code == REJECT_ROLE
-                            : code != REJECT_TYPE && code != REJECT_ROLE;
-        ck_assert_msg(is_right, "blob port, type %u of %s: %s", type, member->role,
-                      code == REJECT_NONE ? "accepted" : reject_name(code));
-    }
-}
-
-/* Every type from every role, and from none. What message_roles says is compared with a table of its own in
- * tests/unit/test_codec.c, and with the document's in test_protocol_document.c. */
-START_TEST(every_type_out_of_role_has_its_code_and_changes_nothing)
-{
-    struct arena arena = {0};
-    struct member members[MEMBERS] = {
-        {.role = "consumer", .roles = ROLE_CONSUMER},
-        {.role = "provider", .roles = ROLE_PROVIDER},
-        {.role = "auditor", .roles = ROLE_AUDITOR},
-        {.role = "replica", .roles = ROLE_REPLICA},
-        {.role = "risk", .roles = ROLE_RISK},
-        {.role = "operator", .roles = ROLE_OPERATOR},
-        {.role = NULL},
-    };
-    /* Of the 25 types on the control port that need a role; join and checkpoint are anyone's. */
-    static const size_t may[MEMBERS] = {14, 13, 4, 4, 6, 9, 0};
-    void *zmq = zmq_ctx_new();
-    open_members(&arena, zmq, members);
-    struct hash32 before = arena_hash(&arena);
-    for (size_t i = 0; i < MEMBERS; i++) {
-        ck_assert_uint_eq(check_refused_types(&arena, &members[i]), 25 - may[i]);
-    }
-    for (size_t i = 0; i < BLOB_ACCOUNTS; i++) { /* strangers hear nothing there */
-        check_blob_types(&members[i]);
-    }
-    struct hash32 after = arena_hash(&arena);
-    ck_assert(hash32_equal(&before, &after));
-    for (size_t i = 0; i < MEMBERS; i++) {
-        ck_assert_uint_eq(check_allowed_types(&arena, &members[i]), may[i] + 2);
-    }
-    close_members(&arena, members);
-    (void)zmq_ctx_term(zmq);
-}
-END_TEST
-
-/* ---------------------------------------------------------------- ways to be wrong */
-
-START_TEST(each_way_to_be_wrong_has_its_code)
-{
-    static const uint8_t rubbish[] = {0xff, 0xff, 0xff, 0xff, 0x07};
-    static const uint8_t zeros[LIMIT_SMALL_BODY_BYTES + 1];
-    const struct id128 elsewhere = entropy_id();
-    struct arena arena;
-    arena_open(&arena, "");
-    Bourse__V1__Mint mint = BOURSE__V1__MINT__INIT;
-    mint.account = arena_bytes(identity_key(arena.broker.owner)->bytes, 32);
-    mint.amount_micro = 5;
-    size_t length;
-    uint8_t *body = codec_encode(&mint.base, &length);
-    struct said good = saying(&arena, MESSAGE_MINT);
-    good.is_signed = true;
-    good.body = body;
-    good.length = length;
-    check_code(&arena.loud, &good, REJECT_NONE, "as it should be");
-    check_code(&arena.loud, &good, REJECT_NONE, "the same again");
-    struct arena_state before = arena_state_of(&arena);
-    struct hash32 hash = arena_hash(&arena);
-
-    struct said bad;
-#define CASE(what, code, change)                                                                   \
-    bad = good;                                                                                    \
-    bad.id = entropy_id();                                                                         \
-    bad.change;                                                                                    \
-    check_code(&arena.loud, &bad, code, what)
-    CASE("signed by another", REJECT_BAD_SIGNATURE, signer = arena.enemy_key);
-    CASE("for another market", REJECT_BAD_SIGNATURE, cluster = &elsewhere);
-    CASE("a day and an hour old", REJECT_ID_EXPIRED, made_ms = -25 * INT64_C(3600000));
-    CASE("eleven minutes ahead", REJECT_ID_EXPIRED, made_ms = 11 * INT64_C(60000));
-    CASE("half a body", REJECT_MALFORMED, length = length / 2);
-    CASE("no body", REJECT_MALFORMED, length = 0);
-    CASE("of a later version", REJECT_VERSION, version = ENVELOPE_VERSION + 1);
-    CASE("a message of the broker's", REJECT_TYPE, type = MESSAGE_ACCEPTED);
-    CASE("a blob on the wrong port", REJECT_TYPE, type = MESSAGE_BLOB_PUT);
-    good.body = zeros;
-    CASE("too large for its type", REJECT_TOO_LARGE, length = sizeof zeros);
-    good.body = rubbish;
-    CASE("no protobuf", REJECT_MALFORMED, length = sizeof rubbish);
-#undef CASE
-    struct hash32 after = arena_hash(&arena);
-    ck_assert(hash32_equal(&hash, &after));
-
-    mint.amount_micro = 6; /* the same id with another body gets as far as the table of ids */
-    free(body);
-    body = codec_encode(&mint.base, &length);
-    good.body = body;
-    good.length = length;
-    check_code(&arena.loud, &good, REJECT_ID_REUSED, "the same id, another body");
-    arena_check_unchanged(&arena, before);
-    free(body);
-    arena_close(&arena);
-}
-END_TEST
-
-/* ---------------------------------------------------------------- above the rate */
-
-START_TEST(who_sends_above_the_rate_is_told_once_a_second)
-{
-    enum { RATE = 50, MESSAGES = 2000 };
-    struct arena arena;
-    uint8_t bytes[256];
-    arena_open(&arena, "limits: {rate: 50}\n");
-    int64_t began_ns = clock_monotonic_ns();
-    for (int i = 0; i < MESSAGES; i++) {
-        struct said said = saying(&arena, MESSAGE_BALANCE_REQUEST);
-        arena_put(arena.enemy.link, bytes, write_said(&said, &arena.enemy, bytes, sizeof bytes));
-    }
-    struct said last = saying(&arena, MESSAGE_BALANCE_REQUEST);
-    unsigned told = 0;
-    unsigned answered = 0;
-    bool is_served = false;
-    while (!is_served) { /* asked again until there is room for it: the session stands */
-        const uint8_t *message;
-        size_t length;
-        ck_assert_int_lt(clock_monotonic_ns(), began_ns + 2 * ARENA_WAIT_MS * NS_PER_MS);
-        arena_put(arena.enemy.link, bytes, write_said(&last, &arena.enemy, bytes, sizeof bytes));
-        while (link_receive(arena.enemy.link, 50, &message, &length) == 1) {
-            struct envelope envelope;
-            ck_assert_int_eq(envelope_read(message, length, LIMIT_MESSAGE_BYTES, &envelope),
-                             ENVELOPE_OK);
-            told += envelope.type == MESSAGE_REJECT ? 1 : 0;
-            answered += envelope.type == MESSAGE_BALANCE_REPLY ? 1 : 0;
-            is_served = is_served || (envelope.type == MESSAGE_BALANCE_REPLY &&
-                                      id128_equal(&envelope.id, &last.id));
-        }
-    }
-    int64_t passed_s = (clock_monotonic_ns() - began_ns) / NS_PER_S;
-    ck_assert_uint_ge(told, 1);
-    ck_assert_int_le(told, passed_s + 2);
-    ck_assert_int_le(answered, 2 * RATE + (passed_s + 1) * RATE);
-    arena_close(&arena);
-}
-END_TEST
 
 /* ---------------------------------------------------------------- what is no ZMTP of ours */
 
@@ -623,8 +275,8 @@ static void flood_of_requests(const struct attack_context *context)
     say_begun(context);
     for (;;) {
         for (int i = 0; i < 20; i++) {
-            struct said said = saying(context->arena, MESSAGE_BALANCE_REQUEST);
-            size_t length = write_said(&said, &client, bytes, sizeof bytes);
+            struct said said = arena_saying(context->arena, MESSAGE_BALANCE_REQUEST);
+            size_t length = arena_write_said(&said, &client, bytes, sizeof bytes);
             (void)link_send(client.link, bytes, length);
         }
         read_and_forget(client.link);
@@ -1024,7 +676,7 @@ static enum reject_code next_reject(struct link *link)
         ck_assert_int_eq(envelope_read(message, length, LIMIT_MESSAGE_BYTES, &envelope),
                          ENVELOPE_OK);
         if (envelope.type == MESSAGE_REJECT) {
-            return answer_code(&envelope);
+            return arena_reject_code(&envelope);
         }
     }
 }
@@ -1070,21 +722,18 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("wire attack");
-    TCase *answers = tcase_create("answers");
+    TCase *noise = tcase_create("noise");
     TCase *tests = tcase_create("pace");
-    tcase_set_timeout(answers, 240);
+    tcase_set_timeout(noise, 240);
     tcase_set_timeout(tests, 240);
     /* What the broker's sanitizer keeps back of freed memory is none of its growth. */
     if (sodium_init() < 0 || setenv("ASAN_OPTIONS", "quarantine_size_mb=8", 1) != 0) {
         return EXIT_FAILURE;
     }
-    tcase_add_test(answers, every_type_out_of_role_has_its_code_and_changes_nothing);
-    tcase_add_test(answers, each_way_to_be_wrong_has_its_code);
-    tcase_add_test(answers, who_sends_above_the_rate_is_told_once_a_second);
-    tcase_add_test(answers, bytes_that_are_no_curve_end_their_connection_only);
+    tcase_add_test(noise, bytes_that_are_no_curve_end_their_connection_only);
     tcase_add_loop_test(tests, honest_clients_are_served_under_attack, 0,
                         (int)(sizeof attacks / sizeof attacks[0]));
-    suite_add_tcase(suite, answers);
+    suite_add_tcase(suite, noise);
     suite_add_tcase(suite, tests);
     TCase *greetings = tcase_create("greetings");
     tcase_set_timeout(greetings, 120);

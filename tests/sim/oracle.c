@@ -121,6 +121,7 @@ static void on_effects(const struct exchange_command *command)
         case EFFECT_WITHDRAW:
         case EFFECT_ACCOUNT:
         case EFFECT_JOB:
+        case EFFECT_ASK:
             break;
         }
     }

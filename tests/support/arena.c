@@ -168,3 +168,43 @@ struct hash32 arena_hash(const struct arena *arena)
                   problem.text);
     return summary.state;
 }
+
+/* ---------------------------------------------------------------- one message by hand */
+
+struct said arena_saying(const struct arena *arena, uint16_t type)
+{
+    return (struct said){.type = type,
+                         .version = ENVELOPE_VERSION,
+                         .id = entropy_id(),
+                         .signer = arena->broker.owner,
+                         .cluster = &arena->broker.market.cluster};
+}
+
+size_t arena_write_said(const struct said *said, const struct broker_client *client,
+                        uint8_t *ret_bytes, size_t capacity)
+{
+    struct envelope envelope = {
+        .version = said->version,
+        .type = said->type,
+        .session = dialogue_welcome(client->dialogue)->session,
+        .sequence = 1000,
+        .id = said->id,
+        .created_ms = dialogue_log_time_ms(client->dialogue, clock_monotonic_ns()) + said->made_ms,
+        .body = said->body,
+        .body_length = (uint32_t)said->length};
+    if (said->is_signed) {
+        ck_assert(identity_sign_envelope(said->signer, said->cluster, &envelope));
+    }
+    return arena_write(&envelope, ret_bytes, capacity);
+}
+
+enum reject_code arena_reject_code(const struct envelope *reject)
+{
+    ProtobufCMessage *body = NULL;
+    struct codec_error error;
+    ck_assert_int_eq(codec_decode(MESSAGE_REJECT, reject->body, reject->body_length, &body, &error),
+                     CODEC_OK);
+    enum reject_code code = (enum reject_code)((Bourse__V1__Reject *)(void *)body)->code;
+    codec_free(&body);
+    return code;
+}

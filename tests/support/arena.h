@@ -45,4 +45,21 @@ void arena_put(struct link *link, const void *bytes, size_t length);
 bool arena_drain(struct link *link, int wait_ms);
 size_t arena_write(const struct envelope *envelope, uint8_t *ret_bytes, size_t capacity);
 
+struct said { /* a message as its sender wishes it to be */
+    uint16_t type;
+    uint16_t version;
+    bool is_signed;
+    struct id128 id;
+    int64_t made_ms; /* relative to log time */
+    const void *body;
+    size_t length;
+    const struct identity *signer;
+    const struct id128 *cluster;
+};
+/* Unsigned, by the owner and of this version, until it is changed; `client` is whose session and clock it is written for. */
+struct said arena_saying(const struct arena *arena, uint16_t type);
+size_t arena_write_said(const struct said *said, const struct broker_client *client,
+                        uint8_t *ret_bytes, size_t capacity);
+enum reject_code arena_reject_code(const struct envelope *reject);
+
 #endif

@@ -102,6 +102,11 @@ static void put_effect(struct writer *out, const struct exchange_effect *effect)
     case EFFECT_ACCEPT:
     case EFFECT_JOB:
         break;
+    case EFFECT_ASK:
+        put_id(out, &effect->ask.device);
+        put_id(out, &effect->ask.order);
+        writer_u8(out, effect->ask.stands);
+        break;
     case EFFECT_REJECT:
         writer_u32(out, effect->reject.code);
         writer_bytes(out, effect->reject.field, strlen(effect->reject.field));

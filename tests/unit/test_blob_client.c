@@ -296,6 +296,57 @@ START_TEST(what_is_put_can_be_got)
 }
 END_TEST
 
+/* What is made as it is sent: the first `ends` bytes of it. */
+struct maker {
+    const uint8_t *bytes[2];
+    uint64_t ends;
+};
+
+static bool make(void *context, size_t index, uint64_t offset, size_t length, uint8_t *ret_bytes,
+                 struct problem *ret_problem)
+{
+    const struct maker *maker = context;
+    if (offset + length > maker->ends) {
+        problem_set(ret_problem, "it ends");
+        return false;
+    }
+    memcpy(ret_bytes, maker->bytes[index] + offset, length);
+    return true;
+}
+
+START_TEST(what_is_made_as_it_is_sent_arrives)
+{
+    enum { SIZE = 3 << 20 };
+    struct port *port = setup();
+    struct maker maker = {.bytes = {pattern(SIZE, 1), pattern(SIZE, 2)}, .ends = SIZE};
+    struct blob_source sources[2];
+    enum reject_code reject;
+    for (size_t i = 0; i < 2; i++) {
+        sources[i] = source_of(maker.bytes[i], SIZE);
+        sources[i].bytes = NULL;
+        sources[i].read = make;
+        sources[i].context = &maker;
+        sources[i].index = i;
+    }
+    ck_assert(put(port, sources, 1, &reject));
+    sources[0].bytes = maker.bytes[0];
+    check_get(port, &sources[0]);
+    /* What cannot be made is said, and the connection can be used again. */
+    struct problem problem = {""};
+    maker.ends = SIZE - 1;
+    ck_assert(!blob_client_put(port->client, sources, 2, NULL, NULL, NULL, &reject, &problem));
+    ck_assert_str_eq(problem.text, "it ends");
+    ck_assert_int_eq(reject, REJECT_NONE);
+    maker.ends = SIZE;
+    ck_assert(put(port, sources, 2, &reject));
+    sources[1].bytes = maker.bytes[1];
+    check_get(port, &sources[1]);
+    free((void *)(uintptr_t)maker.bytes[0]);
+    free((void *)(uintptr_t)maker.bytes[1]);
+    teardown(port);
+}
+END_TEST
+
 struct told {
     uint64_t done;
     uint64_t total;
@@ -508,6 +559,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, what_is_put_can_be_got, 0, SIZE_COUNT);
+    tcase_add_test(tests, what_is_made_as_it_is_sent_arrives);
     tcase_add_test(tests, many_go_at_once_and_what_is_there_is_not_sent);
     tcase_add_test(tests, descriptors_serve_on_both_ends);
     tcase_add_test(tests, a_busy_broker_is_asked_again);

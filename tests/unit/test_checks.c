@@ -472,7 +472,7 @@ START_TEST(nobody_judges_results_of_its_own)
     ck_assert_uint_eq(job_row(job).checking, 3);
     ck_assert_uint_eq(job_row(job).reason, JOB_REASON_REFEREE);
     struct exchange_explanation why;
-    ck_assert(exchange_explain_job(market.exchange, &job, &why));
+    ck_assert(exchange_explain_job(market.exchange, &job, EXCHANGE_ANY_PART, &why));
     ck_assert_uint_eq(why.own, 1);
     ck_assert_uint_eq(why.free, 0);
     offer(NO_REFEREE, 1, price);

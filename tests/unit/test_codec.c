@@ -359,6 +359,35 @@ START_TEST(a_body_above_its_cap_is_not_looked_at)
 }
 END_TEST
 
+START_TEST(data_may_be_written_where_it_leaves_from)
+{
+    static const uint8_t hole;
+    uint8_t data[300];
+    memset(data, 7, sizeof data);
+    Bourse__V1__BlobPut put = BOURSE__V1__BLOB_PUT__INIT;
+    put.hash = (ProtobufCBinaryData){32, data};
+    put.size = 1000;
+    put.offset = 10;
+    put.has_job = 1;
+    put.job = (ProtobufCBinaryData){16, data}; /* fields before and after the data */
+    put.data = (ProtobufCBinaryData){sizeof data, data};
+    size_t length;
+    uint8_t *copied = codec_encode(&put.base, &length);
+    uint8_t *made = calloc(1, length);
+    put.data.data = (uint8_t *)(uintptr_t)&hole;
+    uint8_t *place = codec_encode_around(&put.base, &hole, made);
+    ck_assert_ptr_nonnull(place);
+    ck_assert_mem_ne(made, copied, length);
+    memset(place, 7, sizeof data);
+    ck_assert_mem_eq(made, copied, length);
+    put.data = (ProtobufCBinaryData){sizeof data, data};
+    ck_assert_ptr_null(codec_encode_around(&put.base, &hole, made));
+    ck_assert_mem_eq(made, copied, length);
+    free(made);
+    free(copied);
+}
+END_TEST
+
 START_TEST(unknown_types_are_refused)
 {
     const int types[] = {0, 7, 15, 39, 127, 128, 65535, -1};
@@ -851,6 +880,7 @@ int main(void)
     tcase_add_loop_test(tests, every_field_of_every_message_has_its_caps, 0, MESSAGE_TYPE_END);
     tcase_add_test(tests, results_and_manifests_have_their_caps);
     tcase_add_test(tests, a_body_above_its_cap_is_not_looked_at);
+    tcase_add_test(tests, data_may_be_written_where_it_leaves_from);
     tcase_add_test(tests, unknown_types_are_refused);
     tcase_add_test(tests, a_job_is_checked_field_by_field);
     tcase_add_test(tests, names_hold_no_surprises);

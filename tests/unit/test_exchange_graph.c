@@ -343,9 +343,25 @@ START_TEST(the_tightest_part_explains_why_a_job_waits)
     apply(&made);
     ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_NO_DEVICE);
     struct exchange_explanation why;
-    ck_assert(exchange_explain_job(market.exchange, &made.id, &why));
+    ck_assert(exchange_explain_job(market.exchange, &made.id, EXCHANGE_ANY_PART, &why));
+    ck_assert_uint_eq(why.part, 1);
     ck_assert_uint_eq(why.fitting, 0);
     ck_assert_str_eq(why.predicates[0].text, "kind = \"tpu\"");
+
+    /* Each of them when it is asked about. */
+    ck_assert(exchange_explain_job(market.exchange, &made.id, 0, &why));
+    ck_assert_uint_eq(why.part, 0);
+    ck_assert_str_eq(why.predicates[0].text, "kind = \"cpu\"");
+    ck_assert_uint_eq(why.fitting, 1);
+    ck_assert_uint_eq(why.affordable, 0);
+    ck_assert_int_eq(why.fills_at_micro, 2 * price);
+    ck_assert(exchange_explain_job(market.exchange, &made.id, 1, &why));
+    ck_assert_str_eq(why.predicates[0].text, "kind = \"tpu\"");
+    ck_assert(!exchange_explain_job(market.exchange, &made.id, 2, &why));
+    struct exchange_part_row rows[2];
+    ck_assert_uint_eq(exchange_parts(market.exchange, &made.id, rows, 2), 2);
+    ck_assert_uint_eq(rows[0].first, 0);
+    ck_assert_uint_eq(rows[1].first, 3);
 }
 END_TEST
 
@@ -383,6 +399,8 @@ START_TEST(each_part_has_an_order_of_its_own_and_a_page_may_end_between_them)
     ck_assert_uint_eq(listed_count, 2);
     ck_assert(id128_equal(&listed[0].order, &made.id));
     ck_assert(!id128_equal(&listed[1].order, &made.id));
+    ck_assert(id128_equal(&listed[0].job, &made.id)); /* what both end with */
+    ck_assert(id128_equal(&listed[1].job, &made.id));
     ck_assert_int_eq(listed[0].price_micro, price);
     ck_assert_int_eq(listed[1].price_micro, price / 4);
 }

@@ -46,7 +46,8 @@ START_TEST(a_whole_job_is_read)
               "limits: {cpu: 5m, memory: 1GiB, disk: 10GB, processes: 8, output: 1MB}\n"
               "verify: none\n"
               "retries: 2\n"
-              "error_limit: 10\n",
+              "error_limit: 10\n"
+              "crash_limit: 0\n",
               &problem);
     ck_assert_msg(job != NULL, "%s", problem.text);
     ck_assert_str_eq(job->name, "thumbnails");
@@ -80,6 +81,7 @@ START_TEST(a_whole_job_is_read)
     ck_assert_str_eq(job->verify, "none");
     ck_assert_uint_eq(job->retries, 2);
     ck_assert_int_eq(job->error_limit, 10);
+    ck_assert_int_eq(job->crash_limit, 0);
 }
 END_TEST
 
@@ -104,6 +106,7 @@ START_TEST(a_job_needs_no_more_than_a_program)
     ck_assert_int_eq(job->limits.memory_bytes, 0);
     ck_assert_str_eq(job->verify, "none");
     ck_assert_int_eq(job->error_limit, JOB_ABSENT);
+    ck_assert_int_eq(job->crash_limit, JOB_ABSENT);
 }
 END_TEST
 
@@ -215,6 +218,10 @@ START_TEST(mistyped_keys_and_units_name_line_and_nearest)
                   "decimals)");
     check_refused("run: [a]\nbudget: -1\n",
                   "job.yaml:2: budget: -1.00 is too small; the least is 0.00");
+    check_refused("run: [a]\ncrash_limit: 101\n",
+                  "job.yaml:2: crash_limit: 101 is too large; the most is 100");
+    check_refused("run: [a]\ncrash_limit: -1\n",
+                  "job.yaml:2: crash_limit: -1 is too small; the least is 0");
     check_refused("run: [a]\nslots: 0\n", "job.yaml:2: slots: 0 is too small; the least is 1");
     check_refused("run: [a]\narray: 5-1\n",
                   "job.yaml:2: array: the range \"5-1\" runs backwards; write "
@@ -336,6 +343,10 @@ START_TEST(a_job_from_the_command_line_obeys_the_same_rules)
     ck_assert(job_file_check(job, &problem));
     ck_assert_str_eq(job->name, "echo");
     ck_assert_int_eq(job->term_ms, 2 * JOB_LIMIT_MS_DEFAULT);
+    job->crash_limit = FORMAT_RETRIES + 1;
+    ck_assert(!job_file_check(job, &problem));
+    ck_assert_str_eq(problem.text, "crash_limit: not between 0 and 100");
+    job->crash_limit = FORMAT_RETRIES;
     ck_assert(job_file_add_variable(job, "A", "2"));
     ck_assert(!job_file_check(job, &problem));
     ck_assert_str_eq(problem.text, "env: \"A\" is given twice");

@@ -536,6 +536,53 @@ START_TEST(a_statement_adds_up_to_the_balance)
 }
 END_TEST
 
+START_TEST(accepted_results_are_found_page_by_page)
+{
+    struct small_market market;
+    struct ledger_reader *reader;
+    struct ledger_statement_row rows[8];
+    size_t count = 9;
+    uint64_t next = 9;
+    small_market_create(&market, NULL, NULL);
+    ck_assert_int_eq(ledger_reader_open(market.database, &reader), LEDGER_STORE_OK);
+    ck_assert_int_eq(ledger_reader_results(reader, SMALL_MARKET_PROVIDER, 0, LEDGER_WALK, 8, rows,
+                                           &count, &next),
+                     LEDGER_STORE_OK);
+    ck_assert_uint_eq(count, 3); /* of the four that were paid one had failed */
+    ck_assert_uint_eq(next, 0);
+    uint64_t entries[3];
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_int_eq(rows[i].kind, LEDGER_RESULT);
+        ck_assert_int_eq(rows[i].amount_micro, 0);
+        ck_assert(id128_equal(&rows[i].job, &market.job));
+        ck_assert(!id128_is_zero(&rows[i].device));
+        ck_assert(i == 0 || rows[i].entry < rows[i - 1].entry);
+        entries[i] = rows[i].entry;
+    }
+    /* In steps of any length, empty ones among them, the same. */
+    for (uint64_t walk = 1; walk < 40; walk += 2) {
+        size_t found = 0;
+        next = 0;
+        do {
+            ck_assert_int_eq(ledger_reader_results(reader, SMALL_MARKET_PROVIDER, next, walk, 2,
+                                                   rows, &count, &next),
+                             LEDGER_STORE_OK);
+            for (size_t i = 0; i < count; i++) {
+                ck_assert_uint_lt(found, 3);
+                ck_assert_uint_eq(rows[i].entry, entries[found++]);
+            }
+        } while (next > 1);
+        ck_assert_uint_eq(found, 3);
+    }
+    ck_assert_int_eq(
+        ledger_reader_results(reader, SMALL_MARKET_OWNER, 0, LEDGER_WALK, 8, rows, &count, &next),
+        LEDGER_STORE_OK);
+    ck_assert_uint_eq(count, 0);
+    ledger_reader_close(&reader);
+    small_market_destroy(&market);
+}
+END_TEST
+
 static enum ledger_store_status check(const struct small_market *market, char *ret_error)
 {
     sqlite3 *database;
@@ -628,6 +675,7 @@ int main(void)
     tcase_add_test(readers, outcomes_are_the_accepted_attempt_else_the_last_failed);
     tcase_add_test(readers, trades_come_newest_first_and_in_pages);
     tcase_add_test(readers, a_statement_adds_up_to_the_balance);
+    tcase_add_test(readers, accepted_results_are_found_page_by_page);
     tcase_add_test(readers, a_start_holds_outcomes_and_results_against_each_other);
     suite_add_tcase(suite, readers);
     SRunner *runner = srunner_create(suite);

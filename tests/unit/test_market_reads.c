@@ -388,6 +388,7 @@ START_TEST(a_provider_sees_and_cancels_its_own_asks_only)
     ck_assert_uint_eq(own->n_rows, 1);
     ck_assert(own->rows[0]->bid);
     ck_assert_mem_eq(own->rows[0]->order.data, job.bytes, 16);
+    ck_assert_mem_eq(own->rows[0]->job.data, job.bytes, 16);
     codec_free(&answer);
 
     /* Somebody else's ask, and a job's bid, are not there for whoever is not theirs. */

@@ -75,12 +75,22 @@ START_TEST(a_block_is_the_part_of_the_file_that_it_names)
     const struct matrix_block block = {.row = 2, .column = 3, .rows = 4, .columns = 5};
     uint8_t bytes[NPY_MATRIX_BYTES + 20 * sizeof(float)];
     ck_assert_uint_eq(matrix_blob_bytes(&block), sizeof bytes);
-    ck_assert(matrix_read_blob(&matrix, &block, bytes, &problem));
+    ck_assert(
+        matrix_read_blob(&matrix, &block, 0, (size_t)matrix_blob_bytes(&block), bytes, &problem));
     const float *found = NULL;
     ck_assert_msg(matrix_blob_elements(bytes, sizeof bytes, &block, &found, &problem), "%s",
                   problem.text);
     for (uint64_t i = 0; i < 4; i++) {
         ck_assert_mem_eq(found + i * 5, elements + (i + 2) * 11 + 3, 5 * sizeof(float));
+    }
+    /* In pieces of any size the same, where the header ends and where rows do. */
+    for (size_t piece = 1; piece <= sizeof bytes; piece += 6) {
+        uint8_t again[sizeof bytes];
+        for (size_t at = 0; at < sizeof bytes; at += piece) {
+            size_t length = piece < sizeof bytes - at ? piece : sizeof bytes - at;
+            ck_assert(matrix_read_blob(&matrix, &block, at, length, again + at, &problem));
+        }
+        ck_assert_mem_eq(again, bytes, sizeof bytes);
     }
     const struct matrix_block other = {.rows = 5, .columns = 4};
     ck_assert(!matrix_blob_elements(bytes, sizeof bytes, &other, &found, &problem));

@@ -502,14 +502,17 @@ END_TEST
 START_TEST(the_price_of_a_job_is_not_in_its_manifest)
 {
     CLEANUP(bourse_job_destroy)
-    struct bourse_job *job = prepared("run: [xz]\ncap: 0.123456\nbudget: 9.87\nretries: 3\n"
-                                      "slots: 2\nat_most: 8\nlimit: 1m\nterm: 3m\nexpect: 7s\n");
+    struct bourse_job *job =
+        prepared("run: [xz]\ncap: 0.123456\nbudget: 9.87\nretries: 3\ncrash_limit: 0\n"
+                 "slots: 2\nat_most: 8\nlimit: 1m\nterm: 3m\nexpect: 7s\n");
     CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
     const Bourse__V1__ManifestPart *part = manifest->terms->parts[0];
     ck_assert(manifest->terms->capped);
     ck_assert_uint_eq(manifest->terms->retries, 3);
     ck_assert_str_eq(manifest->terms->verify, "none");
     ck_assert(!manifest->terms->has_error_limit);
+    ck_assert(manifest->terms->has_crash_limit);
+    ck_assert_uint_eq(manifest->terms->crash_limit, 0);
     ck_assert_uint_eq(part->subtasks, 1);
     ck_assert_uint_eq(part->slots, 2);
     ck_assert_uint_eq(part->at_most, 8);

@@ -447,7 +447,7 @@ START_TEST(an_explanation_of_an_ended_job_says_that_it_has_ended)
     struct id128 job = submit(1, 100);
     result(PROVIDER, job, nth(EFFECT_DISPATCH, 0)->work, OUTCOME_OK, 0);
     struct exchange_explanation why;
-    ck_assert(exchange_explain_job(market.exchange, &job, &why));
+    ck_assert(exchange_explain_job(market.exchange, &job, EXCHANGE_ANY_PART, &why));
     ck_assert(why.has_ended);
     ck_assert_int_eq(why.fills_at_micro, -1);
     ck_assert_uint_eq(why.free, 0);
@@ -584,7 +584,7 @@ START_TEST(who_leaves_in_the_middle_of_a_job_gets_no_more_of_it_for_a_while)
     reload();
     ck_assert_uint_eq(job_row(job).reason, JOB_REASON_AVOIDED);
     struct exchange_explanation why;
-    ck_assert(exchange_explain_job(market.exchange, &job, &why));
+    ck_assert(exchange_explain_job(market.exchange, &job, EXCHANGE_ANY_PART, &why));
     ck_assert_uint_eq(why.free, 0);
     ck_assert_uint_eq(why.avoided, 1);
     ck_assert_int_eq(why.fills_at_micro, -1); /* no price would start it there */

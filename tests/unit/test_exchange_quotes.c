@@ -1,0 +1,153 @@
+/* What a job would cost, and why one waits. */
+#include "tests/support/hand_market.h"
+
+#include "base/checked.h"
+#include "protocol/message.h"
+
+#include <check.h>
+
+START_TEST(a_quote_tells_price_time_and_what_must_be_held)
+{
+    offer(PROVIDER, 2, price);
+    offer(OTHER_PROVIDER, 2, 2 * price);
+    const struct exchange_need need = {
+        .needs = &anything,
+        .account = CONSUMER,
+        .subtasks = 30,
+        .slots = 1,
+        .at_most = 3,
+        .cap_micro = -1,
+        .limit_ns = 10 * NS_PER_S,
+        .term_ns = 20 * NS_PER_S,
+        .expect_ns = NS_PER_S,
+    };
+    struct exchange_quote quote;
+    exchange_quote(market.exchange, &need, &quote);
+    ck_assert_uint_eq(quote.slots_now, 4);
+    ck_assert_int_eq(quote.price_low_micro, price);
+    ck_assert_int_eq(quote.price_high_micro, 2 * price);
+    ck_assert_int_eq(quote.expected_micro, 40 * MICRO_PER_CREDIT); /* 20 at one credit, 10 at two */
+    ck_assert_int_eq(quote.makespan_ns, 10 * NS_PER_S);
+    ck_assert_int_eq(quote.minimum_micro, 20 * MICRO_PER_CREDIT);
+    ck_assert_int_eq(quote.suggested_micro,
+                     180 * MICRO_PER_CREDIT); /* 60, three lanes' terms: 20 + 20 + 40, and 40 */
+    ck_assert_uint_eq(quote.level_count, 2);
+}
+END_TEST
+
+START_TEST(a_quote_while_all_is_leased_is_the_price_of_waiting)
+{
+    offer(PROVIDER, 2, price);
+    struct id128 first = submit(2, 100);
+    struct exchange_need need = {
+        .needs = &anything,
+        .account = CONSUMER,
+        .subtasks = 30,
+        .slots = 1,
+        .cap_micro = -1,
+        .limit_ns = 10 * NS_PER_S,
+        .term_ns = 20 * NS_PER_S,
+        .expect_ns = NS_PER_S,
+    };
+    struct exchange_quote quote;
+    exchange_quote(market.exchange, &need, &quote);
+    ck_assert_uint_eq(quote.slots_now, 0);
+    ck_assert_int_eq(quote.price_low_micro, price);
+    ck_assert_int_eq(quote.expected_micro, 30 * MICRO_PER_CREDIT);
+    ck_assert_int_eq(quote.minimum_micro, 20 * MICRO_PER_CREDIT);
+    ck_assert_int_eq(quote.suggested_micro, 105 * MICRO_PER_CREDIT); /* 45, and three terms */
+    ck_assert_uint_eq(quote.level_count, 1);
+    ck_assert_uint_eq(quote.levels[0].slots, 2);
+
+    struct exchange_command second = submit_of(30, 0);
+    second.submit.budget_micro = quote.suggested_micro;
+    second.submit.cap_micro = -1;
+    second.submit.expect_ns = NS_PER_S;
+    apply(&second);
+    ck_assert_uint_eq(job_row(second.id).reason, JOB_REASON_BUSY);
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
+    cancel.cancel_job.job = first;
+    apply(&cancel);
+    market.now_ns += 20 * NS_PER_S; /* until what was withdrawn is given up */
+    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    apply(&tick);
+    ck_assert_uint_eq(job_row(second.id).reason, JOB_REASON_RUNNING);
+
+    need.slots = 3; /* wider than the device is when idle */
+    exchange_quote(market.exchange, &need, &quote);
+    ck_assert_int_eq(quote.suggested_micro, 0);
+    need.cap_micro = price / 2; /* below every ask: the cap is the only price known */
+    exchange_quote(market.exchange, &need, &quote);
+    ck_assert_int_eq(quote.minimum_micro, 30 * MICRO_PER_CREDIT);
+}
+END_TEST
+
+START_TEST(explain_counts_who_fails_at_what)
+{
+    offer(PROVIDER, 1, 2 * price);
+    struct requirement gpu = {.count = 1};
+    gpu.nodes[0].op = REQUIREMENT_EQ;
+    gpu.nodes[0].attribute = (struct attribute){.name = "kind", .is_text = true, .text = "gpu"};
+    struct exchange_need need = {
+        .needs = &gpu, .account = CONSUMER, .slots = 1, .cap_micro = price};
+    struct exchange_explanation why;
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.devices, 1);
+    ck_assert_uint_eq(why.fitting, 0);
+    ck_assert_uint_eq(why.predicate_count, 1);
+    ck_assert_uint_eq(why.predicates[0].failing, 1);
+    ck_assert_str_eq(why.predicates[0].text, "kind = \"gpu\"");
+
+    need.needs = &anything;
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.fitting, 1);
+    ck_assert_uint_eq(why.asking, 1);
+    ck_assert_uint_eq(why.affordable, 0);
+    ck_assert_int_eq(why.fills_at_micro, 2 * price);
+
+    need.slots = 3; /* no time makes one slot three */
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert_uint_eq(why.fitting, 0);
+    ck_assert_uint_eq(why.predicate_count, 1);
+    ck_assert_str_eq(why.predicates[0].text, "slots >= 3");
+    ck_assert_uint_eq(why.predicates[0].failing, 1);
+    ck_assert_int_eq(why.predicates[0].best, 1);
+}
+END_TEST
+
+START_TEST(a_quote_of_absurd_numbers_is_an_answer)
+{
+    offer(PROVIDER, 4000, 10 * price);
+    const struct exchange_need need = {
+        .needs = &anything,
+        .account = CONSUMER,
+        .subtasks = 10000000,
+        .slots = 1,
+        .cap_micro = INT64_MAX,
+        .limit_ns = INT64_MAX,
+        .term_ns = INT64_MAX,
+        .expect_ns = INT64_MAX,
+    };
+    struct exchange_quote quote;
+    exchange_quote(market.exchange, &need, &quote);
+    ck_assert_int_eq(quote.expected_micro, INT64_MAX);
+    ck_assert_int_eq(quote.suggested_micro, INT64_MAX);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("exchange quotes");
+    TCase *tests = tcase_create("quotes");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, a_quote_tells_price_time_and_what_must_be_held);
+    tcase_add_test(tests, a_quote_while_all_is_leased_is_the_price_of_waiting);
+    tcase_add_test(tests, explain_counts_who_fails_at_what);
+    tcase_add_test(tests, a_quote_of_absurd_numbers_is_an_answer);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,451 @@
+/* What an agent has on offer: its asks over reconnects, refusals and rests, and those that somebody places by hand. */
+#include "tests/support/agent_play.h"
+
+/* ---------------------------------------------------------------- offers */
+
+START_TEST(a_welcome_brings_statement_devices_and_then_the_ask)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    welcome(&play, &cluster);
+
+    ck_assert_str_eq(actions(&play), "ready");
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_STATEMENT_HELD), 1);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ADVERTISE), 1);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
+
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
+    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
+    ck_assert_uint_eq(agent_session_counts(play.session).asks_standing, 1);
+}
+END_TEST
+
+START_TEST(another_market_is_offered_nothing)
+{
+    static const struct id128 other = {{0xee}};
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    welcome(&play, &other);
+
+    ck_assert_str_eq(actions(&play), "note");
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ADVERTISE), 0);
+    grant(&play, 1, 1, 1000);
+    ck_assert_str_eq(actions(&play), "");
+}
+END_TEST
+
+START_TEST(a_reconnect_asks_anew_and_cancels_what_may_stand)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    struct id128 first = find_seen(&play, MESSAGE_ASK_PLACE)->id; /* its answer is lost */
+
+    welcome(&play, &cluster);
+    const struct seen *cancel = find_seen(&play, MESSAGE_ORDER_CANCEL);
+    ck_assert_ptr_nonnull(cancel);
+    const Bourse__V1__OrderCancel *body =
+        (const Bourse__V1__OrderCancel *)(const void *)cancel->message;
+    ck_assert_int_eq(memcmp(body->order.data, first.bytes, 16), 0);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    const struct seen *second = find_seen(&play, MESSAGE_ASK_PLACE);
+    ck_assert_ptr_nonnull(second);
+    ck_assert(!id128_equal(&second->id, &first));
+}
+END_TEST
+
+START_TEST(at_rest_the_ask_is_withdrawn_and_nothing_is_started)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 1, 60000);
+    dispatch(&play, 1, 0, 0);
+    dispatch(&play, 1, 1, 0);
+    ck_assert_str_eq(actions(&play), "ready, begin 1, start 1/0, prepare 1/1");
+    ck_assert(!agent_session_withdrawn(play.session));
+
+    agent_session_rest(play.session, play.now_ns, true, false);
+    ck_assert_str_eq(actions(&play), ""); /* what runs goes on */
+    ck_assert(!agent_session_withdrawn(play.session));
+    accept(&play, find_seen(&play, MESSAGE_ORDER_CANCEL));
+    ck_assert(!agent_session_withdrawn(play.session)); /* by hand one could still be placed */
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    ck_assert(agent_session_withdrawn(play.session));
+
+    dispatch(&play, 1, 2, 0); /* was on its way: it goes back, too */
+    pass_ms(&play, A_BATCH_MS);
+    ck_assert_int_eq(sent_outcome(&play, 1), OUTCOME_CANCELLED);
+    ck_assert_int_eq(sent_outcome(&play, 2), OUTCOME_CANCELLED);
+    ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_OK), AGENT_OK);
+    pass_ms(&play, A_BATCH_MS);
+    ck_assert_int_eq(sent_outcome(&play, 0), OUTCOME_OK);
+    ck_assert_str_eq(actions(&play), ""); /* the lease is the broker's to end */
+    ck_assert_uint_eq(agent_session_counts(play.session).leases, 1);
+    end_lease(&play, 1, LEASE_END_TERM);
+    ck_assert_str_eq(actions(&play), "end 1");
+}
+END_TEST
+
+START_TEST(at_rest_what_runs_is_cancelled_when_asked_for)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 1, 60000);
+    dispatch(&play, 1, 0, 0);
+    (void)actions(&play);
+    agent_session_rest(play.session, play.now_ns, true, false);
+    ck_assert_str_eq(actions(&play), "");
+    agent_session_rest(play.session, play.now_ns, true, true); /* the owner thought better of it */
+    ck_assert_str_eq(actions(&play), "cancel 1/0");
+}
+END_TEST
+
+START_TEST(after_a_rest_asks_are_placed_and_leases_work_again)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 1, 60000);
+    (void)actions(&play);
+    agent_session_rest(play.session, play.now_ns, true, false);
+    accept(&play, find_seen(&play, MESSAGE_ORDER_CANCEL));
+    forget_seen(&play);
+
+    agent_session_pause(play.session, play.now_ns, true); /* a full disk comes and goes meanwhile */
+    agent_session_pause(play.session, play.now_ns, false);
+    accept(&play, last_seen(&play, MESSAGE_ADVERTISE));
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
+
+    agent_session_rest(play.session, play.now_ns, false, false);
+    accept(&play, last_seen(&play, MESSAGE_ADVERTISE));
+    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
+    struct agent_ask_row row;
+    ck_assert(agent_session_ask(play.session, 0, &row));
+    ck_assert(row.is_standing);
+    ck_assert_str_eq(row.instrument, "cpu.x86_64.avx2");
+    ck_assert(!agent_session_ask(play.session, 1, &row));
+    dispatch(&play, 1, 0, 0);
+    ck_assert_str_eq(actions(&play), "start 1/0");
+    struct agent_lease_row leases[2];
+    ck_assert_uint_eq(agent_session_leases(play.session, leases, 2), 1);
+    ck_assert_uint_eq(leases[0].running, 1);
+    ck_assert_uint_eq(agent_session_leases(play.session, leases, 0), 0);
+}
+END_TEST
+
+/* Withdrawn is what the broker has said, not what was sent. */
+START_TEST(a_cancel_that_the_broker_could_not_take_is_sent_again)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    agent_session_rest(play.session, play.now_ns, true, false);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    reject(&play, find_seen(&play, MESSAGE_ORDER_CANCEL), REJECT_BUSY);
+    forget_seen(&play);
+    ck_assert(!agent_session_withdrawn(play.session));
+    pass_ms(&play, 2000);
+    reject(&play, find_seen(&play, MESSAGE_ORDER_CANCEL), REJECT_NOT_FOUND);
+    ck_assert(agent_session_withdrawn(play.session));
+}
+END_TEST
+
+START_TEST(a_rest_without_a_broker_holds_at_the_next_welcome)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    agent_session_connected(play.session, play.now_ns, 8); /* no Welcome yet */
+    agent_session_rest(play.session, play.now_ns, true, false);
+    ck_assert(!agent_session_withdrawn(play.session));
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    accept(&play, find_seen(&play, MESSAGE_ORDER_CANCEL));
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ORDER_CANCEL), 1);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
+    ck_assert(agent_session_withdrawn(play.session));
+}
+END_TEST
+
+START_TEST(a_refused_ask_is_tried_again_later)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    struct id128 first = find_seen(&play, MESSAGE_ASK_PLACE)->id;
+    reject(&play, find_seen(&play, MESSAGE_ASK_PLACE), REJECT_HALTED);
+    forget_seen(&play);
+
+    pass_ms(&play, 500);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
+    pass_ms(&play, 1500);
+    const struct seen *again = find_seen(&play, MESSAGE_ASK_PLACE);
+    ck_assert_ptr_nonnull(again);
+    ck_assert(!id128_equal(&again->id, &first));
+}
+END_TEST
+
+START_TEST(a_refused_statement_is_made_anew_later)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
+    struct id128 first = find_seen(&play, MESSAGE_STATEMENT_HELD)->id;
+    reject(&play, find_seen(&play, MESSAGE_STATEMENT_HELD), REJECT_BUSY);
+    forget_seen(&play);
+
+    pass_ms(&play, 500);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_STATEMENT_HELD), 0);
+    pass_ms(&play, 1500);
+    const struct seen *again = find_seen(&play, MESSAGE_STATEMENT_HELD);
+    ck_assert_ptr_nonnull(again);
+    ck_assert(!id128_equal(&again->id, &first));
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0); /* the one that stands goes on */
+    accept(&play, again);
+    forget_seen(&play);
+    pass_ms(&play, 120000);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_STATEMENT_HELD), 0);
+}
+END_TEST
+
+START_TEST(a_refused_statement_is_made_anew_though_the_ask_went_out_again_meanwhile)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
+    reject(&play, find_seen(&play, MESSAGE_STATEMENT_HELD), REJECT_BUSY);
+    agent_session_pause(play.session, play.now_ns, true);
+    agent_session_pause(play.session, play.now_ns, false);
+    forget_seen(&play);
+
+    pass_ms(&play, 2000);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_STATEMENT_HELD), 1);
+}
+END_TEST
+
+/* As many cancels as the session keeps without an answer. */
+static void fill_requests(struct play *play)
+{
+    for (size_t i = 0; i < SEEN_MAX / 4; i++) {
+        agent_session_pause(play->session, play->now_ns, true);
+        agent_session_pause(play->session, play->now_ns, false);
+        accept(play, last_seen(play, MESSAGE_ADVERTISE));
+    }
+}
+
+START_TEST(a_statement_that_finds_no_place_among_the_requests_is_made_later)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
+    reject(&play, find_seen(&play, MESSAGE_STATEMENT_HELD), REJECT_BUSY);
+    forget_seen(&play);
+    fill_requests(&play);
+    pass_ms(&play, 2000);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_STATEMENT_HELD), 0);
+
+    ck_assert_uint_gt(count_seen(&play, MESSAGE_ORDER_CANCEL), 10);
+    play.now_ns += 60 * NS_PER_S; /* no refusal waits longer */
+    for (size_t i = 0; i < play.seen_count; i++) {
+        if (play.seen[i].type == MESSAGE_ORDER_CANCEL) {
+            accept(&play, &play.seen[i]);
+        }
+    }
+    pass_ms(&play, 0);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_STATEMENT_HELD), 1);
+}
+END_TEST
+
+START_TEST(pause_cancels_the_ask_and_resume_places_it_again)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+
+    agent_session_pause(play.session, play.now_ns, true);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ORDER_CANCEL), 1);
+    ck_assert_uint_eq(agent_session_counts(play.session).asks_standing, 0);
+    agent_session_pause(play.session, play.now_ns, false);
+    accept(&play, last_seen(&play, MESSAGE_ADVERTISE));
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
+}
+END_TEST
+
+static size_t devices_of(const struct seen *advertise)
+{
+    return ((const Bourse__V1__Advertise *)(const void *)advertise->message)->n_devices;
+}
+
+START_TEST(while_it_is_paused_no_device_is_on_offer)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    agent_session_pause(play.session, play.now_ns, true);
+    ck_assert_uint_eq(devices_of(last_seen(&play, MESSAGE_ADVERTISE)), 0);
+    reject(&play, last_seen(&play, MESSAGE_ADVERTISE), REJECT_BUSY);
+    forget_seen(&play);
+    pass_ms(&play, 2000);
+    ck_assert_uint_eq(devices_of(last_seen(&play, MESSAGE_ADVERTISE)), 0); /* until it is known */
+
+    welcome(&play, &cluster);
+    ck_assert_uint_eq(devices_of(last_seen(&play, MESSAGE_ADVERTISE)), 0);
+    agent_session_pause(play.session, play.now_ns, false);
+    ck_assert_uint_eq(devices_of(last_seen(&play, MESSAGE_ADVERTISE)), 1);
+    accept(&play, last_seen(&play, MESSAGE_ADVERTISE));
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- asks that somebody places by hand */
+
+static const struct id128 by_hand = {{0xb4}};
+
+static void note_ask(struct play *play, const struct id128 *order, bool stands)
+{
+    static const struct id128 none;
+    Bourse__V1__AskEvent body = BOURSE__V1__ASK_EVENT__INIT;
+    body.device = view(device.bytes, 16);
+    body.order = view(order->bytes, 16);
+    body.stands = stands;
+    body.slots = 2;
+    body.price_micro = 7;
+    say(play, MESSAGE_ASK_EVENT, &none, &body.base);
+}
+
+static struct agent_ask_row ask_row(const struct play *play)
+{
+    struct agent_ask_row row;
+    ck_assert(agent_session_ask(play->session, 0, &row));
+    return row;
+}
+
+START_TEST(an_ask_by_hand_stands_in_the_place_of_the_agents_until_it_ends)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    note_ask(&play, &by_hand, true);
+    ck_assert(ask_row(&play).is_by_hand);
+    ck_assert_uint_eq(ask_row(&play).terms.slots, 2);
+    ck_assert_int_eq(ask_row(&play).terms.price_micro, 7);
+    ck_assert_uint_eq(agent_session_counts(play.session).asks_standing, 1);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
+
+    note_ask(&play, &by_hand, false);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
+    struct id128 own = last_seen(&play, MESSAGE_ASK_PLACE)->id;
+    note_ask(&play, &own, true); /* the agent's own is news to nobody */
+    accept(&play, last_seen(&play, MESSAGE_ASK_PLACE));
+    ck_assert(!ask_row(&play).is_by_hand);
+    ck_assert(ask_row(&play).is_standing);
+    ck_assert_int_eq(ask_row(&play).terms.price_micro, 100000);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
+}
+END_TEST
+
+START_TEST(an_ask_by_hand_is_withdrawn_like_the_agents_own)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    note_ask(&play, &by_hand, true);
+    agent_session_rest(play.session, play.now_ns, true, false);
+    const struct seen *cancel = last_seen(&play, MESSAGE_ORDER_CANCEL);
+    ck_assert_ptr_nonnull(cancel);
+    const Bourse__V1__OrderCancel *body = (const void *)cancel->message;
+    ck_assert_mem_eq(body->order.data, by_hand.bytes, 16);
+    ck_assert_uint_eq(devices_of(last_seen(&play, MESSAGE_ADVERTISE)), 0);
+    note_ask(&play, &by_hand, false); /* at rest nothing takes its place */
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
+}
+END_TEST
+
+START_TEST(an_ask_that_its_owner_cancels_stays_away_until_the_next_offer)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    struct id128 own = find_seen(&play, MESSAGE_ASK_PLACE)->id;
+    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
+    forget_seen(&play);
+    note_ask(&play, &own, false);
+    ck_assert(ask_row(&play).is_taken_back);
+    ck_assert(!ask_row(&play).is_standing);
+    pass_ms(&play, 2000);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
+
+    note_ask(&play, &by_hand, true); /* an ask by hand may still come, and go */
+    ck_assert(ask_row(&play).is_by_hand);
+    note_ask(&play, &own, false); /* of one that is long gone */
+    ck_assert(ask_row(&play).is_by_hand);
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
+    own = find_seen(&play, MESSAGE_ASK_PLACE)->id;
+    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
+    forget_seen(&play);
+
+    note_ask(&play, &own, false);
+    agent_session_rest(play.session, play.now_ns, false, false); /* the owner has it offer again */
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
+}
+END_TEST
+
+START_TEST(what_the_agent_has_just_asked_comes_after_an_ask_by_hand)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    note_ask(&play, &by_hand, true);
+    ck_assert(!ask_row(&play).is_by_hand);
+    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
+    ck_assert(ask_row(&play).is_standing);
+    ck_assert(!ask_row(&play).is_by_hand);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("provider asks");
+    TCase *tcase = tcase_create("asks");
+    tcase_add_test(tcase, a_welcome_brings_statement_devices_and_then_the_ask);
+    tcase_add_test(tcase, another_market_is_offered_nothing);
+    tcase_add_test(tcase, a_reconnect_asks_anew_and_cancels_what_may_stand);
+    tcase_add_test(tcase, at_rest_the_ask_is_withdrawn_and_nothing_is_started);
+    tcase_add_test(tcase, at_rest_what_runs_is_cancelled_when_asked_for);
+    tcase_add_test(tcase, after_a_rest_asks_are_placed_and_leases_work_again);
+    tcase_add_test(tcase, a_cancel_that_the_broker_could_not_take_is_sent_again);
+    tcase_add_test(tcase, a_rest_without_a_broker_holds_at_the_next_welcome);
+    tcase_add_test(tcase, a_refused_ask_is_tried_again_later);
+    tcase_add_test(tcase, a_refused_statement_is_made_anew_later);
+    tcase_add_test(tcase, a_refused_statement_is_made_anew_though_the_ask_went_out_again_meanwhile);
+    tcase_add_test(tcase, a_statement_that_finds_no_place_among_the_requests_is_made_later);
+    tcase_add_test(tcase, pause_cancels_the_ask_and_resume_places_it_again);
+    tcase_add_test(tcase, while_it_is_paused_no_device_is_on_offer);
+    tcase_add_test(tcase, an_ask_by_hand_stands_in_the_place_of_the_agents_until_it_ends);
+    tcase_add_test(tcase, an_ask_by_hand_is_withdrawn_like_the_agents_own);
+    tcase_add_test(tcase, an_ask_that_its_owner_cancels_stays_away_until_the_next_offer);
+    tcase_add_test(tcase, what_the_agent_has_just_asked_comes_after_an_ask_by_hand);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

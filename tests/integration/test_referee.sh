@@ -88,6 +88,19 @@ status=0
 "$bourse" run -y matmul A.npy M.npy -o other.npy --verify quorum >out 2>&1 || status=$?
 [ "$status" -eq 2 ] || fail "an unknown level ends with $status"
 
+# What is left of a job gets new checks; what was accepted is not computed again.
+echo 'no matrix' >A3.npy
+job left 'each: [A1.npy, A3.npy]'
+submit left
+await left
+[ "$(field state ps.json)" = failed ] && [ "$(field accepted ps.json)" = 2 ] || fail "left: $(cat ps.json)"
+"$bourse" resume "$id" -y --quiet --cap 1 >resumed 2>err || fail "resume: $(cat err)"
+id=$(cat resumed)
+await resumed
+[ "$(field subtasks ps.json)" = 2 ] && [ "$(field failed ps.json)" -ge 1 ] || fail "resumed: $(cat ps.json)"
+"$bourse" ps "$id" >ps.txt 2>&1 || fail "ps: $(cat ps.txt)"
+has "$(cat ps.txt)" 'check of subtask 1'
+
 # ---------------------------------------------------------------- a liar, and the cheapest of all
 
 agent_roles=(provider)

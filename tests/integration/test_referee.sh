@@ -69,6 +69,7 @@ has "$(cat logs.txt)" '"verdict":"accept","rounds":20'
 "$bourse" verify receipts/* --key "$("$bourse" key --log)" >verified.txt 2>&1 || fail "verify: $(cat verified.txt)"
 has "$(cat verified.txt)" "cheap (Freivalds"
 "$bourse" report "$id" >report.txt 2>&1 || fail "report: $(cat report.txt)"
+has "$(cat report.txt)" "checks: 1 of 1, by referees, in "
 
 # What the honest ones make of both, for comparison.
 job both 'each: [A1.npy, A2.npy]'

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "consumer/cheap.h"
 #include "consumer/client.h"
 
 #include <stdlib.h>
@@ -339,6 +340,7 @@ bool consumer_report(struct bourse *bourse, const char *id, struct report **ret_
     client_copy(report->name, sizeof report->name, row->name);
     client_copy(report->state, sizeof report->state, row->state_text);
     report->subtasks = row->subtasks;
+    report->checks = manifest != NULL ? cheap_count(manifest) : 0;
     report->expect_ns =
         manifest != NULL && manifest->has_expect_ms ? ns_of(manifest->expect_ms) : 0;
     struct reading reading = {

@@ -357,7 +357,8 @@ uint8_t check_outcome(const struct job *job, const struct attempt *attempt,
 
 /* ---------------------------------------------------------------- holding a result */
 
-static void hold_record(struct exchange *exchange, const struct held *held)
+static void hold_record(struct exchange *exchange, const struct held *held,
+                        const struct exchange_result *result)
 {
     const struct lease *lease = held->lease;
     struct ledger_record *record = emit_ledger(exchange, LEDGER_HELD);
@@ -372,6 +373,8 @@ static void hold_record(struct exchange *exchange, const struct held *held)
     record->debit = lease->job->owner;
     record->credit = lease->provider;
     record->price_micro = lease->price_micro;
+    record->result = result->bytes;
+    record->result_length = result->length;
     record->position = held->position;
     record->batch_index = held->batch_index;
 }
@@ -400,7 +403,7 @@ void result_hold(struct exchange *exchange, struct lease *lease, const struct at
     assert(is_linked); /* its subtask was running: nothing is held of it */
     (void)is_linked;
     track(exchange, &held->tracked, RECORD_HELD);
-    hold_record(exchange, held);
+    hold_record(exchange, held, result);
 }
 
 void check_begin(struct exchange *exchange, struct job *job, uint32_t index)

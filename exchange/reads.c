@@ -128,6 +128,7 @@ static bool has_only_makers(const struct exchange *exchange, const struct part *
              link = link->next) {
             const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
             if (device->is_advertised && device->key.provider != part->job->owner &&
+                device->slots >= part->width &&
                 book_class_accepts(exchange->book, part->class_id, device->cell)) {
                 return true;
             }

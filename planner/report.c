@@ -207,6 +207,29 @@ static int by_number(const void *a, const void *b)
     return *left < *right ? -1 : *left > *right;
 }
 
+static bool is_check(const struct report *report, const struct report_attempt *attempt)
+{
+    return report->checks > 0 && attempt->index >= report->subtasks - report->checks;
+}
+
+static bool is_accepted_work(const struct report *report, const struct report_attempt *attempt)
+{
+    return attempt->fate == REPORT_ACCEPTED && !is_check(report, attempt);
+}
+
+static void sum_checks(struct report *report)
+{
+    report->checks_accepted = 0;
+    report->checks_ns = 0;
+    for (size_t i = 0; i < report->attempt_count; i++) {
+        const struct report_attempt *attempt = &report->attempts[i];
+        if (attempt->fate == REPORT_ACCEPTED && is_check(report, attempt)) {
+            report->checks_accepted++;
+            report->checks_ns = sum_of(report->checks_ns, attempt->busy_ns);
+        }
+    }
+}
+
 static bool find_median(struct report *report)
 {
     report->median_ns = -1;
@@ -216,7 +239,7 @@ static bool find_median(struct report *report)
     }
     size_t count = 0;
     for (size_t i = 0; i < report->attempt_count; i++) {
-        if (report->attempts[i].fate == REPORT_ACCEPTED) {
+        if (is_accepted_work(report, &report->attempts[i])) {
             times[count++] = report->attempts[i].busy_ns;
         }
     }
@@ -232,7 +255,7 @@ static void find_slowest(struct report *report)
 {
     report->slowest_count = 0;
     for (size_t i = 0; i < report->attempt_count; i++) {
-        if (report->attempts[i].fate != REPORT_ACCEPTED) {
+        if (!is_accepted_work(report, &report->attempts[i])) {
             continue;
         }
         size_t at = report->slowest_count;
@@ -292,10 +315,11 @@ static void count_causes(struct report *report)
 static int64_t expected_span(const struct report *report)
 {
     const struct report_sum *total = &report->total;
-    if (report->expect_ns == 0 || total->lanes == 0 || total->accepted == 0) {
+    uint32_t accepted = total->accepted - report->checks_accepted;
+    if (report->expect_ns == 0 || total->lanes == 0 || accepted == 0) {
         return -1;
     }
-    int64_t rounds = total->accepted / total->lanes + (total->accepted % total->lanes != 0);
+    int64_t rounds = accepted / total->lanes + (accepted % total->lanes != 0);
     return product_of(rounds, report->expect_ns);
 }
 
@@ -331,6 +355,7 @@ enum report_status report_make(struct report *report)
         set_share(&report->devices[d].sum, report->span_ns);
     }
     set_share(&report->total, report->span_ns);
+    sum_checks(report);
     report->expect_span_ns = expected_span(report);
     find_slowest(report);
     count_causes(report);

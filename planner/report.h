@@ -88,6 +88,7 @@ struct report {
     int64_t until_ns;     /* when the job ended, or now */
     int64_t expect_ns;    /* what one subtask was to take; 0: nobody said */
     uint32_t subtasks;
+    uint32_t checks; /* the last of the subtasks judge results of the others */
     struct report_device *devices;
     size_t device_count;
     struct report_attempt *attempts;
@@ -97,10 +98,12 @@ struct report {
     int64_t first_ns, last_ns; /* first start, last end; first_ns -1: nothing ran */
     int64_t wait_ns;           /* from submitting to the first start; -1: nothing ran */
     int64_t span_ns;           /* from the first start to the last end; 0: nothing ran */
-    int64_t median_ns;         /* busy time of an accepted attempt; -1: none */
+    uint32_t checks_accepted;
+    int64_t checks_ns; /* busy time of these, in all */
+    int64_t median_ns; /* busy time of an accepted attempt that is no check; -1: none */
     int64_t
-        expect_span_ns; /* the subtasks that ran, at expect_ns each over as many lanes; -1: unknown */
-    size_t slowest[REPORT_SLOWEST]; /* attempts, the slowest accepted first */
+        expect_span_ns; /* the subtasks that ran, but for checks, at expect_ns each over as many lanes; -1: unknown */
+    size_t slowest[REPORT_SLOWEST]; /* attempts, the slowest accepted first; no checks */
     size_t slowest_count;
     struct report_cause
         causes[REPORT_CAUSES]; /* most frequent first; what does not fit is in the last */

@@ -79,7 +79,7 @@ static void add_tasks(struct invocation *invocation, const struct bourse_job_row
 {
     char id[BOURSE_ID_SIZE];
     CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, row->id);
-    if (tasks != NULL && bourse_task_name(tasks, 0) != NULL) {
+    if (tasks != NULL && tasks_are_named(tasks)) {
         (void)json_object_set_new(value, "tasks", json_tasks(invocation, row, tasks));
     }
     if (tasks != NULL && bourse_tasks_continues(tasks, id)) {
@@ -329,7 +329,7 @@ static bool read_index(struct invocation *invocation, const struct bourse_tasks 
         return true;
     }
     if (units_count(text, &index) != UNITS_OK || index >= LOG_INDEX_MAX) {
-        const char *names = tasks != NULL && bourse_task_name(tasks, 0) != NULL
+        const char *names = tasks != NULL && tasks_are_named(tasks)
                                 ? "no task; `bourse ps JOB` lists them"
                                 : "no subtask's index; they count from 0";
         (void)complain(invocation, BOURSE_USAGE, "'%s' is %s", text, names);

@@ -33,6 +33,8 @@ void print_explanation(FILE *to, const struct bourse_explanation *explanation);
 
 /* The names of a job's subtasks; NULL when they have none, or cannot be had: then they are numbers. */
 struct bourse_tasks *load_tasks(struct invocation *invocation, const char *id);
+/* Whether subtasks have names: all of them, or the checks, which come last. */
+bool tasks_are_named(const struct bourse_tasks *tasks);
 /* One task a row: its state, its tries, and what it waits for. */
 void print_tasks(struct invocation *invocation, const struct bourse_job_row *row,
                  const struct bourse_tasks *tasks);

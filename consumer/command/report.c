@@ -139,6 +139,14 @@ static void print_expected(const struct report *report)
     (void)putchar('\n');
 }
 
+static void print_checks(const struct report *report)
+{
+    if (report->checks > 0) {
+        (void)printf("\nchecks: %u of %u, by referees, in %s\n", report->checks_accepted,
+                     report->checks, ns_text(report->checks_ns));
+    }
+}
+
 static void print_slowest(const struct report *report)
 {
     if (report->slowest_count == 0) {
@@ -246,7 +254,7 @@ static json_t *json_report(const struct report *report)
     }
     char name[REPORT_NAME_SIZE];
     bourse_printable(report->name, name, sizeof name);
-    return json_pack(
+    json_t *value = json_pack(
         "{s:s, s:s, s:s, s:i, s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "job", report->id,
         "name", name, "state", report->state, "subtasks", (int)report->subtasks, "submitted_ms",
         (json_int_t)(report->submitted_ns / NS_PER_MS), "wait_ns", json_known(report->wait_ns),
@@ -254,6 +262,13 @@ static json_t *json_report(const struct report *report)
         "expect_ns", json_known(report->expect_ns > 0 ? report->expect_ns : -1), "expect_span_ns",
         json_known(report->expect_span_ns), "total", json_sum(&report->total), "devices", devices,
         "slowest", slowest, "failures", causes);
+    if (report->checks > 0) {
+        (void)json_object_set_new(value, "checks",
+                                  json_pack("{s:i, s:i, s:I}", "subtasks", (int)report->checks,
+                                            "accepted", (int)report->checks_accepted, "busy_ns",
+                                            (json_int_t)report->checks_ns));
+    }
+    return value;
 }
 
 /* ---------------------------------------------------------------- the command */
@@ -293,6 +308,7 @@ static void print_report(const struct invocation *invocation, const struct repor
     print_devices(report, invocation->color);
     print_timeline(invocation, report, width);
     print_expected(report);
+    print_checks(report);
     print_slowest(report);
     print_causes(report);
     print_notes(report);

@@ -8,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool tasks_are_named(const struct bourse_tasks *tasks)
+{
+    return bourse_task_name(tasks, bourse_tasks_count(tasks) - 1) != NULL;
+}
+
 struct bourse_tasks *load_tasks(struct invocation *invocation, const char *id)
 {
     struct bourse_error error; /* names are a convenience */
@@ -18,8 +23,7 @@ struct bourse_tasks *load_tasks(struct invocation *invocation, const char *id)
         !bourse_tasks(invocation->bourse, id, &tasks, &error)) {
         return NULL;
     }
-    if (bourse_task_name(tasks, 0) == NULL &&
-        !bourse_tasks_continues(tasks, (char[BOURSE_ID_SIZE]){""})) {
+    if (!tasks_are_named(tasks) && !bourse_tasks_continues(tasks, (char[BOURSE_ID_SIZE]){""})) {
         bourse_tasks_destroy(&tasks);
     }
     return tasks;
@@ -52,7 +56,9 @@ static bool see(void *context, const struct bourse_outcome *outcome)
     item->failed = !item->accepted;
     item->busy_ns = outcome->busy_ns;
     item->why[0] = '\0';
-    if (item->failed) {
+    if (outcome->status == 4) {
+        (void)snprintf(item->why, sizeof item->why, "found wrong by a referee");
+    } else if (item->failed) {
         (void)snprintf(item->why, sizeof item->why, "%s%s%s", outcome->outcome_text,
                        outcome->detail[0] != '\0' ? ": " : "", outcome->detail);
     }
@@ -73,17 +79,18 @@ static struct seen_tasks look(struct invocation *invocation, const struct bourse
     return seen;
 }
 
-/* The first task that it waits for and that is not done; NULL: none. */
-static const char *waits_for(const struct bourse_tasks *tasks, const struct seen_tasks *seen,
-                             uint32_t index)
+enum { NOBODY = UINT32_MAX };
+/* The first task that it waits for and that is not done. */
+static uint32_t waits_for(const struct bourse_tasks *tasks, const struct seen_tasks *seen,
+                          uint32_t index)
 {
     for (size_t i = 0; i < bourse_task_waits(tasks, index); i++) {
         uint32_t before = bourse_task_wait(tasks, index, i);
         if (before < seen->count && !seen->items[before].accepted) {
-            return bourse_task_name(tasks, before);
+            return before;
         }
     }
-    return NULL;
+    return NOBODY;
 }
 
 static const char *state_of(const struct bourse_job_row *row, const struct bourse_tasks *tasks,
@@ -91,22 +98,27 @@ static const char *state_of(const struct bourse_job_row *row, const struct bours
 {
     const struct progress_of_task *item = &seen->items[index];
     bool open = row->state == BOURSE_OPEN;
-    return item->accepted                          ? "done"
-           : open && item->failed                  ? "tried"
-           : open && waits_for(tasks, seen, index) ? "waiting"
-           : open                                  ? "ready"
-           : item->failed                          ? "failed"
-                                                   : "cancelled";
+    return item->accepted                                    ? "done"
+           : open && item->failed                            ? "tried"
+           : open && waits_for(tasks, seen, index) != NOBODY ? "waiting"
+           : open                                            ? "ready"
+           : item->failed                                    ? "failed"
+                                                             : "cancelled";
 }
 
 static const char *why_of(const struct bourse_tasks *tasks, const struct seen_tasks *seen,
                           uint32_t index, char ret_text[CELL_SIZE])
 {
-    const char *name = waits_for(tasks, seen, index);
-    if (seen->items[index].failed || name == NULL) {
+    uint32_t before = waits_for(tasks, seen, index);
+    if (seen->items[index].failed || before == NOBODY) {
         return seen->items[index].why;
     }
-    (void)snprintf(ret_text, CELL_SIZE, "after %.140s", name);
+    const char *name = bourse_task_name(tasks, before);
+    if (name != NULL) {
+        (void)snprintf(ret_text, CELL_SIZE, "after %.140s", name);
+    } else {
+        (void)snprintf(ret_text, CELL_SIZE, "after subtask %u", before);
+    }
     return ret_text;
 }
 
@@ -118,7 +130,7 @@ void print_tasks(struct invocation *invocation, const struct bourse_job_row *row
     if (bourse_tasks_continues(tasks, id)) {
         (void)printf("continues job %s\n", short_id(id));
     }
-    if (bourse_task_name(tasks, 0) == NULL) {
+    if (!tasks_are_named(tasks)) {
         return;
     }
     struct seen_tasks seen = look(invocation, row, tasks);
@@ -127,8 +139,8 @@ void print_tasks(struct invocation *invocation, const struct bourse_job_row *row
         char text[CELL_SIZE];
         const char *name = bourse_task_name(tasks, i);
         const struct progress_of_task *item = &seen.items[i];
-        const char *cells[] = {name != NULL ? name : count_text(i), state_of(row, tasks, &seen, i),
-                               count_text(item->tries),
+        const char *cells[] = {name != NULL ? name : subtask_text(tasks, i),
+                               state_of(row, tasks, &seen, i), count_text(item->tries),
                                item->tries == 0 ? "" : duration_text(item->busy_ns / 1000000),
                                why_of(tasks, &seen, i, text)};
         grid_add(&table, cells);

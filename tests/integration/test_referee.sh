@@ -69,6 +69,7 @@ has "$(cat logs.txt)" '"verdict":"accept","rounds":20'
 "$bourse" verify receipts/* --key "$("$bourse" key --log)" >verified.txt 2>&1 || fail "verify: $(cat verified.txt)"
 has "$(cat verified.txt)" "cheap (Freivalds"
 "$bourse" report "$id" >report.txt 2>&1 || fail "report: $(cat report.txt)"
+has "$(cat report.txt)" "checks: 1 of 1, by referees, in "
 
 # What the honest ones make of both, for comparison.
 job both 'each: [A1.npy, A2.npy]'
@@ -87,6 +88,19 @@ cmp plain.npy checked.npy || fail "checked, it is another product"
 status=0
 "$bourse" run -y matmul A.npy M.npy -o other.npy --verify quorum >out 2>&1 || status=$?
 [ "$status" -eq 2 ] || fail "an unknown level ends with $status"
+
+# What is left of a job gets new checks; what was accepted is not computed again.
+echo 'no matrix' >A3.npy
+job left 'each: [A1.npy, A3.npy]'
+submit left
+await left
+[ "$(field state ps.json)" = failed ] && [ "$(field accepted ps.json)" = 2 ] || fail "left: $(cat ps.json)"
+"$bourse" resume "$id" -y --quiet --cap 1 >resumed 2>err || fail "resume: $(cat err)"
+id=$(cat resumed)
+await resumed
+[ "$(field subtasks ps.json)" = 2 ] && [ "$(field failed ps.json)" -ge 1 ] || fail "resumed: $(cat ps.json)"
+"$bourse" ps "$id" >ps.txt 2>&1 || fail "ps: $(cat ps.txt)"
+has "$(cat ps.txt)" 'check of subtask 1'
 
 # ---------------------------------------------------------------- a liar, and the cheapest of all
 

@@ -54,7 +54,9 @@ static void stored(void *context, uint64_t number, uint64_t unused)
     facts.outcome = running->outcome;
     facts.started_ms = clock_wall_ns() / SIM_MS;
     facts.busy_ns = busy_ns;
-    struct hash32 hash = {{(uint8_t)running->work.index, (uint8_t)running->work.attempt, 1}};
+    bool is_wrong = !world.calm && chance(DICE_WORK, agent->cheating);
+    struct hash32 hash = {
+        {(uint8_t)running->work.index, (uint8_t)running->work.attempt, 1, is_wrong}};
     Bourse__V1__Output output = BOURSE__V1__OUTPUT__INIT;
     Bourse__V1__Output *outputs[] = {&output};
     output.name = (char *)(uintptr_t) "output";
@@ -62,6 +64,14 @@ static void stored(void *context, uint64_t number, uint64_t unused)
     output.size = running->number;
     facts.n_outputs = running->outcome == OUTCOME_OK;
     facts.outputs = outputs;
+    const struct agent_running check = *running;
+    if (check.is_check && check.outcome == OUTCOME_OK) {
+        facts.has_verdict = true;
+        facts.verdict = check.verdict;
+        facts.has_seed = true;
+        facts.seed = (ProtobufCBinaryData){.data = (uint8_t *)(uintptr_t)check.seed.bytes,
+                                           .len = sizeof check.seed.bytes};
+    }
     struct agent_work work = running->work;
     running->number = 0;
     (void)agent_session_finished(agent->session, clock_monotonic_ns(), &work, &facts);
@@ -104,6 +114,28 @@ static void check_given(const struct agent *agent, const struct agent_work *work
     }
 }
 
+/* An honest referee finds what is wrong and nothing else, or says that it cannot tell; a liar's verdict is for another
+ * result, or none. */
+static void judge(struct agent *agent, struct agent_running *running)
+{
+    const Bourse__V1__Work *given = agent_session_given(agent->session, &running->work);
+    running->is_check = given != NULL && given->has_seed && given->n_given == 1;
+    if (!running->is_check) {
+        return;
+    }
+    bool is_wrong = given->given[0]->outputs[0]->hash.data[3] != 0;
+    running->seed = codec_hash(given->seed);
+    running->verdict = is_wrong ? VERDICT_REJECT : VERDICT_ACCEPT;
+    if (!world.calm && chance(DICE_WORK, 400)) {
+        running->verdict = VERDICT_UNSURE;
+    }
+    if (agent->is_liar && !world.calm && chance(DICE_WORK, 2000)) {
+        fault_happened(FAULT_LIE);
+        running->verdict = chance(DICE_WORK, 5000) ? VERDICT_NONE : VERDICT_ACCEPT;
+        running->seed.bytes[7] ^= 1;
+    }
+}
+
 static bool start_work(struct agent *agent, const struct agent_work *work)
 {
     check_given(agent, work);
@@ -115,6 +147,7 @@ static bool start_work(struct agent *agent, const struct agent_work *work)
                                       .number = ++agent->begun,
                                       .began_ns = clock_monotonic_ns(),
                                       .outcome = draw_outcome(agent)};
+    judge(agent, running);
     int64_t usual_ns = world.calm ? agent->longest_ns / 20 : agent->longest_ns;
     int64_t most_ns = chance(DICE_WORK, 500) ? 10 * usual_ns : usual_ns;
     event_in(draw_time(DICE_WORK, usual_ns / 20, most_ns), &agent->process, ended, agent,

@@ -18,6 +18,9 @@ struct agent_running {
     int64_t began_ns;
     uint8_t outcome;
     bool has_left;
+    bool is_check;
+    uint8_t verdict; /* of a check, and the seed that it was given */
+    struct hash32 seed;
 };
 
 struct agent {
@@ -27,6 +30,7 @@ struct agent {
     uint32_t account; /* number */
     struct id128 cluster;
     bool is_liar;
+    uint32_t cheating; /* results of it that are wrong, in 10,000; a referee sees which */
     uint32_t device_count;
     struct {
         struct id128 id;

@@ -40,15 +40,15 @@ static void put_needs(struct random *dice, struct requirement *ret_needs)
     }
 }
 
-enum { PARTS_OF_ONE = 2, LARGEST_JOB = 120 };
+enum { PARTS_OF_ONE = 2, LARGEST_JOB = 120, SUBTASKS_OF_ONE = 2 * LARGEST_JOB };
 
-struct more { /* of a job: parts and a graph */
-    struct requirement needs[PARTS_OF_ONE];
-    Bourse__V1__Requirement *wire[PARTS_OF_ONE];
-    Bourse__V1__Part parts[PARTS_OF_ONE];
-    Bourse__V1__Part *pointers[PARTS_OF_ONE];
+struct more {                                   /* of a job: parts and a graph */
+    struct requirement needs[PARTS_OF_ONE + 1]; /* the last: of checks */
+    Bourse__V1__Requirement *wire[PARTS_OF_ONE + 1];
+    Bourse__V1__Part parts[PARTS_OF_ONE + 1];
+    Bourse__V1__Part *pointers[PARTS_OF_ONE + 1];
     Bourse__V1__Graph graph;
-    uint32_t ranks[LARGEST_JOB], after_counts[LARGEST_JOB], after[2 * LARGEST_JOB];
+    uint32_t ranks[SUBTASKS_OF_ONE], after_counts[SUBTASKS_OF_ONE], after[2 * SUBTASKS_OF_ONE];
 };
 
 /* Further parts that leave the first a subtask at least. False: out of memory. */
@@ -102,6 +102,46 @@ static void put_graph(struct random *dice, struct more *more, Bourse__V1__Submit
     body->graph = &more->graph;
 }
 
+/* A check of each subtask, as the last part. False: out of memory. */
+static bool put_checks(struct random *dice, struct more *more, Bourse__V1__SubmitJob *body)
+{
+    const uint32_t first = body->subtasks;
+    const size_t i = body->n_parts;
+    Bourse__V1__Part *part = &more->parts[i];
+    if (body->graph == NULL) {
+        put_graph(dice, more, body);
+        more->graph.n_rank = 0;
+        more->graph.n_after = 0;
+        memset(more->after_counts, 0, sizeof more->after_counts);
+    }
+    for (uint32_t k = 0; k < first; k++) {
+        more->ranks[first + k] = (uint32_t)random_below(dice, 5);
+        more->after_counts[first + k] = 1;
+        more->after[more->graph.n_after++] = k;
+    }
+    more->graph.n_rank *= 2;
+    more->graph.n_after_count = (size_t)2 * first;
+    put_needs(dice, &more->needs[i]);
+    if (random_below(dice, 3) != 0) {
+        more->needs[i].count = 0; /* any referee */
+    }
+    more->wire[i] = codec_requirement_to_wire(&more->needs[i]);
+    if (more->wire[i] == NULL) {
+        return false;
+    }
+    bourse__v1__part__init(part);
+    part->subtasks = first;
+    part->needs = more->wire[i];
+    part->slots = 1;
+    part->limit_ms = body->limit_ms;
+    part->term_ms = body->term_ms;
+    body->subtasks = 2 * first;
+    body->parts = more->pointers;
+    more->pointers[body->n_parts++] = part;
+    body->verify = (char *)(uintptr_t) "cheap";
+    return true;
+}
+
 static enum consumer_status ask_submit(struct client *client, const struct client_request *request)
 {
     struct random dice = random_seeded(request->seed);
@@ -145,11 +185,14 @@ static enum consumer_status ask_submit(struct client *client, const struct clien
     if (random_below(&dice, 3) == 0) {
         put_graph(&dice, &more, &body);
     }
+    if (has_all && random_below(&dice, 4) == 0) {
+        has_all = put_checks(&dice, &more, &body);
+    }
     enum consumer_status status =
         !has_all ? CONSUMER_OUT_OF_MEMORY
                  : consumer_session_request(client->session, clock_monotonic_ns(),
                                             MESSAGE_SUBMIT_JOB, &request->id, &body.base);
-    for (size_t i = 0; i < PARTS_OF_ONE; i++) {
+    for (size_t i = 0; i <= PARTS_OF_ONE; i++) {
         codec_requirement_free(&more.wire[i]);
     }
     codec_requirement_free(&wire);

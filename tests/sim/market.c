@@ -168,7 +168,11 @@ static void make_agents(void)
         struct agent *agent = &market.agents[i];
         (void)snprintf(agent->process.name, sizeof agent->process.name, "agent%u", i);
         agent->identity = new_identity();
-        agent->account = found_account(agent->identity, ROLE_PROVIDER, 0, agent->process.name);
+        bool is_referee = i < 2 || draw(DICE_WORK, 2) == 0;
+        agent->account = found_account(agent->identity,
+                                       is_referee ? ROLE_PROVIDER | ROLE_REFEREE : ROLE_PROVIDER, 0,
+                                       agent->process.name);
+        agent->cheating = draw(DICE_WORK, 3) == 0 ? 2000 : 0;
         agent->cluster = market.genesis.cluster;
         agent->is_liar = i > 0 && market.profile.lie > 0 && draw(DICE_WORK, 3) == 0;
         agent->device_count = 1 + (uint32_t)draw(DICE_WORK, AGENT_DEVICES);

@@ -55,6 +55,9 @@ static void on_record(const struct exchange_command *command, const struct ledge
     case LEDGER_FILL:
         oracle_on_fill(record);
         break;
+    case LEDGER_HELD:
+        oracle_on_held(command, record);
+        break;
     case LEDGER_RESULT:
         oracle_on_result(command, record);
         break;
@@ -71,7 +74,6 @@ static void on_record(const struct exchange_command *command, const struct ledge
     case LEDGER_EXPIRE:
     case LEDGER_FEE:
     case LEDGER_FLAG:
-    case LEDGER_HELD:
     case LEDGER_EPOCH:
         break;
     }
@@ -94,6 +96,10 @@ static void on_effects(const struct exchange_command *command)
     }
     for (size_t i = 0; i < oracle.effects.count; i++) {
         const struct exchange_effect *effect = &oracle.effects.items[i];
+        const char *wrong = checks_model_read(&oracle.checks, command, effect);
+        if (wrong != NULL) {
+            sim_fail("command %" PRIu64 ": %s", oracle.command, wrong);
+        }
         switch (effect->type) {
         case EFFECT_ACCEPT:
             oracle_on_accept(effect, command);

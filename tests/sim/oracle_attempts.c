@@ -6,7 +6,8 @@
 
 #include <inttypes.h>
 
-#define GRACE_NS (5 * SIM_S) /* after a lease's term results still count */
+#define GRACE_NS (5 * SIM_S)         /* after a lease's term results still count */
+#define REFUTED_MORE_NS (50 * SIM_S) /* that who was refuted is avoided, beyond what others are */
 
 struct map_key oracle_attempt_key(uint64_t lease, uint32_t index, uint32_t number)
 {
@@ -36,47 +37,81 @@ void oracle_on_dispatch(const struct exchange_effect *effect)
     map_put(&oracle.attempts.map, &key, place);
 }
 
-void oracle_on_result(const struct exchange_command *command, const struct ledger_record *record)
+struct seen_attempt *oracle_attempt_of(const struct ledger_record *record)
 {
     struct map_key key = oracle_attempt_key(record->lease, record->index, record->attempt);
     uint32_t place;
-    oracle.counts.results++;
     if (!map_get(&oracle.attempts.map, &key, &place)) {
         sim_fail("command %" PRIu64 ": a result of an attempt that was never made", oracle.command);
     }
     struct seen_attempt *attempt = &oracle.attempts.items[place];
-    struct seen_lease *lease = &oracle.leases.items[attempt->lease];
     if (attempt->is_decided) {
         sim_fail("command %" PRIu64 ": attempt %u of subtask %u is decided twice", oracle.command,
                  record->attempt, record->index);
     }
+    return attempt;
+}
+
+void oracle_check_in_time(const struct seen_lease *lease)
+{
+    if (lease->has_ended || oracle.log_time_ns > lease->term_end_ns + GRACE_NS) {
+        sim_fail("command %" PRIu64 ": work of a lease that is over is taken", oracle.command);
+    }
+}
+
+void oracle_note_trouble(struct seen_lease *lease, int64_t for_ns)
+{
+    int64_t trouble_ns = oracle.log_time_ns + for_ns;
+    lease->trouble_ns = trouble_ns > lease->trouble_ns ? trouble_ns : lease->trouble_ns;
+}
+
+static void on_accepted(const struct seen_attempt *attempt, const struct ledger_record *record)
+{
+    struct map_key subtask = map_key_of(&record->job, sizeof record->job, record->index);
+    if (map_get(&oracle.accepted_subtasks, &subtask, NULL)) {
+        sim_fail("command %" PRIu64 ": subtask %u is accepted twice", oracle.command,
+                 record->index);
+    }
+    map_put(&oracle.accepted_subtasks, &subtask, 0);
+    struct seen_job *job = oracle_job_of(&record->job);
+    job->accepted++;
+    if (!attempt->is_held) {
+        oracle_keep_left(job, record);
+    }
+    if (job->graph != NULL) {
+        job->graph->subtasks[record->index].is_accepted = true;
+    }
+}
+
+void oracle_on_result(const struct exchange_command *command, const struct ledger_record *record)
+{
+    struct seen_attempt *attempt = oracle_attempt_of(record);
+    struct seen_lease *lease = &oracle.leases.items[attempt->lease];
+    oracle.counts.results++;
     attempt->is_decided = true;
-    if (command->type != EXCHANGE_RESULTS || command->account != lease->provider) {
+    if (!attempt->is_held &&
+        (command->type != EXCHANGE_RESULTS || command->account != lease->provider)) {
         sim_fail("command %" PRIu64 ": a result from somebody else", oracle.command);
     }
-    if (record->status == ATTEMPT_LATE || record->status == ATTEMPT_FAILED_UNPAID) {
+    if (attempt->is_held) {
+        oracle_check_verdict(record);
+    }
+    if (record->status == ATTEMPT_LATE || record->status == ATTEMPT_FAILED_UNPAID ||
+        record->status == ATTEMPT_REFUTED) {
         oracle.counts.late += record->status == ATTEMPT_LATE;
-        lease->trouble_ns = oracle.log_time_ns;
+        oracle_note_trouble(lease, record->status == ATTEMPT_REFUTED ? REFUTED_MORE_NS : 0);
         if (record->charge_micro != 0 || record->paid_ns != 0) {
             sim_fail("command %" PRIu64 ": paid for what is not to be paid", oracle.command);
         }
         return;
     }
-    if (lease->has_ended || oracle.log_time_ns > lease->term_end_ns + GRACE_NS) {
-        sim_fail("command %" PRIu64 ": work of a lease that is over is taken", oracle.command);
+    if (!attempt->is_held) {
+        oracle_check_in_time(lease);
     }
     oracle_check_charge(lease, record);
     oracle.counts.paid++;
     if (record->status == ATTEMPT_ACCEPTED) {
-        struct map_key subtask = map_key_of(&record->job, sizeof record->job, record->index);
-        if (map_get(&oracle.accepted_subtasks, &subtask, NULL)) {
-            sim_fail("command %" PRIu64 ": subtask %u is accepted twice", oracle.command,
-                     record->index);
-        }
-        map_put(&oracle.accepted_subtasks, &subtask, 0);
-        struct seen_job *job = oracle_job_of(&record->job);
-        job->accepted++;
-        oracle_keep_left(job, record);
+        on_accepted(attempt, record);
     }
 }
 

@@ -22,8 +22,8 @@ struct seen_lease *oracle_lease_of(uint64_t id)
 static bool match(const struct seen_bid *bid, const struct seen_ask *ask)
 {
     const struct seen_device *device = &oracle.devices.items[ask->device];
-    return ask->stands && device->provider != oracle.jobs.items[bid->job].owner &&
-           ask->price <= bid->limit &&
+    return ask->stands && (!bid->is_checks || oracle_is_referee(device->provider)) &&
+           device->provider != oracle.jobs.items[bid->job].owner && ask->price <= bid->limit &&
            (ask->max_term_ns == 0 || bid->term_ns <= ask->max_term_ns) &&
            requirement_satisfied(&bid->needs, device->attributes, device->attribute_count);
 }
@@ -48,6 +48,11 @@ static bool may_avoid(uint32_t job, uint32_t provider)
     return false;
 }
 
+static bool may_pass_over(const struct seen_bid *bid, uint32_t provider)
+{
+    return may_avoid(bid->job, provider) || oracle_may_not_check(bid, provider);
+}
+
 /* The maker's price; a donation is one whoever came first. */
 static int64_t price_between(const struct seen_bid *bid, const struct seen_ask *ask)
 {
@@ -68,7 +73,7 @@ static void check_priority(const struct seen_bid *bid, const struct seen_ask *ch
         /* What the job could pay for the chosen one, it could pay for another at no higher price. */
         bool is_payable = price_between(bid, other) <= price_between(bid, chosen);
         if (other != chosen && is_better && is_payable && could_fill(bid, other) &&
-            !may_avoid(bid->job, oracle.devices.items[i].provider)) {
+            !may_pass_over(bid, oracle.devices.items[i].provider)) {
             sim_fail(
                 "command %" PRIu64 ": a fill of job %02x%02x at %" PRId64
                 " of account %u passes over the ask of account %u at %" PRId64 ", which came %s",
@@ -157,7 +162,7 @@ static void check_bids(const struct seen_lease *lease, const struct seen_ask *as
         int64_t price = price_between(other, ask);
         if (other != chosen && is_better && other->width <= lease->slots && match(other, ask) &&
             is_buying(other) && wants_now(other, price) && wanted_before(other, price) &&
-            !may_avoid(other->job, lease->provider)) {
+            !may_pass_over(other, lease->provider)) {
             sim_fail("command %" PRIu64 ": job %02x%02x, limit %" PRId64
                      ", got what job %02x%02x, limit %" PRId64 ", waited for",
                      oracle.command, chosen->id.bytes[0], chosen->id.bytes[1], chosen->limit,
@@ -194,7 +199,7 @@ void oracle_check_at_rest(void)
             const struct seen_ask *ask =
                 device->ask == 0 ? NULL : &oracle.asks.items[device->ask - 1];
             if (ask != NULL && could_fill(bid, ask) && wants_now(bid, price_between(bid, ask)) &&
-                !may_avoid(bid->job, device->provider)) {
+                !may_pass_over(bid, device->provider)) {
                 sim_fail("command %" PRIu64 ": job %02x%02x, limit %" PRId64
                          ", waits beside the free ask of account %u at %" PRId64,
                          oracle.command, bid->id.bytes[0], bid->id.bytes[1], bid->limit,
@@ -277,7 +282,7 @@ void oracle_on_lease_effect(const struct exchange_effect *effect)
         lease->term_end_ns = oracle.log_time_ns + effect->lease.term_ns;
     } else if (lease->provider == effect->account) {
         end_lease(lease);
-        lease->trouble_ns = oracle.log_time_ns; /* whatever the reason: perhaps avoided */
+        oracle_note_trouble(lease, 0); /* whatever the reason: perhaps avoided */
     }
 }
 
@@ -287,7 +292,7 @@ void oracle_on_goodbye(uint32_t provider)
         struct seen_lease *lease = &oracle.leases.items[i];
         if (lease->provider == provider && !lease->has_ended) {
             end_lease(lease);
-            lease->trouble_ns = oracle.log_time_ns; /* perhaps in the middle of its work */
+            oracle_note_trouble(lease, 0); /* perhaps in the middle of its work */
         }
     }
 }

@@ -27,15 +27,23 @@ void oracle_keep_graph(struct seen_job *job, const struct exchange_graph *graph)
     job->graph = seen;
 }
 
-static bool may_start(const struct seen_graph *graph, uint32_t index)
+/* A check: what it is about is held. Others: what they wait for was accepted. */
+static bool may_start(const struct seen_graph *graph, const struct seen_bid *bid, uint32_t index)
 {
     const struct seen_subtask *subtask = &graph->subtasks[index];
     for (uint32_t k = 0; k < subtask->after_count; k++) {
-        if (!graph->subtasks[graph->after[subtask->first_after + k]].is_accepted) {
+        const struct seen_subtask *from = &graph->subtasks[graph->after[subtask->first_after + k]];
+        if (!(bid->is_checks ? from->is_held : from->is_accepted)) {
             return false;
         }
     }
     return true;
+}
+
+struct seen_subtask *oracle_subtask_of(const struct ledger_record *record)
+{
+    const struct seen_job *job = oracle_job_of(&record->job);
+    return job->graph == NULL ? NULL : &job->graph->subtasks[record->index];
 }
 
 /* What was never started before: what comes back goes first of all. */
@@ -45,7 +53,7 @@ static void check_rank(const struct seen_graph *graph, const struct seen_bid *bi
     for (uint32_t i = bid->first; i < bid->end; i++) {
         const struct seen_subtask *other = &graph->subtasks[i];
         bool is_before = other->rank > chosen->rank || (other->rank == chosen->rank && i < index);
-        if (is_before && !other->is_started && may_start(graph, i)) {
+        if (is_before && !other->is_started && may_start(graph, bid, i)) {
             sim_fail("command %" PRIu64 ": subtask %u, rank %u, starts before %u, rank %u",
                      oracle.command, index, chosen->rank, i, other->rank);
         }
@@ -82,11 +90,11 @@ void oracle_check_start(const struct seen_lease *lease, const struct exchange_wo
         return;
     }
     struct seen_subtask *subtask = &job->graph->subtasks[work->index];
-    if (!may_start(job->graph, work->index)) {
+    if (!may_start(job->graph, bid, work->index)) {
         sim_fail("command %" PRIu64 ": subtask %u starts before what it waits for", oracle.command,
                  work->index);
     }
-    if (!subtask->is_started) {
+    if (!subtask->is_started && !bid->is_checks) { /* checks go as the results came */
         check_rank(job->graph, bid, work->index);
     }
     subtask->is_started = true;
@@ -111,6 +119,5 @@ void oracle_keep_left(struct seen_job *job, const struct ledger_record *record)
     subtask->left_length = bourse__v1__given__get_packed_size(&given);
     subtask->left = sim_grow(NULL, subtask->left_length);
     (void)bourse__v1__given__pack(&given, subtask->left);
-    subtask->is_accepted = true;
     codec_result_free(&result);
 }

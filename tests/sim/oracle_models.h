@@ -7,6 +7,7 @@
  *     oracle_fills.c     price-time priority, leases
  *     oracle_attempts.c  dispatches, results, settlements
  *     oracle_graphs.c    what waits for what, ranks, what is handed on
+ *     oracle_checks.c    results that are held, who may judge them, what is found wrong
  *     oracle_money.c     balances and charges
  *     oracle_members.c   invitations and who joins
  *     oracle_acts.c      the audit log
@@ -21,6 +22,7 @@
 #include "ledger/accounts.h"
 #include "tests/sim/map.h"
 #include "tests/sim/oracle.h"
+#include "tests/support/checks_model.h"
 
 enum { ACCOUNTS_HERE = 64 };
 #define HOUR_NS (INT64_C(3600) * SIM_S)
@@ -49,11 +51,12 @@ struct seen_bid { /* of one part of a job */
     uint64_t sequence;
     struct requirement needs;
     bool is_cancelled;
+    bool is_checks; /* for referees */
 };
 
 struct seen_subtask { /* of a job with a graph */
     uint32_t rank, first_after, after_count;
-    bool is_started, is_accepted;
+    bool is_started, is_accepted, is_held;
     uint8_t *left; /* the Given that it is to others; NULL until it is accepted */
     size_t left_length;
 };
@@ -74,7 +77,7 @@ struct seen_lease {
 struct seen_attempt {
     uint32_t lease, index, number, lane;
     int64_t dispatched_ns;
-    bool is_decided;
+    bool is_held, is_decided;
 };
 
 struct seen_device {
@@ -160,6 +163,7 @@ struct oracle {
     struct map accepted;                     /* (id, account) -> command */
     struct map genuine;                      /* digests of what honest peers sent */
     struct map accepted_subtasks;            /* (job, index) */
+    struct checks_model checks;
     struct oracle_counts counts;
 };
 extern struct oracle oracle;
@@ -202,11 +206,25 @@ struct map_key oracle_attempt_key(uint64_t lease, uint32_t index, uint32_t numbe
 void oracle_on_dispatch(const struct exchange_effect *effect);
 void oracle_on_result(const struct exchange_command *command, const struct ledger_record *record);
 void oracle_on_settled(const struct ledger_record *record);
+struct seen_attempt *
+oracle_attempt_of(const struct ledger_record *record); /* never decided before */
+/* Work of a lease that still stands, or has ended so little ago that results count. */
+void oracle_check_in_time(const struct seen_lease *lease);
+void oracle_note_trouble(struct seen_lease *lease, int64_t for_ns);
+
+/* oracle_checks.c */
+void oracle_on_held(const struct exchange_command *command, const struct ledger_record *record);
+void oracle_check_verdict(const struct ledger_record *record); /* of a result that was held */
+/* Whether all that waits for a check in the job is of that provider's making, or may be. */
+bool oracle_is_referee(uint32_t account);
+bool oracle_made_all(const struct seen_bid *bid, uint32_t provider);
+bool oracle_may_not_check(const struct seen_bid *bid, uint32_t provider);
 
 /* oracle_graphs.c */
 void oracle_keep_graph(struct seen_job *job, const struct exchange_graph *graph);
 void oracle_check_start(const struct seen_lease *lease, const struct exchange_work *work);
 void oracle_keep_left(struct seen_job *job, const struct ledger_record *record);
+struct seen_subtask *oracle_subtask_of(const struct ledger_record *record); /* NULL: no graph */
 
 /* oracle_money.c */
 void oracle_move_money(const struct ledger_record *record);

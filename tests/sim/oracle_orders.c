@@ -93,6 +93,8 @@ void oracle_on_bid(const struct exchange_command *command, const struct ledger_r
     if (record->width != bid->width) {
         sim_fail("command %" PRIu64 ": a bid of another width than its part's", oracle.command);
     }
+    bid->is_checks =
+        submit->verify == EXCHANGE_VERIFY_CHEAP && job->bid_count == submit->part_count;
     bid->limit = record->price_micro;
     bid->sequence = ++oracle.sequence;
     job->bids[job->bid_count++] = place;
@@ -161,10 +163,16 @@ static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
     bool fits = false;
     bool asks = false;
     bool affordable = false;
+    bool is_own = false; /* one fits that may judge nothing of what waits */
     for (uint32_t i = 0; i < oracle.devices.count; i++) {
         const struct seen_device *device = &oracle.devices.items[i];
         if (!device->is_advertised || device->slots < bid->width ||
+            (bid->is_checks && !oracle_is_referee(device->provider)) ||
             !requirement_satisfied(&bid->needs, device->attributes, device->attribute_count)) {
+            continue;
+        }
+        if (oracle_made_all(bid, device->provider)) {
+            is_own = true;
             continue;
         }
         fits = true;
@@ -178,7 +186,9 @@ static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
     }
     switch ((enum job_reason)reason) {
     case JOB_REASON_NO_DEVICE:
-        return !fits;
+        return !fits && !is_own;
+    case JOB_REASON_REFEREE:
+        return !fits && is_own;
     case JOB_REASON_NO_ASK:
         return fits && !asks;
     case JOB_REASON_PRICE:
@@ -191,7 +201,6 @@ static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
     case JOB_REASON_SUBTASKS_FAILED:
     case JOB_REASON_ERROR_LIMIT:
     case JOB_REASON_CANCELLED:
-    case JOB_REASON_REFEREE:
     case JOB_REASON_RUNNING:
     case JOB_REASON_PROVIDERS_FAILED:
     case JOB_REASON_AVOIDED:

@@ -60,8 +60,9 @@ static const struct {
     {                                                                                              \
 #name, offsetof(struct oracle_counts, name)                                                \
     }
-    SEEN(accepted), SEEN(rejected), SEEN(fills),  SEEN(results), SEEN(late),     SEEN(paid),
-    SEEN(settled),  SEEN(repeated), SEEN(joined), SEEN(acts),    SEEN(refusals), SEEN(given),
+    SEEN(accepted), SEEN(rejected), SEEN(fills),    SEEN(results), SEEN(late),
+    SEEN(paid),     SEEN(settled),  SEEN(repeated), SEEN(joined),  SEEN(acts),
+    SEEN(refusals), SEEN(given),    SEEN(checked),  SEEN(refuted),
 #undef SEEN
 };
 enum { SEEN_COUNT = sizeof seen / sizeof *seen };

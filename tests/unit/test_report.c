@@ -182,6 +182,30 @@ START_TEST(what_was_expected_stands_beside_what_was_measured)
 }
 END_TEST
 
+START_TEST(checks_are_counted_apart_and_are_no_measure_of_the_work)
+{
+    struct report *report = sample_report(1, 1, 10000, 8);
+    report->expect_ns = NS_PER_S;
+    (void)sample_attempt(report, 0, 0, 900);
+    (void)sample_attempt(report, 0, 1000, 1000);
+    (void)sample_attempt(report, 0, 2000, 100);
+    (void)sample_attempt(report, 0, 3000, 200);
+    for (uint32_t i = 0; i < 4; i++) {
+        report->attempts[i].index = i;
+    }
+    report->subtasks = 4;
+    report->checks = 2;
+    ck_assert_int_eq(report_make(report), REPORT_OK);
+    ck_assert_uint_eq(report->total.accepted, 4);
+    ck_assert_uint_eq(report->checks_accepted, 2);
+    ck_assert_int_eq(report->checks_ns, 300 * NS_PER_MS);
+    ck_assert_int_eq(report->median_ns, 900 * NS_PER_MS);
+    ck_assert_int_eq(report->expect_span_ns, 2 * NS_PER_S);
+    ck_assert_uint_eq(report->slowest_count, 2);
+    report_destroy(&report);
+}
+END_TEST
+
 START_TEST(nothing_has_run_is_a_report_too)
 {
     struct report *report = sample_report(0, 0, 0, 0);
@@ -388,6 +412,7 @@ int main(void)
     tcase_add_test(tests, there_are_no_more_lanes_than_slots_and_none_overlap_on_one);
     tcase_add_test(tests, the_slowest_come_first_and_causes_are_counted);
     tcase_add_test(tests, what_was_expected_stands_beside_what_was_measured);
+    tcase_add_test(tests, checks_are_counted_apart_and_are_no_measure_of_the_work);
     tcase_add_test(tests, nothing_has_run_is_a_report_too);
     tcase_add_test(tests, wrong_input_is_an_answer);
     tcase_add_test(tests, a_timeline_keeps_to_its_width);

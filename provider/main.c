@@ -523,8 +523,8 @@ static const struct action {
     const char *name;
     int (*act)(const struct options *);
     const char *help;
-    uint32_t options; /* that it has, beside those of EVERYWHERE */
-    int operands;     /* most; join counts its own */
+    uint32_t options;  /* that it has, beside those of EVERYWHERE */
+    int operands;      /* most; join counts its own */
     const char *words; /* to offer for them to a shell */
 } actions[] = {
     {"run", run, HELP_RUN, BIT(CONFIG) | BIT(MARKET) | BIT(DIR) | BIT(CHECK), 0, NULL},

@@ -195,9 +195,9 @@ static const char *name_of(const struct telling *telling, uint32_t index)
     return name != NULL ? plain_text(name) : count_text(index);
 }
 
-static const char *waits_on(const struct telling *telling, uint32_t index)
+static uint32_t waits_on(const struct telling *telling, uint32_t index)
 {
-    return telling->tasks != NULL ? waits_for(telling->tasks, &telling->seen, index) : NULL;
+    return telling->tasks != NULL ? waits_for(telling->tasks, &telling->seen, index) : NOBODY;
 }
 
 /* The subtasks of a part that wait for nothing but a device, or run: "left, right and 3 more". */
@@ -206,7 +206,7 @@ static uint32_t print_startable(const struct telling *telling,
 {
     uint32_t count = 0;
     for (uint32_t i = part->first; i < part->first + part->subtasks; i++) {
-        if (is_done(telling, i) || waits_on(telling, i) != NULL) {
+        if (is_done(telling, i) || waits_on(telling, i) != NOBODY) {
             continue;
         }
         if (count < NAMES_SHOWN) {
@@ -224,12 +224,13 @@ static void print_waits(const struct telling *telling, const struct bourse_expla
 {
     uint32_t count = 0;
     for (uint32_t i = part->first; i < part->first + part->subtasks; i++) {
-        const char *before = is_done(telling, i) ? NULL : waits_on(telling, i);
-        if (before == NULL) {
+        uint32_t before = is_done(telling, i) ? NOBODY : waits_on(telling, i);
+        if (before == NOBODY) {
             continue;
         }
         if (count < WAITS_SHOWN) {
-            (void)printf("%s: after %s\n", name_of(telling, i), plain_text(before));
+            (void)printf("%s: ", name_of(telling, i));
+            (void)printf("after %s\n", name_of(telling, before));
         }
         count++;
     }

@@ -8,7 +8,7 @@
 
 static void check_shown(const struct hash32 *secret)
 {
-    const struct epoch epoch = {.secrets = {.now = *secret}};
+    const struct epoch epoch = {.secrets = {.now = *secret}, .has_begun = true};
     for (uint32_t i = 0; i < oracle.thrown.count; i++) {
         const struct seen_dice *seen = &oracle.thrown.items[i];
         struct hash32 dice = epoch_dice(&epoch, seen->command);

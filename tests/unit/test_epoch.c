@@ -43,9 +43,13 @@ START_TEST(the_first_epoch_shows_nothing_and_the_next_shows_the_first)
     struct epoch epoch = start(&disk);
     struct exchange_epoch first;
     struct exchange_epoch second;
+    epoch_start(&epoch, 0, 90);
+    ck_assert(!epoch.has_begun);
+    ck_assert_int_eq(epoch.ends_ns, INT64_MAX); /* there is nothing to show */
     ck_assert(epoch_prepare(&epoch, &none, &first));
     ck_assert(hash32_equal(&first.secret, &none));
     epoch_begin(&epoch, 100);
+    ck_assert(epoch.has_begun);
     ck_assert_int_eq(epoch.ends_ns, 110);
     struct hash32 hash = hash_of(&epoch.secrets.now);
     ck_assert(hash32_equal(&hash, &first.commitment));
@@ -53,6 +57,9 @@ START_TEST(the_first_epoch_shows_nothing_and_the_next_shows_the_first)
     ck_assert(epoch_prepare(&epoch, &first.commitment, &second));
     ck_assert(hash32_equal(&second.secret, &secret));
     ck_assert(!hash32_equal(&second.commitment, &first.commitment));
+    epoch_start(&epoch, 1, 200); /* a broker that starts later */
+    ck_assert(!epoch.has_begun);
+    ck_assert_int_eq(epoch.ends_ns, 210);
 }
 END_TEST
 
@@ -118,7 +125,7 @@ START_TEST(dice_are_the_hmac_of_the_command)
                                          0x44, 0xee, 0x6e, 0x39, 0x2a, 0x8c, 0x59, 0x78,
                                          0x61, 0x6d, 0xed, 0x3e, 0xe5, 0x20, 0x97, 0xf3,
                                          0xb1, 0xeb, 0x17, 0xf6, 0xf3, 0x8a, 0xfd, 0x86};
-    struct epoch epoch = {.length_ns = 1};
+    struct epoch epoch = {.length_ns = 1, .has_begun = true};
     memset(epoch.secrets.now.bytes, 0x0b, 32);
     struct hash32 dice = epoch_dice(&epoch, 0x0102);
     ck_assert_mem_eq(dice.bytes, expected, 32);

@@ -1,8 +1,7 @@
 #include "tests/support/market_model.h"
 
-#include "base/sha256.h"
-
 #include "base/checked.h"
+#include "base/sha256.h"
 #include "tests/support/model_limits.h"
 
 #include <stdlib.h>

@@ -225,6 +225,29 @@ static bool commit_limits(struct broker *broker, struct problem *ret_problem)
     return commit_alone(broker, &entry, ret_problem);
 }
 
+static bool start_exchange(struct broker *broker, bool is_new, struct problem *ret_problem)
+{
+    if (!is_new) {
+        broker->exchange = broker_rebuild(&broker->store, &broker->config, ret_problem);
+        return broker->exchange != NULL && lead(broker, ret_problem) &&
+               commit_limits(broker, ret_problem);
+    }
+    broker->exchange = exchange_create(&broker->config.limits);
+    if (broker->exchange == NULL) {
+        problem_set(ret_problem, "out of memory for the exchange");
+        return false;
+    }
+    if (broker->store.genesis.account_count == 0) {
+        problem_set(
+            ret_problem,
+            "a new market needs an operator: set genesis.accounts in %s/%s, or use `bourse up`",
+            broker->folder, MARKET_BROKER_CONFIG);
+        return false;
+    }
+    return lead(broker, ret_problem) && commit_genesis(broker, ret_problem) &&
+           commit_limits(broker, ret_problem);
+}
+
 /* ---------------------------------------------------------------- the dice */
 
 static bool keep_secrets(void *context, const struct epoch_secrets *secrets)
@@ -246,61 +269,9 @@ static void recall_secrets(struct broker *broker)
     if (!epoch_load(broker->epoch_path, &broker->epoch.secrets, &problem)) {
         log_warning("%s", problem.text);
     }
-}
-
-/* Every start begins one: what the broker before this one knew may have been seen, or was lost. */
-static bool commit_epoch(struct broker *broker, struct problem *ret_problem)
-{
-    struct exchange_epoch next;
     struct hash32 commitment;
-    const uint64_t epochs = exchange_epochs(broker->exchange, &commitment);
-    uint8_t payload[TRANSLATE_EPOCH_BYTES];
-    const struct entry_command entry = {.log_time_ns = exchange_log_time_ns(broker->exchange),
-                                        .account = EXCHANGE_NO_ACCOUNT,
-                                        .kind = ENTRY_EPOCH,
-                                        .payload = payload,
-                                        .payload_length = sizeof payload};
-    static const struct hash32 lost;
-    recall_secrets(broker);
-    if (!epoch_prepare(&broker->epoch, &commitment, &next) &&
-        !(room_give_up(broker->folder) && epoch_prepare(&broker->epoch, &commitment, &next))) {
-        problem_set(ret_problem, "%s cannot be written", broker->epoch_path);
-        return false;
-    }
-    if (epochs > 0 && hash32_equal(&next.secret, &lost)) {
-        log_warning("%s does not hold the secret of epoch %" PRIu64
-                    ": nobody can recompute its dice",
-                    broker->epoch_path, epochs);
-    }
-    translate_epoch(&next, payload);
-    if (!commit_alone(broker, &entry, ret_problem)) {
-        return false;
-    }
-    epoch_begin(&broker->epoch, entry.log_time_ns);
-    return true;
-}
-
-static bool start_exchange(struct broker *broker, bool is_new, struct problem *ret_problem)
-{
-    if (!is_new) {
-        broker->exchange = broker_rebuild(&broker->store, &broker->config, ret_problem);
-        return broker->exchange != NULL && lead(broker, ret_problem) &&
-               commit_limits(broker, ret_problem) && commit_epoch(broker, ret_problem);
-    }
-    broker->exchange = exchange_create(&broker->config.limits);
-    if (broker->exchange == NULL) {
-        problem_set(ret_problem, "out of memory for the exchange");
-        return false;
-    }
-    if (broker->store.genesis.account_count == 0) {
-        problem_set(
-            ret_problem,
-            "a new market needs an operator: set genesis.accounts in %s/%s, or use `bourse up`",
-            broker->folder, MARKET_BROKER_CONFIG);
-        return false;
-    }
-    return lead(broker, ret_problem) && commit_genesis(broker, ret_problem) &&
-           commit_limits(broker, ret_problem) && commit_epoch(broker, ret_problem);
+    epoch_start(&broker->epoch, exchange_epochs(broker->exchange, &commitment),
+                exchange_log_time_ns(broker->exchange));
 }
 
 /* ---------------------------------------------------------------- what the threads start from */
@@ -730,6 +701,7 @@ static bool start(struct broker *broker, const struct broker_options *options,
         problem_set(ret_problem, "out of memory");
         return false;
     }
+    recall_secrets(broker);
     room_open(&broker->room, broker->folder, broker->config.reserve_bytes);
     if (store_write_acts(&broker->store, logtime_now(broker->clock), false) == STORE_FULL) {
         log_error("the disk is full: that the broker started is not in the audit log yet");

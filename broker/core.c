@@ -8,6 +8,7 @@
 #include "broker/watches.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
+#include "runtime/log.h"
 #include "runtime/process.h"
 
 #include <assert.h>
@@ -189,22 +190,38 @@ static void apply_own(struct core *core, enum entry_command_kind kind, uint32_t 
     apply(core, &command, &entry);
 }
 
-/* Without room for the secret's file the epoch that stands goes on a little. */
+/* Without room for the secret's file the epoch that stands goes on a little, if there is one. */
 static void begin_epoch(struct core *core)
 {
+    static const struct hash32 lost;
+    struct epoch *epoch = core->config.epoch;
     struct exchange_command command = {.type = EXCHANGE_EPOCH, .account = EXCHANGE_NO_ACCOUNT};
     struct group_command entry = {.entry = {.account = EXCHANGE_NO_ACCOUNT,
                                             .kind = ENTRY_EPOCH,
                                             .payload_length = TRANSLATE_EPOCH_BYTES}};
     struct hash32 commitment;
-    (void)exchange_epochs(core->config.exchange, &commitment);
-    if (!epoch_prepare(core->config.epoch, &commitment, &command.epoch)) {
-        epoch_put_off(core->config.epoch, logtime_now(core->config.clock));
+    const uint64_t epochs = exchange_epochs(core->config.exchange, &commitment);
+    if (!epoch_prepare(epoch, &commitment, &command.epoch)) {
+        epoch_put_off(epoch, logtime_now(core->config.clock));
         return;
+    }
+    if (epochs > 0 && hash32_equal(&command.epoch.secret, &lost)) {
+        log_warning("the secret of epoch %" PRIu64 " is lost: nobody can recompute its dice",
+                    epochs);
     }
     translate_epoch(&command.epoch, entry.own);
     apply(core, &command, &entry);
-    epoch_begin(core->config.epoch, command.log_time_ns);
+    epoch_begin(epoch, command.log_time_ns);
+}
+
+/* Results need dice of a secret that was drawn since the start: what a broker before this one knew may have been seen, or is
+ * lost. */
+static bool has_dice(struct core *core)
+{
+    if (!core->config.epoch->has_begun) {
+        begin_epoch(core);
+    }
+    return core->config.epoch->has_begun;
 }
 
 static void apply_message(struct core *core, struct request *request)
@@ -294,7 +311,8 @@ static void take_request(struct core *core, struct request *request)
         if (!translate_is_command((enum message_type)request->envelope.type)) {
             answer(core, request);
         } else if (room_admits(room_state(core->config.room),
-                               (enum message_type)request->envelope.type)) {
+                               (enum message_type)request->envelope.type) &&
+                   (request->envelope.type != MESSAGE_RESULTS || has_dice(core))) {
             apply_message(core, request); /* the group owns it now */
         } else {
             refuse_for_room(core, request);

@@ -18,7 +18,7 @@ struct core;
 struct core_config {
     struct exchange *exchange; /* the core's alone while it runs */
     struct logtime *clock;     /* shared with the gateway */
-    struct epoch *epoch;       /* the core's alone too; one has begun */
+    struct epoch *epoch;       /* the core's alone too; epoch_start was called */
     struct queue *inbound;     /* struct request */
     struct queue *groups;      /* to the committer: struct group */
     struct queue *returned;    /* from the committer: the same groups, empty */

@@ -35,20 +35,29 @@ bool epoch_prepare(struct epoch *epoch, const struct hash32 *commitment,
     return true;
 }
 
+static int64_t after(int64_t log_ns, int64_t length_ns)
+{
+    int64_t end_ns;
+    return checked_add(log_ns, length_ns, &end_ns) ? end_ns : INT64_MAX;
+}
+
+void epoch_start(struct epoch *epoch, uint64_t epochs, int64_t log_ns)
+{
+    epoch->has_begun = false;
+    epoch->ends_ns = epochs > 0 ? after(log_ns, epoch->length_ns) : INT64_MAX;
+}
+
 /* What is kept stays as it is: two secrets, of which the journal says which one stands. */
 void epoch_begin(struct epoch *epoch, int64_t log_ns)
 {
     epoch->secrets.now = epoch->secrets.next;
-    if (!checked_add(log_ns, epoch->length_ns, &epoch->ends_ns)) {
-        epoch->ends_ns = INT64_MAX;
-    }
+    epoch->has_begun = true;
+    epoch->ends_ns = after(log_ns, epoch->length_ns);
 }
 
 void epoch_put_off(struct epoch *epoch, int64_t log_ns)
 {
-    if (!checked_add(log_ns, PUT_OFF_NS, &epoch->ends_ns)) {
-        epoch->ends_ns = INT64_MAX;
-    }
+    epoch->ends_ns = after(log_ns, PUT_OFF_NS);
 }
 
 struct hash32 epoch_dice(const struct epoch *epoch, uint64_t index)
@@ -56,6 +65,7 @@ struct hash32 epoch_dice(const struct epoch *epoch, uint64_t index)
     static_assert(crypto_auth_hmacsha256_KEYBYTES == sizeof epoch->secrets.now.bytes &&
                       crypto_auth_hmacsha256_BYTES == sizeof epoch->secrets.now.bytes,
                   "secrets and dice are of its sizes");
+    assert(epoch->has_begun);
     struct hash32 dice;
     uint8_t message[sizeof index];
     struct writer out = writer_over(message, sizeof message);

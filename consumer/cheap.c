@@ -6,6 +6,7 @@
 #include "formats/tensor_op.h"
 #include "protocol/limits.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -224,6 +225,7 @@ static bool copy_names(const struct tensor_op *op, struct check *check)
 {
     const char *const names[] = {op->a, op->b, op->result};
     for (size_t k = 0; k < 3; k++) {
+        assert(names[k] != NULL); /* it is a product */
         check->names[k] = strdup(names[k]);
         check->words[k] = literal(names[k]);
         if (check->names[k] == NULL || check->words[k] == NULL) {
@@ -312,6 +314,7 @@ static bool make_all(const Bourse__V1__Manifest *manifest, struct cheap_checks *
                      struct bourse_error *error)
 {
     uint64_t sum_ms = 0;
+    assert(checks->count > 0);
     for (size_t i = 0; i < checks->count; i++) {
         uint64_t bytes = 0;
         if (!make_check(manifest, checks->pointers[i], (uint32_t)i, &checks->items[i], &bytes,
@@ -422,6 +425,7 @@ bool cheap_add(struct bourse_job *job, Bourse__V1__Manifest *manifest,
                struct cheap_checks **ret_checks, struct bourse_error *error)
 {
     size_t count = (size_t)job->subtasks;
+    assert(count > 0);
     *ret_checks = NULL;
     if (strcmp(job->file->verify, "cheap") != 0) {
         return true;

@@ -10,12 +10,12 @@
  * all records in a fixed order; the state hash is the sum of the records' SHA-256 (four lanes of 64 bits,
  * modulo 2^64), which does not depend on order and so can be kept up to date record by record.
  *
- *   snapshot: "BSS6", u32 record count, then records: u8 type, u32 length, fields
+ *   snapshot: "BSS7", u32 record count, then records: u8 type, u32 length, fields
  *
  * What can be rebuilt (handles, lists, lanes, timers) is left out. */
 
 enum { SNAPSHOT_HEAD_BYTES = 8, RECORD_HEAD_BYTES = 5 };
-static const uint8_t snapshot_magic[4] = {'B', 'S', 'S', '6'};
+static const uint8_t snapshot_magic[4] = {'B', 'S', 'S', '7'};
 
 /* ---------------------------------------------------------------- writing fields */
 

@@ -97,8 +97,8 @@ struct ledger_record {
     uint8_t outcome;                      /* RESULT */
     uint8_t status; /* RESULT: enum attempt_status. SETTLED: enum job_state. CANCEL: reason */
     char name[64];  /* ACCOUNT, JOB, FLAG; FILL: the instrument. For people, not in the leaf */
-    /* RESULT: the encoded bytes, borrowed from the command until its effects are dropped, and
-     * where the result stood in its batch (that also of a HELD). */
+    /* RESULT, HELD: the encoded bytes, borrowed from the command until its effects are dropped, and
+     * where the result stood in its batch. */
     const uint8_t *result;
     uint32_t result_length;
     uint32_t position;

@@ -36,7 +36,7 @@ build() {
     mkdir "$work/$1.o"
     printf '%s\0' "${sources[@]}" |
         xargs -0 -P 2 -I FILE bash -c 'compile "$@" || exit 255' compile "$work/$1.o" "$2" "$3" FILE
-    "$2" "$work/$1.o"/*.o -o "$work/$1" -lprotobuf-c -lsodium -lcrypto
+    "$2" "$work/$1.o"/*.o -o "$work/$1" -lprotobuf-c -lsodium -lcrypto -lm
 }
 
 runs=0
@@ -87,6 +87,6 @@ sed 's/command.log_time_ns = entry->log_time_ns/& + 1/' broker/translate.c >"$wo
 cmp -s broker/translate.c "$work/translate.c" && fail "translate.c changed: this test no longer bends it"
 rm "$work/gcc-O0.o/broker_translate.c.o"
 gcc -std=c17 -D_GNU_SOURCE -O0 -w -I. -I"$generated" -c "$work/translate.c" -o "$work/gcc-O0.o/bent.o"
-gcc "$work/gcc-O0.o"/*.o -o "$work/bent" -lprotobuf-c -lsodium -lcrypto
+gcc "$work/gcc-O0.o"/*.o -o "$work/bent" -lprotobuf-c -lsodium -lcrypto -lm
 "$work/bent" >/dev/null 2>&1 && fail "a replay with other log times passed"
 echo "$runs replays agree: $built; $locales locales, 3 time zones"

@@ -563,24 +563,14 @@ static bool keep_secrets(void *context, const struct epoch_secrets *secrets)
 }
 
 /* Of an epoch that another broker began, only that one knows the secret. */
-static void commit_epoch(struct broker *broker)
+static void recall_secrets(struct broker *broker)
 {
     struct inner *inner = broker->inner;
-    uint8_t payload[TRANSLATE_EPOCH_BYTES];
-    struct exchange_epoch next;
     struct hash32 commitment;
-    const struct entry_command entry = {.log_time_ns = exchange_log_time_ns(inner->exchange),
-                                        .account = EXCHANGE_NO_ACCOUNT,
-                                        .kind = ENTRY_EPOCH,
-                                        .payload = payload,
-                                        .payload_length = sizeof payload};
     inner->epoch = (struct epoch){
         .secrets = broker->secrets, .length_ns = EPOCH_NS, .keep = keep_secrets, .context = broker};
-    (void)exchange_epochs(inner->exchange, &commitment);
-    (void)epoch_prepare(&inner->epoch, &commitment, &next); /* there is always room */
-    translate_epoch(&next, payload);
-    commit_alone(broker, &entry);
-    epoch_begin(&inner->epoch, entry.log_time_ns);
+    epoch_start(&inner->epoch, exchange_epochs(inner->exchange, &commitment),
+                exchange_log_time_ns(inner->exchange));
 }
 
 /* A broker that was deposed and has nothing to append would not notice. */
@@ -643,7 +633,7 @@ static void *run(void *argument)
     if (inner->store.last.index == 0) {
         commit_genesis(broker);
     }
-    commit_epoch(broker);
+    recall_secrets(broker);
     if (inner->store.last.index > 0) {
         struct hash32 state = exchange_state_hash(inner->exchange);
         oracle_compare(exchange_index(inner->exchange), &state, "replayed");

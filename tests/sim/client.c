@@ -185,7 +185,7 @@ static enum consumer_status ask_submit(struct client *client, const struct clien
     if (random_below(&dice, 3) == 0) {
         put_graph(&dice, &more, &body);
     }
-    if (has_all && random_below(&dice, 4) == 0) {
+    if (has_all && random_below(&dice, 10) == 0) {
         has_all = put_checks(&dice, &more, &body);
     }
     enum consumer_status status =

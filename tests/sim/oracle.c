@@ -156,6 +156,7 @@ static void apply(const struct entry_command *entry)
         oracle_check_genuine(entry, &translation.command);
     }
     oracle_check_log_time(entry);
+    oracle_check_dice(&translation.command);
     trace("command %" PRIu64 " of account %d: %s", oracle.command + 1, (int)entry->account,
           command_name(entry));
     exchange_effects_clear(&oracle.effects);

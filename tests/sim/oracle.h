@@ -51,7 +51,7 @@ bool oracle_some_attempt(struct id128 *ret_job, uint64_t *ret_lease, uint32_t *r
 
 struct oracle_counts {
     uint64_t accepted, rejected, fills, results, late, paid, settled, repeated, joined, acts,
-        refusals, given, checked, refuted;
+        refusals, given, checked, refuted, epochs_shown;
 };
 struct oracle_counts oracle_counts(void);
 

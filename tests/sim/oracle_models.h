@@ -126,6 +126,11 @@ struct seen_privilege {
         struct map map;                                                                            \
     }
 
+struct seen_dice {
+    uint64_t command;
+    struct hash32 dice;
+};
+
 struct oracle {
     struct journal *journal;
     struct journal_log *log;
@@ -158,6 +163,8 @@ struct oracle {
     TABLE(struct seen_ask) asks;
     TABLE(struct seen_invitation) invitations;
     TABLE(struct seen_newcomer) newcomers;
+    struct hash32 commitment;
+    TABLE(struct seen_dice) thrown;          /* of the epoch that stands */
     TABLE(struct seen_offer) offers;         /* by the chain hash of the entry */
     TABLE(struct seen_privilege) privileged; /* of the present entry, not checked yet */
     struct map accepted;                     /* (id, account) -> command */
@@ -173,6 +180,9 @@ uint32_t oracle_put_item(void **items, uint32_t *count, uint32_t *capacity, size
 #define PUT(table)                                                                                 \
     oracle_put_item((void **)&(table).items, &(table).count, &(table).capacity,                    \
                     sizeof *(table).items)
+
+/* oracle_dice.c */
+void oracle_check_dice(const struct exchange_command *command);
 
 /* oracle_log.c */
 void oracle_check_genuine(const struct entry_command *entry,

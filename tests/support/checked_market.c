@@ -215,6 +215,7 @@ static void submit(struct story *story)
     body.parts = parts;
     story->job = writer_add_message(state, MESSAGE_SUBMIT_JOB, market->owner, SMALL_MARKET_OWNER,
                                     &body.base);
+    story->told->job = story->job;
     struct ledger_record *record = writer_add_record(state, LEDGER_JOB);
     record->job = story->job;
     record->owner = *identity_key(market->owner);
@@ -375,6 +376,7 @@ static void check(struct story *story, uint32_t about, uint32_t attempt, uint32_
     record->batch_index = story->held_index[about];
     record->level = CHECK_CHEAP;
     record->check = hash;
+    story->told->check = hash;
 }
 
 static void work(struct story *story)

@@ -22,6 +22,8 @@ enum checked_lie {
 struct checked_market {
     struct small_market market;
     struct identity *referee;
+    struct id128 job;    /* the checked one */
+    struct hash32 check; /* what decided its subtask 1 in the end */
     enum checked_lie lie;
     small_market_bend *bend; /* of any record; NULL: none */
     void *context;

@@ -1,6 +1,7 @@
 #include "tests/support/market_model.h"
 
 #include "base/checked.h"
+#include "base/sha256.h"
 #include "tests/support/model_limits.h"
 
 #include <stdlib.h>
@@ -412,10 +413,27 @@ static void make_coming_and_going(struct model *model)
     model->command.provider = FIRST_PROVIDER + draw(model, MODEL_PROVIDERS);
 }
 
+/* Of a broker that lost the secret now and then, or shows another, which begins nothing. */
+static void make_epoch(struct model *model)
+{
+    static const struct hash32 lost;
+    const uint32_t dice = draw(model, 4);
+    const struct id128 drawn = model_id(model);
+    const struct hash32 next = sha256_of(drawn.bytes, sizeof drawn.bytes);
+    model->command = blank(model, EXCHANGE_EPOCH, EXCHANGE_NO_ACCOUNT);
+    model->command.epoch.commitment = sha256_of(next.bytes, sizeof next.bytes);
+    model->command.epoch.secret = dice == 0 ? lost : dice == 1 ? next : model->secret;
+    if (dice != 1) {
+        model->secret = next;
+    }
+}
+
 static void make_operator(struct model *model)
 {
-    uint32_t dice = draw(model, 6);
-    if (dice == 5) {
+    uint32_t dice = draw(model, 7);
+    if (dice == 6) {
+        make_epoch(model);
+    } else if (dice == 5) {
         model->command = blank(model, EXCHANGE_INVITE, OPERATOR);
         model->command.invite = (struct exchange_invite){
             .token_hash = {{++model->invited, 3}},

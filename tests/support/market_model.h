@@ -44,6 +44,7 @@ struct model {
     uint32_t job_owners[MODEL_JOBS_MAX];
     size_t job_count;
     struct id128 asks[MODEL_PROVIDERS][MODEL_DEVICES];
+    struct hash32 secret;    /* of the epoch that stands; zeros: none */
     uint8_t invited, joined; /* tokens given out, and redeemed */
     bool is_calm;            /* everyone does what is best for the market: no faults, no new jobs */
     /* storage that the last command points into */

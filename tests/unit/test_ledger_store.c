@@ -14,8 +14,8 @@
 #include "base/sha256.h"
 #include "ledger/accounts.h"
 #include "ledger/receipt.h"
+#include "tests/support/checked_market.h"
 #include "tests/support/scarce_vfs.h"
-#include "tests/support/small_market.h"
 
 static char folder[64];
 static char path[96];
@@ -384,6 +384,42 @@ START_TEST(receipts_of_every_decided_subtask_verify)
 }
 END_TEST
 
+/* Its batch came with a command before the one that logged it; what was refuted has no receipt. */
+START_TEST(a_result_that_was_held_has_a_receipt_that_names_its_check)
+{
+    struct checked_market told = {.lie = LIE_NONE};
+    struct ledger_reader *reader;
+    static char text[RECEIPT_TEXT_MAX];
+    static uint8_t scratch[RECEIPT_TEXT_MAX];
+    char error[LEDGER_CHECK_TEXT];
+    size_t length;
+    struct receipt receipt;
+    checked_market_create(&told);
+    const struct small_market *market = &told.market;
+    ck_assert_int_eq(ledger_reader_open(market->database, &reader), LEDGER_STORE_OK);
+    ck_assert_int_eq(
+        ledger_reader_receipt(reader, &market->cluster, &told.job, 1, text, sizeof text, &length),
+        LEDGER_STORE_OK);
+    ck_assert_int_eq(receipt_verify(text, length, "bourse.test/small", identity_key(market->log),
+                                    scratch, sizeof scratch, &receipt),
+                     RECEIPT_OK);
+    ck_assert_uint_eq(receipt.leaf.attempt, 2);
+    ck_assert_uint_lt(receipt.leaf.batch_index, receipt.leaf.log_index);
+    ck_assert_uint_eq(receipt.leaf.level, CHECK_CHEAP);
+    ck_assert(hash32_equal(&receipt.leaf.check, &told.check));
+    ck_assert_int_eq(ledger_check(ledger_reader_database(reader), identity_key(market->log), error),
+                     LEDGER_STORE_OK);
+    ledger_reader_close(&reader);
+    small_market_sql(market, "UPDATE held SET idx = 7");
+    ck_assert_int_eq(ledger_reader_open(market->database, &reader), LEDGER_STORE_OK);
+    ck_assert_int_eq(ledger_check(ledger_reader_database(reader), identity_key(market->log), error),
+                     LEDGER_STORE_CORRUPT);
+    ck_assert_msg(strstr(error, "table held, entry") != NULL, "%s", error);
+    ledger_reader_close(&reader);
+    checked_market_destroy(&told);
+}
+END_TEST
+
 START_TEST(a_result_that_no_checkpoint_covers_has_no_receipt_yet)
 {
     struct small_market market;
@@ -671,6 +707,7 @@ int main(void)
     TCase *readers = tcase_create("readers");
     tcase_set_timeout(readers, 120);
     tcase_add_test(readers, receipts_of_every_decided_subtask_verify);
+    tcase_add_test(readers, a_result_that_was_held_has_a_receipt_that_names_its_check);
     tcase_add_test(readers, a_result_that_no_checkpoint_covers_has_no_receipt_yet);
     tcase_add_test(readers, outcomes_are_the_accepted_attempt_else_the_last_failed);
     tcase_add_test(readers, trades_come_newest_first_and_in_pages);

@@ -147,7 +147,9 @@ START_TEST(the_right_to_read_what_is_given_goes_before_the_work)
         {.type = EFFECT_DISPATCH,
          .account = 4,
          .work = {.lease = 7, .index = 5, .attempt = 1, .given = &given, .given_count = 1}},
-        {.type = EFFECT_DISPATCH, .account = 4, .work = {.lease = 7, .index = 6, .attempt = 1}},
+        {.type = EFFECT_DISPATCH,
+         .account = 4,
+         .work = {.lease = 7, .index = 6, .attempt = 1, .seed = {{3, 1}}}},
     };
     const struct exchange_effects all = {.items = effects, .count = 2, .capacity = 2};
     ck_assert(release_effects(&all, keep_all, NULL));
@@ -165,6 +167,10 @@ START_TEST(the_right_to_read_what_is_given_goes_before_the_work)
     ck_assert_uint_eq(dispatch->work[0]->given[0]->index, 3);
     ck_assert_str_eq(dispatch->work[0]->given[0]->outputs[0]->name, "part.npy");
     ck_assert_uint_eq(dispatch->work[1]->n_given, 0);
+    ck_assert(!dispatch->work[0]->has_seed); /* only checks have one */
+    ck_assert(dispatch->work[1]->has_seed);
+    ck_assert_uint_eq(dispatch->work[1]->seed.len, sizeof(struct hash32));
+    ck_assert_uint_eq(dispatch->work[1]->seed.data[0], 3);
     codec_free(&body);
     forget_notes();
     free(bytes);

@@ -63,7 +63,7 @@ static void fill(enum message_type type, const ProtobufCMessage *body)
         ENVELOPE_OK);
 }
 
-static void fill_submit(void)
+static void fill_submit_with(const char *verify)
 {
     static const uint8_t manifest[32] = {1};
     Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
@@ -77,9 +77,30 @@ static void fill_submit(void)
     body.at_most = 2;
     body.limit_ms = 1500;
     body.term_ms = 60000;
-    body.verify = (char *)(uintptr_t) "none";
+    body.verify = (char *)(uintptr_t)verify;
     fill(MESSAGE_SUBMIT_JOB, &body.base);
 }
+
+static void fill_submit(void)
+{
+    fill_submit_with("none");
+}
+
+START_TEST(levels_of_verification_are_told_apart)
+{
+    static const struct {
+        const char *text;
+        enum exchange_verify level;
+    } levels[] = {{"none", EXCHANGE_VERIFY_NONE},
+                  {"cheap", EXCHANGE_VERIFY_CHEAP},
+                  {"cheaper", EXCHANGE_VERIFY_UNKNOWN},
+                  {"adaptive", EXCHANGE_VERIFY_UNKNOWN}};
+    struct codec_error error;
+    fill_submit_with(levels[_i].text);
+    ck_assert_int_eq(verify_request(request, &cluster, &error), REJECT_NONE);
+    ck_assert_int_eq(request->translation.command.submit.verify, levels[_i].level);
+}
+END_TEST
 
 START_TEST(a_job_becomes_a_command_in_the_units_of_the_exchange)
 {
@@ -361,6 +382,10 @@ static uint8_t *encode_result(const struct key32 *provider, const struct id128 *
     result.device = bytes_of(id, 16);
     result.manifest = bytes_of(hash, 32);
     result.busy_ns = 10;
+    result.has_verdict = true;
+    result.verdict = VERDICT_UNSURE;
+    result.has_seed = true;
+    result.seed = bytes_of(hash, 32);
     uint8_t *bytes = codec_encode(&result.base, ret_length);
     ck_assert_ptr_nonnull(bytes);
     return bytes;
@@ -389,6 +414,8 @@ static enum reject_code send_result(const struct key32 *provider, const struct i
         ck_assert_uint_eq(results->count, 1);
         ck_assert_uint_eq(results->results[0].lease, 6);
         ck_assert_uint_eq(results->results[0].length, length);
+        ck_assert_uint_eq(results->results[0].verdict, VERDICT_UNSURE);
+        ck_assert_uint_eq(results->results[0].seed.bytes[0], 2);
         ck_assert(hash32_equal(&request->translation.results_leaves[0], &leaf));
     }
     request_destroy(&request);
@@ -464,6 +491,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_job_becomes_a_command_in_the_units_of_the_exchange);
+    tcase_add_loop_test(tests, levels_of_verification_are_told_apart, 0, 4);
     tcase_add_test(tests, parts_and_a_graph_become_the_exchanges);
     tcase_add_test(tests, the_journal_gives_the_same_command_again);
     tcase_add_test(tests, presence_and_damage_in_a_journal_are_told_apart);

@@ -25,16 +25,20 @@ bool bourse_cancel(struct bourse *bourse, const char *id, struct bourse_error *r
     return client_call(bourse, MESSAGE_JOB_CANCEL, &body.base, 0, NULL, ret_error);
 }
 
-static bool explain(struct bourse *bourse, const char *id, Bourse__V1__ExplainRequest *body,
+/* `part` below 0: the broker's choice. */
+static bool explain(struct bourse *bourse, const char *id, int64_t part,
                     struct bourse_explanation *ret_explanation, struct bourse_error *ret_error)
 {
     struct id128 job;
     if (!client_id_read(id, &job, ret_error)) {
         return false;
     }
-    body->job = client_bytes(job.bytes, sizeof job.bytes);
+    Bourse__V1__ExplainRequest body = BOURSE__V1__EXPLAIN_REQUEST__INIT;
+    body.job = client_bytes(job.bytes, sizeof job.bytes);
+    body.has_part = part >= 0;
+    body.part = part >= 0 ? (uint32_t)part : 0;
     CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
-    if (!client_call(bourse, MESSAGE_EXPLAIN_REQUEST, &body->base, MESSAGE_EXPLAIN_REPLY, &answer,
+    if (!client_call(bourse, MESSAGE_EXPLAIN_REQUEST, &body.base, MESSAGE_EXPLAIN_REPLY, &answer,
                      ret_error)) {
         return false;
     }
@@ -53,17 +57,13 @@ static bool explain(struct bourse *bourse, const char *id, Bourse__V1__ExplainRe
 bool bourse_explain(struct bourse *bourse, const char *id,
                     struct bourse_explanation *ret_explanation, struct bourse_error *ret_error)
 {
-    Bourse__V1__ExplainRequest body = BOURSE__V1__EXPLAIN_REQUEST__INIT;
-    return explain(bourse, id, &body, ret_explanation, ret_error);
+    return explain(bourse, id, -1, ret_explanation, ret_error);
 }
 
 bool bourse_explain_part(struct bourse *bourse, const char *id, uint32_t part,
                          struct bourse_explanation *ret_explanation, struct bourse_error *ret_error)
 {
-    Bourse__V1__ExplainRequest body = BOURSE__V1__EXPLAIN_REQUEST__INIT;
-    body.has_part = true;
-    body.part = part;
-    return explain(bourse, id, &body, ret_explanation, ret_error);
+    return explain(bourse, id, part, ret_explanation, ret_error);
 }
 
 bool bourse_balance(struct bourse *bourse, struct bourse_balance *ret_balance,

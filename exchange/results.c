@@ -315,6 +315,7 @@ static void apply_result(struct exchange *exchange, const struct exchange_result
     const struct attempt ended = *attempt;
     attempt_drop(exchange, attempt);
     if (!ended.is_fenced) {
+        assert(subtask != NULL); /* a job that ended has fenced all that was under way */
         lease->lanes[ended.lane].in_flight--;
         lease->live--;
         subtask->live = (uint8_t)(subtask->live - (ended.is_doubted ? 0 : 1));

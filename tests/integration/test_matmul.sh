@@ -83,6 +83,14 @@ perl -e '
         $sum += $a->[$i * $k + $_] * $b->[$_ * $n + $j] for 0 .. $k - 1;
         die "C[$i][$j]\n" if $sum != $found->[$i * $n + $j] } }' || fail "C is not the product"
 nothing_left
+# Too small to gain by a second device: left alone it stays whole, on one of the two, with or without the other on offer.
+for slots in 2 1; do
+    expect 0 '' "$bourse" run -y matmul A.npy B.npy -o again.npy --at-most "$slots" --json
+    [ "$(field split out)" = false ] || fail "a small product was split: $(cat out)"
+    [ "$(field tiles out) $(field providers out)" = "1 1" ] || fail "a small product is not whole: $(cat out)"
+    [ "$(field predicted_ms out)" -le "$(field single_ms out)" ] || fail "planned worse than a single device: $(cat out)"
+    cmp C.npy again.npy || fail "left alone it is another product"
+done
 # One tile each, and one for all: the same product.
 for tiles in 1x1 60x1 7x5; do
     expect 0 '' "$bourse" run -q -y matmul A.npy B.npy -o again.npy --tiles "$tiles"

@@ -424,6 +424,7 @@ int main(void)
 {
     Suite *suite = suite_create("provider asks");
     TCase *tcase = tcase_create("asks");
+    tcase_set_timeout(tcase, 60); /* thousands of signed requests, on a slow machine */
     tcase_add_test(tcase, a_welcome_brings_statement_devices_and_then_the_ask);
     tcase_add_test(tcase, another_market_is_offered_nothing);
     tcase_add_test(tcase, a_reconnect_asks_anew_and_cancels_what_may_stand);

@@ -470,9 +470,8 @@ static size_t write_entry(struct storage *store, const struct group *group)
 static bool batch_of(const struct group *group, const struct ledger_record *record,
                      struct ledger_batch *ret_batch)
 {
-    bool came_with_it =
-        record->kind == LEDGER_HELD ||
-        (record->kind == LEDGER_RESULT && record->batch_index == record->log_index);
+    bool came_with_it = record->kind == LEDGER_HELD ||
+                        (record->kind == LEDGER_RESULT && record->batch_index == record->log_index);
     if (!came_with_it) {
         return false;
     }

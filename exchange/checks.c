@@ -333,9 +333,9 @@ struct hash32 exchange_check_seed(const struct hash32 *dice, const struct hash32
 
 struct hash32 check_seed(const struct job *job, uint32_t index, uint32_t attempt)
 {
+    static const struct hash32 none;
     const struct held *held = held_of_check(job, index);
-    return held == NULL ? (struct hash32){{0}}
-                        : exchange_check_seed(&held->dice, &held->hash, index, attempt);
+    return held == NULL ? none : exchange_check_seed(&held->dice, &held->hash, index, attempt);
 }
 
 uint32_t check_subject(const struct job *job, uint32_t index)
@@ -446,6 +446,7 @@ static const uint8_t *keep_bytes(struct exchange *exchange, const struct held *h
 static void settle_held(struct exchange *exchange, struct job *job, uint32_t index, uint8_t status,
                         const struct hash32 *check)
 {
+    static const struct hash32 none;
     struct held *held = job->checks->held[index];
     struct lease *lease = held->lease;
     const struct settlement settlement = {
@@ -460,7 +461,7 @@ static void settle_held(struct exchange *exchange, struct job *job, uint32_t ind
         .position = held->position,
         .paid_ns = status == XATTEMPT_REFUTED ? 0 : held->paid_ns,
         .level = check == NULL ? CHECK_NONE : CHECK_CHEAP,
-        .check = check == NULL ? (struct hash32){{0}} : *check,
+        .check = check == NULL ? none : *check,
     };
     dequeue(held);
     job->checks->held[index] = NULL;

@@ -26,7 +26,10 @@ job() { # NAME LINE...: its file
     printf '%s\n' "name: $name" 'executor: tensor' 'expect: 10ms' 'budget: 10' 'files: B.npy' 'outputs: "{in}.c"' \
         'run: [matmul, "{in}", B.npy, "{in}.c"]' 'verify: cheap' 'cap: 1' "$@" >"$name.yaml"
 }
-is_over() { "$bourse" ps "$id" --json >ps.json 2>/dev/null && grep -qE '"state":"(done|failed|cancelled)"' ps.json; }
+is_over() { # the job's own state comes first
+    "$bourse" ps "$id" --json >ps.json 2>/dev/null || return 1
+    case $(field state ps.json) in done | failed | cancelled) ;; *) return 1 ;; esac
+}
 await() { until_true 60 is_over || fail "$1: $(cat ps.json; "$bourse" explain "$id" 2>&1; "$bourse" ps "$id" 2>&1)"; }
 submit() { id=$("$bourse" submit "$1.yaml" -y --quiet --anyway 2>submit.log) || fail "submit: $(cat submit.log)"; }
 # Of the last job: how many results of an account ended with this status.
@@ -57,7 +60,7 @@ agent_join "$work/second" --name second <<<'slots: 1'
 started+=("$!")
 second=$!
 await "the second agent does not judge the first"
-[ "$(field state ps.json)" = done ] || fail "an honest result is not accepted: $(cat ps.json)"
+[ "$(field state ps.json)" = "done" ] || fail "an honest result is not accepted: $(cat ps.json)"
 [ "$(ended_as provider 0)" = 1 ] && [ "$(ended_as second 0)" = 1 ] || fail "who did what: $("$bourse" ps "$id")"
 "$bourse" fetch "$id" -o one >fetch.log 2>&1 || fail "fetch: $(cat fetch.log)"
 has "$(cat fetch.log)" "1 files of 1 subtasks"
@@ -75,7 +78,7 @@ has "$(cat report.txt)" "checks: 1 of 1, by referees, in "
 job both 'each: [A1.npy, A2.npy]'
 submit both
 await "both"
-[ "$(field state ps.json)" = done ] || fail "honest results are not accepted: $(cat ps.json)"
+[ "$(field state ps.json)" = "done" ] || fail "honest results are not accepted: $(cat ps.json)"
 "$bourse" fetch "$id" -o honest >fetch.log 2>&1 || fail "fetch: $(cat fetch.log)"
 # The command, over both agents: tiles and checks, and the same product as without.
 "$maker" A.npy 120 100 4
@@ -105,7 +108,7 @@ has "$(cat ps.txt)" 'check of subtask 1'
 # ---------------------------------------------------------------- a liar, and the cheapest of all
 
 agent_roles=(provider)
-liar='' liar_lie=''
+liar=''
 lie() { # LIE: the liar begins to tell it
     if [ -n "$liar" ]; then
         kill -TERM "$liar"
@@ -118,7 +121,6 @@ lie() { # LIE: the liar begins to tell it
     { cat "$bin/lying-tensor"; printf '\n%32s\n%s\n' '' "$1"; } >lair/bourse-tensor
     chmod 755 lair/bourse-tensor
     [ "$(id -u)" -ne 0 ] || chmod 711 lair
-    liar_lie=$1
     lair/bourse-provider run --dir "$work/liar" >>"$work/agent-liar.log" 2>&1 &
     liar=$!
     started+=("$liar")
@@ -133,7 +135,7 @@ for kind in entry precision zeros old shape garbage; do
     job "$kind" 'each: [A1.npy, A2.npy]' 'at_most: 1' # one at a time: the cheapest first
     submit "$kind"
     await "$kind"
-    [ "$(field state ps.json)" = done ] || fail "$kind: its work was not done again: $(cat ps.json)"
+    [ "$(field state ps.json)" = "done" ] || fail "$kind: its work was not done again: $(cat ps.json)"
     [ "$(ended_as liar 4)" -ge 1 ] || fail "$kind: the liar got away: $("$bourse" ps "$id" 2>&1)"
     [ "$(ended_as liar 0)" = 0 ] && [ "$(ended_as liar 1)" = 0 ] || fail "$kind: a lie was accepted"
     [ "$(balance_of liar)" = 0 ] || fail "$kind: the liar was paid: $("$bourse" admin accounts)"
@@ -155,7 +157,7 @@ agent_start "$market/provider"
 started+=("$agent")
 agent_start "$work/second"
 await missing
-[ "$(field state ps.json)" = done ] || fail "missing: its work was not done again: $(cat ps.json)"
+[ "$(field state ps.json)" = "done" ] || fail "missing: its work was not done again: $(cat ps.json)"
 [ "$(ended_as liar 4)" = 1 ] || fail "missing: the liar got away: $("$bourse" ps "$id" 2>&1)"
 [ "$(balance_of liar)" = 0 ] || fail "missing: the liar was paid: $("$bourse" admin accounts)"
 

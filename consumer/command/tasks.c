@@ -79,7 +79,7 @@ static struct seen_tasks look(struct invocation *invocation, const struct bourse
     return seen;
 }
 
-enum { NOBODY = UINT32_MAX };
+#define NOBODY UINT32_MAX
 /* The first task that it waits for and that is not done. */
 static uint32_t waits_for(const struct bourse_tasks *tasks, const struct seen_tasks *seen,
                           uint32_t index)

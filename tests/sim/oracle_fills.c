@@ -150,6 +150,19 @@ static bool wanted_before(const struct seen_bid *bid, int64_t price)
     return surely_wants(bid, &job->row_before, &bid->row_before, bid->lanes_before, price);
 }
 
+/* Whether checks had their turn in this command and gave it back: when its lanes came to choose, others had taken all that
+ * this referee may judge. */
+static bool gave_back(const struct seen_bid *bid)
+{
+    for (uint32_t i = oracle.first_new_lease; bid->is_checks && i < oracle.leases.count; i++) {
+        const struct seen_lease *lease = &oracle.leases.items[i];
+        if (lease->has_ended && &oracle.bids.items[lease->bid] == bid) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The other side of priority: no part that wanted before this command, and still does, would have got the
  * slots of this fill before the one that got them. */
 static void check_bids(const struct seen_lease *lease, const struct seen_ask *ask)
@@ -162,7 +175,7 @@ static void check_bids(const struct seen_lease *lease, const struct seen_ask *as
         int64_t price = price_between(other, ask);
         if (other != chosen && is_better && other->width <= lease->slots && match(other, ask) &&
             is_buying(other) && wants_now(other, price) && wanted_before(other, price) &&
-            !may_pass_over(other, lease->provider)) {
+            !may_pass_over(other, lease->provider) && !gave_back(other)) {
             sim_fail("command %" PRIu64 ": job %02x%02x, limit %" PRId64
                      ", got what job %02x%02x, limit %" PRId64 ", waited for",
                      oracle.command, chosen->id.bytes[0], chosen->id.bytes[1], chosen->limit,

@@ -1,20 +1,15 @@
 #include "matching/book.h"
 
+#include "matching/ladder.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Orders of one cell or class form a list in priority order, linked by handle. Insertion walks from the
- * tail, where a new order usually belongs. */
-struct queue {
-    uint32_t head, tail;
-};
 
 enum order_kind { ORDER_NONE, ORDER_ASK, ORDER_BID };
 
 struct order {
     enum order_kind kind;
-    uint32_t previous, next;
     union {
         struct book_ask ask;
         struct book_bid bid;
@@ -26,7 +21,7 @@ struct cell {
     uint64_t fingerprint;
     size_t count;
     struct attribute *attributes; /* in canonical order */
-    struct queue asks;
+    struct ladder asks;
 };
 
 enum { ACCEPTS_UNKNOWN, ACCEPTS, ACCEPTS_NOT };
@@ -35,12 +30,14 @@ struct class_entry {
     uint32_t references; /* 0: the number is free */
     struct requirement *requirement;
     uint8_t *accepts; /* what is known of each cell, up to the book's cell limit */
-    struct queue bids;
+    struct ladder bids;
 };
 
 struct book {
     struct book_limits limits;
     struct order *orders;
+    struct ladder_pool
+        *pool; /* of the ladders of all cells and classes; its handles are the orders' */
     struct cell *cells;
     uint32_t cell_bound; /* numbers in use are below */
     struct class_entry *classes;
@@ -59,11 +56,12 @@ struct book *book_create(struct book_limits limits)
     }
     book->limits = limits;
     book->orders = calloc(limits.orders, sizeof *book->orders);
+    book->pool = ladder_pool_create(limits.orders);
     book->cells = calloc(limits.cells, sizeof *book->cells);
     book->classes = calloc(limits.classes, sizeof *book->classes);
     book->cursors = calloc(limits.cells, sizeof *book->cursors);
-    if (book->orders == NULL || book->cells == NULL || book->classes == NULL ||
-        book->cursors == NULL) {
+    if (book->orders == NULL || book->pool == NULL || book->cells == NULL ||
+        book->classes == NULL || book->cursors == NULL) {
         book_destroy(&book);
     }
     return book;
@@ -82,6 +80,7 @@ void book_destroy(struct book **self)
         free(book->classes[i].requirement);
         free(book->classes[i].accepts);
     }
+    ladder_pool_destroy(&book->pool);
     free(book->orders);
     free(book->cells);
     free(book->classes);
@@ -185,7 +184,7 @@ static void place_cell(struct book *book, uint32_t id, struct attribute *sorted,
                                     .fingerprint = print,
                                     .count = count,
                                     .attributes = sorted,
-                                    .asks = {BOOK_NONE, BOOK_NONE}};
+                                    .asks = LADDER_EMPTY};
     book->cell_bound = id < book->cell_bound ? book->cell_bound : id + 1;
 }
 
@@ -244,9 +243,9 @@ void book_cell_release(struct book *book, uint32_t cell)
     if (--entry->references > 0) {
         return;
     }
-    assert(entry->asks.head == BOOK_NONE);
+    assert(ladder_is_empty(&entry->asks));
     free(entry->attributes);
-    *entry = (struct cell){.asks = {BOOK_NONE, BOOK_NONE}};
+    *entry = (struct cell){.asks = LADDER_EMPTY};
     for (uint32_t i = 0; i < book->class_bound; i++) {
         if (book->classes[i].references > 0) {
             book->classes[i].accepts[cell] = ACCEPTS_UNKNOWN;
@@ -303,7 +302,7 @@ static uint32_t free_class(const struct book *book)
 static enum book_status place_class(struct book *book, uint32_t id,
                                     const struct requirement *requirement)
 {
-    struct class_entry entry = {.references = 1, .bids = {BOOK_NONE, BOOK_NONE}};
+    struct class_entry entry = {.references = 1, .bids = LADDER_EMPTY};
     entry.requirement = malloc(sizeof *entry.requirement);
     entry.accepts = calloc(book->limits.cells, 1);
     if (entry.requirement == NULL || entry.accepts == NULL) {
@@ -366,10 +365,10 @@ void book_class_release(struct book *book, uint32_t class_id)
     if (--entry->references > 0) {
         return;
     }
-    assert(entry->bids.head == BOOK_NONE);
+    assert(ladder_is_empty(&entry->bids));
     free(entry->requirement);
     free(entry->accepts);
-    *entry = (struct class_entry){.bids = {BOOK_NONE, BOOK_NONE}};
+    *entry = (struct class_entry){.bids = LADDER_EMPTY};
 }
 
 uint32_t book_class_references(const struct book *book, uint32_t class_id)
@@ -420,6 +419,9 @@ bool book_grow(struct book *book, uint32_t orders)
     if (orders <= book->limits.orders) {
         return true;
     }
+    if (!ladder_pool_grow(book->pool, orders)) {
+        return false;
+    }
     struct order *larger = realloc(book->orders, orders * sizeof *larger);
     if (larger == NULL) {
         return false;
@@ -432,7 +434,7 @@ bool book_grow(struct book *book, uint32_t orders)
 
 /* ---------------------------------------------------------------- resting orders */
 
-static struct queue *queue_of(struct book *book, const struct order *order)
+static struct ladder *ladder_of(struct book *book, const struct order *order)
 {
     return order->kind == ORDER_ASK ? &book->cells[order->ask.cell].asks
                                     : &book->classes[order->bid.class_id].bids;
@@ -451,23 +453,20 @@ static bool bid_precedes(const struct book_bid *a, const struct book_bid *b)
                                             : a->sequence < b->sequence;
 }
 
-static bool precedes(const struct order *a, const struct order *b)
+/* The lowest ask and the highest bid have the least key, negative prices too. */
+static uint64_t key_of_price(int64_t price_micro)
 {
-    return a->kind == ORDER_ASK ? ask_precedes(&a->ask, &b->ask) : bid_precedes(&a->bid, &b->bid);
+    return (uint64_t)price_micro ^ UINT64_C(1) << 63;
 }
 
 static void link_order(struct book *book, uint32_t handle)
 {
-    struct order *order = &book->orders[handle];
-    struct queue *queue = queue_of(book, order);
-    uint32_t after = queue->tail;
-    while (after != BOOK_NONE && precedes(order, &book->orders[after])) {
-        after = book->orders[after].previous;
-    }
-    order->previous = after;
-    order->next = after == BOOK_NONE ? queue->head : book->orders[after].next;
-    *(after == BOOK_NONE ? &queue->head : &book->orders[after].next) = handle;
-    *(order->next == BOOK_NONE ? &queue->tail : &book->orders[order->next].previous) = handle;
+    const struct order *order = &book->orders[handle];
+    bool is_ask = order->kind == ORDER_ASK;
+    uint64_t key =
+        is_ask ? key_of_price(order->ask.price_micro) : ~key_of_price(order->bid.limit_micro);
+    ladder_insert(book->pool, ladder_of(book, order), handle, key,
+                  is_ask ? order->ask.sequence : order->bid.sequence);
 }
 
 enum book_status book_rest_ask(struct book *book, uint32_t handle, const struct book_ask *ask)
@@ -499,11 +498,7 @@ void book_remove(struct book *book, uint32_t handle)
 {
     assert(book_rests(book, handle));
     struct order *order = &book->orders[handle];
-    struct queue *queue = queue_of(book, order);
-    *(order->previous == BOOK_NONE ? &queue->head : &book->orders[order->previous].next) =
-        order->next;
-    *(order->next == BOOK_NONE ? &queue->tail : &book->orders[order->next].previous) =
-        order->previous;
+    ladder_remove(book->pool, ladder_of(book, order), handle);
     order->kind = ORDER_NONE;
 }
 
@@ -570,14 +565,14 @@ int64_t book_price(const struct book *book, uint32_t ask, uint32_t bid)
 /* Looked at in this order, so that only what may match is ever asked for. */
 static bool has_asks_for(const struct book *book, uint32_t class_id, uint32_t cell)
 {
-    return book->cells[cell].references > 0 && book->cells[cell].asks.head != BOOK_NONE &&
+    return book->cells[cell].references > 0 && !ladder_is_empty(&book->cells[cell].asks) &&
            book_class_accepts(book, class_id, cell);
 }
 
 static bool has_bids_for(const struct book *book, uint32_t class_id, uint32_t cell)
 {
     return book->classes[class_id].references > 0 &&
-           book->classes[class_id].bids.head != BOOK_NONE &&
+           !ladder_is_empty(&book->classes[class_id].bids) &&
            book_class_accepts(book, class_id, cell);
 }
 
@@ -590,8 +585,9 @@ uint32_t book_best_ask(const struct book *book, uint32_t bid_handle, book_skip *
         if (!has_asks_for(book, bid->class_id, cell)) {
             continue;
         }
-        for (uint32_t at = book->cells[cell].asks.head; at != BOOK_NONE;
-             at = book->orders[at].next) {
+        const struct ladder *asks = &book->cells[cell].asks;
+        for (uint32_t at = ladder_first(book->pool, asks); at != BOOK_NONE;
+             at = ladder_next(book->pool, asks, at)) {
             const struct book_ask *ask = &book->orders[at].ask;
             if (ask->price_micro > bid->limit_micro ||
                 (best != BOOK_NONE && ask_precedes(&book->orders[best].ask, ask))) {
@@ -615,8 +611,9 @@ uint32_t book_best_bid(const struct book *book, uint32_t ask_handle, book_skip *
         if (!has_bids_for(book, class_id, ask->cell)) {
             continue;
         }
-        for (uint32_t at = book->classes[class_id].bids.head; at != BOOK_NONE;
-             at = book->orders[at].next) {
+        const struct ladder *bids = &book->classes[class_id].bids;
+        for (uint32_t at = ladder_first(book->pool, bids); at != BOOK_NONE;
+             at = ladder_next(book->pool, bids, at)) {
             const struct book_bid *bid = &book->orders[at].bid;
             if (bid->limit_micro < ask->price_micro ||
                 (best != BOOK_NONE && bid_precedes(&book->orders[best].bid, bid))) {
@@ -635,9 +632,10 @@ static bool bid_meets_itself(const struct book *book, const struct book_bid *bid
 {
     const struct book_ask *best = NULL;
     for (uint32_t cell = 0; cell < book->cell_bound; cell++) {
+        const struct ladder *asks = &book->cells[cell].asks;
         uint32_t at =
-            has_asks_for(book, bid->class_id, cell) ? book->cells[cell].asks.head : BOOK_NONE;
-        for (; at != BOOK_NONE; at = book->orders[at].next) {
+            has_asks_for(book, bid->class_id, cell) ? ladder_first(book->pool, asks) : BOOK_NONE;
+        for (; at != BOOK_NONE; at = ladder_next(book->pool, asks, at)) {
             const struct book_ask *ask = &book->orders[at].ask;
             if (crosses(book, ask, bid) && common_slots(ask, bid) > 0 &&
                 (best == NULL || ask_precedes(ask, best))) {
@@ -652,9 +650,10 @@ static bool ask_meets_itself(const struct book *book, const struct book_ask *ask
 {
     const struct book_bid *best = NULL;
     for (uint32_t class_id = 0; class_id < book->class_bound; class_id++) {
+        const struct ladder *bids = &book->classes[class_id].bids;
         uint32_t at =
-            has_bids_for(book, class_id, ask->cell) ? book->classes[class_id].bids.head : BOOK_NONE;
-        for (; at != BOOK_NONE; at = book->orders[at].next) {
+            has_bids_for(book, class_id, ask->cell) ? ladder_first(book->pool, bids) : BOOK_NONE;
+        for (; at != BOOK_NONE; at = ladder_next(book->pool, bids, at)) {
             const struct book_bid *bid = &book->orders[at].bid;
             if (crosses(book, ask, bid) && common_slots(ask, bid) > 0 &&
                 (best == NULL || bid_precedes(bid, best))) {
@@ -675,9 +674,13 @@ bool book_would_self_match(const struct book *book, uint32_t handle)
 uint32_t book_ahead(const struct book *book, uint32_t handle, uint32_t most)
 {
     assert(book_rests(book, handle));
+    const struct order *order = &book->orders[handle];
+    const struct ladder *ladder = order->kind == ORDER_ASK
+                                      ? &book->cells[order->ask.cell].asks
+                                      : &book->classes[order->bid.class_id].bids;
     uint32_t ahead = 0;
-    for (uint32_t at = book->orders[handle].previous; at != BOOK_NONE && ahead < most;
-         at = book->orders[at].previous) {
+    for (uint32_t at = ladder_previous(book->pool, ladder, handle); at != BOOK_NONE && ahead < most;
+         at = ladder_previous(book->pool, ladder, at)) {
         ahead++;
     }
     return ahead;
@@ -688,9 +691,9 @@ void book_walk_asks(const struct book *book, const struct requirement *requireme
 {
     for (uint32_t cell = 0; cell < book->cell_bound; cell++) {
         const struct cell *entry = &book->cells[cell];
-        bool accepted = entry->references > 0 && entry->asks.head != BOOK_NONE &&
+        bool accepted = entry->references > 0 && !ladder_is_empty(&entry->asks) &&
                         requirement_satisfied(requirement, entry->attributes, entry->count);
-        book->cursors[cell] = accepted ? entry->asks.head : BOOK_NONE;
+        book->cursors[cell] = accepted ? ladder_first(book->pool, &entry->asks) : BOOK_NONE;
     }
     for (;;) {
         uint32_t best = BOOK_NONE;
@@ -704,6 +707,7 @@ void book_walk_asks(const struct book *book, const struct requirement *requireme
         if (best == BOOK_NONE || !visit(context, best, &book->orders[best].ask)) {
             return;
         }
-        book->cursors[book->orders[best].ask.cell] = book->orders[best].next;
+        uint32_t cell = book->orders[best].ask.cell;
+        book->cursors[cell] = ladder_next(book->pool, &book->cells[cell].asks, best);
     }
 }

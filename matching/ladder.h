@@ -1,0 +1,66 @@
+/* matching/ladder.h - orders by key, then sequence: one side of one book, thousands of them over one pool.
+ *
+ * A ladder holds the orders of one side. Its key is the price, or for bids its complement, so that the least key is always
+ * the best. Orders of one key form a list, by sequence. Lists stand by 64 neighbouring keys in blocks, blocks in a radix tree
+ * of six bits a level whose paths are compressed (Morrison 1968: PATRICIA), so that keys a few thousand apart are two
+ * steps deep and nothing is as long as the range of prices. Each block and node says in one word which of its 64 places are
+ * taken. The block used last and the best one are remembered: what comes near the best price walks no tree.
+ *
+ * Orders are named by dense handles of the caller's. All ladders of a pool share its memory, which is taken when the pool is
+ * made or grown, and at no other time: an order takes at most one block and one node, so there is always one left. Pure. */
+#ifndef BOURSE_MATCHING_LADDER_H
+#define BOURSE_MATCHING_LADDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LADDER_NONE UINT32_MAX
+
+struct ladder {
+    uint64_t best_key;
+    uint32_t best; /* its block; NONE: the ladder is empty */
+    uint32_t near; /* a block of this ladder, or NONE: where a key was put last */
+    uint32_t root; /* block or node */
+};
+
+struct ladder_pool;
+
+struct ladder_pool *ladder_pool_create(uint32_t orders); /* NULL when out of memory */
+void ladder_pool_destroy(struct ladder_pool **self);
+/* Room for handles below `orders`, never fewer than before. False when out of memory: all is as it was. */
+bool ladder_pool_grow(struct ladder_pool *pool, uint32_t orders);
+
+#define LADDER_EMPTY                                                                               \
+    {                                                                                              \
+        0, LADDER_NONE, LADDER_NONE, LADDER_NONE                                                   \
+    }
+static inline bool ladder_is_empty(const struct ladder *ladder)
+{
+    return ladder->best == LADDER_NONE;
+}
+
+/* Puts a handle that is in no ladder behind all of its key with a lower sequence, or an equal one. */
+void ladder_insert(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle, uint64_t key,
+                   uint64_t sequence);
+/* Takes it out of the ladder that it is in. */
+void ladder_remove(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle);
+/* The best one, and what comes after one that is in; NONE: there is none. */
+uint32_t ladder_first(const struct ladder_pool *pool, const struct ladder *ladder);
+uint32_t ladder_next(const struct ladder_pool *pool, const struct ladder *ladder, uint32_t handle);
+/* What comes before one that is in. */
+uint32_t ladder_previous(const struct ladder_pool *pool, const struct ladder *ladder,
+                         uint32_t handle);
+uint64_t ladder_key(const struct ladder_pool *pool, uint32_t handle);
+uint64_t ladder_sequence(const struct ladder_pool *pool, uint32_t handle);
+
+/* For tests: every invariant of a ladder, by a full walk. */
+bool ladder_is_sound(const struct ladder_pool *pool, const struct ladder *ladder);
+/* Blocks and nodes in use, over all ladders, and bytes of one each. */
+struct ladder_use {
+    uint32_t blocks, nodes;
+    size_t block_bytes, node_bytes, order_bytes;
+};
+struct ladder_use ladder_pool_use(const struct ladder_pool *pool);
+
+#endif

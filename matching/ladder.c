@@ -339,6 +339,27 @@ static void set_best(const struct ladder_pool *pool, struct ladder *ladder, uint
     }
 }
 
+/* Between which two of a list a sequence belongs. A new order belongs at the end, and what comes back with the sequence that
+ * it had mostly at the beginning: looked for from both, in steps. */
+static void find_place(const struct ladder_pool *pool, uint32_t first, uint32_t last,
+                       uint64_t sequence, uint32_t *ret_before, uint32_t *ret_behind)
+{
+    for (;;) {
+        if (pool->orders[last].sequence <= sequence) {
+            *ret_before = last;
+            *ret_behind = pool->orders[last].next;
+            return;
+        }
+        if (pool->orders[first].sequence > sequence) {
+            *ret_before = pool->orders[first].previous;
+            *ret_behind = first;
+            return;
+        }
+        last = pool->orders[last].previous;
+        first = pool->orders[first].next;
+    }
+}
+
 void ladder_insert(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle, uint64_t key,
                    uint64_t sequence)
 {
@@ -368,12 +389,10 @@ void ladder_insert(struct ladder_pool *pool, struct ladder *ladder, uint32_t han
         }
         return;
     }
-    uint32_t before = block->lists[place].last; /* an order that is new belongs behind it */
+    uint32_t before = LADDER_NONE;
     uint32_t behind = LADDER_NONE;
-    while (before != LADDER_NONE && pool->orders[before].sequence > sequence) {
-        behind = before;
-        before = pool->orders[before].previous;
-    }
+    find_place(pool, block->lists[place].first, block->lists[place].last, sequence, &before,
+               &behind);
     order->previous = before;
     order->next = behind;
     *(before == LADDER_NONE ? &block->lists[place].first : &pool->orders[before].next) = handle;

@@ -6,7 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ORDERS = 48, CELLS = 5, CLASSES = 6, STEPS = 4000, SEEDS = 30 };
+enum { ORDERS = 240, CELLS = 48, CLASSES = 40, STEPS = 4000, SEEDS = 30 };
+
+/* Few of all, and so many that the book goes by the best of each cell or class. */
+static const struct shape {
+    uint32_t orders, cells, classes;
+    int64_t prices;
+} shapes[] = {{48, 5, 6, 6}, {ORDERS, CELLS, CLASSES, 6}, {ORDERS, CELLS, CLASSES, 100000}};
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
 struct slow_order {
     bool rests, is_ask;
@@ -15,6 +22,7 @@ struct slow_order {
 };
 
 struct slow {
+    struct shape shape;
     struct slow_order orders[ORDERS];
     struct requirement classes[CLASSES];
     struct attribute cells[CELLS][2];
@@ -32,7 +40,7 @@ static bool eligible(const struct slow *slow, const struct book_ask *ask,
 static uint32_t slow_best_ask(const struct slow *slow, uint32_t bid)
 {
     uint32_t best = BOOK_NONE;
-    for (uint32_t i = 0; i < ORDERS; i++) {
+    for (uint32_t i = 0; i < slow->shape.orders; i++) {
         const struct slow_order *order = &slow->orders[i];
         if (!order->rests || !order->is_ask ||
             !eligible(slow, &order->ask, &slow->orders[bid].bid)) {
@@ -51,7 +59,7 @@ static uint32_t slow_best_ask(const struct slow *slow, uint32_t bid)
 static uint32_t slow_best_bid(const struct slow *slow, uint32_t ask)
 {
     uint32_t best = BOOK_NONE;
-    for (uint32_t i = 0; i < ORDERS; i++) {
+    for (uint32_t i = 0; i < slow->shape.orders; i++) {
         const struct slow_order *order = &slow->orders[i];
         if (!order->rests || order->is_ask ||
             !eligible(slow, &slow->orders[ask].ask, &order->bid)) {
@@ -69,7 +77,7 @@ static uint32_t slow_best_bid(const struct slow *slow, uint32_t ask)
 
 static void set_up(struct slow *slow, struct book *book, struct random *random)
 {
-    for (uint32_t i = 0; i < CELLS; i++) {
+    for (uint32_t i = 0; i < slow->shape.cells; i++) {
         strcpy(slow->cells[i][0].name, "memory");
         slow->cells[i][0].number = (int64_t)i;
         strcpy(slow->cells[i][1].name, "speed");
@@ -78,7 +86,7 @@ static void set_up(struct slow *slow, struct book *book, struct random *random)
         ck_assert_int_eq(book_cell(book, slow->cells[i], 2, &cell), BOOK_OK);
         ck_assert_uint_eq(cell, i);
     }
-    for (uint32_t i = 0; i < CLASSES; i++) {
+    for (uint32_t i = 0; i < slow->shape.classes; i++) {
         slow->classes[i].count = i == 0 ? 0 : 1;
         struct requirement_node *node = &slow->classes[i].nodes[0];
         node->op = i % 2 == 0 ? REQUIREMENT_GE : REQUIREMENT_NE;
@@ -88,6 +96,11 @@ static void set_up(struct slow *slow, struct book *book, struct random *random)
         ck_assert_int_eq(book_class(book, &slow->classes[i], &class_id), BOOK_OK);
         ck_assert_uint_eq(class_id, i);
     }
+}
+
+static int64_t draw_price(const struct slow *slow, struct random *random)
+{
+    return (int64_t)random_below(random, (uint64_t)slow->shape.prices);
 }
 
 static void place(struct slow *slow, struct book *book, struct random *random, uint32_t handle,
@@ -100,9 +113,9 @@ static void place(struct slow *slow, struct book *book, struct random *random, u
     if (order->is_ask) {
         order->ask = (struct book_ask){
             .owner = (uint32_t)random_below(random, 5),
-            .cell = (uint32_t)random_below(random, CELLS),
+            .cell = (uint32_t)random_below(random, slow->shape.cells),
             .slots = (uint32_t)random_below(random, 5),
-            .price_micro = (int64_t)random_below(random, 6),
+            .price_micro = draw_price(slow, random),
             .max_term_ns = (int64_t)random_below(random, 3) * 10,
             .sequence = sequence,
         };
@@ -110,10 +123,10 @@ static void place(struct slow *slow, struct book *book, struct random *random, u
     } else {
         order->bid = (struct book_bid){
             .owner = (uint32_t)random_below(random, 5),
-            .class_id = (uint32_t)random_below(random, CLASSES),
+            .class_id = (uint32_t)random_below(random, slow->shape.classes),
             .slots = (uint32_t)random_below(random, 5),
             .width = 1 + (uint32_t)random_below(random, 3),
-            .limit_micro = (int64_t)random_below(random, 6),
+            .limit_micro = draw_price(slow, random),
             .term_ns = (int64_t)random_below(random, 3) * 10,
             .sequence = sequence,
         };
@@ -125,13 +138,15 @@ START_TEST(the_book_and_the_slow_matcher_agree)
 {
     printf("seed %d\n", _i);
     struct random random = random_seeded((uint64_t)_i);
-    struct book *book = book_create((struct book_limits){ORDERS, CELLS, CLASSES});
+    const struct shape shape = shapes[_i % SHAPES];
+    struct book *book = book_create((struct book_limits){shape.orders, shape.cells, shape.classes});
     static struct slow slow;
     memset(&slow, 0, sizeof slow);
+    slow.shape = shape;
     set_up(&slow, book, &random);
     size_t crossings = 0;
     for (uint64_t step = 1; step <= STEPS; step++) {
-        uint32_t handle = (uint32_t)random_below(&random, ORDERS);
+        uint32_t handle = (uint32_t)random_below(&random, slow.shape.orders);
         struct slow_order *order = &slow.orders[handle];
         ck_assert(book_rests(book, handle) == order->rests);
         if (!order->rests) {

@@ -1,0 +1,331 @@
+/* bench/matching.c - the order book under a recorded flow of orders. Prints one JSON object.
+ *
+ *     matching --flow FILE [--rounds R] [--json]
+ *
+ * FILE is what docs/benchmarks.md calls an order flow: limit orders that may rest, immediate-or-cancel orders and cancels
+ * in any number of books, with the outcome that price-time priority leads to. Each book is a cell with a class of its own,
+ * in one struct book, as the exchange has it; the flow's ids become handles at the door. R [7] rounds are timed, one more
+ * takes the time of each message. Exits with 1 when the outcome is another. */
+#include "matching/book.h"
+
+#include <assert.h>
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { OP_LIMIT = 0, OP_CANCEL = 1, OP_IMMEDIATE = 2, SIDE_BUY = 0, SIDE_SELL = 1 };
+enum { ROUNDS_MOST = 99, HANDLE_NONE = 0 };
+
+struct flow_head {
+    char magic[8];
+    uint32_t version, record, books, levels;
+    uint64_t warm, count, seed, max_id, adds, cancels, late, crossing;
+    uint64_t trades, quantity, resting, hash, zero;
+};
+struct flow_record {
+    uint64_t id;
+    uint32_t book, price, quantity;
+    uint8_t op, side;
+    uint16_t zero;
+};
+static_assert(sizeof(struct flow_head) == 128 && sizeof(struct flow_record) == 24,
+              "as in the file");
+
+struct outcome {
+    uint64_t trades, quantity, resting, late, hash;
+};
+
+struct replay {
+    struct book *book;
+    uint32_t *handles;  /* by id; HANDLE_NONE: gone */
+    uint32_t *free;     /* handles that are, a stack */
+    uint32_t free_count, touched, capacity;
+    uint32_t *cells, *classes;
+    uint32_t *ids; /* by handle */
+    struct outcome outcome;
+};
+
+static _Noreturn void die(const char *text)
+{
+    (void)fprintf(stderr, "matching: %s\n", text);
+    exit(1);
+}
+
+static void *memory(size_t count, size_t size)
+{
+    void *bytes = calloc(count, size);
+    if (bytes == NULL) {
+        die("out of memory");
+    }
+    return bytes;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec time;
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
+}
+
+static struct replay replay_begin(const struct flow_head *head)
+{
+    struct replay replay = {.capacity = 1U << 20};
+    replay.book = book_create((struct book_limits){replay.capacity, head->books, head->books});
+    if (replay.book == NULL) {
+        die("out of memory");
+    }
+    replay.handles = memory(head->max_id + 1, sizeof *replay.handles);
+    memset(replay.handles, 0, (head->max_id + 1) * sizeof *replay.handles);
+    replay.free = memory(replay.capacity, sizeof *replay.free);
+    replay.ids = memory(replay.capacity, sizeof *replay.ids);
+    replay.cells = memory(head->books, sizeof *replay.cells);
+    replay.classes = memory(head->books, sizeof *replay.classes);
+    for (uint32_t i = 0; i < head->books; i++) {
+        struct attribute attribute = {.name = "instrument", .is_text = true};
+        (void)snprintf(attribute.text, sizeof attribute.text, "cpu.%" PRIu32, i);
+        struct requirement needs = {.count = 1};
+        needs.nodes[0] = (struct requirement_node){.op = REQUIREMENT_EQ, .attribute = attribute};
+        if (book_cell(replay.book, &attribute, 1, &replay.cells[i]) != BOOK_OK ||
+            book_class(replay.book, &needs, &replay.classes[i]) != BOOK_OK) {
+            die("no cells");
+        }
+    }
+    replay.outcome.hash = UINT64_C(0xcbf29ce484222325);
+    replay.touched = 1; /* handle 0 means none */
+    return replay;
+}
+
+static void replay_end(struct replay *replay)
+{
+    book_destroy(&replay->book);
+    free(replay->handles);
+    free(replay->free);
+    free(replay->ids);
+    free(replay->cells);
+    free(replay->classes);
+}
+
+static uint32_t take_handle(struct replay *replay, uint64_t id)
+{
+    uint32_t handle =
+        replay->free_count > 0 ? replay->free[--replay->free_count] : replay->touched++;
+    if (handle >= replay->capacity) {
+        die("more orders rest than there is room for");
+    }
+    replay->handles[id] = handle;
+    replay->ids[handle] = (uint32_t)id;
+    return handle;
+}
+
+static void drop(struct replay *replay, uint32_t handle)
+{
+    book_remove(replay->book, handle);
+    replay->handles[replay->ids[handle]] = HANDLE_NONE;
+    replay->free[replay->free_count++] = handle;
+    replay->outcome.resting--;
+}
+
+static void count_trade(struct outcome *outcome, uint64_t maker, uint64_t taker, uint32_t price,
+                        uint32_t quantity)
+{
+    const uint64_t prime = UINT64_C(0x100000001b3);
+    outcome->hash = (outcome->hash ^ maker) * prime;
+    outcome->hash = (outcome->hash ^ taker) * prime;
+    outcome->hash = (outcome->hash ^ ((uint64_t)price << 32 | quantity)) * prime;
+    outcome->trades++;
+    outcome->quantity += quantity;
+}
+
+static void rest(struct replay *replay, const struct flow_record *record, uint64_t sequence,
+                 uint32_t handle)
+{
+    enum book_status status;
+    if (record->side == SIDE_SELL) {
+        const struct book_ask ask = {.owner = 1,
+                                     .cell = replay->cells[record->book],
+                                     .slots = record->quantity,
+                                     .price_micro = record->price,
+                                     .sequence = sequence};
+        status = book_rest_ask(replay->book, handle, &ask);
+    } else {
+        const struct book_bid bid = {.owner = 2,
+                                     .class_id = replay->classes[record->book],
+                                     .slots = record->quantity,
+                                     .width = 1,
+                                     .limit_micro = record->price,
+                                     .sequence = sequence};
+        status = book_rest_bid(replay->book, handle, &bid);
+    }
+    if (status != BOOK_OK) {
+        die("the book is full");
+    }
+    replay->outcome.resting++;
+}
+
+static void arrive(struct replay *replay, const struct flow_record *record, uint64_t sequence)
+{
+    struct book *book = replay->book;
+    uint32_t handle = take_handle(replay, record->id);
+    rest(replay, record, sequence, handle);
+    uint32_t left = record->quantity;
+    bool sells = record->side == SIDE_SELL;
+    while (left > 0) {
+        uint32_t maker = sells ? book_best_bid(book, handle, NULL, NULL)
+                               : book_best_ask(book, handle, NULL, NULL);
+        if (maker == BOOK_NONE) {
+            break;
+        }
+        uint32_t ask = sells ? handle : maker;
+        uint32_t bid = sells ? maker : handle;
+        uint32_t slots = book_fillable(book, ask, bid);
+        int64_t price = book_price(book, ask, bid);
+        count_trade(&replay->outcome, replay->ids[maker], record->id, (uint32_t)price, slots);
+        uint32_t there =
+            (sells ? book_bid(book, maker)->slots : book_ask(book, maker)->slots) - slots;
+        left -= slots;
+        if (there == 0) {
+            drop(replay, maker);
+        } else {
+            book_set_slots(book, maker, there);
+        }
+        if (left > 0) {
+            book_set_slots(book, handle, left);
+        }
+    }
+    if (left == 0 || record->op == OP_IMMEDIATE) {
+        drop(replay, handle);
+    }
+}
+
+static void handle_record(struct replay *replay, const struct flow_record *record,
+                          uint64_t sequence)
+{
+    if (record->op != OP_CANCEL) {
+        arrive(replay, record, sequence);
+    } else if (replay->handles[record->id] == HANDLE_NONE) {
+        replay->outcome.late++;
+    } else {
+        drop(replay, replay->handles[record->id]);
+    }
+}
+
+static bool agrees(const struct flow_head *head, const struct outcome *outcome)
+{
+    return outcome->trades == head->trades && outcome->quantity == head->quantity &&
+           outcome->resting == head->resting && outcome->late == head->late &&
+           outcome->hash == head->hash;
+}
+
+static int compare_doubles(const void *left, const void *right)
+{
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static int compare_ticks(const void *left, const void *right)
+{
+    uint32_t a = *(const uint32_t *)left;
+    uint32_t b = *(const uint32_t *)right;
+    return (a > b) - (a < b);
+}
+
+struct flow {
+    struct flow_head head;
+    struct flow_record *records;
+};
+
+static struct flow flow_read(const char *path)
+{
+    struct flow flow;
+    FILE *file = fopen(path, "rb");
+    if (file == NULL || fread(&flow.head, sizeof flow.head, 1, file) != 1 ||
+        memcmp(flow.head.magic, "BOFLOW1\n", 8) != 0 || flow.head.version != 1 ||
+        flow.head.record != sizeof(struct flow_record)) {
+        die("not an order flow");
+    }
+    flow.records = memory(flow.head.count, sizeof *flow.records);
+    if (fread(flow.records, sizeof *flow.records, flow.head.count, file) != flow.head.count) {
+        die("the flow is cut short");
+    }
+    (void)fclose(file);
+    for (uint64_t i = 0; i < flow.head.count; i++) {
+        if (flow.records[i].id > flow.head.max_id || flow.records[i].book >= flow.head.books) {
+            die("the flow names an order or a book that it has not");
+        }
+    }
+    return flow;
+}
+
+int main(int argc, char **argv)
+{
+    const char *path = NULL;
+    int rounds = 7;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--flow") == 0 && i + 1 < argc) {
+            path = argv[++i];
+        } else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
+            rounds = atoi(argv[++i]);
+        } else if (strcmp(argv[i], "--json") != 0) {
+            path = NULL;
+            break;
+        }
+    }
+    if (path == NULL || rounds < 1 || rounds > ROUNDS_MOST) {
+        (void)fputs("usage: matching --flow FILE [--rounds R] [--json]\n", stderr);
+        return 2;
+    }
+    struct flow flow = flow_read(path);
+    const struct flow_head *head = &flow.head;
+    double ns[ROUNDS_MOST];
+    bool good = true;
+    struct outcome outcome = {0};
+    for (int round = 0; round < rounds; round++) {
+        struct replay replay = replay_begin(head);
+        for (uint64_t i = 0; i < head->warm; i++) {
+            handle_record(&replay, &flow.records[i], i + 1);
+        }
+        uint64_t from = now_ns();
+        for (uint64_t i = head->warm; i < head->count; i++) {
+            handle_record(&replay, &flow.records[i], i + 1);
+        }
+        ns[round] = (double)(now_ns() - from) / (double)(head->count - head->warm);
+        outcome = replay.outcome;
+        good = good && agrees(head, &outcome);
+        replay_end(&replay);
+    }
+    uint64_t timed = head->count - head->warm;
+    uint32_t *each = memory(timed, sizeof *each);
+    struct replay replay = replay_begin(head);
+    for (uint64_t i = 0; i < head->warm; i++) {
+        handle_record(&replay, &flow.records[i], i + 1);
+    }
+    for (uint64_t i = head->warm; i < head->count; i++) {
+        uint64_t from = now_ns();
+        handle_record(&replay, &flow.records[i], i + 1);
+        each[i - head->warm] = (uint32_t)(now_ns() - from);
+    }
+    good = good && agrees(head, &replay.outcome);
+    replay_end(&replay);
+    qsort(each, timed, sizeof *each, compare_ticks);
+    qsort(ns, (size_t)rounds, sizeof *ns, compare_doubles);
+    char hash[17];
+    (void)snprintf(hash, sizeof hash, "%016" PRIx64, outcome.hash);
+    json_t *value = json_pack(
+        "{s:f,s:f,s:f,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:i,s:b}", "ns_per_message", ns[rounds / 2],
+        "fastest", ns[0], "slowest", ns[rounds - 1], "p50_ns", (json_int_t)each[timed / 2],
+        "p99_ns", (json_int_t)each[timed / 100 * 99], "p999_ns",
+        (json_int_t)each[timed / 1000 * 999], "trades", (json_int_t)outcome.trades, "quantity",
+        (json_int_t)outcome.quantity, "resting", (json_int_t)outcome.resting, "hash", hash,
+        "rounds", rounds, "agrees", good);
+    (void)json_dumpf(value, stdout, JSON_COMPACT);
+    (void)fputc('\n', stdout);
+    json_decref(value);
+    free(each);
+    free(flow.records);
+    return good ? 0 : 1;
+}

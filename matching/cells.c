@@ -1,0 +1,381 @@
+/* Cells and classes: like devices and like requirements, interned, and which of them meet. */
+#include "matching/book_internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- shelves */
+
+bool shelves_init(struct shelves *shelves, uint32_t count)
+{
+    size_t groups = bit_words(count);
+    shelves->items = calloc(count, sizeof *shelves->items);
+    shelves->filled = calloc(groups, sizeof *shelves->filled);
+    shelves->best_keys = calloc(count, sizeof *shelves->best_keys);
+    shelves->floors = calloc(groups, sizeof *shelves->floors);
+    return shelves->items != NULL && shelves->filled != NULL && shelves->best_keys != NULL &&
+           shelves->floors != NULL;
+}
+
+void shelves_fini(struct shelves *shelves)
+{
+    for (uint32_t i = 0; i < shelves->bound; i++) {
+        free(shelves->items[i].perhaps);
+    }
+    free(shelves->items);
+    free(shelves->filled);
+    free(shelves->best_keys);
+    free(shelves->floors);
+}
+
+/* An empty shelf that may meet any of `others`. False: out of memory. */
+static bool shelf_open(struct shelves *shelves, uint32_t number, uint32_t others)
+{
+    size_t words = bit_words(others);
+    uint64_t *bits = calloc(2 * words, sizeof *bits);
+    if (bits == NULL) {
+        return false;
+    }
+    memset(bits, 0xff, words * sizeof *bits);
+    shelves->items[number] = (struct shelf){
+        .filled = LADDER_EMPTY, .idle = LADDER_EMPTY, .perhaps = bits, .known = bits + words};
+    shelves->bound = number < shelves->bound ? shelves->bound : number + 1;
+    return true;
+}
+
+/* What comes to have this number next is another: nobody knows anything about it. */
+static void shelf_close(struct shelves *shelves, uint32_t number, struct shelves *others)
+{
+    struct shelf *shelf = &shelves->items[number];
+    assert(ladder_is_empty(&shelf->filled) && ladder_is_empty(&shelf->idle));
+    free(shelf->perhaps);
+    *shelf = (struct shelf){.filled = LADDER_EMPTY, .idle = LADDER_EMPTY};
+    for (uint32_t i = 0; i < others->bound; i++) {
+        if (others->items[i].perhaps != NULL) {
+            bit_set(others->items[i].perhaps, number, true);
+            bit_set(others->items[i].known, number, false);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- cells and classes */
+
+static int compare_attributes(const void *left, const void *right)
+{
+    const struct attribute *a = left;
+    const struct attribute *b = right;
+    int names = strcmp(a->name, b->name);
+    if (names != 0) {
+        return names;
+    }
+    if (a->is_text != b->is_text) {
+        return a->is_text ? 1 : -1;
+    }
+    if (a->is_text) {
+        return strcmp(a->text, b->text);
+    }
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+static uint64_t mix(uint64_t state, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        state = (state ^ (uint8_t)*text) *
+                UINT64_C(0x100000001b3); /* FNV-1a: a hint, equality decides */
+    }
+    return state * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static uint64_t fingerprint(const struct attribute *attributes, size_t count)
+{
+    uint64_t state = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < count; i++) {
+        state = mix(state, attributes[i].name);
+        state = attributes[i].is_text
+                    ? mix(state, attributes[i].text)
+                    : (state ^ (uint64_t)attributes[i].number) * UINT64_C(0x100000001b3);
+    }
+    return state;
+}
+
+static bool same_attributes(const struct cell *cell, const struct attribute *attributes,
+                            size_t count)
+{
+    if (cell->count != count) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (compare_attributes(&cell->attributes[i], &attributes[i]) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The lowest free number, or the limit. */
+static uint32_t free_cell(const struct book *book)
+{
+    uint32_t id = 0;
+    while (id < book->shelves[ASKS].bound && book->cells[id].references > 0) {
+        id++;
+    }
+    return id;
+}
+
+static uint32_t find_cell(const struct book *book, uint64_t print,
+                          const struct attribute *attributes, size_t count)
+{
+    for (uint32_t i = 0; i < book->shelves[ASKS].bound; i++) {
+        if (book->cells[i].references > 0 && book->cells[i].fingerprint == print &&
+            same_attributes(&book->cells[i], attributes, count)) {
+            return i;
+        }
+    }
+    return BOOK_NONE;
+}
+
+/* In canonical order, for the caller to free; NULL: out of memory. */
+static struct attribute *sorted_copy(const struct attribute *attributes, size_t count)
+{
+    struct attribute *sorted = calloc(count + 1, sizeof *sorted);
+    if (sorted != NULL && count > 0) {
+        memcpy(sorted, attributes, count * sizeof *sorted);
+        qsort(sorted, count, sizeof *sorted, compare_attributes);
+    }
+    return sorted;
+}
+
+/* Takes the attributes over; false: out of memory. */
+static bool place_cell(struct book *book, uint32_t id, struct attribute *sorted, size_t count,
+                       uint64_t print)
+{
+    if (!shelf_open(&book->shelves[ASKS], id, book->limits.classes)) {
+        free(sorted);
+        return false;
+    }
+    book->cells[id] =
+        (struct cell){.references = 1, .fingerprint = print, .count = count, .attributes = sorted};
+    return true;
+}
+
+enum book_status book_cell(struct book *book, const struct attribute *attributes, size_t count,
+                           uint32_t *ret_cell)
+{
+    struct attribute *sorted = sorted_copy(attributes, count);
+    if (sorted == NULL) {
+        return BOOK_OUT_OF_MEMORY;
+    }
+    uint64_t print = fingerprint(sorted, count);
+    uint32_t id = find_cell(book, print, sorted, count);
+    if (id != BOOK_NONE) {
+        free(sorted);
+        book_cell_hold(book, id);
+        *ret_cell = id;
+        return BOOK_OK;
+    }
+    id = free_cell(book);
+    if (id == book->limits.cells) {
+        free(sorted);
+        return BOOK_FULL_CELLS;
+    }
+    if (!place_cell(book, id, sorted, count, print)) {
+        return BOOK_OUT_OF_MEMORY;
+    }
+    *ret_cell = id;
+    return BOOK_OK;
+}
+
+enum book_status book_cell_at(struct book *book, uint32_t cell, const struct attribute *attributes,
+                              size_t count)
+{
+    struct attribute *sorted = sorted_copy(attributes, count);
+    if (sorted == NULL) {
+        return BOOK_OUT_OF_MEMORY;
+    }
+    uint64_t print = fingerprint(sorted, count);
+    if (cell >= book->limits.cells || book_cell_references(book, cell) > 0 ||
+        find_cell(book, print, sorted, count) != BOOK_NONE) {
+        free(sorted);
+        return BOOK_FULL_CELLS;
+    }
+    return place_cell(book, cell, sorted, count, print) ? BOOK_OK : BOOK_OUT_OF_MEMORY;
+}
+
+void book_cell_hold(struct book *book, uint32_t cell)
+{
+    assert(book_cell_references(book, cell) > 0);
+    book->cells[cell].references++;
+}
+
+void book_cell_release(struct book *book, uint32_t cell)
+{
+    assert(book_cell_references(book, cell) > 0);
+    struct cell *entry = &book->cells[cell];
+    if (--entry->references > 0) {
+        return;
+    }
+    free(entry->attributes);
+    *entry = (struct cell){0};
+    shelf_close(&book->shelves[ASKS], cell, &book->shelves[BIDS]);
+}
+
+uint32_t book_cell_references(const struct book *book, uint32_t cell)
+{
+    return cell < book->shelves[ASKS].bound ? book->cells[cell].references : 0;
+}
+
+static bool same_requirement(const struct requirement *a, const struct requirement *b)
+{
+    if (a->count != b->count) {
+        return false;
+    }
+    for (uint32_t i = 0; i < a->count; i++) {
+        const struct requirement_node *left = &a->nodes[i];
+        const struct requirement_node *right = &b->nodes[i];
+        if (left->op != right->op) {
+            return false;
+        }
+        bool joins = left->op == REQUIREMENT_AND || left->op == REQUIREMENT_OR;
+        if (joins ? left->arity != right->arity
+                  : left->op != REQUIREMENT_NOT &&
+                        compare_attributes(&left->attribute, &right->attribute) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint32_t find_class(const struct book *book, const struct requirement *requirement)
+{
+    for (uint32_t i = 0; i < book->shelves[BIDS].bound; i++) {
+        if (book->classes[i].references > 0 &&
+            same_requirement(book->classes[i].requirement, requirement)) {
+            return i;
+        }
+    }
+    return BOOK_NONE;
+}
+
+static uint32_t free_class(const struct book *book)
+{
+    uint32_t id = 0;
+    while (id < book->shelves[BIDS].bound && book->classes[id].references > 0) {
+        id++;
+    }
+    return id;
+}
+
+static enum book_status place_class(struct book *book, uint32_t id,
+                                    const struct requirement *requirement)
+{
+    struct requirement *copy = malloc(sizeof *copy);
+    if (copy == NULL || !shelf_open(&book->shelves[BIDS], id, book->limits.cells)) {
+        free(copy);
+        return BOOK_OUT_OF_MEMORY;
+    }
+    *copy = *requirement;
+    book->classes[id] = (struct class_entry){.references = 1, .requirement = copy};
+    return BOOK_OK;
+}
+
+enum book_status book_class(struct book *book, const struct requirement *requirement,
+                            uint32_t *ret_class)
+{
+    if (!requirement_well_formed(requirement)) {
+        return BOOK_BAD_REQUIREMENT;
+    }
+    uint32_t id = find_class(book, requirement);
+    if (id != BOOK_NONE) {
+        book_class_hold(book, id);
+        *ret_class = id;
+        return BOOK_OK;
+    }
+    id = free_class(book);
+    if (id == book->limits.classes) {
+        return BOOK_FULL_CLASSES;
+    }
+    enum book_status status = place_class(book, id, requirement);
+    if (status == BOOK_OK) {
+        *ret_class = id;
+    }
+    return status;
+}
+
+enum book_status book_class_at(struct book *book, uint32_t class_id,
+                               const struct requirement *requirement)
+{
+    if (!requirement_well_formed(requirement)) {
+        return BOOK_BAD_REQUIREMENT;
+    }
+    if (class_id >= book->limits.classes || book_class_references(book, class_id) > 0 ||
+        find_class(book, requirement) != BOOK_NONE) {
+        return BOOK_FULL_CLASSES;
+    }
+    return place_class(book, class_id, requirement);
+}
+
+void book_class_hold(struct book *book, uint32_t class_id)
+{
+    assert(book_class_references(book, class_id) > 0);
+    book->classes[class_id].references++;
+}
+
+void book_class_release(struct book *book, uint32_t class_id)
+{
+    assert(book_class_references(book, class_id) > 0);
+    struct class_entry *entry = &book->classes[class_id];
+    if (--entry->references > 0) {
+        return;
+    }
+    free(entry->requirement);
+    *entry = (struct class_entry){0};
+    shelf_close(&book->shelves[BIDS], class_id, &book->shelves[ASKS]);
+}
+
+uint32_t book_class_references(const struct book *book, uint32_t class_id)
+{
+    return class_id < book->shelves[BIDS].bound ? book->classes[class_id].references : 0;
+}
+
+bool book_class_accepts(const struct book *book, uint32_t class_id, uint32_t cell)
+{
+    assert(book_class_references(book, class_id) > 0);
+    assert(book_cell_references(book, cell) > 0);
+    const struct shelf *bids = &book->shelves[BIDS].items[class_id];
+    const struct shelf *asks = &book->shelves[ASKS].items[cell];
+    if (!bit_is(bids->known, cell)) {
+        const struct cell *asked = &book->cells[cell];
+        bool accepted = requirement_satisfied(book->classes[class_id].requirement,
+                                              asked->attributes, asked->count);
+        bit_set(bids->perhaps, cell, accepted);
+        bit_set(bids->known, cell, true);
+        bit_set(asks->perhaps, class_id, accepted);
+        bit_set(asks->known, class_id, true);
+    }
+    return bit_is(bids->perhaps, cell);
+}
+
+uint32_t book_cell_bound(const struct book *book)
+{
+    return book->shelves[ASKS].bound;
+}
+
+uint32_t book_class_bound(const struct book *book)
+{
+    return book->shelves[BIDS].bound;
+}
+
+const struct attribute *book_cell_attributes(const struct book *book, uint32_t cell,
+                                             size_t *ret_count)
+{
+    assert(book_cell_references(book, cell) > 0);
+    *ret_count = book->cells[cell].count;
+    return book->cells[cell].attributes;
+}
+
+const struct requirement *book_class_requirement(const struct book *book, uint32_t class_id)
+{
+    assert(book_class_references(book, class_id) > 0);
+    return book->classes[class_id].requirement;
+}

@@ -41,8 +41,8 @@ struct outcome {
 
 struct replay {
     struct book *book;
-    uint32_t *handles;  /* by id; HANDLE_NONE: gone */
-    uint32_t *free;     /* handles that are, a stack */
+    uint32_t *handles; /* by id; HANDLE_NONE: gone */
+    uint32_t *free;    /* handles that are, a stack */
     uint32_t free_count, touched, capacity;
     uint32_t *cells, *classes;
     uint32_t *ids; /* by handle */
@@ -184,8 +184,7 @@ static void arrive(struct replay *replay, const struct flow_record *record, uint
         uint32_t slots = book_fillable(book, ask, bid);
         int64_t price = book_price(book, ask, bid);
         count_trade(&replay->outcome, replay->ids[maker], record->id, (uint32_t)price, slots);
-        uint32_t there =
-            (sells ? book_bid(book, maker)->slots : book_ask(book, maker)->slots) - slots;
+        uint32_t there = book_slots(book, maker) - slots;
         left -= slots;
         if (there == 0) {
             drop(replay, maker);
@@ -315,13 +314,13 @@ int main(int argc, char **argv)
     qsort(ns, (size_t)rounds, sizeof *ns, compare_doubles);
     char hash[17];
     (void)snprintf(hash, sizeof hash, "%016" PRIx64, outcome.hash);
-    json_t *value = json_pack(
-        "{s:f,s:f,s:f,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:i,s:b}", "ns_per_message", ns[rounds / 2],
-        "fastest", ns[0], "slowest", ns[rounds - 1], "p50_ns", (json_int_t)each[timed / 2],
-        "p99_ns", (json_int_t)each[timed / 100 * 99], "p999_ns",
-        (json_int_t)each[timed / 1000 * 999], "trades", (json_int_t)outcome.trades, "quantity",
-        (json_int_t)outcome.quantity, "resting", (json_int_t)outcome.resting, "hash", hash,
-        "rounds", rounds, "agrees", good);
+    json_t *value =
+        json_pack("{s:f,s:f,s:f,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:i,s:b}", "ns_per_message",
+                  ns[rounds / 2], "fastest", ns[0], "slowest", ns[rounds - 1], "p50_ns",
+                  (json_int_t)each[timed / 2], "p99_ns", (json_int_t)each[timed / 100 * 99],
+                  "p999_ns", (json_int_t)each[timed / 1000 * 999], "trades",
+                  (json_int_t)outcome.trades, "quantity", (json_int_t)outcome.quantity, "resting",
+                  (json_int_t)outcome.resting, "hash", hash, "rounds", rounds, "agrees", good);
     (void)json_dumpf(value, stdout, JSON_COMPACT);
     (void)fputc('\n', stdout);
     json_decref(value);

@@ -206,7 +206,7 @@ static bool can_buy(struct exchange *exchange, struct job *job)
     bool is_short;
     for (uint32_t i = 0; i < job->part_count; i++) {
         struct part *part = &job->parts[i];
-        if (book_bid(exchange->book, part->handle)->slots > 0 &&
+        if (book_slots(exchange->book, part->handle) > 0 &&
             best_ask(exchange, part, &is_short) != NULL) {
             return true;
         }
@@ -254,7 +254,7 @@ static void match_part(struct exchange *exchange, struct part *part)
     bool is_short = false;
     struct ask *ask = NULL;
     do {
-        bool wants = book_bid(exchange->book, part->handle)->slots > 0;
+        bool wants = book_slots(exchange->book, part->handle) > 0;
         ask = wants ? best_ask(exchange, part, &is_short) : NULL;
     } while (ask != NULL && trade_from(exchange, ask));
     if (is_short && is_used_up(part->job) && !can_buy(exchange, part->job)) {
@@ -266,7 +266,7 @@ static void match_part(struct exchange *exchange, struct part *part)
 
 static void match_ask(struct exchange *exchange, struct ask *ask)
 {
-    while (book_ask(exchange->book, ask->handle)->slots > 0 && trade_from(exchange, ask)) {
+    while (book_slots(exchange->book, ask->handle) > 0 && trade_from(exchange, ask)) {
     }
 }
 

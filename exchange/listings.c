@@ -35,7 +35,7 @@ static struct exchange_device_row device_row(const struct exchange *exchange,
     copy_name(row.label, device->label);
     row.attributes = book_cell_attributes(exchange->book, device->cell, &row.attribute_count);
     if (device->ask != NULL) {
-        row.free = book_ask(exchange->book, device->ask->handle)->slots;
+        row.free = book_slots(exchange->book, device->ask->handle);
         row.price_micro = device->ask->price_micro;
         row.max_term_ns = device->ask->max_term_ns;
     }
@@ -124,8 +124,7 @@ static struct exchange_provider_row provider_row(const struct exchange *exchange
             row.devices++;
             row.slots += device->slots;
             row.leased += device->leased;
-            row.free +=
-                device->ask == NULL ? 0 : book_ask(exchange->book, device->ask->handle)->slots;
+            row.free += device->ask == NULL ? 0 : book_slots(exchange->book, device->ask->handle);
         }
     }
     return row;
@@ -208,12 +207,12 @@ static bool take_order(struct book_page *page, uint32_t handle)
         return false;
     }
     page->steps++;
-    const struct book_ask *ask = book_ask(page->exchange->book, handle);
-    const struct book_bid *bid = book_bid(page->exchange->book, handle);
-    if (ask != NULL) {
-        return take_ask(page, page->exchange->orders_by_handle[handle], ask);
+    struct book_ask ask;
+    struct book_bid bid;
+    if (book_ask(page->exchange->book, handle, &ask)) {
+        return take_ask(page, page->exchange->orders_by_handle[handle], &ask);
     }
-    return bid == NULL || take_bid(page, bid);
+    return !book_bid(page->exchange->book, handle, &bid) || take_bid(page, &bid);
 }
 
 enum exchange_listing exchange_list_book(const struct exchange *exchange,
@@ -247,7 +246,7 @@ static struct exchange_order_row own_ask(const struct exchange *exchange, const 
         .device = ask->device->key.device,
         .price_micro = ask->price_micro,
         .slots = ask->slots,
-        .free = book_ask(exchange->book, ask->handle)->slots,
+        .free = book_slots(exchange->book, ask->handle),
         .good_till_ns = ask->good_till_ns,
         .max_term_ns = ask->max_term_ns,
         .ahead = book_ahead(exchange->book, ask->handle, EXCHANGE_LISTING_STEPS),
@@ -258,13 +257,16 @@ static struct exchange_order_row own_ask(const struct exchange *exchange, const 
 
 static struct exchange_order_row own_bid(const struct exchange *exchange, const struct part *part)
 {
-    const struct book_bid *resting = book_bid(exchange->book, part->handle);
+    struct book_bid resting;
+    bool rests = book_bid(exchange->book, part->handle, &resting);
+    assert(rests); /* as long as its job is open */
+    (void)rests;
     struct exchange_order_row row = {
         .is_bid = true,
         .order = part_bid_id(part),
         .job = part->job->id,
-        .price_micro = resting->limit_micro,
-        .slots = resting->slots,
+        .price_micro = resting.limit_micro,
+        .slots = resting.slots,
         .ahead = book_ahead(exchange->book, part->handle, EXCHANGE_LISTING_STEPS),
     };
     copy_name(row.name, part->job->name);

@@ -20,7 +20,7 @@ void device_slots_changed(struct exchange *exchange, struct device *device)
     if (ask == NULL) {
         return;
     }
-    uint32_t before = book_ask(exchange->book, ask->handle)->slots;
+    uint32_t before = book_slots(exchange->book, ask->handle);
     uint32_t now = free_slots(device);
     book_set_slots(exchange->book, ask->handle, now);
     if (now > before && list_empty(&ask->wanting)) {

@@ -105,9 +105,10 @@ static uint8_t reason_at(const struct exchange *exchange, const struct part *par
         part_choice(part, device->key.provider) == 0) {
         return XREASON_NO_DEVICE;
     }
-    const struct book_ask *ask =
-        device->ask == NULL ? NULL : book_ask(exchange->book, device->ask->handle);
-    if (ask == NULL || (ask->max_term_ns != 0 && ask->max_term_ns < part->term_ns)) {
+    struct book_ask resting;
+    const struct book_ask *ask = &resting;
+    if (device->ask == NULL || !book_ask(exchange->book, device->ask->handle, &resting) ||
+        (ask->max_term_ns != 0 && ask->max_term_ns < part->term_ns)) {
         return XREASON_NO_ASK;
     }
     if (ask->price_micro > part->bid_micro) {
@@ -536,9 +537,10 @@ static void explain_device(const struct exchange *exchange, const struct exchang
         return;
     }
     why->fitting++;
-    const struct book_ask *ask =
-        device->ask == NULL ? NULL : book_ask(exchange->book, device->ask->handle);
-    if (ask == NULL || (ask->max_term_ns != 0 && ask->max_term_ns < need->term_ns)) {
+    struct book_ask resting;
+    const struct book_ask *ask = &resting;
+    if (device->ask == NULL || !book_ask(exchange->book, device->ask->handle, &resting) ||
+        (ask->max_term_ns != 0 && ask->max_term_ns < need->term_ns)) {
         return;
     }
     why->asking++;

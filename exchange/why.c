@@ -127,15 +127,15 @@ static void take_bids(struct asking *asking)
 {
     const struct exchange *exchange = asking->exchange;
     for (uint32_t handle = 0; handle < exchange->handle_capacity; handle++) {
-        const struct book_bid *bid =
-            exchange->orders_by_handle[handle] == NULL ? NULL : book_bid(exchange->book, handle);
-        if (bid == NULL || bid->slots == 0 || bid->owner == asking->device->key.provider) {
+        struct book_bid bid;
+        if (exchange->orders_by_handle[handle] == NULL || !book_bid(exchange->book, handle, &bid) ||
+            bid.slots == 0 || bid.owner == asking->device->key.provider) {
             continue;
         }
         if (!has_steps(asking, 1)) {
             return;
         }
-        take_bid(asking, bid);
+        take_bid(asking, &bid);
     }
 }
 
@@ -256,7 +256,7 @@ static void fill_device(const struct exchange *exchange, const struct device *de
     why->slots = device->slots;
     why->leased = device->leased;
     if (device->ask != NULL) {
-        why->free = book_ask(exchange->book, device->ask->handle)->slots;
+        why->free = book_slots(exchange->book, device->ask->handle);
         why->price_micro = device->ask->price_micro;
         why->max_term_ns = device->ask->max_term_ns;
     }

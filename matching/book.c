@@ -14,15 +14,14 @@ struct book *book_create(struct book_limits limits)
         return NULL;
     }
     book->limits = limits;
-    book->orders = calloc(limits.orders, sizeof *book->orders);
-    book->pool = ladder_pool_create(limits.orders);
+    bool pool = ladder_pool_init(&book->pool, limits.orders);
     book->cells = calloc(limits.cells, sizeof *book->cells);
     book->classes = calloc(limits.classes, sizeof *book->classes);
     book->cursors = calloc(limits.cells, 2 * sizeof *book->cursors);
-    bool asks = shelves_init(&book->shelves[ASKS], limits.cells);
-    bool bids = shelves_init(&book->shelves[BIDS], limits.classes);
-    if (book->orders == NULL || book->pool == NULL || book->cells == NULL ||
-        book->classes == NULL || book->cursors == NULL || !asks || !bids) {
+    bool asks = shelves_init(&book->shelves[ASKS], limits.cells, limits.classes);
+    bool bids = shelves_init(&book->shelves[BIDS], limits.classes, limits.cells);
+    if (!pool || book->cells == NULL || book->classes == NULL || book->cursors == NULL || !asks ||
+        !bids) {
         book_destroy(&book);
     }
     return book;
@@ -42,8 +41,7 @@ void book_destroy(struct book **self)
     }
     shelves_fini(&book->shelves[ASKS]);
     shelves_fini(&book->shelves[BIDS]);
-    ladder_pool_destroy(&book->pool);
-    free(book->orders);
+    ladder_pool_fini(&book->pool);
     free(book->cells);
     free(book->classes);
     free(book->cursors);
@@ -54,19 +52,10 @@ void book_destroy(struct book **self)
 bool book_grow(struct book *book, uint32_t orders)
 {
     assert(orders < BOOK_NONE);
-    if (orders <= book->limits.orders) {
-        return true;
-    }
-    if (!ladder_pool_grow(book->pool, orders)) {
+    if (!ladder_pool_grow(&book->pool, orders)) {
         return false;
     }
-    struct order *larger = realloc(book->orders, orders * sizeof *larger);
-    if (larger == NULL) {
-        return false;
-    }
-    memset(larger + book->limits.orders, 0, (orders - book->limits.orders) * sizeof *larger);
-    book->orders = larger;
-    book->limits.orders = orders;
+    book->limits.orders = book->pool.capacity;
     return true;
 }
 
@@ -83,29 +72,10 @@ static uint64_t bid_key(int64_t limit_micro)
     return ~ask_key(limit_micro);
 }
 
-static uint64_t key_of(const struct order *order)
+static int64_t price_of(const struct order *order)
 {
-    return order->side == ASKS ? ask_key(order->ask.price_micro) : bid_key(order->bid.limit_micro);
-}
-
-static uint64_t sequence_of(const struct order *order)
-{
-    return order->side == ASKS ? order->ask.sequence : order->bid.sequence;
-}
-
-static uint32_t slots_of(const struct order *order)
-{
-    return order->side == ASKS ? order->ask.slots : order->bid.slots;
-}
-
-static uint32_t owner_of(const struct order *order)
-{
-    return order->side == ASKS ? order->ask.owner : order->bid.owner;
-}
-
-static uint32_t shelf_number(const struct order *order)
-{
-    return order->side == ASKS ? order->ask.cell : order->bid.class_id;
+    uint64_t key = order->is_bid ? ~order->key : order->key;
+    return (int64_t)(key ^ UINT64_C(1) << 63);
 }
 
 /* The best order of a shelf has come or gone. The floor of its group only sinks here: a search that looks into the group
@@ -124,30 +94,32 @@ static void follow_best(struct shelves *shelves, uint32_t number)
 
 static void put(struct book *book, uint32_t handle)
 {
-    const struct order *order = &book->orders[handle];
-    struct shelves *shelves = &book->shelves[order->side];
-    uint32_t number = shelf_number(order);
-    struct shelf *shelf = &shelves->items[number];
-    bool fills = slots_of(order) > 0;
-    struct ladder *ladder = fills ? &shelf->filled : &shelf->idle;
-    ladder_insert(book->pool, ladder, handle, key_of(order), sequence_of(order));
-    if (fills && ladder_first(book->pool, ladder) == handle) {
-        follow_best(shelves, number);
+    const struct order *order = &book->pool.orders[handle];
+    struct shelves *shelves = &book->shelves[order->is_bid];
+    struct shelf *shelf = &shelves->items[order->shelf];
+    if (order->slots == 0) {
+        ladder_insert(&book->pool, &shelf->idle, handle);
+        return;
+    }
+    ladder_insert(&book->pool, &shelf->filled, handle);
+    if (shelf->filled.first == handle) {
+        follow_best(shelves, order->shelf);
     }
 }
 
 static void pull(struct book *book, uint32_t handle)
 {
-    const struct order *order = &book->orders[handle];
-    struct shelves *shelves = &book->shelves[order->side];
-    uint32_t number = shelf_number(order);
-    struct shelf *shelf = &shelves->items[number];
-    bool fills = slots_of(order) > 0;
-    struct ladder *ladder = fills ? &shelf->filled : &shelf->idle;
-    bool was_first = fills && ladder_first(book->pool, ladder) == handle;
-    ladder_remove(book->pool, ladder, handle);
+    const struct order *order = &book->pool.orders[handle];
+    struct shelves *shelves = &book->shelves[order->is_bid];
+    struct shelf *shelf = &shelves->items[order->shelf];
+    if (order->slots == 0) {
+        ladder_remove(&book->pool, &shelf->idle, handle);
+        return;
+    }
+    bool was_first = shelf->filled.first == handle;
+    ladder_remove(&book->pool, &shelf->filled, handle);
     if (was_first) {
-        follow_best(shelves, number);
+        follow_best(shelves, order->shelf);
     }
 }
 
@@ -157,11 +129,17 @@ enum book_status book_rest_ask(struct book *book, uint32_t handle, const struct 
     if (handle >= book->limits.orders) {
         return BOOK_FULL_ORDERS;
     }
-    struct order *order = &book->orders[handle];
+    struct order *order = &book->pool.orders[handle];
     assert(!order->rests);
+    order->key = ask_key(ask->price_micro);
+    order->sequence = ask->sequence;
+    order->owner = ask->owner;
+    order->shelf = ask->cell;
+    order->slots = ask->slots;
+    order->width = 1;
+    order->term_ns = ask->max_term_ns;
     order->rests = true;
-    order->side = ASKS;
-    order->ask = *ask;
+    order->is_bid = false;
     put(book, handle);
     return BOOK_OK;
 }
@@ -173,11 +151,17 @@ enum book_status book_rest_bid(struct book *book, uint32_t handle, const struct 
     if (handle >= book->limits.orders) {
         return BOOK_FULL_ORDERS;
     }
-    struct order *order = &book->orders[handle];
+    struct order *order = &book->pool.orders[handle];
     assert(!order->rests);
+    order->key = bid_key(bid->limit_micro);
+    order->sequence = bid->sequence;
+    order->owner = bid->owner;
+    order->shelf = bid->class_id;
+    order->slots = bid->slots;
+    order->width = bid->width;
+    order->term_ns = bid->term_ns;
     order->rests = true;
-    order->side = BIDS;
-    order->bid = *bid;
+    order->is_bid = true;
     put(book, handle);
     return BOOK_OK;
 }
@@ -186,35 +170,60 @@ void book_remove(struct book *book, uint32_t handle)
 {
     assert(book_rests(book, handle));
     pull(book, handle);
-    book->orders[handle].rests = false;
+    book->pool.orders[handle].rests = false;
 }
 
 bool book_rests(const struct book *book, uint32_t handle)
 {
-    return handle < book->limits.orders && book->orders[handle].rests;
+    return handle < book->limits.orders && book->pool.orders[handle].rests;
 }
 
-const struct book_ask *book_ask(const struct book *book, uint32_t handle)
+bool book_ask(const struct book *book, uint32_t handle, struct book_ask *ret_ask)
 {
-    return book_rests(book, handle) && book->orders[handle].side == ASKS ? &book->orders[handle].ask
-                                                                         : NULL;
+    if (!book_rests(book, handle) || book->pool.orders[handle].is_bid) {
+        return false;
+    }
+    const struct order *order = &book->pool.orders[handle];
+    *ret_ask = (struct book_ask){.owner = order->owner,
+                                 .cell = order->shelf,
+                                 .slots = order->slots,
+                                 .price_micro = price_of(order),
+                                 .max_term_ns = order->term_ns,
+                                 .sequence = order->sequence};
+    return true;
 }
 
-const struct book_bid *book_bid(const struct book *book, uint32_t handle)
+bool book_bid(const struct book *book, uint32_t handle, struct book_bid *ret_bid)
 {
-    return book_rests(book, handle) && book->orders[handle].side == BIDS ? &book->orders[handle].bid
-                                                                         : NULL;
+    if (!book_rests(book, handle) || !book->pool.orders[handle].is_bid) {
+        return false;
+    }
+    const struct order *order = &book->pool.orders[handle];
+    *ret_bid = (struct book_bid){.owner = order->owner,
+                                 .class_id = order->shelf,
+                                 .slots = order->slots,
+                                 .width = order->width,
+                                 .limit_micro = price_of(order),
+                                 .term_ns = order->term_ns,
+                                 .sequence = order->sequence};
+    return true;
+}
+
+uint32_t book_slots(const struct book *book, uint32_t handle)
+{
+    assert(book_rests(book, handle));
+    return book->pool.orders[handle].slots;
 }
 
 void book_set_slots(struct book *book, uint32_t handle, uint32_t slots)
 {
     assert(book_rests(book, handle));
-    struct order *order = &book->orders[handle];
-    bool moves = (slots_of(order) > 0) != (slots > 0);
+    struct order *order = &book->pool.orders[handle];
+    bool moves = (order->slots > 0) != (slots > 0);
     if (moves) {
         pull(book, handle);
     }
-    *(order->side == ASKS ? &order->ask.slots : &order->bid.slots) = slots;
+    order->slots = slots;
     if (moves) {
         put(book, handle);
     }
@@ -222,39 +231,40 @@ void book_set_slots(struct book *book, uint32_t handle, uint32_t slots)
 
 /* ---------------------------------------------------------------- who trades with whom */
 
-static uint32_t common_slots(const struct book_ask *ask, const struct book_bid *bid)
+static uint32_t common_slots(const struct order *ask, const struct order *bid)
 {
     uint32_t slots = ask->slots < bid->slots ? ask->slots : bid->slots;
-    return slots < bid->width ? 0 : slots - slots % bid->width;
+    return bid->width == 1 ? slots : slots < bid->width ? 0 : slots - slots % bid->width;
 }
 
 /* All but price, owner, and whether the class accepts the cell. */
-static bool fits(const struct book_ask *ask, const struct book_bid *bid)
+static bool fits(const struct order *ask, const struct order *bid)
 {
-    return (ask->max_term_ns == 0 || bid->term_ns <= ask->max_term_ns) &&
-           common_slots(ask, bid) > 0;
+    return (ask->term_ns == 0 || bid->term_ns <= ask->term_ns) && common_slots(ask, bid) > 0;
 }
 
 uint32_t book_fillable(const struct book *book, uint32_t ask, uint32_t bid)
 {
-    const struct book_ask *a = book_ask(book, ask);
-    const struct book_bid *b = book_bid(book, bid);
-    assert(a != NULL && b != NULL);
-    return a->owner != b->owner && a->price_micro <= b->limit_micro && fits(a, b) &&
-                   book_class_accepts(book, b->class_id, a->cell)
+    assert(book_rests(book, ask) && book_rests(book, bid));
+    const struct order *a = &book->pool.orders[ask];
+    const struct order *b = &book->pool.orders[bid];
+    assert(!a->is_bid && b->is_bid);
+    return a->owner != b->owner && a->key <= ~b->key && fits(a, b) &&
+                   book_class_accepts(book, b->shelf, a->shelf)
                ? common_slots(a, b)
                : 0;
 }
 
 int64_t book_price(const struct book *book, uint32_t ask, uint32_t bid)
 {
-    const struct book_ask *a = book_ask(book, ask);
-    const struct book_bid *b = book_bid(book, bid);
-    assert(a != NULL && b != NULL);
-    if (a->price_micro == 0) {
+    assert(book_rests(book, ask) && book_rests(book, bid));
+    const struct order *a = &book->pool.orders[ask];
+    const struct order *b = &book->pool.orders[bid];
+    int64_t price_micro = price_of(a);
+    if (price_micro == 0) {
         return 0; /* a donation is a donation, whoever came first */
     }
-    return a->sequence < b->sequence ? a->price_micro : b->limit_micro;
+    return a->sequence < b->sequence ? price_micro : price_of(b);
 }
 
 struct search {
@@ -268,48 +278,45 @@ struct search {
     uint32_t best;
 };
 
-/* Whether something of that key and sequence would be better than what was found. */
-static bool would_beat(const struct search *search, uint64_t key, uint64_t sequence)
+/* Whether it would be better than what was found, and crosses. */
+static bool would_beat(const struct search *search, const struct order *other)
 {
-    if (key > search->key_most || search->best == BOOK_NONE) {
-        return key <= search->key_most;
+    if (other->key > search->key_most || search->best == BOOK_NONE) {
+        return other->key <= search->key_most;
     }
-    const struct ladder_pool *pool = search->book->pool;
-    uint64_t best = ladder_key(pool, search->best);
-    return key < best || (key == best && sequence < ladder_sequence(pool, search->best));
+    const struct order *best = &search->book->pool.orders[search->best];
+    return other->key < best->key || (other->key == best->key && other->sequence < best->sequence);
 }
 
 /* The same of a key whose sequence may be any. */
 static bool can_beat(const struct search *search, uint64_t key)
 {
     return key <= search->key_most &&
-           (search->best == BOOK_NONE || key <= ladder_key(search->book->pool, search->best));
+           (search->best == BOOK_NONE || key <= search->book->pool.orders[search->best].key);
 }
 
 static bool is_fit(const struct search *search, uint32_t handle)
 {
-    const struct order *other = &search->book->orders[handle];
-    bool is_ask = search->order->side == ASKS;
-    const struct book_ask *ask = is_ask ? &search->order->ask : &other->ask;
-    const struct book_bid *bid = is_ask ? &other->bid : &search->order->bid;
+    const struct order *other = &search->book->pool.orders[handle];
+    const struct order *ask = other->is_bid ? search->order : other;
+    const struct order *bid = other->is_bid ? other : search->order;
     return (search->is_own_too || ask->owner != bid->owner) && fits(ask, bid) &&
            (search->skip == NULL || !search->skip(search->context, handle));
 }
 
 static bool meets(const struct search *search, uint32_t number)
 {
-    uint32_t own = shelf_number(search->order);
-    return search->order->side == ASKS ? book_class_accepts(search->book, number, own)
-                                       : book_class_accepts(search->book, own, number);
+    uint32_t own = search->order->shelf;
+    return search->order->is_bid ? book_class_accepts(search->book, own, number)
+                                 : book_class_accepts(search->book, number, own);
 }
 
 /* The first of a shelf that fits, if it is better than the best so far. */
 static void search_shelf(struct search *search, uint32_t number)
 {
-    const struct ladder_pool *pool = search->book->pool;
+    const struct ladder_pool *pool = &search->book->pool;
     const struct ladder *ladder = &search->others->items[number].filled;
-    for (uint32_t at = ladder_first(pool, ladder);
-         at != BOOK_NONE && would_beat(search, ladder_key(pool, at), ladder_sequence(pool, at));
+    for (uint32_t at = ladder->first; at != BOOK_NONE && would_beat(search, &pool->orders[at]);
          at = ladder_next(pool, ladder, at)) {
         if (is_fit(search, at)) {
             search->best = at;
@@ -344,17 +351,20 @@ static uint32_t search_all(struct search *search)
 {
     const struct shelves *others = search->others;
     const struct shelf *own =
-        &search->book->shelves[search->order->side].items[shelf_number(search->order)];
+        &search->book->shelves[search->order->is_bid].items[search->order->shelf];
     size_t groups = bit_words(others->bound);
-    for (size_t group = 0; group < groups; group++) {
-        uint64_t candidates = own->perhaps[group] & others->filled[group];
-        if (candidates == 0 || !can_beat(search, others->floors[group])) {
-            continue;
+    uint64_t there = groups < GROUP ? (UINT64_C(1) << groups) - 1 : UINT64_MAX;
+    for (uint64_t some = own->groups & there; some != 0; some &= some - 1) {
+        for (size_t group = (unsigned)__builtin_ctzll(some); group < groups; group += GROUP) {
+            uint64_t candidates = own->perhaps[group] & others->filled[group];
+            if (candidates == 0 || !can_beat(search, others->floors[group])) {
+                continue;
+            }
+            if ((candidates & (candidates - 1)) != 0) {
+                raise_floor(others, group);
+            }
+            search_group(search, group, candidates);
         }
-        if ((candidates & (candidates - 1)) != 0) {
-            raise_floor(others, group);
-        }
-        search_group(search, group, candidates);
     }
     return search->best;
 }
@@ -362,16 +372,16 @@ static uint32_t search_all(struct search *search)
 static uint32_t best_for(const struct book *book, uint32_t handle, bool is_own_too, book_skip *skip,
                          void *context)
 {
-    const struct order *order = &book->orders[handle];
-    bool is_ask = order->side == ASKS;
+    assert(book_rests(book, handle));
+    const struct order *order = &book->pool.orders[handle];
     struct search search = {
         .book = book,
         .order = order,
-        .others = &book->shelves[is_ask ? BIDS : ASKS],
+        .others = &book->shelves[order->is_bid ? ASKS : BIDS],
         .is_own_too = is_own_too,
         .skip = skip,
         .context = context,
-        .key_most = is_ask ? bid_key(order->ask.price_micro) : ask_key(order->bid.limit_micro),
+        .key_most = ~order->key, /* the other side's key of the same price */
         .best = BOOK_NONE,
     };
     return search_all(&search);
@@ -379,69 +389,72 @@ static uint32_t best_for(const struct book *book, uint32_t handle, bool is_own_t
 
 uint32_t book_best_ask(const struct book *book, uint32_t bid, book_skip *skip, void *context)
 {
-    assert(book_bid(book, bid) != NULL);
+    assert(book->pool.orders[bid].is_bid);
     return best_for(book, bid, false, skip, context);
 }
 
 uint32_t book_best_bid(const struct book *book, uint32_t ask, book_skip *skip, void *context)
 {
-    assert(book_ask(book, ask) != NULL);
+    assert(!book->pool.orders[ask].is_bid);
     return best_for(book, ask, false, skip, context);
 }
 
 bool book_would_self_match(const struct book *book, uint32_t handle)
 {
-    assert(book_rests(book, handle));
     uint32_t best = best_for(book, handle, true, NULL, NULL);
-    return best != BOOK_NONE && owner_of(&book->orders[best]) == owner_of(&book->orders[handle]);
+    return best != BOOK_NONE && book->pool.orders[best].owner == book->pool.orders[handle].owner;
 }
 
 uint32_t book_ahead(const struct book *book, uint32_t handle, uint32_t most)
 {
     assert(book_rests(book, handle));
-    const struct order *order = &book->orders[handle];
-    const struct shelf *shelf = &book->shelves[order->side].items[shelf_number(order)];
-    const struct ladder *ladder = slots_of(order) > 0 ? &shelf->filled : &shelf->idle;
+    const struct order *order = &book->pool.orders[handle];
+    const struct shelf *shelf = &book->shelves[order->is_bid].items[order->shelf];
+    const struct ladder *ladder = order->slots > 0 ? &shelf->filled : &shelf->idle;
     uint32_t ahead = 0;
-    for (uint32_t at = ladder_previous(book->pool, ladder, handle); at != BOOK_NONE && ahead < most;
-         at = ladder_previous(book->pool, ladder, at)) {
+    for (uint32_t at = ladder_previous(&book->pool, ladder, handle);
+         at != BOOK_NONE && ahead < most; at = ladder_previous(&book->pool, ladder, at)) {
         ahead++;
     }
     return ahead;
+}
+
+static bool precedes(const struct order *a, const struct order *b)
+{
+    return a->key != b->key ? a->key < b->key : a->sequence < b->sequence;
 }
 
 void book_walk_asks(const struct book *book, const struct requirement *requirement,
                     book_visit *visit, void *context)
 {
     const struct shelves *shelves = &book->shelves[ASKS];
-    const struct ladder_pool *pool = book->pool;
+    const struct ladder_pool *pool = &book->pool;
+    uint32_t *cursors = book->cursors;
     for (uint32_t cell = 0; cell < shelves->bound; cell++) {
         const struct cell *entry = &book->cells[cell];
         const struct shelf *shelf = &shelves->items[cell];
         bool accepted = entry->references > 0 &&
                         !(ladder_is_empty(&shelf->filled) && ladder_is_empty(&shelf->idle)) &&
                         requirement_satisfied(requirement, entry->attributes, entry->count);
-        book->cursors[2 * cell] = accepted ? ladder_first(pool, &shelf->filled) : BOOK_NONE;
-        book->cursors[2 * cell + 1] = accepted ? ladder_first(pool, &shelf->idle) : BOOK_NONE;
+        cursors[2 * cell] = accepted ? shelf->filled.first : BOOK_NONE;
+        cursors[2 * cell + 1] = accepted ? shelf->idle.first : BOOK_NONE;
     }
     for (;;) {
         uint32_t best = BOOK_NONE; /* a cursor */
         for (uint32_t i = 0; i < 2 * shelves->bound; i++) {
-            uint32_t at = book->cursors[i];
-            uint32_t best_at = best == BOOK_NONE ? BOOK_NONE : book->cursors[best];
-            if (at != BOOK_NONE &&
-                (best == BOOK_NONE || ladder_key(pool, at) < ladder_key(pool, best_at) ||
-                 (ladder_key(pool, at) == ladder_key(pool, best_at) &&
-                  ladder_sequence(pool, at) < ladder_sequence(pool, best_at)))) {
+            if (cursors[i] != BOOK_NONE &&
+                (best == BOOK_NONE ||
+                 precedes(&pool->orders[cursors[i]], &pool->orders[cursors[best]]))) {
                 best = i;
             }
         }
-        if (best == BOOK_NONE ||
-            !visit(context, book->cursors[best], &book->orders[book->cursors[best]].ask)) {
+        struct book_ask ask;
+        if (best == BOOK_NONE || !book_ask(book, cursors[best], &ask) ||
+            !visit(context, cursors[best], &ask)) {
             return;
         }
         const struct shelf *shelf = &shelves->items[best / 2];
-        book->cursors[best] =
-            ladder_next(pool, best % 2 == 0 ? &shelf->filled : &shelf->idle, book->cursors[best]);
+        cursors[best] =
+            ladder_next(pool, best % 2 == 0 ? &shelf->filled : &shelf->idle, cursors[best]);
     }
 }

@@ -44,8 +44,7 @@ enum book_status {
 
 struct book *book_create(struct book_limits limits); /* NULL when out of memory */
 void book_destroy(struct book **self);
-/* Room for `orders` at once from now on, never fewer than before. False when out of memory: the book is as it was. What
- * book_ask and book_bid returned is not valid any more. */
+/* Room for `orders` at once from now on, never fewer than before. False when out of memory: the book is as it was. */
 bool book_grow(struct book *book, uint32_t orders);
 
 /* The cell with exactly these attributes (in any order), made when it is new; the reference is the caller's. Any status
@@ -117,9 +116,11 @@ enum book_status book_rest_ask(struct book *book, uint32_t handle, const struct 
 enum book_status book_rest_bid(struct book *book, uint32_t handle, const struct book_bid *bid);
 void book_remove(struct book *book, uint32_t handle);
 bool book_rests(const struct book *book, uint32_t handle);
-/* The resting order, or NULL. */
-const struct book_ask *book_ask(const struct book *book, uint32_t handle);
-const struct book_bid *book_bid(const struct book *book, uint32_t handle);
+/* The resting order; false: there is none of that side under the handle. */
+bool book_ask(const struct book *book, uint32_t handle, struct book_ask *ret_ask);
+bool book_bid(const struct book *book, uint32_t handle, struct book_bid *ret_bid);
+/* Free or wanted slots of what rests. */
+uint32_t book_slots(const struct book *book, uint32_t handle);
 /* Sets the free or wanted slots; price and sequence, and so priority, stay. */
 void book_set_slots(struct book *book, uint32_t handle, uint32_t slots);
 

@@ -8,22 +8,15 @@
 enum side { ASKS, BIDS, SIDES };
 enum { GROUP = 64 };
 
-struct order {
-    bool rests;
-    enum side side;
-    union {
-        struct book_ask ask;
-        struct book_bid bid;
-    };
-};
-
 /* What rests in one cell (asks) or one class (bids), and which classes or cells it meets: bits by number. An order whose
  * slots are 0 keeps its place on its own ladder, where nothing that fills looks. Whether a class accepts a cell is found
  * out when both have orders, and kept on both shelves; not known yet counts as perhaps. */
-struct shelf {
+struct shelf { /* one line of the cache */
     struct ladder filled, idle;
-    uint64_t *perhaps, *known;
+    uint64_t *perhaps; /* bits by number, and as many behind them that say whether it is known */
+    uint64_t groups;   /* bits by group (of each 64th, where there are more): perhaps one of it */
 };
+static_assert(sizeof(struct shelf) == 64, "one line");
 
 struct cell {
     uint32_t references; /* 0: the number is free */
@@ -41,6 +34,7 @@ struct class_entry {
  * one can be better than what it has. */
 struct shelves {
     struct shelf *items;
+    size_t other_groups; /* of the other side: words of `perhaps` */
     uint32_t bound;      /* numbers in use are below */
     uint64_t *filled;    /* bits by number: something can be filled from there */
     uint64_t *best_keys; /* by number, where filled */
@@ -49,8 +43,7 @@ struct shelves {
 
 struct book {
     struct book_limits limits;
-    struct order *orders;
-    struct ladder_pool *pool; /* of all shelves; its handles are the orders' */
+    struct ladder_pool pool; /* of the orders, and of all shelves */
     struct cell *cells;
     struct class_entry *classes;
     struct shelves shelves[SIDES];
@@ -73,7 +66,8 @@ static inline void bit_set(uint64_t *bits, uint32_t number, bool is)
     bits[number / 64] = is ? bits[number / 64] | bit : bits[number / 64] & ~bit;
 }
 
-bool shelves_init(struct shelves *shelves, uint32_t count); /* false: out of memory */
+/* False: out of memory. */
+bool shelves_init(struct shelves *shelves, uint32_t count, uint32_t others);
 void shelves_fini(struct shelves *shelves);
 
 #endif

@@ -7,13 +7,17 @@
 
 /* ---------------------------------------------------------------- shelves */
 
-bool shelves_init(struct shelves *shelves, uint32_t count)
+bool shelves_init(struct shelves *shelves, uint32_t count, uint32_t others)
 {
     size_t groups = bit_words(count);
-    shelves->items = calloc(count, sizeof *shelves->items);
+    shelves->other_groups = bit_words(others);
+    shelves->items = aligned_alloc(sizeof *shelves->items, count * sizeof *shelves->items);
     shelves->filled = calloc(groups, sizeof *shelves->filled);
     shelves->best_keys = calloc(count, sizeof *shelves->best_keys);
     shelves->floors = calloc(groups, sizeof *shelves->floors);
+    if (shelves->items != NULL) {
+        memset(shelves->items, 0, count * sizeof *shelves->items);
+    }
     return shelves->items != NULL && shelves->filled != NULL && shelves->best_keys != NULL &&
            shelves->floors != NULL;
 }
@@ -29,17 +33,30 @@ void shelves_fini(struct shelves *shelves)
     free(shelves->floors);
 }
 
-/* An empty shelf that may meet any of `others`. False: out of memory. */
-static bool shelf_open(struct shelves *shelves, uint32_t number, uint32_t others)
+static void shelf_learn(const struct shelves *shelves, struct shelf *shelf, uint32_t other,
+                        bool meets)
 {
-    size_t words = bit_words(others);
+    size_t group = other / GROUP;
+    bit_set(shelf->perhaps, other, meets);
+    bit_set(shelf->perhaps + shelves->other_groups, other, true);
+    uint64_t all = 0;
+    for (size_t i = group % GROUP; i < shelves->other_groups; i += GROUP) {
+        all |= shelf->perhaps[i];
+    }
+    bit_set(&shelf->groups, group % GROUP, all != 0);
+}
+
+/* An empty shelf that may meet any of the others. False: out of memory. */
+static bool shelf_open(struct shelves *shelves, uint32_t number)
+{
+    size_t words = shelves->other_groups;
     uint64_t *bits = calloc(2 * words, sizeof *bits);
     if (bits == NULL) {
         return false;
     }
     memset(bits, 0xff, words * sizeof *bits);
     shelves->items[number] = (struct shelf){
-        .filled = LADDER_EMPTY, .idle = LADDER_EMPTY, .perhaps = bits, .known = bits + words};
+        .filled = LADDER_EMPTY, .idle = LADDER_EMPTY, .perhaps = bits, .groups = UINT64_MAX};
     shelves->bound = number < shelves->bound ? shelves->bound : number + 1;
     return true;
 }
@@ -52,9 +69,11 @@ static void shelf_close(struct shelves *shelves, uint32_t number, struct shelves
     free(shelf->perhaps);
     *shelf = (struct shelf){.filled = LADDER_EMPTY, .idle = LADDER_EMPTY};
     for (uint32_t i = 0; i < others->bound; i++) {
-        if (others->items[i].perhaps != NULL) {
-            bit_set(others->items[i].perhaps, number, true);
-            bit_set(others->items[i].known, number, false);
+        struct shelf *other = &others->items[i];
+        if (other->perhaps != NULL) {
+            bit_set(other->perhaps, number, true);
+            bit_set(other->perhaps + others->other_groups, number, false);
+            bit_set(&other->groups, number / GROUP % GROUP, true);
         }
     }
 }
@@ -150,7 +169,7 @@ static struct attribute *sorted_copy(const struct attribute *attributes, size_t 
 static bool place_cell(struct book *book, uint32_t id, struct attribute *sorted, size_t count,
                        uint64_t print)
 {
-    if (!shelf_open(&book->shelves[ASKS], id, book->limits.classes)) {
+    if (!shelf_open(&book->shelves[ASKS], id)) {
         free(sorted);
         return false;
     }
@@ -270,7 +289,7 @@ static enum book_status place_class(struct book *book, uint32_t id,
                                     const struct requirement *requirement)
 {
     struct requirement *copy = malloc(sizeof *copy);
-    if (copy == NULL || !shelf_open(&book->shelves[BIDS], id, book->limits.cells)) {
+    if (copy == NULL || !shelf_open(&book->shelves[BIDS], id)) {
         free(copy);
         return BOOK_OUT_OF_MEMORY;
     }
@@ -342,18 +361,17 @@ bool book_class_accepts(const struct book *book, uint32_t class_id, uint32_t cel
 {
     assert(book_class_references(book, class_id) > 0);
     assert(book_cell_references(book, cell) > 0);
-    const struct shelf *bids = &book->shelves[BIDS].items[class_id];
-    const struct shelf *asks = &book->shelves[ASKS].items[cell];
-    if (!bit_is(bids->known, cell)) {
+    const struct shelves *asks = &book->shelves[ASKS];
+    const struct shelves *bids = &book->shelves[BIDS];
+    struct shelf *shelf = &bids->items[class_id];
+    if (!bit_is(shelf->perhaps + bids->other_groups, cell)) {
         const struct cell *asked = &book->cells[cell];
         bool accepted = requirement_satisfied(book->classes[class_id].requirement,
                                               asked->attributes, asked->count);
-        bit_set(bids->perhaps, cell, accepted);
-        bit_set(bids->known, cell, true);
-        bit_set(asks->perhaps, class_id, accepted);
-        bit_set(asks->known, class_id, true);
+        shelf_learn(bids, shelf, cell, accepted);
+        shelf_learn(asks, &asks->items[cell], class_id, accepted);
     }
-    return bit_is(bids->perhaps, cell);
+    return bit_is(shelf->perhaps, cell);
 }
 
 uint32_t book_cell_bound(const struct book *book)

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     PLACE_BITS = 6,
@@ -9,13 +10,7 @@ enum {
     NODE_FLAG = 31, /* of a reference: bit 31 says that it is a node, not a block */
 };
 
-struct order {
-    uint64_t key;
-    uint64_t sequence;
-    uint32_t previous, next; /* in the list of its key */
-};
-
-struct block { /* 64 neighbouring keys */
+struct ladder_block { /* 64 neighbouring keys */
     uint64_t taken;
     uint64_t prefix; /* of its keys: key >> PLACE_BITS */
     struct {
@@ -23,22 +18,11 @@ struct block { /* 64 neighbouring keys */
     } lists[PLACES];
 };
 
-struct node {
+struct ladder_node {
     uint64_t taken;
     uint64_t prefix; /* of the keys below it: key >> (shift + PLACE_BITS) */
     uint32_t shift;  /* of the bits that choose the child: key >> shift & 63 */
     uint32_t children[PLACES];
-};
-
-/* What is free forms a list through `prefix`; what was never used is not in it, so that its memory is not touched. */
-struct ladder_pool {
-    uint32_t capacity;
-    uint32_t blocks_used, nodes_used;       /* now */
-    uint32_t blocks_touched, nodes_touched; /* ever: above them lies what was never used */
-    uint32_t free_block, free_node;
-    struct order *orders;
-    struct block *blocks;
-    struct node *nodes;
 };
 
 static uint32_t reference_of_node(uint32_t node)
@@ -51,7 +35,7 @@ static bool is_node(uint32_t reference)
     return reference >> NODE_FLAG != 0;
 }
 
-static struct node *node_of(const struct ladder_pool *pool, uint32_t reference)
+static struct ladder_node *node_of(const struct ladder_pool *pool, uint32_t reference)
 {
     return &pool->nodes[reference & ~(UINT32_C(1) << NODE_FLAG)];
 }
@@ -73,31 +57,34 @@ static unsigned place_in_block(uint64_t key)
 
 /* ---------------------------------------------------------------- the pool */
 
-struct ladder_pool *ladder_pool_create(uint32_t orders)
+bool ladder_pool_init(struct ladder_pool *pool, uint32_t orders)
 {
-    struct ladder_pool *pool = calloc(1, sizeof *pool);
-    if (pool == NULL) {
-        return NULL;
-    }
-    pool->free_block = LADDER_NONE;
-    pool->free_node = LADDER_NONE;
-    if (!ladder_pool_grow(pool, orders)) {
-        ladder_pool_destroy(&pool);
-    }
-    return pool;
+    *pool = (struct ladder_pool){.free_block = LADDER_NONE, .free_node = LADDER_NONE};
+    return ladder_pool_grow(pool, orders);
 }
 
-void ladder_pool_destroy(struct ladder_pool **self)
+void ladder_pool_fini(struct ladder_pool *pool)
 {
-    struct ladder_pool *pool = *self;
-    if (pool == NULL) {
-        return;
-    }
     free(pool->orders);
     free(pool->blocks);
     free(pool->nodes);
-    free(pool);
-    *self = NULL;
+    *pool = (struct ladder_pool){0};
+}
+
+/* Orders begin at a line of the cache. */
+static bool grow_orders(struct ladder_pool *pool, uint32_t orders)
+{
+    struct order *more = aligned_alloc(sizeof *more, orders * sizeof *more);
+    if (more == NULL) {
+        return false;
+    }
+    if (pool->capacity > 0) {
+        memcpy(more, pool->orders, pool->capacity * sizeof *more);
+    }
+    memset(more + pool->capacity, 0, (orders - pool->capacity) * sizeof *more);
+    free(pool->orders);
+    pool->orders = more;
+    return true;
 }
 
 bool ladder_pool_grow(struct ladder_pool *pool, uint32_t orders)
@@ -106,12 +93,7 @@ bool ladder_pool_grow(struct ladder_pool *pool, uint32_t orders)
     if (orders <= pool->capacity) {
         return true;
     }
-    void *more = realloc(pool->orders, orders * sizeof *pool->orders);
-    if (more == NULL) {
-        return false;
-    }
-    pool->orders = more;
-    more = realloc(pool->blocks, orders * sizeof *pool->blocks);
+    void *more = realloc(pool->blocks, orders * sizeof *pool->blocks);
     if (more == NULL) {
         return false;
     }
@@ -121,10 +103,14 @@ bool ladder_pool_grow(struct ladder_pool *pool, uint32_t orders)
         return false;
     }
     pool->nodes = more;
+    if (!grow_orders(pool, orders)) {
+        return false;
+    }
     pool->capacity = orders;
     return true;
 }
 
+/* What is free forms a list through `prefix`; what was never used is not in it, so that its memory is not touched. */
 static uint32_t take_block(struct ladder_pool *pool, uint64_t prefix)
 {
     uint32_t id = pool->free_block;
@@ -202,7 +188,7 @@ static uint32_t fork_at(struct ladder_pool *pool, uint32_t reference, uint64_t k
     }
     uint32_t id = take_node(pool);
     *ret_block = take_block(pool, key >> PLACE_BITS);
-    struct node *node = &pool->nodes[id];
+    struct ladder_node *node = &pool->nodes[id];
     node->shift = shift;
     node->prefix = here >> PLACE_BITS;
     node->taken = bit(here & (PLACES - 1)) | bit(there & (PLACES - 1));
@@ -230,7 +216,7 @@ static uint32_t block_for(struct ladder_pool *pool, struct ladder *ladder, uint6
             *link = fork_at(pool, reference, key, &block);
             return block;
         }
-        struct node *node = node_of(pool, reference);
+        struct ladder_node *node = node_of(pool, reference);
         unsigned place = (unsigned)(key >> node->shift & (PLACES - 1));
         if ((node->taken & bit(place)) == 0) {
             block = take_block(pool, prefix);
@@ -248,7 +234,7 @@ static void prune(struct ladder_pool *pool, struct ladder *ladder, uint64_t key,
     uint32_t *link = &ladder->root;
     uint32_t *above = NULL; /* to the node that `link` is in */
     while (*link != block) {
-        struct node *node = node_of(pool, *link);
+        struct ladder_node *node = node_of(pool, *link);
         above = link;
         link = &node->children[key >> node->shift & (PLACES - 1)];
     }
@@ -261,7 +247,7 @@ static void prune(struct ladder_pool *pool, struct ladder *ladder, uint64_t key,
         return;
     }
     uint32_t reference = *above;
-    struct node *node = node_of(pool, reference);
+    struct ladder_node *node = node_of(pool, reference);
     node->taken &= ~bit((unsigned)(key >> node->shift & (PLACES - 1)));
     if ((node->taken & (node->taken - 1)) == 0) {
         *above = node->children[lowest(node->taken)];
@@ -277,7 +263,7 @@ static unsigned highest(uint64_t word)
 static uint32_t last_block(const struct ladder_pool *pool, uint32_t reference)
 {
     while (is_node(reference)) {
-        const struct node *node = node_of(pool, reference);
+        const struct ladder_node *node = node_of(pool, reference);
         reference = node->children[highest(node->taken)];
     }
     return reference;
@@ -286,7 +272,7 @@ static uint32_t last_block(const struct ladder_pool *pool, uint32_t reference)
 static uint32_t first_block(const struct ladder_pool *pool, uint32_t reference)
 {
     while (is_node(reference)) {
-        const struct node *node = node_of(pool, reference);
+        const struct ladder_node *node = node_of(pool, reference);
         reference = node->children[lowest(node->taken)];
     }
     return reference;
@@ -299,7 +285,7 @@ static uint32_t block_after(const struct ladder_pool *pool, const struct ladder 
     uint32_t reference = ladder->root;
     uint32_t after = LADDER_NONE;
     while (is_node(reference)) {
-        const struct node *node = node_of(pool, reference);
+        const struct ladder_node *node = node_of(pool, reference);
         unsigned place = (unsigned)(key >> node->shift & (PLACES - 1));
         uint64_t above = place == PLACES - 1 ? 0 : node->taken >> (place + 1) << (place + 1);
         if (above != 0) {
@@ -317,7 +303,7 @@ static uint32_t block_before(const struct ladder_pool *pool, const struct ladder
     uint32_t reference = ladder->root;
     uint32_t before = LADDER_NONE;
     while (is_node(reference)) {
-        const struct node *node = node_of(pool, reference);
+        const struct ladder_node *node = node_of(pool, reference);
         unsigned place = (unsigned)(key >> node->shift & (PLACES - 1));
         uint64_t below = node->taken & (bit(place) - 1);
         if (below != 0) {
@@ -330,12 +316,15 @@ static uint32_t block_before(const struct ladder_pool *pool, const struct ladder
 
 /* ---------------------------------------------------------------- orders */
 
-static void set_best(const struct ladder_pool *pool, struct ladder *ladder, uint32_t block)
+static void set_best(const struct ladder_pool *pool, struct ladder *ladder, uint32_t id)
 {
-    ladder->best = block;
-    if (block != LADDER_NONE) {
-        ladder->best_key =
-            pool->blocks[block].prefix << PLACE_BITS | lowest(pool->blocks[block].taken);
+    ladder->best = id;
+    ladder->first = LADDER_NONE;
+    if (id != LADDER_NONE) {
+        const struct ladder_block *block = &pool->blocks[id];
+        unsigned place = lowest(block->taken);
+        ladder->best_key = block->prefix << PLACE_BITS | place;
+        ladder->first = block->lists[place].first;
     }
 }
 
@@ -360,42 +349,46 @@ static void find_place(const struct ladder_pool *pool, uint32_t first, uint32_t 
     }
 }
 
-void ladder_insert(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle, uint64_t key,
-                   uint64_t sequence)
+void ladder_insert(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle)
 {
     assert(handle < pool->capacity);
+    struct order *order = &pool->orders[handle];
+    uint64_t key = order->key;
     uint64_t prefix = key >> PLACE_BITS;
     uint32_t id = ladder->near;
     if (id == LADDER_NONE || pool->blocks[id].prefix != prefix) {
-        id = ladder->best != LADDER_NONE && pool->blocks[ladder->best].prefix == prefix
+        id = ladder->first != LADDER_NONE && pool->blocks[ladder->best].prefix == prefix
                  ? ladder->best
                  : block_for(pool, ladder, key);
         ladder->near = id;
     }
-    struct block *block = &pool->blocks[id];
-    struct order *order = &pool->orders[handle];
+    struct ladder_block *block = &pool->blocks[id];
     unsigned place = place_in_block(key);
-    order->key = key;
-    order->sequence = sequence;
     if ((block->taken & bit(place)) == 0) {
         block->taken |= bit(place);
         block->lists[place].first = handle;
         block->lists[place].last = handle;
         order->previous = LADDER_NONE;
         order->next = LADDER_NONE;
-        if (ladder->best == LADDER_NONE || key < ladder->best_key) {
+        if (ladder->first == LADDER_NONE || key < ladder->best_key) {
             ladder->best = id;
             ladder->best_key = key;
+            ladder->first = handle;
         }
         return;
     }
     uint32_t before = LADDER_NONE;
     uint32_t behind = LADDER_NONE;
-    find_place(pool, block->lists[place].first, block->lists[place].last, sequence, &before,
+    find_place(pool, block->lists[place].first, block->lists[place].last, order->sequence, &before,
                &behind);
     order->previous = before;
     order->next = behind;
-    *(before == LADDER_NONE ? &block->lists[place].first : &pool->orders[before].next) = handle;
+    if (before == LADDER_NONE) {
+        block->lists[place].first = handle;
+        ladder->first = key == ladder->best_key ? handle : ladder->first;
+    } else {
+        pool->orders[before].next = handle;
+    }
     *(behind == LADDER_NONE ? &block->lists[place].last : &pool->orders[behind].previous) = handle;
 }
 
@@ -411,7 +404,7 @@ static uint32_t find_block(const struct ladder_pool *pool, const struct ladder *
     }
     uint32_t reference = ladder->root;
     while (is_node(reference)) {
-        const struct node *node = node_of(pool, reference);
+        const struct ladder_node *node = node_of(pool, reference);
         reference = node->children[key >> node->shift & (PLACES - 1)];
     }
     return reference;
@@ -421,12 +414,12 @@ static uint32_t find_block(const struct ladder_pool *pool, const struct ladder *
 static void empty_place(struct ladder_pool *pool, struct ladder *ladder, uint64_t key)
 {
     uint32_t id = find_block(pool, ladder, key);
-    struct block *block = &pool->blocks[id];
+    struct ladder_block *block = &pool->blocks[id];
     block->taken &= ~bit(place_in_block(key));
     bool was_best = key == ladder->best_key;
     if (block->taken != 0) {
         if (was_best) {
-            ladder->best_key = block->prefix << PLACE_BITS | lowest(block->taken);
+            set_best(pool, ladder, id);
         }
         return;
     }
@@ -439,7 +432,7 @@ static void empty_place(struct ladder_pool *pool, struct ladder *ladder, uint64_
 
 void ladder_remove(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle)
 {
-    struct order *order = &pool->orders[handle];
+    const struct order *order = &pool->orders[handle];
     uint32_t before = order->previous;
     uint32_t behind = order->next;
     if (before != LADDER_NONE && behind != LADDER_NONE) {
@@ -451,22 +444,16 @@ void ladder_remove(struct ladder_pool *pool, struct ladder *ladder, uint32_t han
         empty_place(pool, ladder, order->key);
         return;
     }
-    struct block *block = &pool->blocks[find_block(pool, ladder, order->key)];
+    struct ladder_block *block = &pool->blocks[find_block(pool, ladder, order->key)];
     unsigned place = place_in_block(order->key);
     if (before == LADDER_NONE) {
         block->lists[place].first = behind;
         pool->orders[behind].previous = LADDER_NONE;
+        ladder->first = handle == ladder->first ? behind : ladder->first;
     } else {
         block->lists[place].last = before;
         pool->orders[before].next = LADDER_NONE;
     }
-}
-
-uint32_t ladder_first(const struct ladder_pool *pool, const struct ladder *ladder)
-{
-    return ladder->best == LADDER_NONE
-               ? LADDER_NONE
-               : pool->blocks[ladder->best].lists[place_in_block(ladder->best_key)].first;
 }
 
 uint32_t ladder_next(const struct ladder_pool *pool, const struct ladder *ladder, uint32_t handle)
@@ -476,7 +463,7 @@ uint32_t ladder_next(const struct ladder_pool *pool, const struct ladder *ladder
         return order->next;
     }
     uint32_t id = find_block(pool, ladder, order->key);
-    const struct block *block = &pool->blocks[id];
+    const struct ladder_block *block = &pool->blocks[id];
     unsigned place = place_in_block(order->key);
     uint64_t above = place == PLACES - 1 ? 0 : block->taken >> (place + 1) << (place + 1);
     if (above == 0) {
@@ -500,7 +487,7 @@ uint32_t ladder_previous(const struct ladder_pool *pool, const struct ladder *la
     if (order->key == ladder->best_key) {
         return LADDER_NONE;
     }
-    const struct block *block = &pool->blocks[find_block(pool, ladder, order->key)];
+    const struct ladder_block *block = &pool->blocks[find_block(pool, ladder, order->key)];
     uint64_t below = block->taken & (bit(place_in_block(order->key)) - 1);
     if (below == 0) { /* there is one before it: it is not the best */
         block = &pool->blocks[block_before(pool, ladder, order->key)];
@@ -509,19 +496,10 @@ uint32_t ladder_previous(const struct ladder_pool *pool, const struct ladder *la
     return block->lists[highest(below)].last;
 }
 
-uint64_t ladder_key(const struct ladder_pool *pool, uint32_t handle)
-{
-    return pool->orders[handle].key;
-}
-
-uint64_t ladder_sequence(const struct ladder_pool *pool, uint32_t handle)
-{
-    return pool->orders[handle].sequence;
-}
-
 /* ---------------------------------------------------------------- for tests */
 
-static bool list_is_sound(const struct ladder_pool *pool, const struct block *block, unsigned place)
+static bool list_is_sound(const struct ladder_pool *pool, const struct ladder_block *block,
+                          unsigned place)
 {
     uint64_t key = block->prefix << PLACE_BITS | place;
     uint32_t before = LADDER_NONE;
@@ -539,7 +517,7 @@ static bool list_is_sound(const struct ladder_pool *pool, const struct block *bl
 static bool tree_is_sound(const struct ladder_pool *pool, uint32_t reference)
 {
     if (!is_node(reference)) {
-        const struct block *block = &pool->blocks[reference];
+        const struct ladder_block *block = &pool->blocks[reference];
         for (unsigned place = 0; place < PLACES; place++) {
             if ((block->taken & bit(place)) != 0 && !list_is_sound(pool, block, place)) {
                 return false;
@@ -547,7 +525,7 @@ static bool tree_is_sound(const struct ladder_pool *pool, uint32_t reference)
         }
         return block->taken != 0;
     }
-    const struct node *node = node_of(pool, reference);
+    const struct ladder_node *node = node_of(pool, reference);
     if ((node->taken & (node->taken - 1)) == 0) {
         return false; /* one child or none */
     }
@@ -570,19 +548,18 @@ static bool tree_is_sound(const struct ladder_pool *pool, uint32_t reference)
 bool ladder_is_sound(const struct ladder_pool *pool, const struct ladder *ladder)
 {
     if (ladder->root == LADDER_NONE) {
-        return ladder->best == LADDER_NONE && ladder->near == LADDER_NONE;
+        return ladder->first == LADDER_NONE && ladder->near == LADDER_NONE;
     }
     struct ladder again = *ladder;
     set_best(pool, &again, first_block(pool, ladder->root));
-    return again.best == ladder->best && again.best_key == ladder->best_key &&
-           tree_is_sound(pool, ladder->root);
+    return again.first == ladder->first && again.best == ladder->best &&
+           again.best_key == ladder->best_key && tree_is_sound(pool, ladder->root);
 }
 
 struct ladder_use ladder_pool_use(const struct ladder_pool *pool)
 {
     return (struct ladder_use){.blocks = pool->blocks_used,
                                .nodes = pool->nodes_used,
-                               .block_bytes = sizeof(struct block),
-                               .node_bytes = sizeof(struct node),
-                               .order_bytes = sizeof(struct order)};
+                               .block_bytes = sizeof(struct ladder_block),
+                               .node_bytes = sizeof(struct ladder_node)};
 }

@@ -11,6 +11,7 @@
 #ifndef BOURSE_MATCHING_LADDER_H
 #define BOURSE_MATCHING_LADDER_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,47 +20,70 @@
 
 struct ladder {
     uint64_t best_key;
-    uint32_t best; /* its block; NONE: the ladder is empty */
-    uint32_t near; /* a block of this ladder, or NONE: where a key was put last */
-    uint32_t root; /* block or node */
+    uint32_t first; /* the best order; NONE: the ladder is empty, and what follows has no meaning */
+    uint32_t best;  /* its block */
+    uint32_t near;  /* a block of this ladder, or NONE: where a key was put last */
+    uint32_t root;  /* block or node */
 };
 
-struct ladder_pool;
+/* One order: what a search reads of it lies in one line of the cache. The first four are the ladder's own. */
+struct order {
+    uint64_t key;
+    uint64_t sequence;
+    uint32_t previous, next; /* in the list of its key */
+    uint32_t owner;
+    uint32_t shelf; /* its cell or class */
+    uint32_t slots, width;
+    int64_t term_ns;
+    bool rests, is_bid;
+    uint8_t spare[14];
+};
+static_assert(sizeof(struct order) == 64, "one line");
 
-struct ladder_pool *ladder_pool_create(uint32_t orders); /* NULL when out of memory */
-void ladder_pool_destroy(struct ladder_pool **self);
+struct ladder_block;
+struct ladder_node;
+struct
+    ladder_pool { /* its users touch nothing but the orders, of which those that were never used are zeros */
+    struct order *orders;
+    struct ladder_block *blocks;
+    struct ladder_node *nodes;
+    uint32_t capacity;
+    uint32_t blocks_used, nodes_used;
+    uint32_t blocks_touched, nodes_touched; /* above them lies what was never used */
+    uint32_t free_block, free_node;
+};
+
+/* False when out of memory; ladder_pool_fini is due even so. */
+bool ladder_pool_init(struct ladder_pool *pool, uint32_t orders);
+void ladder_pool_fini(struct ladder_pool *pool);
 /* Room for handles below `orders`, never fewer than before. False when out of memory: all is as it was. */
 bool ladder_pool_grow(struct ladder_pool *pool, uint32_t orders);
 
 #define LADDER_EMPTY                                                                               \
     {                                                                                              \
-        0, LADDER_NONE, LADDER_NONE, LADDER_NONE                                                   \
+        .first = LADDER_NONE, .best = LADDER_NONE, .near = LADDER_NONE, .root = LADDER_NONE        \
     }
+
 static inline bool ladder_is_empty(const struct ladder *ladder)
 {
-    return ladder->best == LADDER_NONE;
+    return ladder->first == LADDER_NONE;
 }
 
-/* Puts a handle that is in no ladder behind all of its key with a lower sequence, or an equal one. */
-void ladder_insert(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle, uint64_t key,
-                   uint64_t sequence);
+/* Puts an order that is in no ladder, by its key behind all with a lower sequence, or an equal one. */
+void ladder_insert(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle);
 /* Takes it out of the ladder that it is in. */
 void ladder_remove(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle);
-/* The best one, and what comes after one that is in; NONE: there is none. */
-uint32_t ladder_first(const struct ladder_pool *pool, const struct ladder *ladder);
+/* What comes after one that is in, and what before; NONE: there is none. The best one is ladder->first. */
 uint32_t ladder_next(const struct ladder_pool *pool, const struct ladder *ladder, uint32_t handle);
-/* What comes before one that is in. */
 uint32_t ladder_previous(const struct ladder_pool *pool, const struct ladder *ladder,
                          uint32_t handle);
-uint64_t ladder_key(const struct ladder_pool *pool, uint32_t handle);
-uint64_t ladder_sequence(const struct ladder_pool *pool, uint32_t handle);
 
 /* For tests: every invariant of a ladder, by a full walk. */
 bool ladder_is_sound(const struct ladder_pool *pool, const struct ladder *ladder);
 /* Blocks and nodes in use, over all ladders, and bytes of one each. */
 struct ladder_use {
     uint32_t blocks, nodes;
-    size_t block_bytes, node_bytes, order_bytes;
+    size_t block_bytes, node_bytes;
 };
 struct ladder_use ladder_pool_use(const struct ladder_pool *pool);
 

@@ -223,11 +223,14 @@ static bool would_take(const struct exchange *exchange, const struct part *part,
         part_choice(lease->part, lease->provider) > 0) {
         return false;
     }
-    const struct book_ask *ask = book_ask(exchange->book, lease->device->ask->handle);
+    struct book_ask ask;
+    if (!book_ask(exchange->book, lease->device->ask->handle, &ask)) {
+        return false;
+    }
     const int64_t price = book_price(exchange->book, lease->device->ask->handle, part->handle);
     return book_class_accepts(exchange->book, part->class_id, lease->device->cell) &&
-           ask->price_micro <= part->bid_micro &&
-           (ask->max_term_ns == 0 || ask->max_term_ns >= part->term_ns) &&
+           ask.price_micro <= part->bid_micro &&
+           (ask.max_term_ns == 0 || ask.max_term_ns >= part->term_ns) &&
            may_serve(exchange, part, lease->provider) &&
            escrow_micro(price, part->width, part->term_ns) <=
                job_free_micro(part->job) + lease->reserved_micro;
@@ -238,7 +241,7 @@ static void take_idle(struct exchange *exchange, const struct part *part)
 {
     const struct job *job = part->job;
     uint32_t taken = 0;
-    const uint32_t wanted = book_bid(exchange->book, part->handle)->slots;
+    const uint32_t wanted = book_slots(exchange->book, part->handle);
     for (struct list_link *at = job->leases.next; at != &job->leases && taken < wanted;
          at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);

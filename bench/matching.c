@@ -2,7 +2,7 @@
  *
  *     matching --flow FILE [--rounds R] [--json]
  *
- * FILE is what docs/benchmarks.md calls an order flow: limit orders that may rest, immediate-or-cancel orders and cancels
+ * FILE is what docs/bench.md calls an order flow: limit orders that may rest, immediate-or-cancel orders and cancels
  * in any number of books, with the outcome that price-time priority leads to. Each book is a cell with a class of its own,
  * in one struct book, as the exchange has it; the flow's ids become handles at the door. R [7] rounds are timed, one more
  * takes the time of each message. Exits with 1 when the outcome is another. */

@@ -11,13 +11,10 @@ bool shelves_init(struct shelves *shelves, uint32_t count, uint32_t others)
 {
     size_t groups = bit_words(count);
     shelves->other_groups = bit_words(others);
-    shelves->items = aligned_alloc(sizeof *shelves->items, count * sizeof *shelves->items);
+    shelves->items = calloc(count, sizeof *shelves->items);
     shelves->filled = calloc(groups, sizeof *shelves->filled);
     shelves->best_keys = calloc(count, sizeof *shelves->best_keys);
     shelves->floors = calloc(groups, sizeof *shelves->floors);
-    if (shelves->items != NULL) {
-        memset(shelves->items, 0, count * sizeof *shelves->items);
-    }
     return shelves->items != NULL && shelves->filled != NULL && shelves->best_keys != NULL &&
            shelves->floors != NULL;
 }

@@ -71,17 +71,16 @@ void ladder_pool_fini(struct ladder_pool *pool)
     *pool = (struct ladder_pool){0};
 }
 
-/* Orders begin at a line of the cache. */
+/* What nobody has used yet costs no memory, only addresses. */
 static bool grow_orders(struct ladder_pool *pool, uint32_t orders)
 {
-    struct order *more = aligned_alloc(sizeof *more, orders * sizeof *more);
+    struct order *more = calloc(orders, sizeof *more);
     if (more == NULL) {
         return false;
     }
     if (pool->capacity > 0) {
         memcpy(more, pool->orders, pool->capacity * sizeof *more);
     }
-    memset(more + pool->capacity, 0, (orders - pool->capacity) * sizeof *more);
     free(pool->orders);
     pool->orders = more;
     return true;

@@ -224,9 +224,8 @@ static void blame_group(const struct jail *jail, const struct cgroup_events *bef
     struct cgroup_events after = cgroup_events(jail->group);
     bool memory = after.out_of_memory > before->out_of_memory;
     uint64_t forks_refused = after.forks_refused - before->forks_refused;
-    bool processes = after.forks_refused > before->forks_refused;
     /* Each fork weighs something before it is refused: of one that goes on and on, memory is only where it ends. */
-    bool bomb = processes && forks_refused > jail->limits.processes;
+    bool bomb = forks_refused > jail->limits.processes;
     switch (reply->outcome) {
     case OUTCOME_PROGRAM_FAILED:
     case OUTCOME_SIGNALLED:
@@ -236,7 +235,7 @@ static void blame_group(const struct jail *jail, const struct cgroup_events *bef
         if (memory && !bomb) {
             (void)conclude(reply, OUTCOME_MEMORY_LIMIT, "killed at the memory limit of %llu bytes",
                            (unsigned long long)jail->limits.memory_bytes);
-        } else if (processes && reply->outcome != OUTCOME_JAIL_FAILED) {
+        } else if (forks_refused > 0 && reply->outcome != OUTCOME_JAIL_FAILED) {
             (void)conclude(reply, OUTCOME_PROCESS_LIMIT, "could not start more than %u processes",
                            (unsigned)jail->limits.processes);
         }

@@ -11,12 +11,12 @@ enum { GROUP = 64 };
 /* What rests in one cell (asks) or one class (bids), and which classes or cells it meets: bits by number. An order whose
  * slots are 0 keeps its place on its own ladder, where nothing that fills looks. Whether a class accepts a cell is found
  * out when both have orders, and kept on both shelves; not known yet counts as perhaps. */
-struct shelf { /* one line of the cache */
+struct shelf { /* as long as a line of the cache */
     struct ladder filled, idle;
     uint64_t *perhaps; /* bits by number, and as many behind them that say whether it is known */
     uint64_t groups;   /* bits by group (of each 64th, where there are more): perhaps one of it */
 };
-static_assert(sizeof(struct shelf) == 64, "one line");
+static_assert(sizeof(struct shelf) == 64, "as long as a line");
 
 struct cell {
     uint32_t references; /* 0: the number is free */

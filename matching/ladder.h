@@ -26,7 +26,7 @@ struct ladder {
     uint32_t root;  /* block or node */
 };
 
-/* One order: what a search reads of it lies in one line of the cache. The first four are the ladder's own. */
+/* One order, as long as a line of the cache. The first four are the ladder's own. */
 struct order {
     uint64_t key;
     uint64_t sequence;
@@ -38,7 +38,7 @@ struct order {
     bool rests, is_bid;
     uint8_t spare[14];
 };
-static_assert(sizeof(struct order) == 64, "one line");
+static_assert(sizeof(struct order) == 64, "as long as a line");
 
 struct ladder_block;
 struct ladder_node;

@@ -75,17 +75,6 @@ static void product_fini(struct product *product)
     }
 }
 
-static char *expanded(const char *text, const struct template_values *values)
-{
-    size_t size = template_size(text, values);
-    char *filled = size == 0 ? NULL : malloc(size);
-    if (filled != NULL && template_expand(text, values, filled, size, NULL) != TEMPLATE_OK) {
-        free(filled);
-        filled = NULL;
-    }
-    return filled;
-}
-
 /* What an agent fills in. */
 static struct template_values values_of(const Bourse__V1__ManifestSubtask *subtask, uint32_t index)
 {
@@ -95,19 +84,6 @@ static struct template_values values_of(const Bourse__V1__ManifestSubtask *subta
     return (struct template_values){.index = subtask->has_number ? subtask->number : index,
                                     .value = is_named ? task->name : subtask->value,
                                     .in = has_input ? subtask->inputs[0]->name : NULL};
-}
-
-static bool is_number(const char *text, double number)
-{
-    char *end = NULL;
-    return strtod(text, &end) == number && *end == '\0';
-}
-
-/* A product and nothing else: what is added to one, or what it is multiplied by, no check knows. */
-static bool is_product(const struct tensor_op *op)
-{
-    return op->verb == TENSOR_MATMUL ||
-           (op->verb == TENSOR_GEMM && is_number(op->alpha, 1) && is_number(op->beta, 0));
 }
 
 static bool read_product(const Bourse__V1__Manifest *manifest,
@@ -120,7 +96,8 @@ static bool read_product(const Bourse__V1__Manifest *manifest,
     char **arguments = is_own ? subtask->task->arguments : manifest->arguments;
     struct problem problem = {.text = ""};
     for (size_t i = 0; i < count && i < LIMIT_ARGUMENTS; i++) {
-        product->arguments[product->count] = expanded(arguments[i], values);
+        product->arguments[product->count] =
+            template_filled(arguments[i], values, LIMIT_ARGUMENT_BYTES, NULL);
         if (product->arguments[product->count] == NULL) {
             return client_fail(error, BOURSE_USAGE, "run: '%s' cannot be filled in", arguments[i]);
         }
@@ -131,7 +108,7 @@ static bool read_product(const Bourse__V1__Manifest *manifest,
                         &product->op, &problem)) {
         return client_fail(error, BOURSE_USAGE, "run: %s", problem.text);
     }
-    return is_product(&product->op) ||
+    return tensor_op_is_product(&product->op) ||
            client_fail(error, BOURSE_USAGE,
                        "verify: cheap checks exist for matrix products: matmul, or gemm with "
                        "--alpha 1 --beta 0");
@@ -203,7 +180,8 @@ static bool is_only_output(const Bourse__V1__Manifest *manifest,
     size_t count = is_own ? checked->task->n_outputs : manifest->n_outputs;
     char *name = count != 1
                      ? NULL
-                     : expanded(is_own ? checked->task->outputs[0] : manifest->outputs[0], values);
+                     : template_filled(is_own ? checked->task->outputs[0] : manifest->outputs[0],
+                                       values, LIMIT_ARGUMENT_BYTES, NULL);
     bool same = name != NULL && strcmp(name, product) == 0;
     free(name);
     return same;
@@ -240,7 +218,7 @@ static void fill_check(uint32_t index, struct check *check)
     static char verb[] = "freivalds";
     static char seed[] = TENSOR_DRAWN;
     static char rounds[8];
-    (void)snprintf(rounds, sizeof rounds, "%d", CHEAP_ROUNDS);
+    (void)snprintf(rounds, sizeof rounds, "%d", TENSOR_CHECK_ROUNDS);
     char *const arguments[ARGUMENTS] = {verb, check->words[0], check->words[1], check->words[2],
                                         seed, rounds};
     memcpy(check->arguments, arguments, sizeof arguments);

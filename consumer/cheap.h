@@ -13,8 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CHEAP_ROUNDS = 20 }; /* a wrong product passes one time in a million */
-
 struct cheap_checks; /* what the longer manifest points to */
 
 /* Adds the checks to a manifest without terms and to the job's parts, graph and counts, and does nothing where the job is not

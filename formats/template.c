@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum placeholder { HOLE_IN, HOLE_LINE, HOLE_INDEX, HOLE_VALUE, HOLE_OUT, HOLE_COUNT };
@@ -198,6 +199,18 @@ size_t template_size(const char *text, const struct template_values *values)
 {
     struct sink sink = {0};
     return expand_into(&sink, text, values) ? sink.length + 1 : 0;
+}
+
+char *template_filled(const char *text, const struct template_values *values, size_t cap,
+                      size_t *ret_length)
+{
+    size_t size = template_size(text, values);
+    char *filled = size == 0 || size > cap + 1 ? NULL : malloc(size);
+    if (filled != NULL && template_expand(text, values, filled, size, ret_length) != TEMPLATE_OK) {
+        free(filled);
+        filled = NULL;
+    }
+    return filled;
 }
 
 bool template_path_safe(const char *path)

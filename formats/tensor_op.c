@@ -175,3 +175,46 @@ bool tensor_op_read(const char *const *arguments, size_t count, bool has_holes,
     *ret_op = op;
     return true;
 }
+
+enum { OTHER = -1, EXPONENT_MOST = 10000 };
+
+/* 0 or 1 where the factor is just that, however it is written; else OTHER. It is a number (is_number). */
+static int small_value(const char *factor)
+{
+    const char *c = factor;
+    bool is_negative = *c == '-';
+    long decimals = 0;
+    long place = 0; /* of the one digit that is not 0: 10 to this */
+    bool has_point = false;
+    bool has_one = false;
+    for (c += *c == '-' || *c == '+'; *c == '.' || (*c >= '0' && *c <= '9'); c++) {
+        if (*c == '.') {
+            has_point = true;
+            continue;
+        }
+        if (*c != '0' && (has_one || *c != '1')) {
+            return OTHER;
+        }
+        /* Digits before the point that follow raise it again. */
+        place = *c == '1' ? (has_point ? -1 - decimals : 0) : place + (has_one && !has_point);
+        has_one = has_one || *c == '1';
+        decimals += has_point;
+    }
+    if (!has_one) {
+        return 0;
+    }
+    long exponent = 0;
+    bool is_small = *c != '\0' && c[1] == '-';
+    for (c += *c != '\0'; *c != '\0'; c++) {
+        if (*c >= '0' && *c <= '9' && exponent < EXPONENT_MOST) {
+            exponent = 10 * exponent + (*c - '0');
+        }
+    }
+    return !is_negative && place + (is_small ? -exponent : exponent) == 0 ? 1 : OTHER;
+}
+
+bool tensor_op_is_product(const struct tensor_op *op)
+{
+    return op->verb == TENSOR_MATMUL ||
+           (op->verb == TENSOR_GEMM && small_value(op->alpha) == 1 && small_value(op->beta) == 0);
+}

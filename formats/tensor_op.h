@@ -21,6 +21,8 @@
 enum {
     TENSOR_SEED_BYTES = 32,
     TENSOR_ROUNDS_MOST = 64,
+    TENSOR_CHECK_ROUNDS =
+        20, /* of a check that decides: a wrong row passes one time in a million */
     TENSOR_NUMBER_BYTES = 32, /* a factor as text */
 };
 
@@ -44,5 +46,8 @@ struct tensor_op { /* points into the arguments */
  * so that only their number and the operation can be checked. */
 bool tensor_op_read(const char *const *arguments, size_t count, bool has_holes,
                     struct tensor_op *ret_op, struct problem *ret_problem);
+
+/* Whether it computes A B and nothing else, so that freivalds can check it. Of an operation without holes. */
+bool tensor_op_is_product(const struct tensor_op *op);
 
 #endif

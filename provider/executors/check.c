@@ -21,17 +21,6 @@ static void operation_fini(struct operation *operation)
     }
 }
 
-static char *expanded(const char *text, const struct template_values *values)
-{
-    size_t size = template_size(text, values);
-    char *filled = size == 0 || size > LIMIT_ARGUMENT_BYTES + 1 ? NULL : malloc(size);
-    if (filled != NULL && template_expand(text, values, filled, size, NULL) != TEMPLATE_OK) {
-        free(filled);
-        filled = NULL;
-    }
-    return filled;
-}
-
 static bool operation_read(const Bourse__V1__Manifest *manifest, uint32_t index,
                            struct operation *operation, struct problem *problem)
 {
@@ -43,7 +32,7 @@ static bool operation_read(const Bourse__V1__Manifest *manifest, uint32_t index,
     size_t count = is_own ? task->n_arguments : manifest->n_arguments;
     char *const *templates = is_own ? task->arguments : manifest->arguments;
     for (size_t i = 0; i < count && i < LIMIT_ARGUMENTS; i++) {
-        operation->words[i] = expanded(templates[i], &values);
+        operation->words[i] = template_filled(templates[i], &values, LIMIT_ARGUMENT_BYTES, NULL);
         if (operation->words[i] == NULL) {
             problem_set(problem, "an argument cannot be filled in");
             return false;
@@ -52,18 +41,6 @@ static bool operation_read(const Bourse__V1__Manifest *manifest, uint32_t index,
     }
     return tensor_op_read((const char *const *)operation->words, operation->count, false,
                           &operation->op, problem);
-}
-
-static bool is_number(const char *text, double number)
-{
-    char *end = NULL;
-    return strtod(text, &end) == number && *end == '\0';
-}
-
-static bool is_product(const struct tensor_op *op)
-{
-    return op->verb == TENSOR_MATMUL ||
-           (op->verb == TENSOR_GEMM && is_number(op->alpha, 1) && is_number(op->beta, 0));
 }
 
 static size_t inputs_named(const Bourse__V1__Manifest *manifest, uint32_t index, const char *name)
@@ -117,7 +94,8 @@ static bool same_product(const Bourse__V1__Manifest *manifest, const struct oper
         return false;
     }
     const struct template_values values = command_values(manifest, product->index);
-    char *output = expanded(is_own ? task->outputs[0] : manifest->outputs[0], &values);
+    char *output = template_filled(is_own ? task->outputs[0] : manifest->outputs[0], &values,
+                                   LIMIT_ARGUMENT_BYTES, NULL);
     const Bourse__V1__ManifestFrom *from = command_taken(manifest, check->index, 0);
     bool same = output != NULL && strcmp(output, product->op.result) == 0 &&
                 from->task == product->index && strcmp(from->output, output) == 0 &&
@@ -130,10 +108,10 @@ static bool fits(const Bourse__V1__Manifest *manifest, const struct operation *c
                  const struct operation *product, struct problem *problem)
 {
     if (check->op.verb != TENSOR_FREIVALDS || !check->op.is_drawn ||
-        check->op.rounds < CHECK_ROUNDS_LEAST) {
+        check->op.rounds < TENSOR_CHECK_ROUNDS) {
         problem_set(problem, "a check is freivalds with the seed %s and %d rounds at least",
-                    TENSOR_DRAWN, CHECK_ROUNDS_LEAST);
-    } else if (!is_product(&product->op)) {
+                    TENSOR_DRAWN, TENSOR_CHECK_ROUNDS);
+    } else if (!tensor_op_is_product(&product->op)) {
         problem_set(problem, "subtask %u computes no product that a check knows", product->index);
     } else if (!same_factor(manifest, check, check->op.a, product, product->op.a) ||
                !same_factor(manifest, check, check->op.b, product, product->op.b)) {

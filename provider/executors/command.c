@@ -218,19 +218,6 @@ static bool texts_reserve(struct texts *texts, size_t count)
     return texts->items != NULL;
 }
 
-static char *expand(const char *text, const struct template_values *values, size_t cap,
-                    size_t *ret_length)
-{
-    size_t size = template_size(text, values);
-    char *expanded = size == 0 || size > cap + 1 ? NULL : malloc(size);
-    if (expanded != NULL &&
-        template_expand(text, values, expanded, size, ret_length) != TEMPLATE_OK) {
-        free(expanded);
-        expanded = NULL;
-    }
-    return expanded;
-}
-
 struct run {
     const struct command *command;
     const Bourse__V1__ManifestTask *task; /* NULL: the manifest says it all */
@@ -323,7 +310,7 @@ static bool expand_arguments(struct run *run, struct outcome *outcome)
         return refuse(outcome, "out of memory");
     }
     for (size_t i = 0; i < count; i++) {
-        char *text = expand(templates[i], &run->values, LIMIT_ARGUMENT_BYTES, NULL);
+        char *text = template_filled(templates[i], &run->values, LIMIT_ARGUMENT_BYTES, NULL);
         if (text == NULL) {
             return refuse(outcome,
                           "an argument cannot be expanded for this subtask, or is too long");
@@ -336,7 +323,7 @@ static bool expand_arguments(struct run *run, struct outcome *outcome)
 static bool add_variable(struct run *run, const Bourse__V1__ManifestVariable *variable,
                          struct outcome *outcome)
 {
-    char *value = expand(variable->value, &run->values, LIMIT_ARGUMENT_BYTES, NULL);
+    char *value = template_filled(variable->value, &run->values, LIMIT_ARGUMENT_BYTES, NULL);
     size_t size = value == NULL ? 0 : strlen(variable->name) + strlen(value) + 2;
     char *text = value == NULL ? NULL : malloc(size);
     if (text != NULL) {
@@ -390,7 +377,7 @@ static bool expand_outputs(struct run *run, struct outcome *outcome)
         return refuse(outcome, "out of memory");
     }
     for (size_t i = 0; i < count; i++) {
-        char *text = expand(templates[i], &run->values, LIMIT_PATH_BYTES, NULL);
+        char *text = template_filled(templates[i], &run->values, LIMIT_PATH_BYTES, NULL);
         if (text == NULL) {
             return refuse(outcome, "an output's name cannot be expanded for this subtask");
         }
@@ -472,7 +459,7 @@ static bool settle_standard_input(struct run *run, struct outcome *outcome)
         return true;
     }
     size_t length = 0;
-    run->standard_input = expand(text, &run->values, LIMIT_ARGUMENT_BYTES, &length);
+    run->standard_input = template_filled(text, &run->values, LIMIT_ARGUMENT_BYTES, &length);
     if (run->standard_input == NULL) {
         return refuse(outcome, "the standard input cannot be expanded for this subtask");
     }

@@ -30,6 +30,30 @@ static bool read_op(const char *const *arguments, bool has_holes, struct tensor_
     return tensor_op_read(arguments, count, has_holes, op, problem);
 }
 
+START_TEST(a_product_is_one_however_its_factors_are_written)
+{
+    static const struct {
+        const char *alpha, *beta;
+        bool is_product;
+    } cases[] = {
+        {"1", "0", true},      {"1.0", "0.00", true}, {"+1", "-0", true},   {"01.", ".0", true},
+        {"1e0", "0e7", true},  {"10e-1", "0", true},  {"0.1E1", "0", true}, {"100e-2", "0", true},
+        {".01e+2", "0", true}, {"1", "1", false},     {"2", "0", false},    {"-1", "0", false},
+        {"11", "0", false},    {"10", "0", false},    {"1e1", "0", false},  {"1.01", "0", false},
+        {"1", "1e-9", false},  {"0", "0", false},     {"0.1", "0", false},  {"1e-1", "0", false},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct tensor_op op;
+        struct problem problem = {""};
+        const char *const gemm[] = {"gemm", "--alpha", cases[i].alpha, "--beta", cases[i].beta,
+                                    "a",    "b",       "c0",           "c",      NULL};
+        ck_assert_msg(read_op(gemm, false, &op, &problem), "%s: %s", cases[i].alpha, problem.text);
+        ck_assert_msg(tensor_op_is_product(&op) == cases[i].is_product, "%s and %s", cases[i].alpha,
+                      cases[i].beta);
+    }
+}
+END_TEST
+
 START_TEST(operations_are_read_as_they_are_written)
 {
     struct tensor_op op;
@@ -663,6 +687,7 @@ int main(void)
     TCase *tcase = tcase_create("tensor");
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, operations_are_read_as_they_are_written);
+    tcase_add_test(tcase, a_product_is_one_however_its_factors_are_written);
     tcase_add_test(tcase, what_is_no_operation_is_refused_in_words);
     tcase_add_loop_test(tcase, products_are_those_of_the_definition, 0, 2);
     tcase_add_loop_test(tcase, nan_and_infinities_travel, 0, 2);

@@ -490,10 +490,26 @@ static void block_check(struct exchange *exchange, struct job *job, uint32_t ind
     subtask_changed(exchange, job, index);
 }
 
-/* That result does not count: the subtask runs again, and then the check, unless that happened too often. */
+/* Who gave a result that does not count gets no more work of this job for a while; what it runs may end, and is judged
+ * like this. */
+static void step_aside(struct exchange *exchange, struct job *job, uint32_t provider,
+                       int64_t for_ns)
+{
+    job_avoid(exchange, job, provider, for_ns);
+    for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        if (lease->provider == provider) {
+            lease_wind_down(exchange, lease);
+        }
+    }
+}
+
+/* That result does not count: the subtask runs again, of another provider if there is one, and then the check, unless
+ * that happened too often. */
 static void redo(struct exchange *exchange, struct job *job, uint32_t index, uint8_t status,
                  const struct hash32 *check)
 {
+    const uint32_t provider = job->checks->held[index]->lease->provider;
     struct subtask *subtask = job_subtask(exchange, job, index);
     const struct subtask *checked_by = job_subtask(exchange, job, first_check(job) + index);
     settle_held(exchange, job, index, status, check);
@@ -506,21 +522,7 @@ static void redo(struct exchange *exchange, struct job *job, uint32_t index, uin
     } else {
         job_requeue(exchange, job, index);
     }
-}
-
-/* Who gave it gets no more work of this job for a while; what it runs may end, and is judged like this. */
-static void refute(struct exchange *exchange, struct job *job, uint32_t index,
-                   const struct hash32 *check)
-{
-    const uint32_t provider = job->checks->held[index]->lease->provider;
-    redo(exchange, job, index, XATTEMPT_REFUTED, check);
-    job_avoid(exchange, job, provider, REFUTED_NS);
-    for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
-        struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        if (lease->provider == provider) {
-            lease_wind_down(exchange, lease);
-        }
-    }
+    step_aside(exchange, job, provider, status == XATTEMPT_REFUTED ? REFUTED_NS : AVOID_NS);
 }
 
 /* This referee came to nothing; another may. */
@@ -558,7 +560,7 @@ bool check_decide(struct exchange *exchange, struct lease *lease, const struct a
         if (held->missing < CHECKS_MISSING) {
             check_again(exchange, job, held, lease->provider);
         } else {
-            refute(exchange, job, held->index, &result->hash);
+            redo(exchange, job, held->index, XATTEMPT_REFUTED, &result->hash);
         }
         return true;
     }
@@ -567,7 +569,7 @@ bool check_decide(struct exchange *exchange, struct lease *lease, const struct a
         lease->accepted++;
         accept(exchange, job, held->index, &result->hash);
     } else if (result->verdict == XVERDICT_REJECT) {
-        refute(exchange, job, held->index, &result->hash);
+        redo(exchange, job, held->index, XATTEMPT_REFUTED, &result->hash);
     } else if (++held->unsure < CHECKS_UNSURE) {
         check_again(exchange, job, held, lease->provider);
     } else {

@@ -345,7 +345,26 @@ START_TEST(who_is_unsure_makes_room_for_another_and_twice_accuses_nobody)
     ck_assert_int_eq(result_of(0)->charge_micro, MICRO_PER_CREDIT);
     ck_assert_int_eq(balance(MAKER).available_micro, MICRO_PER_CREDIT);
     ck_assert_uint_eq(job_row(held.job).checking, 0);
-    ck_assert_uint_eq(job_row(held.job).running, 1); /* it is recomputed */
+    ck_assert_uint_eq(job_row(held.job).running, 1); /* it is recomputed, by another */
+    ck_assert(!is_sent_to(MAKER));
+    ck_assert_uint_eq(sent_to(is_sent_to(SECOND) ? SECOND : REFEREE).index, 0);
+}
+END_TEST
+
+START_TEST(where_nobody_else_is_it_comes_back_to_who_left_it_unsure)
+{
+    struct held_case held = hold_one();
+    (void)answer(REFEREE, held.job, held.check, OUTCOME_OK, VERDICT_UNSURE);
+    (void)answer(REFEREE, held.job, sent_to(REFEREE), OUTCOME_OK, VERDICT_UNSURE);
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_FAILED_PAID);
+    ck_assert_uint_eq(sent_to(REFEREE).index, 0);
+    presence(EXCHANGE_GOODBYE, REFEREE);
+    ck_assert(!is_sent_to(MAKER));
+    reload();
+    market.now_ns += AVOID_NS;
+    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    apply(&tick);
+    ck_assert_uint_eq(sent_to(MAKER).index, 0);
 }
 END_TEST
 
@@ -645,6 +664,7 @@ int main(void)
     tcase_add_test(tests, what_a_referee_refutes_is_not_paid_and_redone_elsewhere);
     tcase_add_test(tests, too_many_refuted_results_fail_the_subtask);
     tcase_add_test(tests, who_is_unsure_makes_room_for_another_and_twice_accuses_nobody);
+    tcase_add_test(tests, where_nobody_else_is_it_comes_back_to_who_left_it_unsure);
     tcase_add_test(tests, another_referee_goes_before_one_who_was_unsure);
     tcase_add_test(tests, a_verdict_of_another_seed_or_none_is_the_referees_fault);
     tcase_add_test(tests, what_twice_is_not_there_is_refuted_without_a_word_against_the_referee);

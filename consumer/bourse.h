@@ -539,6 +539,7 @@ struct bourse_product_summary {
     /* Of a plan: */
     uint32_t devices, devices_used; /* that can multiply, and that are to */
     uint32_t slots;                 /* in use at a time */
+    int64_t least_mflops;           /* that a slot must have, to keep slower devices out; 0: any */
     bool is_split;                  /* over several devices */
     int64_t predicted_ms,
         single_ms; /* by the devices' measured speeds; on the best single device */

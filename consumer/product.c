@@ -344,7 +344,6 @@ static bool make_job(struct bourse_product *product, const struct bourse_product
     (void)need_number(job, "memory", needs->memory_bytes);
     job->check = job->parts[0]; /* any device with the memory: it need not be fast */
     if (!cheap_need_referee(&job->check.needs) ||
-        (needs->label[0] != '\0' && !order_add_need(&job->parts[0].needs, "label", needs->label)) ||
         (needs->least_speed > 0 && !need_number(job, "gemm_fp32", needs->least_speed)) ||
         !hash_blocks(product, &job->made, error) || !write_manifest(product, job, error)) {
         return false;

@@ -37,9 +37,8 @@ struct bourse_product {
 
 /* What the plan asks of devices. */
 struct product_needs {
-    int64_t least_speed;             /* gemm_fp32; 0: any */
-    int64_t memory_bytes;            /* of a slot */
-    char label[ATTRIBUTE_TEXT_SIZE]; /* of the only device; "": any */
+    int64_t least_speed;  /* gemm_fp32; 0: any */
+    int64_t memory_bytes; /* of a slot */
     uint32_t at_most;
     int64_t expect_ms, limit_ms;
 };

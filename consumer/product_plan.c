@@ -11,11 +11,13 @@ struct offered {
     int64_t memory_bytes;
     int64_t price_micro;
     uint32_t slots;
+    char account[BOURSE_HEX32_SIZE];
     char label[ATTRIBUTE_TEXT_SIZE];
 };
 
 struct market_view {
-    int64_t cap_micro; /* -1: none */
+    int64_t cap_micro;   /* -1: none */
+    int64_t spare_speed; /* of the fastest device of another provider than the fastest; 0: none */
     struct offered *items;
     size_t count, capacity;
     bool is_out_of_memory;
@@ -65,6 +67,7 @@ static bool take_device(void *context, const struct bourse_device *device)
                                 .memory_bytes = number_of(device, "memory"),
                                 .price_micro = device->price_micro,
                                 .slots = device->slots};
+    client_copy(offered->account, sizeof offered->account, device->account);
     client_copy(offered->label, sizeof offered->label, device->label);
     return true;
 }
@@ -89,6 +92,10 @@ static void keep_fastest(struct market_view *view, uint32_t at_most)
     size_t kept = 0;
     if (view->count > 1) {
         qsort(view->items, view->count, sizeof *view->items, fastest_first);
+    }
+    for (size_t i = 1; view->spare_speed == 0 && i < view->count; i++) {
+        bool is_other = strcmp(view->items[i].account, view->items[0].account) != 0;
+        view->spare_speed = is_other ? view->items[i].speed : 0;
     }
     while (kept < view->count && kept < SPLIT_DEVICES && left > 0) {
         struct offered *offered = &view->items[kept++];
@@ -155,31 +162,37 @@ static int64_t to_ms(double seconds)
     return ms < 1 ? 1 : ms > 1e9 ? 1000000000 : (int64_t)ms;
 }
 
-/* Of all that could, only those with a share: slower ones are kept out by speed, and a single device by its label too, if
- * no other has the same. */
+/* Of all that could, only those with a share: the slower ones are kept out by their speed. No device is named, for then
+ * nothing could take the place of one that has gone. What is checked may be refuted, and is not given to its provider again:
+ * then the fastest device of a second provider is let in too, and if there is none, all who come. */
+static int64_t speed_floor(const struct market_view *view, const struct split_share *shares,
+                           bool checks)
+{
+    int64_t least_used = INT64_MAX;
+    bool keeps_out = false;
+    for (size_t i = 0; i < view->count; i++) {
+        keeps_out = keeps_out || shares[i].units == 0;
+        if (shares[i].units > 0 && view->items[i].speed < least_used) {
+            least_used = view->items[i].speed;
+        }
+    }
+    if (checks && view->spare_speed < least_used) {
+        least_used = view->spare_speed;
+    }
+    return keeps_out ? least_used : 0;
+}
+
 static void find_needs(const struct market_view *view, const struct split_share *shares,
-                       const struct split *split, struct bourse_product *product,
+                       const struct split *split, bool checks, struct bourse_product *product,
                        struct product_needs *ret_needs)
 {
     struct bourse_product_summary *summary = &product->summary;
-    int64_t least_used = INT64_MAX;
-    bool keeps_out = false;
     uint64_t slots = 0;
     uint64_t tiles = (uint64_t)product->grid.rows * product->grid.columns;
-    const char *label = view->items[split->single].label;
-    bool is_unique = !split->is_split && label[0] != '\0';
     for (size_t i = 0; i < view->count; i++) {
-        const struct offered *offered = &view->items[i];
-        keeps_out = keeps_out || shares[i].units == 0;
-        if (shares[i].units > 0) {
-            slots += shares[i].units < offered->slots ? shares[i].units : offered->slots;
-            least_used = offered->speed < least_used ? offered->speed : least_used;
-        }
-        is_unique = is_unique && (i == split->single || strcmp(offered->label, label) != 0);
+        slots += shares[i].units < view->items[i].slots ? shares[i].units : view->items[i].slots;
     }
-    ret_needs->least_speed = keeps_out ? least_used : 0;
-    client_copy(ret_needs->label, sizeof ret_needs->label,
-                is_unique && view->count > 1 ? label : "");
+    ret_needs->least_speed = speed_floor(view, shares, checks);
     ret_needs->at_most = (uint32_t)slots;
     ret_needs->expect_ms = to_ms(split->finish_s * (double)slots / (double)tiles);
     int64_t patient_ms = 20 * ret_needs->expect_ms; /* a device may be slower than it was */
@@ -187,6 +200,7 @@ static void find_needs(const struct market_view *view, const struct split_share 
     summary->devices = (uint32_t)view->count;
     summary->devices_used = (uint32_t)split->device_count;
     summary->slots = (uint32_t)slots;
+    summary->least_mflops = ret_needs->least_speed;
     summary->is_split = split->is_split;
     summary->predicted_ms = to_ms(split->finish_s);
     summary->single_ms = to_ms(split->single_s);
@@ -225,7 +239,7 @@ bool product_choose(struct bourse *bourse, const struct bourse_product_options *
         good = no_plan(&view, options, product, error);
     }
     if (good) {
-        find_needs(&view, shares, &split, product, ret_needs);
+        find_needs(&view, shares, &split, options->checks, product, ret_needs);
         ret_needs->memory_bytes = memory_needed(product);
     }
     free(view.items);

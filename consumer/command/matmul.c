@@ -118,6 +118,11 @@ static void show_product(FILE *to, const struct bourse_product_summary *product)
                   product->tile_rows, product->tile_columns, product->slots,
                   product->slots == 1 ? "" : "s", product->devices_used, product->devices,
                   product->devices == 1 ? "" : "s");
+    if (product->least_mflops > 0) {
+        (void)fprintf(to,
+                      "  needs         gemm_fp32 >= %lld, so that no slower device takes part\n",
+                      (long long)product->least_mflops);
+    }
     (void)fprintf(to, "  by speed      %s; the best single device %s\n",
                   duration_text(product->predicted_ms), duration_text(product->single_ms));
     if (product->checks > 0) {

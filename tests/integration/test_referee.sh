@@ -144,6 +144,16 @@ for kind in entry precision zeros old shape garbage; do
         fail "$kind: the products are others"
 done
 
+# The fastest of all, so that a small product is planned for it alone: refuted, its tile is computed by another.
+sed -i -E 's/("gemm_mflops": )[0-9]+/\1990000000/' liar/profile.json
+lie zeros
+"$bourse" devices --json 2>/dev/null | grep -q 990000000 || fail "the liar is not the fastest: $(cat liar/profile.json)"
+timeout 60 "$bourse" run -y matmul A.npy M.npy -o redone.npy --verify cheap --cap 1 --json >redone.json 2>err ||
+    fail "the product planned for the liar alone is not redone: $(cat err redone.json; "$bourse" explain last 2>&1)"
+cmp plain.npy redone.npy || fail "redone, it is another product"
+id=$(field job redone.json)
+[ "$(ended_as liar 4)" -ge 1 ] || fail "it was not planned for the liar: $(cat redone.json)"
+
 # Bytes that are not there when they are to be checked.
 kill -TERM "$second" "$agent"
 ended "$second" 20 && ended "$agent" 20 || fail "the honest agents do not end"

@@ -274,13 +274,10 @@ START_TEST(what_is_not_there_yet_is_refused_not_ignored)
             names[i]);
         check_refused(text, wanted);
     }
-    check_refused(
-        "run: [a]\nverify: adaptive\n",
-        "job.yaml:2: verify: \"adaptive\" is not available yet; only \"none\" and \"cheap\" "
-        "are");
-    check_refused(
-        "run: [a]\nverify: quorum 2/3\n",
-        "job.yaml:2: verify: \"quorum\" is not available yet; only \"none\" and \"cheap\" are");
+    check_refused("run: [a]\nverify: full\n",
+                  "job.yaml:2: verify: unknown \"full\"; known are none, cheap");
+    check_refused("run: [a]\nverify: quorum 2/3\n",
+                  "job.yaml:2: verify: unknown \"quorum 2/3\"; known are none, cheap");
     check_refused("run: [a]\nverify: cheap\n",
                   "job.yaml:2: verify: cheap checks exist for matrix products: executor: tensor, "
                   "with matmul, or gemm with --alpha 1 --beta 0");

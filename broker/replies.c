@@ -193,17 +193,10 @@ struct explanation { /* the wire form with what it points to */
 
 const char *replies_figure(const char *predicate, int64_t value, char ret_text[UNITS_TEXT_SIZE])
 {
-    size_t count = 0;
-    const struct requirement_field *fields = requirement_fields(&count);
-    for (size_t i = 0; i < count; i++) {
-        size_t length = strlen(fields[i].name);
-        if (fields[i].type == FIELD_BYTES && strncmp(predicate, fields[i].name, length) == 0 &&
-            predicate[length] == ' ') {
-            units_bytes_short(value, ret_text);
-            return ret_text;
-        }
-    }
-    (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%lld", (long long)value);
+    char name[ATTRIBUTE_NAME_SIZE];
+    predicate += strncmp(predicate, "not ", 4) == 0 ? 4 : 0;
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(predicate, " "), predicate);
+    requirement_figure(name, value, ret_text);
     return ret_text;
 }
 

@@ -28,7 +28,15 @@ static const struct requirement_field fields[] = {
     {"gemm_fp32", FIELD_NUMBER,
      "measured speed of one slot in float32 matrix products, in 10^6 operations per second"},
     {"executor", FIELD_TEXT, "what it can run: command, noop or tensor"},
-    {"bandwidth", FIELD_BYTES, "measured memory bandwidth of one slot, per second"},
+    {"bandwidth", FIELD_BANDWIDTH, "memory bandwidth of one slot"},
+    {"fp64", FIELD_FLOPS, "peak rate of one slot in float64"},
+    {"fp32", FIELD_FLOPS, "peak rate of one slot in float32"},
+    {"tf32", FIELD_FLOPS, "peak rate of one slot in tf32"},
+    {"bf16", FIELD_FLOPS, "peak rate of one slot in bfloat16"},
+    {"fp16", FIELD_FLOPS, "peak rate of one slot in float16"},
+    {"fp8", FIELD_FLOPS, "peak rate of one slot in 8 bits with a point"},
+    {"int8", FIELD_OPS, "peak rate of one slot in 8-bit integers"},
+    {"int4", FIELD_OPS, "peak rate of one slot in 4-bit integers"},
     {"simulated", FIELD_FLAG, "whether the device is a simulation"},
     {"referee", FIELD_FLAG, "whether its account may judge the results of others"},
 };
@@ -40,7 +48,7 @@ const struct requirement_field *requirement_fields(size_t *ret_count)
     return fields;
 }
 
-static const struct requirement_field *find_field(const char *name)
+const struct requirement_field *requirement_field(const char *name)
 {
     for (size_t i = 0; i < FIELDS; i++) {
         if (strcmp(fields[i].name, name) == 0) {
@@ -50,13 +58,56 @@ static const struct requirement_field *find_field(const char *name)
     return NULL;
 }
 
+static bool is_ordered(const struct requirement_field *field)
+{
+    return field->type != FIELD_TEXT && field->type != FIELD_FLAG;
+}
+
+enum units_kind requirement_field_units(const struct requirement_field *field)
+{
+    switch (field->type) {
+    case FIELD_BYTES:
+        return UNITS_BYTES;
+    case FIELD_BANDWIDTH:
+        return UNITS_BANDWIDTH;
+    case FIELD_FLOPS:
+        return UNITS_FLOPS;
+    case FIELD_OPS:
+        return UNITS_OPS;
+    case FIELD_TEXT:
+    case FIELD_FLAG:
+    case FIELD_NUMBER:
+        break;
+    }
+    return UNITS_COUNT;
+}
+
+void requirement_figure(const char *name, int64_t value, char ret_text[UNITS_TEXT_SIZE])
+{
+    const struct requirement_field *field = requirement_field(name);
+    units_short(field != NULL ? requirement_field_units(field) : UNITS_COUNT, value, ret_text);
+}
+
+/* A text in small letters, or as much of it as there is room for. */
+static void fold(const char *text, char ret_text[ATTRIBUTE_TEXT_SIZE])
+{
+    size_t length = 0;
+    for (; text[length] != '\0' && length + 1 < ATTRIBUTE_TEXT_SIZE; length++) {
+        char c = text[length];
+        ret_text[length] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    }
+    ret_text[length] = '\0';
+}
+
 static void explain_field(const char *name, struct problem *ret_problem)
 {
     const char *names[FIELDS];
+    char folded[ATTRIBUTE_TEXT_SIZE];
     for (size_t i = 0; i < FIELDS; i++) {
         names[i] = fields[i].name;
     }
-    const char *nearest = text_nearest(name, names, FIELDS);
+    fold(name, folded);
+    const char *nearest = text_nearest(folded, names, FIELDS);
     if (nearest != NULL) {
         problem_set(ret_problem, "unknown field \"%s\"; did you mean \"%s\"?", name, nearest);
     } else {
@@ -76,8 +127,10 @@ struct token {
 };
 
 struct parser {
+    const char *begin; /* NULL: a map, whose keys say where something is wrong */
     const char *at;
-    struct token token; /* the one to be used next */
+    const char *token_at; /* where the token begins: what is wrong is wrong there */
+    struct token token;   /* the one to be used next */
     struct requirement *requirement;
     unsigned depth;
     bool failed;
@@ -90,12 +143,78 @@ static bool is_word(char c)
            (c != '\0' && strchr("._-+/:", c) != NULL);
 }
 
+/* Where the token stands, as editors count: "column 7: ", with its line where there are several; "" in a map. */
+static void place(const struct parser *parser, char *ret_text, size_t capacity)
+{
+    unsigned line = 1;
+    unsigned column = 1;
+    ret_text[0] = '\0';
+    if (parser->begin == NULL) {
+        return;
+    }
+    for (const char *c = parser->begin; c < parser->token_at; c++) {
+        bool continues = ((unsigned char)*c & 0xc0) == 0x80; /* a character of several bytes */
+        line += *c == '\n';
+        column = *c == '\n' ? 1 : column + !continues;
+    }
+    if (strchr(parser->begin, '\n') != NULL) {
+        (void)snprintf(ret_text, capacity, "line %u, column %u: ", line, column);
+    } else {
+        (void)snprintf(ret_text, capacity, "column %u: ", column);
+    }
+}
+
 static void fail(struct parser *parser, const char *what)
 {
     if (!parser->failed) {
+        char where[40];
+        place(parser, where, sizeof where);
         parser->failed = true;
-        problem_set(parser->problem, "%s", what);
+        problem_set(parser->problem, "%s%s", where, what);
     }
+}
+
+/* What other languages write for what this one has; longer ones first. */
+static const struct {
+    const char *text, *ours;
+} foreign[] = {
+    {"==", "="},  {"&&", "and"}, {"||", "or"}, {"<>", "!="}, {"=>", ">="},
+    {"=<", "<="}, {"≥", ">="},   {"≤", "<="},  {"≠", "!="},  {"&", "and"},
+    {"|", "or"},  {"!", "not"},  {"'", "\""},  {"“", "\""},  {"”", "\""},
+};
+
+#define OPERATORS "=!<>" /* what one begins with */
+#define ANYTHING OPERATORS "aon\""
+
+/* Looks for those whose right spelling begins with one of `first`. */
+static bool fail_if_foreign(struct parser *parser, const char *first)
+{
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
+        size_t length = strlen(foreign[i].text);
+        if (strncmp(parser->at, foreign[i].text, length) == 0 &&
+            strncmp(parser->at, "!=", 2) != 0 && strchr(first, foreign[i].ours[0]) != NULL) {
+            char what[64];
+            (void)snprintf(what, sizeof what, "%s is written %s here", foreign[i].text,
+                           foreign[i].ours);
+            fail(parser, what);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A word of the grammar in capital letters, or NULL. */
+static const char *keyword_meant(const struct token *token)
+{
+    static const char *const keywords[] = {"and", "or", "not", "in", "any"};
+    char folded[ATTRIBUTE_TEXT_SIZE];
+    fold(token->text, folded);
+    for (size_t i = 0; token->type == TOKEN_WORD && i < sizeof keywords / sizeof keywords[0]; i++) {
+        if (strcmp(folded, keywords[i]) == 0 && strcmp(token->text, keywords[i]) != 0) {
+            return keywords[i];
+        }
+    }
+    return NULL;
 }
 
 static void fail_at(struct parser *parser, const char *what)
@@ -107,8 +226,11 @@ static void fail_at(struct parser *parser, const char *what)
     const struct token *token = &parser->token;
     char text[160];
     const char *shown = token->type == TOKEN_OP ? ops[token->op] : token->text;
+    const char *meant = keyword_meant(token);
     if (token->type == TOKEN_END) {
         (void)snprintf(text, sizeof text, "%s, not the end", what);
+    } else if (meant != NULL) {
+        (void)snprintf(text, sizeof text, "%s is written %s here", shown, meant);
     } else {
         (void)snprintf(text, sizeof text, "%s, not \"%s\"", what, shown);
     }
@@ -177,9 +299,12 @@ static struct token next_token(struct parser *parser)
 {
     struct token token = {.type = TOKEN_BAD};
     parser->at += strspn(parser->at, " \t\n");
+    parser->token_at = parser->at;
     char c = *parser->at;
     if (c == '\0') {
         token.type = TOKEN_END;
+    } else if (fail_if_foreign(parser, ANYTHING)) {
+        return token;
     } else if (c == '"') {
         token.type = take_quoted(parser, &token) ? TOKEN_QUOTED : TOKEN_BAD;
     } else if (is_word(c)) {
@@ -223,12 +348,9 @@ static bool read_value(const struct requirement_field *field, const char *text,
 {
     struct attribute attribute = {0};
     memcpy(attribute.name, field->name, strlen(field->name) + 1);
-    enum units_status status = UNITS_OK;
-    enum units_kind kind = UNITS_COUNT;
     char shown[ATTRIBUTE_TEXT_SIZE];
     text_printable(text, strlen(text), shown, sizeof shown);
-    switch (field->type) {
-    case FIELD_TEXT:
+    if (field->type == FIELD_TEXT) {
         if (text[0] == '\0' || strcmp(text, shown) != 0) {
             problem_set(ret_problem,
                         "\"%s\" is not a text for %s: 1 to 63 bytes, no control characters", shown,
@@ -237,35 +359,54 @@ static bool read_value(const struct requirement_field *field, const char *text,
         }
         attribute.is_text = true;
         memcpy(attribute.text, text, strlen(text) + 1);
-        break;
-    case FIELD_NUMBER:
-        status = units_count(text, &attribute.number);
-        break;
-    case FIELD_BYTES:
-        kind = UNITS_BYTES;
-        status = units_bytes(text, &attribute.number);
-        break;
-    case FIELD_FLAG:
+    } else if (field->type == FIELD_FLAG) {
         attribute.number = strcmp(text, "true") == 0;
         if (attribute.number == 0 && strcmp(text, "false") != 0) {
             problem_set(ret_problem, "%s is true or false, not \"%s\"", field->name, shown);
             return false;
         }
-        break;
-    }
-    if (status != UNITS_OK) {
-        char what[200];
-        units_explain(kind, status, text, what, sizeof what);
-        problem_set(ret_problem, "%s: %s", field->name, what);
-        return false;
+    } else {
+        enum units_kind kind = requirement_field_units(field);
+        enum units_status status = units_read(kind, text, &attribute.number);
+        if (status != UNITS_OK) {
+            char what[240];
+            units_explain(kind, status, text, what, sizeof what);
+            problem_set(ret_problem, "%s: %s", field->name, what);
+            return false;
+        }
     }
     *ret_attribute = attribute;
     return true;
 }
 
-static bool check_kind(const char *text, struct problem *ret_problem)
+/* Whether the text is one of the names; else the nearest is named, or `all`. */
+static bool check_name(const char *field, const char *text, const char *const *names, size_t count,
+                       const char *all, struct problem *ret_problem)
 {
-    if (device_kind_find(text) != NULL) {
+    char folded[ATTRIBUTE_TEXT_SIZE];
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], text) == 0) {
+            return true;
+        }
+    }
+    fold(text, folded);
+    const char *nearest = text_nearest(folded, names, count);
+    problem_set(ret_problem, "unknown %s \"%s\"; %s%s%s", field, text,
+                nearest != NULL ? "did you mean \"" : "known are ", nearest != NULL ? nearest : all,
+                nearest != NULL ? "\"?" : "");
+    return false;
+}
+
+/* Kinds and executors are known beforehand: another would never be met. */
+static bool check_known(const struct requirement_field *field, const char *text,
+                        struct problem *ret_problem)
+{
+    static const char *const executors[] = {"command", "noop", "tensor"};
+    if (strcmp(field->name, "executor") == 0) {
+        return check_name(field->name, text, executors, sizeof executors / sizeof executors[0],
+                          "command, noop and tensor", ret_problem);
+    }
+    if (strcmp(field->name, "kind") != 0) {
         return true;
     }
     const char *names[KIND_NAMES_MAX];
@@ -279,11 +420,7 @@ static bool check_kind(const char *text, struct problem *ret_problem)
             names[count++] = kinds[i].variants[k];
         }
     }
-    const char *nearest = text_nearest(text, names, count);
-    problem_set(ret_problem, "unknown kind \"%s\"; %s%s%s", text,
-                nearest != NULL ? "did you mean \"" : "known are ",
-                nearest != NULL ? nearest : fields[0].meaning, nearest != NULL ? "\"?" : "");
-    return false;
+    return check_name(field->name, text, names, count, field->meaning, ret_problem);
 }
 
 static bool push(struct parser *parser, const struct requirement_node *node)
@@ -305,11 +442,10 @@ static bool push_predicate(struct parser *parser, const struct requirement_field
     struct requirement_node node = {.op = op};
     struct problem problem;
     bool ordering = op != REQUIREMENT_EQ && op != REQUIREMENT_NE;
-    bool ordered = field->type == FIELD_NUMBER || field->type == FIELD_BYTES;
-    if (ordering && !ordered) {
+    if (ordering && !is_ordered(field)) {
         problem_set(&problem, "%s is not a number: it takes only =, != and in", field->name);
     } else if (read_value(field, text, &node.attribute, &problem) &&
-               (field != &fields[0] || check_kind(text, &problem))) {
+               check_known(field, text, &problem)) {
         return push(parser, &node);
     }
     fail(parser, problem.text);
@@ -371,13 +507,50 @@ static void parse_in(struct parser *parser, const struct requirement_field *fiel
     push_group(parser, REQUIREMENT_OR, arity);
 }
 
+static void parse_membership(struct parser *parser, const struct requirement_field *field)
+{
+    bool negated = at_word(parser, "not");
+    if (negated) {
+        advance(parser);
+    }
+    if (!at_word(parser, "in")) {
+        fail_at(parser, "`in` is needed after `not`");
+        return;
+    }
+    parse_in(parser, field);
+    if (negated && !parser->failed) {
+        struct requirement_node node = {.op = REQUIREMENT_NOT};
+        (void)push(parser, &node);
+    }
+}
+
+/* `40 GiB`: what follows the value would be its unit. */
+static void fail_if_unit(struct parser *parser, const struct requirement_field *field,
+                         const struct token *value)
+{
+    char joined[2 * ATTRIBUTE_TEXT_SIZE];
+    char what[3 * ATTRIBUTE_TEXT_SIZE];
+    int64_t number;
+    (void)snprintf(joined, sizeof joined, "%s%s", value->text, parser->token.text);
+    if (is_ordered(field) && requirement_field_units(field) != UNITS_COUNT &&
+        parser->token.type == TOKEN_WORD &&
+        units_read(requirement_field_units(field), joined, &number) == UNITS_OK) {
+        (void)snprintf(what, sizeof what, "a value has no blank in it: write %s", joined);
+        fail(parser, what);
+    }
+}
+
 static void parse_predicate(struct parser *parser)
 {
     if (parser->token.type != TOKEN_WORD) {
         fail_at(parser, "a field is needed here, as in `memory >= 2GiB`");
         return;
     }
-    const struct requirement_field *field = find_field(parser->token.text);
+    const struct requirement_field *field = requirement_field(parser->token.text);
+    if (field == NULL && keyword_meant(&parser->token) != NULL) {
+        fail_at(parser, "");
+        return;
+    }
     if (field == NULL) {
         struct problem problem;
         explain_field(parser->token.text, &problem);
@@ -385,8 +558,8 @@ static void parse_predicate(struct parser *parser)
         return;
     }
     advance(parser);
-    if (at_word(parser, "in")) {
-        parse_in(parser, field);
+    if (at_word(parser, "in") || at_word(parser, "not")) {
+        parse_membership(parser, field);
         return;
     }
     if (parser->token.type != TOKEN_OP) {
@@ -404,8 +577,10 @@ static void parse_predicate(struct parser *parser)
         fail_at(parser, what);
         return;
     }
-    if (push_predicate(parser, field, op, parser->token.text)) {
+    const struct token value = parser->token;
+    if (push_predicate(parser, field, op, value.text)) {
         advance(parser);
+        fail_if_unit(parser, field, &value);
     }
 }
 
@@ -489,7 +664,11 @@ bool requirement_parse(const char *text, struct requirement *ret_requirement,
         return false;
     }
     struct requirement requirement = {0};
-    struct parser parser = {.at = text, .requirement = &requirement, .problem = ret_problem};
+    struct parser parser = {.begin = text,
+                            .at = text,
+                            .token_at = text,
+                            .requirement = &requirement,
+                            .problem = ret_problem};
     advance(&parser);
     if (at_word(&parser, "any")) {
         advance(&parser);
@@ -516,11 +695,14 @@ static void read_entry(struct parser *parser, const struct requirement_field *fi
     if (text == NULL) {
         return; /* refused there */
     }
-    bool ordered = field->type == FIELD_NUMBER || field->type == FIELD_BYTES;
-    struct token token = {.op = alone && ordered ? REQUIREMENT_GE : REQUIREMENT_EQ};
+    struct token token = {.op = alone && is_ordered(field) ? REQUIREMENT_GE : REQUIREMENT_EQ};
     parser->at = text;
-    if (alone && take_op(parser, &token)) {
+    if (alone && !fail_if_foreign(parser, OPERATORS) && take_op(parser, &token)) {
         parser->at += strspn(parser->at, " ");
+    }
+    if (parser->failed) {
+        yaml_refuse(value, "%s", parser->problem->text);
+        return;
     }
     if (strlen(parser->at) >= ATTRIBUTE_TEXT_SIZE) {
         fail(parser, "a text of more than 63 bytes");
@@ -544,7 +726,7 @@ static void read_map(struct yaml_value map, struct parser *parser)
     yaml_known_keys(map, names, FIELDS);
     uint32_t arity = 0;
     for (size_t i = 0; i < yaml_count(map) && !parser->failed; i++) {
-        const struct requirement_field *field = find_field(yaml_entry_key(map, i));
+        const struct requirement_field *field = requirement_field(yaml_entry_key(map, i));
         struct yaml_value value = yaml_entry(map, i);
         if (field == NULL) {
             return; /* refused as an unknown key */

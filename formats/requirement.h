@@ -5,14 +5,15 @@
  *     and         = unary { "and" unary }
  *     unary       = "not" unary | "(" or ")" | predicate
  *     predicate   = field ( "=" | "!=" | "<" | "<=" | ">" | ">=" ) value
- *                 | field "in" "(" value { "," value } ")"
+ *                 | field [ "not" ] "in" "(" value { "," value } ")"
  *     value       = word | '"' text '"'              \" and \\ inside quotes
  *     word        = letters, digits and . _ - + / :
  *
  *     kind = cpu and memory >= 2GiB and not region = "eu west"
  *
  * Each field has a type (requirement_fields): values are read with its units, and an ordering of
- * texts is refused. In a job file the same may stand as a map, whose entries all hold:
+ * texts is refused. `f not in (...)` is `not f in (...)`. What is refused is named with its column, and where another
+ * spelling is known (==, &&, AND, 40gib) with the right one. In a job file the same may stand as a map, whose entries all hold:
  *
  *     needs: {kind: cpu, memory: 2GiB, region: [fr, de], cores: "< 64"}
  *
@@ -24,16 +25,20 @@
 
 #include "base/problem.h"
 #include "base/requirement.h"
+#include "formats/units.h"
 #include "formats/yaml.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 enum field_type {
-    FIELD_TEXT,   /* = != in */
-    FIELD_NUMBER, /* a count */
-    FIELD_BYTES,  /* a size: 2GiB */
-    FIELD_FLAG,   /* true or false, held as 1 or 0 */
+    FIELD_TEXT,      /* = != in */
+    FIELD_NUMBER,    /* a count */
+    FIELD_BYTES,     /* a size: 2GiB */
+    FIELD_BANDWIDTH, /* bytes per second: 100GB/s */
+    FIELD_FLOPS,     /* operations per second: 300TFLOPS */
+    FIELD_OPS,       /* the same of whole numbers: 400TOPS */
+    FIELD_FLAG,      /* true or false, held as 1 or 0 */
 };
 
 struct requirement_field {
@@ -44,6 +49,11 @@ struct requirement_field {
 
 /* The table of all fields, in the order of the manual. */
 const struct requirement_field *requirement_fields(size_t *ret_count);
+const struct requirement_field *requirement_field(const char *name); /* NULL: there is none */
+/* How its figures are written; UNITS_COUNT for a text or a flag. */
+enum units_kind requirement_field_units(const struct requirement_field *field);
+/* A figure of that field as people read it: 1.5 GiB, 989.4 TFLOPS. A plain number of an unknown one. */
+void requirement_figure(const char *name, int64_t value, char ret_text[UNITS_TEXT_SIZE]);
 
 /* False with a problem, and *ret_requirement untouched. */
 bool requirement_parse(const char *text, struct requirement *ret_requirement,

@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "formats/units.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -55,30 +54,17 @@ static void put_text(struct sink *sink, const char *text)
     put(sink, "\"");
 }
 
-static enum field_type type_of(const char *name)
-{
-    size_t count;
-    const struct requirement_field *fields = requirement_fields(&count);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(fields[i].name, name) == 0) {
-            return fields[i].type;
-        }
-    }
-    return FIELD_NUMBER;
-}
-
 static void put_number(struct sink *sink, const struct attribute *attribute)
 {
-    char number[UNITS_TEXT_SIZE];
-    enum field_type type = type_of(attribute->name);
-    if (type == FIELD_BYTES) {
-        units_bytes_text(attribute->number, number);
-    } else if (type == FIELD_FLAG && (attribute->number == 0 || attribute->number == 1)) {
-        (void)snprintf(number, sizeof number, "%s", attribute->number == 1 ? "true" : "false");
+    const struct requirement_field *field = requirement_field(attribute->name);
+    const int64_t number = attribute->number;
+    char text[UNITS_TEXT_SIZE];
+    if (field != NULL && field->type == FIELD_FLAG && (number == 0 || number == 1)) {
+        (void)snprintf(text, sizeof text, "%s", number == 1 ? "true" : "false");
     } else {
-        (void)snprintf(number, sizeof number, "%" PRId64, attribute->number);
+        units_text(field == NULL ? UNITS_COUNT : requirement_field_units(field), number, text);
     }
-    put(sink, number);
+    put(sink, text);
 }
 
 static bool is_predicate(const struct requirement_node *node)

@@ -130,6 +130,43 @@ static const struct unit byte_units[] = {
 };
 enum { BYTE_UNITS = sizeof byte_units / sizeof byte_units[0] };
 
+static const struct unit flops_units[] = {
+    {"EFLOPS", UINT64_C(1000000000000000000)},
+    {"PFLOPS", UINT64_C(1000000000000000)},
+    {"TFLOPS", UINT64_C(1000000000000)},
+    {"GFLOPS", UINT64_C(1000000000)},
+    {"MFLOPS", UINT64_C(1000000)},
+    {"kFLOPS", UINT64_C(1000)},
+    {"FLOPS", UINT64_C(1)},
+};
+static const struct unit ops_units[] = {
+    {"EOPS", UINT64_C(1000000000000000000)},
+    {"POPS", UINT64_C(1000000000000000)},
+    {"TOPS", UINT64_C(1000000000000)},
+    {"GOPS", UINT64_C(1000000000)},
+    {"MOPS", UINT64_C(1000000)},
+    {"kOPS", UINT64_C(1000)},
+    {"OPS", UINT64_C(1)},
+};
+enum { RATE_UNITS = sizeof ops_units / sizeof ops_units[0] };
+static_assert(sizeof flops_units == sizeof ops_units, "the same steps");
+
+/* One number and one unit. */
+struct measure {
+    const struct unit *units; /* largest first, 1 last */
+    size_t count;
+    bool needs_unit;
+    const char *suffix; /* that may stand behind the unit */
+};
+
+static struct measure measure_of(enum units_kind kind)
+{
+    if (kind == UNITS_FLOPS || kind == UNITS_OPS) {
+        return (struct measure){kind == UNITS_OPS ? ops_units : flops_units, RATE_UNITS, true, ""};
+    }
+    return (struct measure){byte_units, BYTE_UNITS, false, kind == UNITS_BANDWIDTH ? "/s" : ""};
+}
+
 static size_t letters(const char *text)
 {
     size_t length = 0;
@@ -200,7 +237,7 @@ enum units_status units_duration(const char *text, int64_t *ret_ns)
     return UNITS_OK;
 }
 
-enum units_status units_bytes(const char *text, int64_t *ret_bytes)
+static enum units_status read_measure(const struct measure *measure, const char *text, int64_t *ret)
 {
     if (too_long(text)) {
         return UNITS_MALFORMED;
@@ -213,23 +250,52 @@ enum units_status units_bytes(const char *text, int64_t *ret_bytes)
     }
     uint64_t unit_size = 1;
     size_t length = letters(c);
-    if (c[length] != '\0') {
+    bool has_suffix = length > 0 && strcmp(c + length, measure->suffix) == 0;
+    if (c[length] != '\0' && !has_suffix) {
         return UNITS_MALFORMED;
     }
+    if (length == 0 && measure->needs_unit) {
+        return UNITS_NO_UNIT;
+    }
     if (length > 0) {
-        size_t unit = find_unit(byte_units, BYTE_UNITS, c, length);
-        if (unit == BYTE_UNITS) {
+        size_t unit = find_unit(measure->units, measure->count, c, length);
+        if (unit == measure->count) {
             return UNITS_UNKNOWN_UNIT;
         }
-        unit_size = byte_units[unit].size;
+        unit_size = measure->units[unit].size;
     }
     uint64_t value;
     status = scale(&decimal, unit_size, INT64_MAX, &value);
     if (status != UNITS_OK) {
         return status;
     }
-    *ret_bytes = (int64_t)value;
+    *ret = (int64_t)value;
     return UNITS_OK;
+}
+
+enum units_status units_bytes(const char *text, int64_t *ret_bytes)
+{
+    const struct measure bytes = measure_of(UNITS_BYTES);
+    return read_measure(&bytes, text, ret_bytes);
+}
+
+enum units_status units_read(enum units_kind kind, const char *text, int64_t *ret)
+{
+    switch (kind) {
+    case UNITS_DURATION:
+        return units_duration(text, ret);
+    case UNITS_MONEY:
+        return units_money(text, ret);
+    case UNITS_COUNT:
+        return units_count(text, ret);
+    case UNITS_BYTES:
+    case UNITS_BANDWIDTH:
+    case UNITS_FLOPS:
+    case UNITS_OPS:
+        break;
+    }
+    const struct measure measure = measure_of(kind);
+    return read_measure(&measure, text, ret);
 }
 
 enum units_status units_money(const char *text, int64_t *ret_micro)
@@ -299,7 +365,42 @@ static const struct wording wordings[] = {
                      "1 byte"},
     [UNITS_MONEY] = {"an amount of credits", "2.00 or 0.000125", "none", "0.000001 (6 decimals)"},
     [UNITS_COUNT] = {"a whole number", "100", "none", "1"},
+    [UNITS_BANDWIDTH] = {"a bandwidth", "100GB/s or 1.5TiB/s",
+                         "B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB/s, TiB/s, PiB/s",
+                         "1 byte per second"},
+    [UNITS_FLOPS] = {"a speed", "300TFLOPS or 1.5PFLOPS",
+                     "FLOPS, kFLOPS, MFLOPS, GFLOPS, TFLOPS, PFLOPS, EFLOPS", "1 FLOPS"},
+    [UNITS_OPS] = {"a speed", "400TOPS or 1.5POPS", "OPS, kOPS, MOPS, GOPS, TOPS, POPS, EOPS",
+                   "1 OPS"},
 };
+
+static bool is_same_but_case(const char *a, const char *b, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if ((a[i] | 0x20) != (b[i] | 0x20)) { /* both are letters */
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The unit of this kind that is written like the text's but for capital letters; "" for none. */
+static const char *meant_unit(enum units_kind kind, const char *text)
+{
+    if (kind == UNITS_DURATION || kind == UNITS_MONEY || kind == UNITS_COUNT) {
+        return "";
+    }
+    const struct measure measure = measure_of(kind);
+    const char *unit = text + strspn(text, "0123456789.");
+    size_t length = letters(unit);
+    for (size_t i = 0; i < measure.count; i++) {
+        const char *name = measure.units[i].name;
+        if (strlen(name) == length && is_same_but_case(name, unit, length)) {
+            return name;
+        }
+    }
+    return "";
+}
 
 void units_explain(enum units_kind kind, enum units_status status, const char *text, char *ret_text,
                    size_t capacity)
@@ -319,10 +420,13 @@ void units_explain(enum units_kind kind, enum units_status status, const char *t
         (void)snprintf(ret_text, capacity, "\"%s\" has no unit; write for example %s", shown,
                        say->example);
         break;
-    case UNITS_UNKNOWN_UNIT:
-        (void)snprintf(ret_text, capacity, "\"%s\" has an unknown unit; known are %s", shown,
+    case UNITS_UNKNOWN_UNIT: {
+        const char *meant = meant_unit(kind, text);
+        (void)snprintf(ret_text, capacity, "\"%s\" has an unknown unit; %s%s%sknown are %s", shown,
+                       meant[0] != '\0' ? "did you mean " : "", meant, meant[0] != '\0' ? "? " : "",
                        say->units);
         break;
+    }
     case UNITS_INEXACT:
         (void)snprintf(ret_text, capacity, "\"%s\" is finer than the smallest step, %s", shown,
                        say->finest);
@@ -369,17 +473,47 @@ void units_duration_text(int64_t ns, char ret_text[UNITS_TEXT_SIZE])
     }
 }
 
-void units_bytes_text(int64_t bytes, char ret_text[UNITS_TEXT_SIZE])
+static void measure_text(const struct measure *measure, int64_t number,
+                         char ret_text[UNITS_TEXT_SIZE])
 {
     const char *sign;
-    uint64_t value = magnitude(bytes, &sign);
+    uint64_t value = magnitude(number, &sign);
     size_t length = strlen(sign);
     memcpy(ret_text, sign, length + 1);
-    size_t unit = value == 0 ? BYTE_UNITS - 1 : 0;
-    while (value % byte_units[unit].size != 0) {
-        unit++; /* ends at B, which divides everything */
+    size_t unit = value == 0 ? measure->count - 1 : 0;
+    while (value % measure->units[unit].size != 0) {
+        unit++; /* ends at 1, which divides everything */
     }
-    append(ret_text, &length, value / byte_units[unit].size, byte_units[unit].name);
+    append(ret_text, &length, value / measure->units[unit].size, measure->units[unit].name);
+    (void)snprintf(ret_text + length, UNITS_TEXT_SIZE - length, "%s", measure->suffix);
+}
+
+void units_bytes_text(int64_t bytes, char ret_text[UNITS_TEXT_SIZE])
+{
+    const struct measure measure = measure_of(UNITS_BYTES);
+    measure_text(&measure, bytes, ret_text);
+}
+
+void units_text(enum units_kind kind, int64_t value, char ret_text[UNITS_TEXT_SIZE])
+{
+    const struct measure measure = measure_of(kind);
+    switch (kind) {
+    case UNITS_DURATION:
+        units_duration_text(value, ret_text);
+        return;
+    case UNITS_MONEY:
+        units_money_text(value, ret_text);
+        return;
+    case UNITS_COUNT:
+        (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%" PRId64, value);
+        return;
+    case UNITS_BYTES:
+    case UNITS_BANDWIDTH:
+    case UNITS_FLOPS:
+    case UNITS_OPS:
+        measure_text(&measure, value, ret_text);
+        return;
+    }
 }
 
 void units_money_text(int64_t micro, char ret_text[UNITS_TEXT_SIZE])
@@ -460,4 +594,51 @@ void units_bytes_short(int64_t bytes, char ret_text[UNITS_TEXT_SIZE])
     } while (tenths >= 10240 && unit < 6);
     (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%s%" PRIu64 ".%" PRIu64 " %s", sign, tenths / 10,
                    tenths % 10, names[unit]);
+}
+
+/* One decimal of the largest unit that it reaches, half up. */
+static void rate_short(const struct measure *measure, int64_t number,
+                       char ret_text[UNITS_TEXT_SIZE])
+{
+    const char *sign;
+    uint64_t value = magnitude(number, &sign);
+    size_t unit = 0;
+    while (unit + 1 < measure->count && value < measure->units[unit].size) {
+        unit++;
+    }
+    uint64_t size = measure->units[unit].size;
+    uint64_t tenths = (uint64_t)(((uint128)value * 10 + size / 2) / size);
+    if (tenths >= 10000 && unit > 0) { /* rounded to a thousand: one of the next */
+        unit--;
+        tenths = 10;
+    }
+    (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%s%" PRIu64 ".%" PRIu64 " %s", sign, tenths / 10,
+                   tenths % 10, measure->units[unit].name);
+}
+
+void units_short(enum units_kind kind, int64_t value, char ret_text[UNITS_TEXT_SIZE])
+{
+    const struct measure measure = measure_of(kind);
+    size_t length;
+    switch (kind) {
+    case UNITS_DURATION:
+        units_duration_short(value, ret_text);
+        return;
+    case UNITS_BYTES:
+        units_bytes_short(value, ret_text);
+        return;
+    case UNITS_BANDWIDTH:
+        units_bytes_short(value, ret_text);
+        length = strlen(ret_text);
+        (void)snprintf(ret_text + length, UNITS_TEXT_SIZE - length, "%s", measure.suffix);
+        return;
+    case UNITS_FLOPS:
+    case UNITS_OPS:
+        rate_short(&measure, value, ret_text);
+        return;
+    case UNITS_MONEY:
+    case UNITS_COUNT:
+        units_text(kind, value, ret_text);
+        return;
+    }
 }

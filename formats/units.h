@@ -4,6 +4,9 @@
  *     bytes      40GiB 512MB 1.5GiB 4096     B; KiB MiB GiB TiB PiB (1024); kB MB GB TB PB (1000)
  *     money      2.00 -0.000001 12           credits, at most 6 decimals, held as micro-credits
  *     count      100 10_000                  digits, `_` between digits
+ *     bandwidth  100GB/s 1.5TiB/s            a size and /s, which may be left out
+ *     flops      300TFLOPS 1.5PFLOPS         FLOPS; kFLOPS MFLOPS GFLOPS TFLOPS PFLOPS EFLOPS (1000)
+ *     ops        400TOPS                     OPS; kOPS MOPS GOPS TOPS POPS EOPS (1000)
  *
  * Integers only: a fraction is taken exactly or refused (0.3B is not a size, 1.5ns not a duration,
  * 0.0000001 not an amount). No sign but money's, no blanks, no exponent, no "nan" or "inf", nothing
@@ -25,6 +28,16 @@ enum units_status {
 };
 
 /* A failed call leaves *ret alone. */
+enum units_kind {
+    UNITS_DURATION,
+    UNITS_BYTES,
+    UNITS_MONEY,
+    UNITS_COUNT,
+    UNITS_BANDWIDTH, /* bytes per second */
+    UNITS_FLOPS,     /* operations on numbers with a point, per second */
+    UNITS_OPS,       /* on whole numbers */
+};
+enum units_status units_read(enum units_kind kind, const char *text, int64_t *ret);
 enum units_status units_duration(const char *text, int64_t *ret_ns); /* 0 needs no unit */
 enum units_status units_bytes(const char *text, int64_t *ret_bytes);
 enum units_status units_money(const char *text, int64_t *ret_micro);
@@ -32,20 +45,22 @@ enum units_status units_count(const char *text, int64_t *ret_count);
 
 /* What is wrong, for people, with what would be right: `"10" has no unit; write for example 10s or
  * 10m`. */
-enum units_kind { UNITS_DURATION, UNITS_BYTES, UNITS_MONEY, UNITS_COUNT };
 void units_explain(enum units_kind kind, enum units_status status, const char *text, char *ret_text,
                    size_t capacity);
 
 /* Back to text, exact: reading it gives the same number. All of int64 is welcome, INT64_MIN too,
  * though only money reads a sign. */
 enum { UNITS_TEXT_SIZE = 48 };
+void units_text(enum units_kind kind, int64_t value, char ret_text[UNITS_TEXT_SIZE]);
 void units_duration_text(int64_t ns, char ret_text[UNITS_TEXT_SIZE]); /* 1h30m, 250ms, 0s */
 /* The largest unit that divides: 2GiB, 512MB, 1000001B. */
 void units_bytes_text(int64_t bytes, char ret_text[UNITS_TEXT_SIZE]);
 /* At least 2 decimals: 2.00, 0.000001. */
 void units_money_text(int64_t micro, char ret_text[UNITS_TEXT_SIZE]);
 
-/* For reading only, cut to 2 units or 1 decimal: 1h 31m, 2.4s (rounded up); 1.5 GiB (half up). */
+/* For reading only, cut to 2 units or 1 decimal: 1h 31m, 2.4s (rounded up); 1.5 GiB, 989.4 TFLOPS (half up). Money
+ * and counts as they are. */
+void units_short(enum units_kind kind, int64_t value, char ret_text[UNITS_TEXT_SIZE]);
 void units_duration_short(int64_t ns, char ret_text[UNITS_TEXT_SIZE]);
 void units_bytes_short(int64_t bytes, char ret_text[UNITS_TEXT_SIZE]);
 

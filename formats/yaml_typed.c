@@ -7,7 +7,6 @@
 #include "formats/units.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,24 +39,6 @@ bool yaml_boolean(struct yaml_value value, bool fallback)
 
 typedef enum units_status reader_of_units(const char *text, int64_t *ret_number);
 
-static void number_text(enum units_kind kind, int64_t number, char ret_text[UNITS_TEXT_SIZE])
-{
-    switch (kind) {
-    case UNITS_DURATION:
-        units_duration_text(number, ret_text);
-        break;
-    case UNITS_BYTES:
-        units_bytes_text(number, ret_text);
-        break;
-    case UNITS_MONEY:
-        units_money_text(number, ret_text);
-        break;
-    case UNITS_COUNT:
-        (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%" PRId64, number);
-        break;
-    }
-}
-
 static bool is_within(struct yaml_value value, enum units_kind kind, int64_t number, int64_t least,
                       int64_t most)
 {
@@ -66,8 +47,8 @@ static bool is_within(struct yaml_value value, enum units_kind kind, int64_t num
     }
     char bound[UNITS_TEXT_SIZE];
     char given[UNITS_TEXT_SIZE];
-    number_text(kind, number < least ? least : most, bound);
-    number_text(kind, number, given);
+    units_text(kind, number < least ? least : most, bound);
+    units_text(kind, number, given);
     yaml_refuse(value, "%s is too %s; the %s is %s", given, number < least ? "small" : "large",
                 number < least ? "least" : "most", bound);
     return false;

@@ -38,6 +38,12 @@ static void number_attribute(struct offer *offer, const char *name, int64_t numb
     }
 }
 
+/* Per second; 0 for what a file may say and nothing does. */
+static int64_t operations(int64_t mflops)
+{
+    return mflops < INT64_MAX / 1000000 ? mflops * 1000000 : 0;
+}
+
 /* The variant of a processor, from the machine code it runs; "" for one that has no name yet. */
 static const char *cpu_variant(const char *arch)
 {
@@ -66,12 +72,14 @@ static void describe(struct offer *offer, const struct config *config,
     number_attribute(offer, "memory", (int64_t)offer->memory_bytes);
     number_attribute(offer, "gflops", profile->mflops / 1000);
     number_attribute(offer, "bandwidth", profile->bandwidth_bytes);
+    number_attribute(offer, "fp64", operations(profile->mflops));
     number_attribute(offer, "isolation", isolation->level);
     text_attribute(offer, "executor", "command");
     text_attribute(offer, "executor", "noop");
     if (profile->gemm.mflops > 0) {
         text_attribute(offer, "executor", "tensor");
         number_attribute(offer, "gemm_fp32", profile->gemm.mflops);
+        number_attribute(offer, "fp32", operations(profile->gemm.mflops));
     }
     for (size_t i = 0; i < config->program_count; i++) {
         text_attribute(offer, "program", config->programs[i].name);
@@ -92,6 +100,24 @@ static void simulated_vendor(struct offer *offer, const char *instrument)
     text_attribute(offer, "vendor", vendor);
 }
 
+/* What its maker says of its peaks, type by type: of fp64 the faster of both units. */
+static void describe_peaks(struct offer *offer, const struct device_profile *profile)
+{
+    static const struct {
+        const char *name;
+        enum profile_figure figure;
+    } peaks[] = {
+        {"fp32", FIGURE_FP32}, {"tf32", FIGURE_TF32}, {"bf16", FIGURE_BF16}, {"fp16", FIGURE_FP16},
+        {"fp8", FIGURE_FP8},   {"int8", FIGURE_INT8}, {"int4", FIGURE_INT4},
+    };
+    int64_t vector = whole(profile, FIGURE_FP64);
+    int64_t matrix = whole(profile, FIGURE_FP64_MATRIX);
+    number_attribute(offer, "fp64", vector > matrix ? vector : matrix);
+    for (size_t i = 0; i < sizeof peaks / sizeof peaks[0]; i++) {
+        number_attribute(offer, peaks[i].name, whole(profile, peaks[i].figure));
+    }
+}
+
 /* What the catalogue says of the device, and that it is a simulation. Its speed is that of float32 products. */
 static void describe_simulated(struct offer *offer, const struct config *config,
                                const struct isolation *isolation)
@@ -110,6 +136,7 @@ static void describe_simulated(struct offer *offer, const struct config *config,
     number_attribute(offer, "bandwidth", whole(&device->profile, FIGURE_BANDWIDTH));
     number_attribute(offer, "gflops", mflops / 1000);
     number_attribute(offer, "gemm_fp32", mflops);
+    describe_peaks(offer, &device->profile);
     number_attribute(offer, "isolation", isolation->level);
     text_attribute(offer, "executor", "tensor");
     text_attribute(offer, "executor", "noop");

@@ -1,6 +1,7 @@
 #include "provider/report.h"
 
 #include "base/text.h"
+#include "formats/requirement.h"
 #include "formats/units.h"
 
 #include <jansson.h>
@@ -86,7 +87,8 @@ static enum source source_of(const struct offer *offer, const char *name)
         enum source source;
     } here[] = {
         {"cores", SOURCE_CONFIG},       {"memory", SOURCE_SHARE},       {"gflops", SOURCE_MEASURED},
-        {"bandwidth", SOURCE_MEASURED}, {"gemm_fp32", SOURCE_MEASURED},
+        {"bandwidth", SOURCE_MEASURED}, {"gemm_fp32", SOURCE_MEASURED}, {"fp64", SOURCE_MEASURED},
+        {"fp32", SOURCE_MEASURED},
     };
     for (size_t i = 0; i < sizeof everywhere / sizeof everywhere[0]; i++) {
         if (strcmp(everywhere[i].name, name) == 0) {
@@ -106,17 +108,12 @@ static enum source source_of(const struct offer *offer, const char *name)
 
 static void figure_text(const struct attribute *attribute, char ret_text[UNITS_TEXT_SIZE])
 {
-    bool is_size = strcmp(attribute->name, "memory") == 0;
-    if (is_size || strcmp(attribute->name, "bandwidth") == 0) {
-        units_bytes_short(attribute->number, ret_text);
-        size_t used = strlen(ret_text);
-        (void)snprintf(ret_text + used, UNITS_TEXT_SIZE - used, "%s", is_size ? "" : "/s");
-        return;
-    }
     const char *unit = strcmp(attribute->name, "gflops") == 0      ? " Gflop/s"
                        : strcmp(attribute->name, "gemm_fp32") == 0 ? " Mflop/s"
                                                                    : "";
-    (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%lld%s", (long long)attribute->number, unit);
+    requirement_figure(attribute->name, attribute->number, ret_text);
+    size_t used = strlen(ret_text);
+    (void)snprintf(ret_text + used, UNITS_TEXT_SIZE - used, "%s", unit);
 }
 
 /* All that a job may ask for; programs have a list of their own. */

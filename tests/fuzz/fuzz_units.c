@@ -35,6 +35,16 @@ static void check_numbers(const char *text)
         assert(units_money(written, &again) == UNITS_OK && again == number);
     }
     assert(units_count(text, &number) != UNITS_OK || number >= 0);
+    for (enum units_kind kind = UNITS_BANDWIDTH; kind <= UNITS_OPS; kind++) {
+        status = units_read(kind, text, &number);
+        if (status == UNITS_OK) {
+            units_text(kind, number, written);
+            assert(units_read(kind, written, &again) == UNITS_OK && again == number);
+            units_short(kind, number, written);
+        } else {
+            units_explain(kind, status, text, explained, sizeof explained);
+        }
+    }
 }
 
 static void check_range(const char *text)

@@ -1,6 +1,8 @@
 /* Requirements against a slow, obvious reader of trees, and the rule of simulated devices: nothing that does
- * not ask for one ever meets one. */
+ * not ask for one ever meets one. And their texts: what a tree prints reads back as that tree, or as one that means the
+ * same. */
 #include "base/random.h"
+#include "formats/requirement.h"
 #include "matching/book.h"
 
 #include <check.h>
@@ -191,11 +193,140 @@ START_TEST(a_requirement_and_the_slow_reader_agree)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- texts */
+
+enum { TEXT_SIZE = 8192, TEXTS = 1000 };
+
+static bool is_group(enum requirement_op op)
+{
+    return op == REQUIREMENT_AND || op == REQUIREMENT_OR;
+}
+
+/* Of any field and a value of its type, as a reader makes it. */
+static struct requirement_node any_predicate(struct random *random)
+{
+    static const char *const texts[] = {"eu west", "a\"b\\", "x86_64", "and", "\xc3\xa4", "not"};
+    size_t count;
+    const struct requirement_field *field = requirement_fields(&count);
+    field += random_below(random, count);
+    struct requirement_node node = {
+        .op = any_op(random, field->type == FIELD_TEXT || field->type == FIELD_FLAG)};
+    if (field->type == FIELD_TEXT) {
+        const char *value = strcmp(field->name, "kind") == 0       ? "gpu"
+                            : strcmp(field->name, "executor") == 0 ? "tensor"
+                                                                   : one_of(random, texts, 6);
+        node.attribute = text(field->name, value);
+    } else if (field->type == FIELD_FLAG) {
+        node.attribute = number(field->name, (int64_t)random_below(random, 2));
+    } else { /* of any length */
+        node.attribute =
+            number(field->name, (int64_t)(random_u64(random) >> (1 + random_below(random, 63))));
+    }
+    return node;
+}
+
+/* False: it would be more nodes than there may be. */
+static bool any_need(struct random *random, struct requirement *tree, unsigned depth,
+                     enum requirement_op above)
+{
+    struct requirement_node node;
+    uint64_t choice = depth == 0 ? 0 : random_below(random, 4);
+    if (tree->count >= 40) {
+        return false;
+    }
+    if (choice <= 1) {
+        node = any_predicate(random);
+    } else if (choice == 2) {
+        node = (struct requirement_node){.op = REQUIREMENT_NOT};
+        if (!any_need(random, tree, depth - 1, REQUIREMENT_NOT)) {
+            return false;
+        }
+    } else { /* never one in another of its kind: those are one node */
+        bool all = above == REQUIREMENT_OR || (!is_group(above) && random_below(random, 2) == 0);
+        node = (struct requirement_node){.op = all ? REQUIREMENT_AND : REQUIREMENT_OR,
+                                         .arity = 2 + (uint32_t)random_below(random, 3)};
+        for (uint32_t i = 0; i < node.arity; i++) {
+            if (!any_need(random, tree, depth - 1, node.op)) {
+                return false;
+            }
+        }
+    }
+    tree->nodes[tree->count++] = node;
+    return true;
+}
+
+START_TEST(a_tree_prints_as_a_text_that_reads_back_as_it)
+{
+    printf("seed %d\n", _i);
+    struct random random = random_seeded((uint64_t)_i);
+    uint32_t largest = 0;
+    for (int i = 0; i < TEXTS; i++) {
+        static struct requirement tree;
+        static struct requirement again;
+        char canonical[TEXT_SIZE];
+        struct problem problem = {""};
+        memset(&tree, 0, sizeof tree);
+        if (!any_need(&random, &tree, 4, REQUIREMENT_NOT)) {
+            continue;
+        }
+        ck_assert(requirement_text(&tree, canonical, sizeof canonical));
+        ck_assert_msg(requirement_parse(canonical, &again, &problem), "%s\n%s", problem.text,
+                      canonical);
+        ck_assert_msg(memcmp(&tree, &again, sizeof tree) == 0, "%s", canonical);
+        largest = tree.count > largest ? tree.count : largest;
+    }
+    ck_assert_uint_ge(largest, 20);
+}
+END_TEST
+
+/* A character more, less or another: refused with where and why, or read as a tree that is well formed. */
+START_TEST(a_broken_text_is_refused_with_its_place)
+{
+    static const char signs[] = "()\"',=<>!&|%a3. \n\\\xc3";
+    struct random random = random_seeded((uint64_t)_i);
+    int refused = 0;
+    for (int i = 0; i < TEXTS; i++) {
+        static struct requirement tree;
+        char broken[TEXT_SIZE];
+        struct problem problem = {""};
+        memset(&tree, 0, sizeof tree);
+        if (!any_need(&random, &tree, 3, REQUIREMENT_NOT) ||
+            !requirement_text(&tree, broken, sizeof broken - 1)) {
+            continue;
+        }
+        size_t length = strlen(broken);
+        size_t at = (size_t)random_below(&random, length);
+        char sign = signs[random_below(&random, sizeof signs - 1)];
+        switch (random_below(&random, 3)) {
+        case 0:
+            broken[at] = sign;
+            break;
+        case 1:
+            memmove(&broken[at], &broken[at + 1], length - at);
+            break;
+        default:
+            memmove(&broken[at + 1], &broken[at], length - at + 1);
+            broken[at] = sign;
+            break;
+        }
+        if (requirement_parse(broken, &tree, &problem)) {
+            ck_assert(requirement_well_formed(&tree));
+            continue;
+        }
+        ck_assert_msg(strstr(problem.text, "column ") != NULL, "%s: %s", broken, problem.text);
+        refused++;
+    }
+    ck_assert_int_gt(refused, TEXTS / 10);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("requirement properties");
     TCase *tests = tcase_create("requirement");
     tcase_add_loop_test(tests, a_requirement_and_the_slow_reader_agree, 1, SEEDS + 1);
+    tcase_add_loop_test(tests, a_tree_prints_as_a_text_that_reads_back_as_it, 1, SEEDS + 1);
+    tcase_add_loop_test(tests, a_broken_text_is_refused_with_its_place, 1, SEEDS + 1);
     tcase_set_timeout(tests, 60);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -209,8 +209,9 @@ START_TEST(mistyped_keys_and_units_name_line_and_nearest)
     check_refused("run: [a]\nneeds: {memory: 2G}\n",
                   "job.yaml:2: memory: \"2G\" has an unknown unit; known are B, kB, MB, GB, TB, "
                   "PB, KiB, MiB, GiB, TiB, PiB");
-    check_refused("run: [a]\nneeds: kind = cpu and memry > 1\n",
-                  "job.yaml:2: needs: unknown field \"memry\"; did you mean \"memory\"?");
+    check_refused(
+        "run: [a]\nneeds: kind = cpu and memry > 1\n",
+        "job.yaml:2: needs: column 16: unknown field \"memry\"; did you mean \"memory\"?");
     check_refused("run: [a]\nlimit: 10\n",
                   "job.yaml:2: limit: \"10\" has no unit; write for example 90s, 10m or 1h30m");
     check_refused("run: [a]\nbudget: 0.0000001\n",

@@ -5,6 +5,7 @@
 #include "provider/probe.h"
 
 #include "base/cleanup.h"
+#include "formats/requirement.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -468,6 +469,46 @@ START_TEST(a_simulated_device_says_so_and_owns_no_core)
 }
 END_TEST
 
+/* Each attribute that some device of ours has is a field of the language, of its type, and there is no field that none
+ * has. */
+START_TEST(what_is_offered_can_be_asked_for)
+{
+    struct problem problem = {""};
+    struct profile quick = profile;
+    size_t count;
+    const struct requirement_field *fields = requirement_fields(&count);
+    quick.gemm = (struct profile_gemm){.engine = "oneDNN 2.6.3", .mflops = 98000};
+    machine_of(2, 16 * GIB);
+    (void)snprintf(machine.vendor, sizeof machine.vendor, "example");
+    ck_assert_msg(read_text("name: attic\nregion: eu\ndevices:\n"
+                            "  - {simulate: nvidia-h100-sxm5}\n"
+                            "  - {simulate: nvidia-a100-sxm4-40}\n",
+                            &config, &problem),
+                  "%s", problem.text);
+    ck_assert_msg(policy_offers(&config, &machine, &quick, &jailed, &account, &offers, &problem),
+                  "%s", problem.text);
+    bool had[64] = {false};
+    ck_assert_uint_le(count, sizeof had);
+    for (size_t i = 0; i < offers.count; i++) {
+        for (size_t k = 0; k < offers.items[i].device.attribute_count; k++) {
+            const struct attribute *has = &offers.items[i].attributes[k];
+            const struct requirement_field *field = requirement_field(has->name);
+            ck_assert_msg(field != NULL, "%s cannot be asked for", has->name);
+            ck_assert_msg(has->is_text == (field->type == FIELD_TEXT), "%s", has->name);
+            had[field - fields] = true;
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        bool of_market = strcmp(fields[i].name, "referee") == 0; /* added by the exchange */
+        ck_assert_msg(had[i] || of_market, "no device has %s", fields[i].name);
+    }
+    ck_assert_int_eq(attribute("fp32")->number, INT64_C(98000000000));
+    ck_assert_int_eq(attribute("fp64")->number, profile.mflops * 1000000);
+    ck_assert_int_eq(fact(&offers.items[1], "bf16")->number, INT64_C(989400000000000));
+    ck_assert_int_eq(fact(&offers.items[1], "fp64")->number, INT64_C(66900000000000));
+}
+END_TEST
+
 START_TEST(a_job_gets_the_lesser_of_what_it_asks_and_what_is_offered)
 {
     struct problem problem;
@@ -508,6 +549,7 @@ int main(void)
     tcase_add_test(tcase, one_machine_offers_several_devices);
     tcase_add_test(tcase, devices_share_what_the_machine_has);
     tcase_add_test(tcase, a_simulated_device_says_so_and_owns_no_core);
+    tcase_add_test(tcase, what_is_offered_can_be_asked_for);
     tcase_add_test(tcase, a_job_gets_the_lesser_of_what_it_asks_and_what_is_offered);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

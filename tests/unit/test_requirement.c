@@ -72,7 +72,16 @@ START_TEST(one_need_has_one_text)
                "kind = tpu-edge or kind = npu-dc or kind = wasm-wasi");
     check_text("simulated = false or memory < 1.5GiB", "simulated = false or memory < 1536MiB");
     check_text("bandwidth >= 100GB and gflops >= 50 and isolation >= 1",
-               "bandwidth >= 100GB and gflops >= 50 and isolation >= 1");
+               "bandwidth >= 100GB/s and gflops >= 50 and isolation >= 1");
+    check_text("bandwidth >= 1.5TiB/s and bf16 >= 300TFLOPS and int8 < 0.5POPS",
+               "bandwidth >= 1536GiB/s and bf16 >= 300TFLOPS and int8 < 500TOPS");
+    check_text("region not in (fr, de) and not kind in (gpu)",
+               "not (region = fr or region = de) and not kind = gpu");
+    check_text(
+        "kind = gpu and memory >= 40GiB and bf16 >= 300TFLOPS and region in (eu, us) and not "
+        "model = \"GeForce RTX 4090\"",
+        "kind = gpu and memory >= 40GiB and bf16 >= 300TFLOPS and (region = eu or region = "
+        "us) and not model = \"GeForce RTX 4090\"");
 }
 END_TEST
 
@@ -101,40 +110,108 @@ END_TEST
 
 START_TEST(wrong_texts_say_what_is_wrong)
 {
-    check_refused("", "a field is needed here, as in `memory >= 2GiB`, not the end");
-    check_refused("memroy >= 2GiB", "unknown field \"memroy\"; did you mean \"memory\"?");
-    check_refused("weight > 2",
-                  "unknown field \"weight\"; `man bourse-job` lists those that are known");
-    check_refused("kind = cpuu", "unknown kind \"cpuu\"; did you mean \"cpu\"?");
-    check_refused("kind = tpu-egde", "unknown kind \"tpu-egde\"; did you mean \"tpu-edge\"?");
+    check_refused("", "column 1: a field is needed here, as in `memory >= 2GiB`, not the end");
+    check_refused("memroy >= 2GiB", "column 1: unknown field \"memroy\"; did you mean \"memory\"?");
     check_refused(
-        "kind = toaster",
-        "unknown kind \"toaster\"; known are cpu, gpu, tpu, lpu, npu, fpga, dsp, webgpu, wasm "
-        "or custom");
-    check_refused("kind > cpu", "kind is not a number: it takes only =, != and in");
+        "weight > 2",
+        "column 1: unknown field \"weight\"; `man bourse-job` lists those that are known");
+    check_refused("kind = cpuu", "column 8: unknown kind \"cpuu\"; did you mean \"cpu\"?");
+    check_refused("kind = tpu-egde",
+                  "column 8: unknown kind \"tpu-egde\"; did you mean \"tpu-edge\"?");
+    check_refused("kind = toaster", "column 8: unknown kind \"toaster\"; known are cpu, gpu, tpu, "
+                                    "lpu, npu, fpga, dsp, webgpu, wasm "
+                                    "or custom");
+    check_refused("kind > cpu", "column 8: kind is not a number: it takes only =, != and in");
     check_refused("memory >= big",
-                  "memory: \"big\" is not a size; write for example 512MB or 1.5GiB");
-    check_refused("cores >= 2GiB", "cores: \"2GiB\" is not a whole number; write for example 100");
-    check_refused("simulated = yes", "simulated is true or false, not \"yes\"");
-    check_refused("kind", "=, !=, <, <=, >, >= or in is needed after kind, not the end");
-    check_refused("kind =", "a value is needed for kind, not the end");
-    check_refused("kind = = cpu", "a value is needed for kind, not \"=\"");
-    check_refused("kind = cpu gpu", "`and`, `or` or the end is needed here, not \"gpu\"");
-    check_refused("kind = cpu AND cores > 1", "`and`, `or` or the end is needed here, not \"AND\"");
-    check_refused("kind = cpu and", "a field is needed here, as in `memory >= 2GiB`, not the end");
-    check_refused("(kind = cpu", "`and`, `or` or \")\" is needed here, not the end");
-    check_refused("kind = cpu)", "`and`, `or` or the end is needed here, not \")\"");
-    check_refused("kind in cpu", "`in` needs a list, as in `region in (fr, de)`, not \"cpu\"");
-    check_refused("kind in ()", "a value is needed in the list of `in`, not \")\"");
-    check_refused("kind in (cpu gpu)", "\",\" or \")\" is needed in the list of `in`, not \"gpu\"");
-    check_refused("region = \"x", "a quoted text without its end");
+                  "column 11: memory: \"big\" is not a size; write for example 512MB or 1.5GiB");
+    check_refused("cores >= 2GiB",
+                  "column 10: cores: \"2GiB\" is not a whole number; write for example 100");
+    check_refused("simulated = yes", "column 13: simulated is true or false, not \"yes\"");
+    check_refused("kind", "column 5: =, !=, <, <=, >, >= or in is needed after kind, not the end");
+    check_refused("kind =", "column 7: a value is needed for kind, not the end");
+    check_refused("kind = = cpu", "column 8: a value is needed for kind, not \"=\"");
+    check_refused("kind = cpu gpu",
+                  "column 12: `and`, `or` or the end is needed here, not \"gpu\"");
+    check_refused("kind = cpu AND cores > 1", "column 12: AND is written and here");
+    check_refused("kind = cpu and",
+                  "column 15: a field is needed here, as in `memory >= 2GiB`, not the end");
+    check_refused("(kind = cpu", "column 12: `and`, `or` or \")\" is needed here, not the end");
+    check_refused("kind = cpu)", "column 11: `and`, `or` or the end is needed here, not \")\"");
+    check_refused("kind in cpu",
+                  "column 9: `in` needs a list, as in `region in (fr, de)`, not \"cpu\"");
+    check_refused("kind in ()", "column 10: a value is needed in the list of `in`, not \")\"");
+    check_refused("kind in (cpu gpu)",
+                  "column 14: \",\" or \")\" is needed in the list of `in`, not \"gpu\"");
+    check_refused("region = \"x", "column 10: a quoted text without its end");
     check_refused("region = \"\"",
-                  "\"\" is not a text for region: 1 to 63 bytes, no control characters");
-    check_refused("region = \"a\x1b\"",
-                  "\"a?\" is not a text for region: 1 to 63 bytes, no control characters");
-    check_refused("kind & cpu", "nothing begins with \"& cpu\"");
-    check_refused("kind = cpu && x", "nothing begins with \"&& x\"");
-    check_refused("any and kind = cpu", "`and`, `or` or the end is needed here, not \"and\"");
+                  "column 10: \"\" is not a text for region: 1 to 63 bytes, no control characters");
+    check_refused(
+        "region = \"a\x1b\"",
+        "column 10: \"a?\" is not a text for region: 1 to 63 bytes, no control characters");
+    check_refused("kind % cpu", "column 6: nothing begins with \"% cpu\"");
+    check_refused("any and kind = cpu",
+                  "column 5: `and`, `or` or the end is needed here, not \"and\"");
+}
+END_TEST
+
+START_TEST(what_other_languages_write_is_refused_with_what_is_right)
+{
+    check_refused("kind == gpu", "column 6: == is written = here");
+    check_refused("kind = gpu && cores > 1", "column 12: && is written and here");
+    check_refused("kind = gpu || cores > 1", "column 12: || is written or here");
+    check_refused("kind <> gpu", "column 6: <> is written != here");
+    check_refused("memory => 2GiB", "column 8: => is written >= here");
+    check_refused("memory =< 2GiB", "column 8: =< is written <= here");
+    check_refused("memory \xe2\x89\xa5 2GiB", "column 8: \xe2\x89\xa5 is written >= here");
+    check_refused("!(kind = gpu)", "column 1: ! is written not here");
+    check_refused("region = 'eu west'", "column 10: ' is written \" here");
+    check_refused("NOT kind = gpu", "column 1: NOT is written not here");
+    check_refused("region IN (fr)", "column 8: IN is written in here");
+    check_refused("Memory >= 2GiB", "column 1: unknown field \"Memory\"; did you mean \"memory\"?");
+    check_refused("BF16 >= 2TFLOPS", "column 1: unknown field \"BF16\"; did you mean \"bf16\"?");
+    check_refused("kind = GPU", "column 8: unknown kind \"GPU\"; did you mean \"gpu\"?");
+    check_refused("executor = tensr",
+                  "column 12: unknown executor \"tensr\"; did you mean \"tensor\"?");
+    check_refused("executor = docker",
+                  "column 12: unknown executor \"docker\"; known are command, noop and tensor");
+    check_refused("region not (fr)", "column 12: `in` is needed after `not`, not \"(\"");
+}
+END_TEST
+
+START_TEST(a_figure_says_its_unit)
+{
+    check_refused("bf16 >= 300",
+                  "column 9: bf16: \"300\" has no unit; write for example 300TFLOPS or 1.5PFLOPS");
+    check_refused(
+        "bf16 >= 300TOPS",
+        "column 9: bf16: \"300TOPS\" has an unknown unit; known are FLOPS, kFLOPS, MFLOPS, "
+        "GFLOPS, TFLOPS, PFLOPS, EFLOPS");
+    check_refused("int8 >= 300TFLOPS",
+                  "column 9: int8: \"300TFLOPS\" has an unknown unit; known are OPS, kOPS, MOPS, "
+                  "GOPS, TOPS, POPS, EOPS");
+    check_refused("memory >= 40gib",
+                  "column 11: memory: \"40gib\" has an unknown unit; did you mean GiB? known are "
+                  "B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB");
+    check_refused(
+        "memory >= 40GiB/s",
+        "column 11: memory: \"40GiB/s\" is not a size; write for example 512MB or 1.5GiB");
+    check_refused("memory >= 40 GiB", "column 14: a value has no blank in it: write 40GiB");
+    check_refused(
+        "bandwidth >= 2Gbit/s",
+        "column 14: bandwidth: \"2Gbit/s\" has an unknown unit; known are B/s, kB/s, MB/s, "
+        "GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB/s, TiB/s, PiB/s");
+    check_refused("fp32 >= 1.5FLOPS",
+                  "column 9: fp32: \"1.5FLOPS\" is finer than the smallest step, 1 FLOPS");
+    check_refused("fp32 >= 10EFLOPS", "column 9: fp32: \"10EFLOPS\" is too large");
+}
+END_TEST
+
+START_TEST(a_place_is_counted_as_editors_do)
+{
+    check_refused("label = \"\xc3\xa4\xc3\xb6\" and memroy > 1",
+                  "column 18: unknown field \"memroy\"; did you mean \"memory\"?");
+    check_refused("kind = cpu\n  and memroy > 1",
+                  "line 2, column 7: unknown field \"memroy\"; did you mean \"memory\"?");
 }
 END_TEST
 
@@ -155,26 +232,26 @@ START_TEST(depth_and_size_are_capped)
     ck_assert(requirement_parse(text, &requirement, &problem));
     memset(text, '(', 8000);
     text[8000] = '\0';
-    check_refused(text, "nested deeper than 16");
+    check_refused(text, "column 17: nested deeper than 16");
     text[0] = '\0';
     for (int i = 0; i < 1000; i++) {
         memcpy(text + 4 * i, "not ", 5);
     }
-    check_refused(text, "nested deeper than 16");
+    check_refused(text, "column 65: nested deeper than 16");
 
     length = (size_t)sprintf(text, "cores in (0");
     for (int i = 1; i < REQUIREMENT_NODES_MAX; i++) {
         length += (size_t)sprintf(text + length, ", %d", i);
     }
     (void)sprintf(text + length, ")");
-    check_refused(text, "more than 64 conditions");
+    check_refused(text, "column 256: more than 64 conditions");
 
     memset(text, ' ', FORMAT_REQUIREMENT_BYTES + 1);
     text[FORMAT_REQUIREMENT_BYTES + 1] = '\0';
     check_refused(text, "the requirement has more than 8192 bytes");
     memset(text, 'a', 64);
     text[64] = '\0';
-    check_refused(text, "a word of more than 63 bytes");
+    check_refused(text, "column 1: a word of more than 63 bytes");
 }
 END_TEST
 
@@ -218,6 +295,9 @@ START_TEST(a_map_holds_with_all_its_entries)
     check_map("needs: {cores: [4, 8]}", "cores = 4 or cores = 8");
     check_map("needs: {region: \"!= x y\", model: [one]}", "region != \"x y\" and model = one");
     check_map("needs: {memory: =4GiB}", "memory = 4GiB");
+    check_map("needs: {kind: gpu, bf16: 300TFLOPS, bandwidth: 2TB/s, int8: \"< 1POPS\"}",
+              "kind = gpu and bf16 >= 300TFLOPS and bandwidth >= 2TB/s and int8 < 1POPS");
+    check_map("needs: {label: \"&x\"}", "label = \"&x\"");
 }
 END_TEST
 
@@ -229,11 +309,15 @@ START_TEST(wrong_maps_are_refused_where_they_stand)
     check_map_refused("needs: {kind: []}", "f:1: kind: an empty list: nothing could ever fit");
     check_map_refused("needs: {kind: \"> cpu\"}",
                       "f:1: kind: kind is not a number: it takes only =, != and in");
+    check_map_refused("needs: {memory: \"=> 2GiB\"}", "f:1: memory: => is written >= here");
+    check_map_refused("needs: {bf16: 300}",
+                      "f:1: bf16: \"300\" has no unit; write for example 300TFLOPS or 1.5PFLOPS");
     check_map_refused("needs: {kind: {a: b}}",
                       "f:1: kind: a single value is needed here, not a map of keys");
     check_map_refused("needs: [cpu]", "f:1: needs: a single value is needed here, not a list");
-    check_map_refused("needs: \"\"",
-                      "f:1: needs: a field is needed here, as in `memory >= 2GiB`, not the end");
+    check_map_refused(
+        "needs: \"\"",
+        "f:1: needs: column 1: a field is needed here, as in `memory >= 2GiB`, not the end");
     check_map_refused("needs:", "f:1: needs: the value is missing (an empty text is written \"\")");
 }
 END_TEST
@@ -289,6 +373,9 @@ int main(void)
     tcase_add_test(tests, one_need_has_one_text);
     tcase_add_test(tests, every_kind_and_variant_can_be_asked_for);
     tcase_add_test(tests, wrong_texts_say_what_is_wrong);
+    tcase_add_test(tests, what_other_languages_write_is_refused_with_what_is_right);
+    tcase_add_test(tests, a_figure_says_its_unit);
+    tcase_add_test(tests, a_place_is_counted_as_editors_do);
     tcase_add_test(tests, depth_and_size_are_capped);
     tcase_add_test(tests, a_map_holds_with_all_its_entries);
     tcase_add_test(tests, wrong_maps_are_refused_where_they_stand);

@@ -246,6 +246,45 @@ START_TEST(short_forms_round_and_carry)
 }
 END_TEST
 
+START_TEST(rates_are_read_and_written_exactly)
+{
+    static const struct {
+        enum units_kind kind;
+        const char *text;
+        int64_t value;
+        const char *again, *brief;
+    } cases[] = {
+        {UNITS_FLOPS, "989.4TFLOPS", INT64_C(989400000000000), "989400GFLOPS", "989.4 TFLOPS"},
+        {UNITS_FLOPS, "1EFLOPS", INT64_C(1000000000000000000), "1EFLOPS", "1.0 EFLOPS"},
+        {UNITS_FLOPS, "999960kFLOPS", 999960000, "999960kFLOPS", "1.0 GFLOPS"},
+        {UNITS_FLOPS, "0FLOPS", 0, "0FLOPS", "0.0 FLOPS"},
+        {UNITS_OPS, "1979TOPS", INT64_C(1979000000000000), "1979TOPS", "2.0 POPS"},
+        {UNITS_BANDWIDTH, "100GB/s", INT64_C(100000000000), "100GB/s", "93.1 GiB/s"},
+        {UNITS_BANDWIDTH, "2GiB", INT64_C(2) << 30, "2GiB/s", "2.0 GiB/s"},
+        {UNITS_BANDWIDTH, "4096", 4096, "4KiB/s", "4.0 KiB/s"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int64_t value = -1;
+        char text[UNITS_TEXT_SIZE];
+        ck_assert_int_eq(units_read(cases[i].kind, cases[i].text, &value), UNITS_OK);
+        ck_assert_int_eq(value, cases[i].value);
+        units_text(cases[i].kind, value, text);
+        ck_assert_str_eq(text, cases[i].again);
+        units_short(cases[i].kind, value, text);
+        ck_assert_str_eq(text, cases[i].brief);
+    }
+    int64_t untouched = 7;
+    ck_assert_int_eq(units_read(UNITS_FLOPS, "300", &untouched), UNITS_NO_UNIT);
+    ck_assert_int_eq(units_read(UNITS_FLOPS, "300tflops", &untouched), UNITS_UNKNOWN_UNIT);
+    ck_assert_int_eq(units_read(UNITS_FLOPS, "1TFLOPS/s", &untouched), UNITS_MALFORMED);
+    ck_assert_int_eq(units_read(UNITS_FLOPS, "-1FLOPS", &untouched), UNITS_MALFORMED);
+    ck_assert_int_eq(units_read(UNITS_FLOPS, "nanFLOPS", &untouched), UNITS_MALFORMED);
+    ck_assert_int_eq(units_read(UNITS_FLOPS, "9.3EFLOPS", &untouched), UNITS_OVERFLOW);
+    ck_assert_int_eq(units_read(UNITS_BANDWIDTH, "100/s", &untouched), UNITS_MALFORMED);
+    ck_assert_int_eq(untouched, 7);
+}
+END_TEST
+
 START_TEST(a_refusal_says_what_would_be_right)
 {
     char text[160];
@@ -318,6 +357,7 @@ int main(void)
     tcase_add_test(tests, a_text_longer_than_any_number_is_refused);
     tcase_add_test(tests, numbers_are_written_as_people_write_them);
     tcase_add_test(tests, short_forms_round_and_carry);
+    tcase_add_test(tests, rates_are_read_and_written_exactly);
     tcase_add_test(tests, a_refusal_says_what_would_be_right);
     tcase_add_test(tests, a_range_knows_its_numbers);
     tcase_add_test(tests, wrong_ranges_are_refused_with_the_reason);

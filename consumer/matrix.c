@@ -136,24 +136,37 @@ static bool read_failed(const struct matrix *matrix, struct problem *ret_problem
     return false;
 }
 
-/* `length` bytes from `offset` of a block's elements, row after row. */
-static bool read_elements(const struct matrix *matrix, const struct matrix_block *block,
-                          uint64_t offset, size_t length, uint8_t *ret_bytes,
-                          struct problem *ret_problem)
+/* Bytes that lie together in the file, of a block's elements row after row. */
+struct run {
+    uint64_t at; /* in the file */
+    size_t length;
+};
+
+/* The run at byte `offset` of the block's elements, and `most` bytes of it at most. */
+static struct run run_at(const struct matrix *matrix, const struct matrix_block *block,
+                         uint64_t offset, size_t most)
 {
     bool whole_rows = block->columns == matrix->columns;
     uint64_t row_bytes = block->columns * sizeof(float);
     uint64_t run_bytes = whole_rows ? block->rows * row_bytes : row_bytes;
+    uint64_t row = offset / run_bytes;
+    uint64_t within = offset % run_bytes;
+    uint64_t left = run_bytes - within;
+    return (struct run){.at = offset_of(matrix, block->row + row, block->column) + within,
+                        .length = left < most ? (size_t)left : most};
+}
+
+/* `length` bytes from `offset` of a block's elements. */
+static bool read_elements(const struct matrix *matrix, const struct matrix_block *block,
+                          uint64_t offset, size_t length, uint8_t *ret_bytes,
+                          struct problem *ret_problem)
+{
     for (size_t done = 0; done < length;) {
-        uint64_t row = (offset + done) / run_bytes;
-        uint64_t at = (offset + done) % run_bytes;
-        uint64_t left = run_bytes - at;
-        size_t run = left < length - done ? (size_t)left : length - done;
-        if (!read_at(matrix->fd, ret_bytes + done, run,
-                     offset_of(matrix, block->row + row, block->column) + at)) {
+        struct run run = run_at(matrix, block, offset + done, length - done);
+        if (!read_at(matrix->fd, ret_bytes + done, run.length, run.at)) {
             return read_failed(matrix, ret_problem);
         }
-        done += run;
+        done += run.length;
     }
     return true;
 }
@@ -182,11 +195,16 @@ bool matrix_read_blob(const struct matrix *matrix, const struct matrix_block *bl
                          ret_bytes + of_header, ret_problem);
 }
 
-bool matrix_blob_elements(const uint8_t *bytes, size_t length, const struct matrix_block *block,
-                          const float **ret_elements, struct problem *ret_problem)
+bool matrix_blob_begin(const uint8_t *bytes, size_t length, uint64_t size,
+                       const struct matrix_block *block, uint64_t *ret_offset,
+                       struct problem *ret_problem)
 {
     struct npy npy;
-    if (!npy_read(bytes, length, length, &npy, ret_problem) || !npy_is_matrix(&npy, ret_problem)) {
+    if (length > size || (length < size && length < NPY_PREFIX_BYTES)) {
+        problem_set(ret_problem, "it has not the %" PRIu64 " bytes that were promised", size);
+        return false;
+    }
+    if (!npy_read(bytes, length, size, &npy, ret_problem) || !npy_is_matrix(&npy, ret_problem)) {
         return false;
     }
     if (npy.shape[0] != block->rows || npy.shape[1] != block->columns) {
@@ -195,7 +213,7 @@ bool matrix_blob_elements(const uint8_t *bytes, size_t length, const struct matr
                     npy.shape[0], npy.shape[1], block->rows, block->columns);
         return false;
     }
-    *ret_elements = (const float *)(const void *)(bytes + npy.data_offset);
+    *ret_offset = npy.data_offset;
     return true;
 }
 
@@ -299,20 +317,27 @@ void matrix_draft_destroy(struct matrix_draft **self)
     }
 }
 
+bool matrix_draft_write_bytes(struct matrix_draft *draft, const struct matrix_block *block,
+                              uint64_t offset, const uint8_t *bytes, size_t length,
+                              struct problem *ret_problem)
+{
+    assert(offset + length <= block->rows * block->columns * sizeof(float));
+    for (size_t done = 0; done < length;) {
+        struct run run = run_at(&draft->matrix, block, offset + done, length - done);
+        if (!write_at(draft->matrix.fd, bytes + done, run.length, run.at)) {
+            return disk_failed(draft->path, ret_problem);
+        }
+        done += run.length;
+    }
+    return true;
+}
+
 bool matrix_draft_write(struct matrix_draft *draft, const struct matrix_block *block,
                         const float *elements, struct problem *ret_problem)
 {
-    const struct matrix *matrix = &draft->matrix;
-    bool whole_rows = block->columns == matrix->columns;
-    uint64_t runs = whole_rows ? 1 : block->rows;
-    size_t run = (size_t)(whole_rows ? block->rows * block->columns : block->columns);
-    for (uint64_t i = 0; i < runs; i++) {
-        uint64_t offset = offset_of(matrix, block->row + i, block->column);
-        if (!write_at(matrix->fd, elements + i * run, run * sizeof(float), offset)) {
-            return disk_failed(draft->path, ret_problem);
-        }
-    }
-    return true;
+    return matrix_draft_write_bytes(draft, block, 0, (const uint8_t *)elements,
+                                    (size_t)(block->rows * block->columns * sizeof(float)),
+                                    ret_problem);
 }
 
 const struct matrix *matrix_draft_matrix(const struct matrix_draft *draft)

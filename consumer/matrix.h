@@ -39,9 +39,11 @@ static inline uint64_t matrix_blob_bytes(const struct matrix_block *block)
 bool matrix_read_blob(const struct matrix *matrix, const struct matrix_block *block,
                       uint64_t offset, size_t length, uint8_t *ret_bytes,
                       struct problem *ret_problem);
-/* The elements of such a file, which must have exactly the block's shape; the problem says what it has instead. */
-bool matrix_blob_elements(const uint8_t *bytes, size_t length, const struct matrix_block *block,
-                          const float **ret_elements, struct problem *ret_problem);
+/* Where the elements begin in such a file of `size` bytes, whose first `length` are given: all, or NPY_PREFIX_BYTES at
+ * least. It must have exactly the block's shape; the problem says what it has instead. */
+bool matrix_blob_begin(const uint8_t *bytes, size_t length, uint64_t size,
+                       const struct matrix_block *block, uint64_t *ret_offset,
+                       struct problem *ret_problem);
 
 struct matrix_draft;
 
@@ -53,6 +55,10 @@ struct matrix_draft *matrix_draft_create(const char *path, uint64_t rows, uint64
 void matrix_draft_destroy(struct matrix_draft **self);
 bool matrix_draft_write(struct matrix_draft *draft, const struct matrix_block *block,
                         const float *elements, struct problem *ret_problem);
+/* `length` bytes of the block's elements, from byte `offset` of them on. */
+bool matrix_draft_write_bytes(struct matrix_draft *draft, const struct matrix_block *block,
+                              uint64_t offset, const uint8_t *bytes, size_t length,
+                              struct problem *ret_problem);
 /* What is written so far, to be read like any matrix; it lives as long as the draft and is not closed. */
 const struct matrix *matrix_draft_matrix(const struct matrix_draft *draft);
 /* Makes it durable and gives it its name; a file of that name is replaced. */

@@ -487,8 +487,42 @@ static bool wrong_tile(struct bourse_error *error, const struct bourse_outcome *
                        outcome->index, outcome->provider, why);
 }
 
-static bool get_blob(struct bourse *bourse, const struct bourse_output *output, uint8_t **ret_bytes,
-                     size_t *ret_length, struct bourse_error *error)
+/* A tile on its way into C. */
+struct arriving {
+    struct matrix_draft *draft;
+    const struct matrix_block *block;
+    uint64_t size;    /* of its file */
+    uint64_t data_at; /* in its file; 0: not known */
+    uint64_t taken;   /* bytes of its file */
+    struct problem wrong, unwritten;
+};
+
+/* A file that is no such block is read to its end all the same: whose fault it is, only its hash tells. */
+static bool take_piece(void *context, uint64_t offset, const uint8_t *bytes, size_t length,
+                       struct problem *ret_problem)
+{
+    struct arriving *tile = context;
+    size_t header = 0;
+    tile->taken = offset + length;
+    if (offset == 0) {
+        tile->data_at = 0;
+        if (!matrix_blob_begin(bytes, length, tile->size, tile->block, &tile->data_at,
+                               &tile->wrong)) {
+            return true;
+        }
+        header = (size_t)tile->data_at;
+    }
+    if (tile->data_at == 0 ||
+        matrix_draft_write_bytes(tile->draft, tile->block, offset + header - tile->data_at,
+                                 bytes + header, length - header, &tile->unwritten)) {
+        return true;
+    }
+    *ret_problem = tile->unwritten;
+    return false;
+}
+
+static bool fetch_tile(struct bourse *bourse, const struct bourse_output *output,
+                       struct arriving *tile, struct bourse_error *error)
 {
     struct hash32 hash;
     struct problem problem = {.text = ""};
@@ -500,10 +534,13 @@ static bool get_blob(struct bourse *bourse, const struct bourse_output *output, 
     if (blobs == NULL) {
         return false;
     }
-    bool good = blob_client_get_bytes(blobs, &hash, NULL, output->size, ret_bytes, ret_length,
-                                      &reject, &problem);
+    bool good = blob_client_get_pieces(blobs, &hash, NULL, output->size, take_piece, tile, &reject,
+                                       &problem);
     client_blobs_end(bourse);
     client_breathe(bourse);
+    if (!good && tile->unwritten.text[0] != '\0') {
+        return client_fail(error, BOURSE_LOCAL, "%s", problem.text);
+    }
     return good || client_blob_failed(bourse, error, reject, &problem);
 }
 
@@ -512,29 +549,28 @@ static bool collect_tile(struct collecting *collecting, const struct bourse_outc
     struct bourse_product *product = collecting->product;
     struct product_tile *tile = &product->tiles[outcome->index];
     uint64_t most_bytes = NPY_PREFIX_BYTES + tile->block.rows * tile->block.columns * sizeof(float);
-    struct problem problem = {.text = ""};
-    const float *elements = NULL;
-    uint8_t *bytes = NULL;
-    size_t length = 0;
     if (outcome->output_count != 1 || outcome->outputs[0].size > most_bytes) {
         return wrong_tile(collecting->error, outcome, "it has another size");
     }
-    if (!get_blob(collecting->bourse, &outcome->outputs[0], &bytes, &length, collecting->error)) {
+    struct arriving arriving = {.draft = product->draft,
+                                .block = &tile->block,
+                                .size = outcome->outputs[0].size,
+                                .wrong = {"it is empty"}};
+    if (!fetch_tile(collecting->bourse, &outcome->outputs[0], &arriving, collecting->error)) {
         return false;
     }
-    bool good = matrix_blob_elements(bytes, length, &tile->block, &elements, &problem) ||
-                wrong_tile(collecting->error, outcome, problem.text);
-    good = good && (matrix_draft_write(product->draft, &tile->block, elements, &problem) ||
-                    client_fail(collecting->error, BOURSE_LOCAL, "%s", problem.text));
-    free(bytes);
-    if (good) {
-        tile->is_collected = true;
-        memcpy(tile->provider, outcome->provider, sizeof tile->provider);
-        tile->lease = outcome->lease;
-        product->summary.collected++;
-        product->summary.collected_bytes += outcome->outputs[0].size;
+    if (arriving.data_at == 0) {
+        return wrong_tile(collecting->error, outcome, arriving.wrong.text);
     }
-    return good;
+    if (arriving.taken != arriving.size) {
+        return wrong_tile(collecting->error, outcome, "it is shorter than was said");
+    }
+    tile->is_collected = true;
+    memcpy(tile->provider, outcome->provider, sizeof tile->provider);
+    tile->lease = outcome->lease;
+    product->summary.collected++;
+    product->summary.collected_bytes += outcome->outputs[0].size;
+    return true;
 }
 
 static bool collect_outcome(void *context, const struct bourse_outcome *outcome)

@@ -62,6 +62,14 @@ bool blob_client_get_bytes(struct blob_client *client, const struct hash32 *hash
                            const struct id128 *job, uint64_t cap, uint8_t **ret_bytes,
                            size_t *ret_length, enum reject_code *ret_reject,
                            struct problem *ret_problem);
+/* The same, each piece given to `take` as it comes: from offset 0 on without holes, and from 0 again after a lost
+ * connection. The first piece holds a MiB of the blob, or all of it. What was taken is the blob only when
+ * the call ends well: the hash is known at the end. False from `take`, with its problem, ends the call. */
+typedef bool blob_take(void *context, uint64_t offset, const uint8_t *bytes, size_t length,
+                       struct problem *ret_problem);
+bool blob_client_get_pieces(struct blob_client *client, const struct hash32 *hash,
+                            const struct id128 *job, uint64_t cap, blob_take *take, void *context,
+                            enum reject_code *ret_reject, struct problem *ret_problem);
 /* Another thread asks a blocking call to give up soon; it then fails, and so does every later one.
  */
 void blob_client_interrupt(struct blob_client *client);

@@ -14,9 +14,11 @@
 
 enum { REWINDS_MAX = 64 }; /* of one blob: more is a broker that answers at random */
 
-struct sink {   /* where the bytes go: a descriptor or memory */
-    int fd;     /* -1: memory */
-    int failed; /* errno of the write that failed; 0: none */
+struct sink {        /* where the bytes go: a descriptor, memory, or whoever takes them */
+    int fd;          /* -1: memory, or taken */
+    int failed;      /* errno of the write that failed; 0: none */
+    blob_take *take; /* NULL: memory */
+    void *context;
     uint8_t *bytes;
 };
 
@@ -45,7 +47,7 @@ static void start_over(struct get *get)
 
 static bool sink_open(struct get *get, struct problem *ret_problem)
 {
-    if (get->sink.fd >= 0 || get->sink.bytes != NULL) {
+    if (get->sink.fd >= 0 || get->sink.take != NULL || get->sink.bytes != NULL) {
         return true;
     }
     get->sink.bytes = malloc((size_t)get->size + 1);
@@ -61,6 +63,9 @@ static bool sink_open(struct get *get, struct problem *ret_problem)
 static bool sink_put(struct sink *sink, uint64_t offset, const uint8_t *bytes, size_t length,
                      struct problem *ret_problem)
 {
+    if (sink->take != NULL) {
+        return sink->take(sink->context, offset, bytes, length, ret_problem);
+    }
     if (sink->fd < 0) {
         if (length > 0) {
             memcpy(sink->bytes + offset, bytes, length);
@@ -269,4 +274,16 @@ bool blob_client_get_bytes(struct blob_client *client, const struct hash32 *hash
     *ret_bytes = get.sink.bytes;
     *ret_length = (size_t)get.size;
     return true;
+}
+
+bool blob_client_get_pieces(struct blob_client *client, const struct hash32 *hash,
+                            const struct id128 *job, uint64_t cap, blob_take *take, void *context,
+                            enum reject_code *ret_reject, struct problem *ret_problem)
+{
+    struct get get = {.client = client,
+                      .hash = hash,
+                      .job = job,
+                      .cap = cap,
+                      .sink = {.fd = -1, .take = take, .context = context}};
+    return get_blob(&get, ret_reject, ret_problem);
 }

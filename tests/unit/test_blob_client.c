@@ -280,6 +280,33 @@ static void check_get(struct port *port, const struct blob_source *source)
     free(bytes);
 }
 
+struct taker {
+    const struct blob_source *source;
+    uint64_t taken;
+    uint64_t most; /* after which it takes no more */
+};
+
+static bool take(void *context, uint64_t offset, const uint8_t *bytes, size_t length,
+                 struct problem *ret_problem)
+{
+    struct taker *taker = context;
+    ck_assert(offset == 0 || offset == taker->taken);
+    ck_assert(offset > 0 || length == 1 << 20 || length == taker->source->size);
+    ck_assert_mem_eq(bytes, taker->source->bytes + offset, length);
+    taker->taken = offset + length;
+    problem_set(ret_problem, "it is enough");
+    return taker->taken <= taker->most;
+}
+
+static bool take_all(struct port *port, struct taker *taker, struct problem *problem)
+{
+    enum reject_code reject;
+    bool good = blob_client_get_pieces(port->client, &taker->source->hash, NULL, BLOB_BYTES_MAX,
+                                       take, taker, &reject, problem);
+    ck_assert_int_eq(reject, REJECT_NONE);
+    return good;
+}
+
 static const size_t sizes[] = {1, 1000, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5000000, 20 << 20};
 enum { SIZE_COUNT = sizeof sizes / sizeof sizes[0] };
 
@@ -291,6 +318,13 @@ START_TEST(what_is_put_can_be_got)
     enum reject_code reject;
     ck_assert(put(port, &source, 1, &reject));
     check_get(port, &source);
+    struct problem problem = {""};
+    struct taker taker = {.source = &source, .most = UINT64_MAX};
+    ck_assert_msg(take_all(port, &taker, &problem), "%s", problem.text);
+    ck_assert_uint_eq(taker.taken, source.size);
+    taker.most = source.size - 1;
+    ck_assert(!take_all(port, &taker, &problem));
+    ck_assert_str_eq(problem.text, "it is enough");
     free(bytes);
     teardown(port);
 }

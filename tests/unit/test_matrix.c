@@ -77,11 +77,13 @@ START_TEST(a_block_is_the_part_of_the_file_that_it_names)
     ck_assert_uint_eq(matrix_blob_bytes(&block), sizeof bytes);
     ck_assert(
         matrix_read_blob(&matrix, &block, 0, (size_t)matrix_blob_bytes(&block), bytes, &problem));
-    const float *found = NULL;
-    ck_assert_msg(matrix_blob_elements(bytes, sizeof bytes, &block, &found, &problem), "%s",
-                  problem.text);
+    uint64_t begin = 0;
+    ck_assert_msg(matrix_blob_begin(bytes, sizeof bytes, sizeof bytes, &block, &begin, &problem),
+                  "%s", problem.text);
+    ck_assert_uint_eq(begin, NPY_MATRIX_BYTES);
     for (uint64_t i = 0; i < 4; i++) {
-        ck_assert_mem_eq(found + i * 5, elements + (i + 2) * 11 + 3, 5 * sizeof(float));
+        ck_assert_mem_eq(bytes + begin + i * 5 * sizeof(float), elements + (i + 2) * 11 + 3,
+                         5 * sizeof(float));
     }
     /* In pieces of any size the same, where the header ends and where rows do. */
     for (size_t piece = 1; piece <= sizeof bytes; piece += 6) {
@@ -93,9 +95,13 @@ START_TEST(a_block_is_the_part_of_the_file_that_it_names)
         ck_assert_mem_eq(again, bytes, sizeof bytes);
     }
     const struct matrix_block other = {.rows = 5, .columns = 4};
-    ck_assert(!matrix_blob_elements(bytes, sizeof bytes, &other, &found, &problem));
+    ck_assert(!matrix_blob_begin(bytes, sizeof bytes, sizeof bytes, &other, &begin, &problem));
     ck_assert_msg(strstr(problem.text, "(4, 5)") != NULL, "%s", problem.text);
-    ck_assert(!matrix_blob_elements(bytes, sizeof bytes - 1, &block, &found, &problem));
+    ck_assert(
+        !matrix_blob_begin(bytes, sizeof bytes - 1, sizeof bytes - 1, &block, &begin, &problem));
+    ck_assert(!matrix_blob_begin(bytes, sizeof bytes, sizeof bytes - 1, &block, &begin, &problem));
+    ck_assert(!matrix_blob_begin(bytes, sizeof bytes - 1, sizeof bytes, &block, &begin, &problem));
+    ck_assert_msg(strstr(problem.text, "promised") != NULL, "%s", problem.text);
     matrix_close(&matrix);
     free(elements);
 }
@@ -126,6 +132,42 @@ START_TEST(a_file_that_becomes_shorter_is_noticed)
     ck_assert(!matrix_read(&matrix, &all, elements, &problem));
     ck_assert_msg(strstr(problem.text, "shorter") != NULL, "%s", problem.text);
     matrix_close(&matrix);
+}
+END_TEST
+
+/* Blocks side by side and one below the other, in pieces that end anywhere. */
+START_TEST(a_block_may_come_in_pieces_of_any_size)
+{
+    enum { ROWS = 5, COLUMNS = 7, BYTES = ROWS * COLUMNS * sizeof(float) };
+    static const struct matrix_block blocks[] = {
+        {.rows = 3, .columns = 4},
+        {.column = 4, .rows = 3, .columns = 3},
+        {.row = 3, .rows = 2, .columns = 7},
+    };
+    const struct matrix_block all = {.rows = ROWS, .columns = COLUMNS};
+    float *elements = make("a.npy", ROWS, COLUMNS);
+    struct matrix from;
+    ck_assert(matrix_open("a.npy", &from, &problem));
+    for (size_t piece = 1; piece <= BYTES; piece += 5) {
+        struct matrix_draft *draft = matrix_draft_create("c.npy", ROWS, COLUMNS, &problem);
+        ck_assert_ptr_nonnull(draft);
+        for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+            float block[ROWS * COLUMNS];
+            size_t size = (size_t)(blocks[i].rows * blocks[i].columns) * sizeof(float);
+            ck_assert(matrix_read(&from, &blocks[i], block, &problem));
+            for (size_t at = 0; at < size; at += piece) {
+                size_t length = piece < size - at ? piece : size - at;
+                ck_assert(matrix_draft_write_bytes(draft, &blocks[i], at,
+                                                   (const uint8_t *)block + at, length, &problem));
+            }
+        }
+        float found[ROWS * COLUMNS];
+        ck_assert(matrix_read(matrix_draft_matrix(draft), &all, found, &problem));
+        ck_assert_mem_eq(found, elements, BYTES);
+        matrix_draft_destroy(&draft);
+    }
+    matrix_close(&from);
+    free(elements);
 }
 END_TEST
 
@@ -334,6 +376,7 @@ int main(void)
     tcase_add_test(files, a_block_is_the_part_of_the_file_that_it_names);
     tcase_add_test(files, what_is_no_matrix_is_refused_with_its_name);
     tcase_add_test(files, a_file_that_becomes_shorter_is_noticed);
+    tcase_add_test(files, a_block_may_come_in_pieces_of_any_size);
     tcase_add_test(files, a_draft_has_its_name_only_when_it_is_kept);
     suite_add_tcase(suite, files);
     TCase *products = tcase_create("products");

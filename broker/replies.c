@@ -258,10 +258,11 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
     } else if (row->free == 0 && row->avoided > 0) {
         (void)snprintf(
             ret_text, capacity,
-            "%u of %u devices fit; %u of a provider that failed this job are tried again "
-            "within 10 s%s%s",
-            row->fitting, row->devices, row->avoided, price[0] == '\0' ? "" : ", or now at ",
-            price);
+            "%u of %u devices fit; %u of a provider that failed this job will be tried again%s in "
+            "%lld s%s%s",
+            row->fitting, row->devices, row->avoided, row->avoided > 1 ? ", the first" : "",
+            (long long)((row->avoided_ns + NS_PER_S - 1) / NS_PER_S),
+            price[0] == '\0' ? "" : ", or now at ", price);
     } else if (row->free == 0) {
         (void)snprintf(ret_text, capacity,
                        "%u of %u devices fit, all are busy; it starts when one is free%s%s",

@@ -38,8 +38,11 @@ const char *names_job_reason(unsigned reason)
         [JOB_REASON_CANCELLED] = "cancelled",
         [JOB_REASON_RUNNING] = "running",
         [JOB_REASON_PROVIDERS_FAILED] = "every try failed by its provider's fault",
-        [JOB_REASON_AVOIDED] = "what is free failed it a moment ago; tried again within 10 s",
+        [JOB_REASON_AVOIDED] = "what is free failed it a moment ago; `bourse explain` says when "
+                               "it is tried again",
         [JOB_REASON_REFEREE] = "its results wait for a referee other than who made them",
+        [JOB_REASON_NO_VERDICT] = "no check of some results came to a verdict: they were paid, and "
+                                  "nobody is accused",
     };
     return name_in(names, COUNT(names), reason);
 }

@@ -84,9 +84,30 @@ bool checks_is_attribute(const struct attribute *attribute)
     return strcmp(attribute->name, attribute_name) == 0;
 }
 
+static bool is_demand(const struct requirement_node *node)
+{
+    struct attribute referee;
+    checks_attribute(&referee);
+    return node->op == REQUIREMENT_EQ && checks_is_attribute(&node->attribute) &&
+           !node->attribute.is_text && node->attribute.number == referee.number;
+}
+
+/* As checks_require leaves it: that alone, or as the last of what all must hold. */
+static bool has_demand(const struct requirement *needs)
+{
+    const struct requirement_node *nodes = needs->nodes;
+    return (needs->count == 1 && is_demand(&nodes[0])) ||
+           (needs->count > 2 && nodes[needs->count - 1].op == REQUIREMENT_AND &&
+            is_demand(&nodes[needs->count - 2]));
+}
+
 bool checks_require(const struct requirement *needs, struct requirement *ret_needs)
 {
     const bool has_more = needs->count > 0;
+    if (has_demand(needs)) {
+        *ret_needs = *needs;
+        return true;
+    }
     if (needs->count + 1 + has_more > REQUIREMENT_NODES_MAX) {
         return false;
     }
@@ -415,6 +436,7 @@ void check_begin(struct exchange *exchange, struct job *job, uint32_t index)
     }
     subtask_becomes(part_of(job, index), subtask, SUBTASK_CHECKING);
     subtask_changed(exchange, job, index);
+    part_look_if_over(exchange, part_of(job, index));
     if (subtask->attempts > 1) {
         withdraw_others(exchange, job, index);
     }
@@ -518,6 +540,7 @@ static void redo(struct exchange *exchange, struct job *job, uint32_t index, uin
     subtask->crashes++;
     if (subtask->crashes > job->crash_limit || subtask->attempts >= ATTEMPTS_MOST ||
         checked_by->attempts >= ATTEMPTS_MOST) {
+        job->unjudged += status == XATTEMPT_FAILED_PAID;
         subtask_decide(exchange, job, index, SUBTASK_FAILED);
     } else {
         job_requeue(exchange, job, index);
@@ -585,6 +608,7 @@ void check_failed(struct exchange *exchange, struct job *job, uint32_t index)
     if (held != NULL) {
         const uint32_t checked = held->index;
         settle_held(exchange, job, checked, XATTEMPT_FAILED_PAID, NULL);
+        job->unjudged++;
         subtask_decide(exchange, job, checked, SUBTASK_FAILED);
     }
 }

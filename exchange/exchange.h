@@ -479,6 +479,7 @@ struct exchange_explanation {
         simulated; /* of the devices, and not asked for: they are passed over, whatever else they have */
     uint32_t
         avoided; /* of the affordable, of providers that failed this job a moment ago: not free to it */
+    int64_t avoided_ns; /* the first of these is tried again after so long */
     uint32_t own; /* of the affordable, of providers that made all that waits to be checked here */
     uint32_t predicate_count;
     struct {

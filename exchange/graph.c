@@ -375,7 +375,7 @@ static void let_go(struct exchange *exchange, struct graph *graph, uint32_t inde
     }
 }
 
-/* Ends one that waits for others, and so for no lane: nobody but its job counts it. */
+/* Ends one that waits for others, and so for no lane. */
 static struct subtask *end_blocked(struct exchange *exchange, struct job *job, uint32_t index,
                                    enum subtask_state to)
 {
@@ -386,7 +386,9 @@ static struct subtask *end_blocked(struct exchange *exchange, struct job *job, u
     subtask_move(&subtask->state, to);
     job->waiting--;
     *(to == SUBTASK_FAILED ? &job->failed : &job->cancelled) += 1;
+    part_of(job, index)->decided++;
     subtask_changed(exchange, job, index);
+    part_look_if_over(exchange, part_of(job, index));
     let_go(exchange, job->graph, index);
     return subtask;
 }

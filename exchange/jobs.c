@@ -41,6 +41,7 @@ void subtask_becomes(struct part *part, struct subtask *subtask, enum subtask_st
     part->running -= subtask->state == SUBTASK_RUNNING;
     part->checking -= subtask->state == SUBTASK_CHECKING;
     subtask_move(&subtask->state, to);
+    part->decided += to >= SUBTASK_ACCEPTED;
     *tally_of_job(part->job, subtask->state) += 1;
     part->waiting += to == SUBTASK_WAITING;
     part->running += to == SUBTASK_RUNNING;
@@ -51,6 +52,19 @@ void subtask_changed(struct exchange *exchange, struct job *job, uint32_t index)
 {
     touch(exchange, &job->pages[index / PAGE_SUBTASKS]->tracked);
     touch(exchange, &job->tracked);
+}
+
+bool part_is_over(const struct part *part)
+{
+    return part->decided + part->checking == part->end - part->first;
+}
+
+void part_look_if_over(struct exchange *exchange, struct part *part)
+{
+    if (part->job->part_count > 1 && part->lanes > 0 && part_is_over(part) &&
+        list_empty(&part->spread)) {
+        list_append(&exchange->spreads, &part->spread);
+    }
 }
 
 void subtask_decide(struct exchange *exchange, struct job *job, uint32_t index,
@@ -69,6 +83,7 @@ void subtask_decide(struct exchange *exchange, struct job *job, uint32_t index,
     if (to == SUBTASK_FAILED) {
         check_failed(exchange, job, index);
     }
+    part_look_if_over(exchange, part_of(job, index));
 }
 
 void job_requeue(struct exchange *exchange, struct job *job, uint32_t index)
@@ -526,19 +541,30 @@ static void drop_pages(struct exchange *exchange, struct job *job)
     job->pages = NULL;
 }
 
-/* True when no subtask failed by its program: each that failed ran out of tries that its providers spoilt. */
-static bool providers_failed(const struct job *job)
+/* Of a check nobody says that: it is the market's own. */
+static bool a_program_failed(const struct job *job)
 {
-    for (uint32_t index = 0; index < job->subtasks; index++) {
+    const uint32_t end = job->is_checked ? job->parts[job->part_count - 1].first : job->subtasks;
+    for (uint32_t index = 0; index < end; index++) {
         const struct page *page = job->pages[index / PAGE_SUBTASKS];
         const struct subtask *subtask =
             page == NULL ? NULL : &page->subtasks[index % PAGE_SUBTASKS];
         if (subtask != NULL && subtask->state == SUBTASK_FAILED &&
             subtask->failures > job->retries) {
-            return false;
+            return true;
         }
     }
-    return job->failed > 0;
+    return false;
+}
+
+/* Why subtasks of it failed: `otherwise` where one did by its program; else each ran out of tries, because its providers
+ * spoilt them or because nobody could judge what they made. */
+static uint8_t reason_of_failure(const struct job *job, uint8_t otherwise)
+{
+    if (job->failed == 0 || a_program_failed(job)) {
+        return otherwise;
+    }
+    return job->unjudged > 0 ? XREASON_NO_VERDICT : XREASON_PROVIDERS_FAILED;
 }
 
 void job_settle(struct exchange *exchange, struct job *job)
@@ -547,9 +573,7 @@ void job_settle(struct exchange *exchange, struct job *job)
     if (!job->is_closing) {
         bool all = job->accepted == job->subtasks;
         job->ends_as = all ? JOB_PHASE_DONE : JOB_PHASE_FAILED;
-        job->reason = all                     ? XREASON_NONE
-                      : providers_failed(job) ? XREASON_PROVIDERS_FAILED
-                                              : XREASON_SUBTASKS_FAILED;
+        job->reason = all ? XREASON_NONE : reason_of_failure(job, XREASON_SUBTASKS_FAILED);
     }
     job->is_closing = true; /* whatever its leases still give back is not queued again */
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
@@ -604,8 +628,7 @@ void job_check(struct exchange *exchange, struct job *job)
         return;
     }
     if (!job->is_closing && job->failed > job->error_limit) {
-        job_close(exchange, job, JOB_PHASE_FAILED,
-                  providers_failed(job) ? XREASON_PROVIDERS_FAILED : XREASON_ERROR_LIMIT);
+        job_close(exchange, job, JOB_PHASE_FAILED, reason_of_failure(job, XREASON_ERROR_LIMIT));
         return;
     }
     job_wants(exchange, job);
@@ -627,14 +650,19 @@ void apply_cancel_job(struct exchange *exchange, const struct exchange_cancel_jo
 
 /* ---------------------------------------------------------------- providers that failed this job */
 
-bool job_avoids(const struct exchange *exchange, const struct job *job, uint32_t provider)
+int64_t job_avoids_for_ns(const struct exchange *exchange, const struct job *job, uint32_t provider)
 {
     for (uint32_t i = 0; i < job->avoided_count; i++) {
         if (job->avoided[i].provider == provider && job->avoided[i].until_ns > exchange->now_ns) {
-            return true;
+            return job->avoided[i].until_ns - exchange->now_ns;
         }
     }
-    return false;
+    return 0;
+}
+
+bool job_avoids(const struct exchange *exchange, const struct job *job, uint32_t provider)
+{
+    return job_avoids_for_ns(exchange, job, provider) > 0;
 }
 
 void job_avoid(struct exchange *exchange, struct job *job, uint32_t provider, int64_t for_ns)

@@ -395,11 +395,11 @@ void part_retries_to_front(struct exchange *exchange, struct part *part)
     report_job(exchange, job);
 }
 
-/* It has nothing to run. Where all that waits in its part is for others, it goes at once, so that they get its place; and
- * another part of the job may have use for its slots. */
+/* It has nothing to run. Where all that waits in its part is for others, it goes at once, so that they get its place; where
+ * nothing will come any more, whoever wants its slots gets them; else another part of the job may have use for them. */
 static void become_useless(struct exchange *exchange, struct lease *lease)
 {
-    if (lease->live == 0 && lease->part->waiting > 0) {
+    if (lease->live == 0 && (lease->part->waiting > 0 || part_is_over(lease->part))) {
         lease_end(exchange, lease, XEND_RETURNED, true);
         return;
     }
@@ -506,6 +506,7 @@ void attempt_missing(struct exchange *exchange, struct lease *lease, struct atte
         attempt_vanish(exchange, lease, attempt);
     }
     attempt_drop(exchange, attempt);
+    touch(exchange, &lease->tracked);
 }
 
 void lease_suspect(struct exchange *exchange, struct lease *lease)

@@ -180,6 +180,14 @@ static void leave(struct exchange *exchange, struct lease *lease, const void *co
     job_check(exchange, lease->job);
 }
 
+/* Another part of its job may have its slots now that the device is on offer. */
+static void offer_if_idle(struct exchange *exchange, struct lease *lease, const void *context)
+{
+    if (lease->device == context && lease->live == 0 && lease->job->part_count > 1) {
+        lease_refill_later(exchange, lease);
+    }
+}
+
 void provider_leases_revoke(struct exchange *exchange, struct provider *provider)
 {
     for_leases_of(exchange, provider, revoke, NULL);
@@ -431,6 +439,9 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
     record->price_micro = ask->price_micro;
     tell_of_ask(exchange, ask, true);
     list_append(&exchange->wanting_asks, &ask->wanting);
+    if (member->provider->lease_count > 0) { /* without it they had no use but their own */
+        for_leases_of(exchange, member->provider, offer_if_idle, device);
+    }
 }
 
 void apply_cancel_order(struct exchange *exchange, const struct exchange_cancel_order *cancel)

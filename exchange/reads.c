@@ -545,11 +545,17 @@ static void explain_device(const struct exchange *exchange, const struct exchang
     }
     why->asking++;
     bool is_affordable = need->cap_micro < 0 || ask->price_micro <= need->cap_micro;
-    bool is_avoided = part != NULL && job_avoids(exchange, part->job, device->key.provider);
+    const int64_t avoided_ns =
+        part == NULL ? 0 : job_avoids_for_ns(exchange, part->job, device->key.provider);
+    bool is_avoided = avoided_ns > 0;
     bool is_own = part != NULL && part->waiting > 0 && part_choice(part, device->key.provider) == 0;
     bool is_free = ask->slots >= need->slots && !is_avoided && !is_own;
     why->own += is_affordable && is_own;
-    why->avoided += is_affordable && is_avoided;
+    if (is_affordable && is_avoided) {
+        why->avoided_ns =
+            why->avoided == 0 || avoided_ns < why->avoided_ns ? avoided_ns : why->avoided_ns;
+        why->avoided++;
+    }
     why->affordable += is_affordable;
     why->free += is_affordable && is_free;
     if (is_free && (why->fills_at_micro < 0 || ask->price_micro < why->fills_at_micro)) {

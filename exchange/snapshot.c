@@ -10,12 +10,12 @@
  * all records in a fixed order; the state hash is the sum of the records' SHA-256 (four lanes of 64 bits,
  * modulo 2^64), which does not depend on order and so can be kept up to date record by record.
  *
- *   snapshot: "BSS7", u32 record count, then records: u8 type, u32 length, fields
+ *   snapshot: "BSS8", u32 record count, then records: u8 type, u32 length, fields
  *
  * What can be rebuilt (handles, lists, lanes, timers) is left out. */
 
 enum { SNAPSHOT_HEAD_BYTES = 8, RECORD_HEAD_BYTES = 5 };
-static const uint8_t snapshot_magic[4] = {'B', 'S', 'S', '7'};
+static const uint8_t snapshot_magic[4] = {'B', 'S', 'S', '8'};
 
 /* ---------------------------------------------------------------- writing fields */
 
@@ -171,9 +171,9 @@ static void put_job(struct writer *out, const struct job *job)
     writer_u32(out, job->owner);
     writer_bytes(out, job->name, sizeof job->name);
     PUT_ID(out, job->manifest);
-    const uint32_t numbers[] = {job->subtasks, job->retries,  job->error_limit, job->crash_limit,
-                                job->waiting,  job->running,  job->checking,    job->accepted,
-                                job->failed,   job->cancelled};
+    const uint32_t numbers[] = {job->subtasks, job->retries,   job->error_limit, job->crash_limit,
+                                job->waiting,  job->running,   job->checking,    job->accepted,
+                                job->failed,   job->cancelled, job->unjudged};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         writer_u32(out, numbers[i]);
     }

@@ -380,9 +380,10 @@ static bool get_job_fields(struct exchange *exchange, struct reader *in, struct 
     job->owner = reader_u32(in);
     get_name(in, job->name, sizeof job->name);
     GET_ID(in, job->manifest);
-    uint32_t *const numbers[] = {
-        &job->subtasks, &job->retries,  &job->error_limit, &job->crash_limit, &job->waiting,
-        &job->running,  &job->checking, &job->accepted,    &job->failed,      &job->cancelled};
+    uint32_t *const numbers[] = {&job->subtasks,    &job->retries,  &job->error_limit,
+                                 &job->crash_limit, &job->waiting,  &job->running,
+                                 &job->checking,    &job->accepted, &job->failed,
+                                 &job->cancelled,   &job->unjudged};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         *numbers[i] = reader_u32(in);
     }
@@ -762,7 +763,7 @@ static bool get_record(struct exchange *exchange, uint8_t type, struct reader *i
 static bool load_records(struct exchange *exchange, struct reader *in)
 {
     const uint8_t *magic = reader_view(in, 4);
-    if (magic == NULL || memcmp(magic, "BSS7", 4) != 0) {
+    if (magic == NULL || memcmp(magic, "BSS8", 4) != 0) {
         return false;
     }
     uint32_t count = reader_u32(in);
@@ -814,6 +815,16 @@ static bool link_providers(struct exchange *exchange)
     return true;
 }
 
+static void count_decided(struct job *job)
+{
+    for (uint32_t i = 0; job->pages != NULL && i < job->subtasks; i++) {
+        const struct page *page = job->pages[i / PAGE_SUBTASKS];
+        if (page != NULL && page->subtasks[i % PAGE_SUBTASKS].state >= SUBTASK_ACCEPTED) {
+            part_of(job, i)->decided++;
+        }
+    }
+}
+
 struct exchange *exchange_load(const struct exchange_limits *limits, const uint8_t *bytes,
                                size_t length)
 {
@@ -832,6 +843,7 @@ struct exchange *exchange_load(const struct exchange_limits *limits, const uint8
      * market was at rest when it was saved. */
     for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
         struct job *job = LIST_ELEMENT(at, struct job, all);
+        count_decided(job);
         if (job->graph != NULL) {
             graph_restore(job);
         }

@@ -55,6 +55,7 @@ enum {
     XREASON_PROVIDERS_FAILED = 11,
     XREASON_AVOIDED = 12,
     XREASON_REFEREE = 13,
+    XREASON_NO_VERDICT = 14,
     XEND_RETURNED = 0,
     XEND_TERM = 1,
     XEND_CANCELLED = 2,
@@ -284,6 +285,7 @@ struct part {
     uint32_t ready_count;
     uint32_t lanes;           /* of leases that take work */
     uint32_t handle;          /* of its bid while open, else BOOK_NONE */
+    uint32_t decided;         /* subtasks: accepted, failed or cancelled */
     struct list_link wanting; /* in exchange->wanting_parts when it may buy more */
     struct list_link spread;  /* in exchange->spreads when subtasks came to its queue */
     struct list_link front;   /* in exchange->fronts when they may go before what is queued */
@@ -365,7 +367,8 @@ struct job {
     struct hold hold;
     int64_t reserved_micro; /* drawn by leases, not charged yet */
     uint32_t waiting, running, checking, accepted, failed, cancelled;
-    bool is_checked; /* its last part is the checks of all others */
+    bool is_checked;   /* its last part is the checks of all others */
+    uint32_t unjudged; /* of those that failed: paid, because no check of them came to a verdict */
     int64_t submitted_ns, ended_ns;
     struct {
         uint32_t provider;
@@ -587,6 +590,10 @@ void subtask_decide(struct exchange *exchange, struct job *job, uint32_t index,
 void job_requeue(struct exchange *exchange, struct job *job, uint32_t index);
 /* The one place where a counted subtask changes its state. */
 void subtask_becomes(struct part *part, struct subtask *subtask, enum subtask_state to);
+/* Nothing of it waits or runs, or will unless a result of it is refuted. */
+bool part_is_over(const struct part *part);
+void part_look_if_over(struct exchange *exchange,
+                       struct part *part); /* then its idle leases are ended in this step */
 /* Retries go first, then subtasks never started, by rank, then index. Taken off what waits; NO_SUBTASK: none. */
 uint32_t part_next_retry(struct exchange *exchange, struct part *part);
 uint32_t part_next_fresh(struct exchange *exchange, struct part *part);
@@ -651,7 +658,7 @@ bool checks_well_formed(struct exchange *exchange, const struct exchange_submit 
 /* What a referee has that no provider may say of itself. */
 void checks_attribute(struct attribute *ret_attribute);
 bool checks_is_attribute(const struct attribute *attribute);
-/* `needs`, and that attribute. False: it has no room for more. */
+/* `needs`, and that attribute, unless they end with it. False: it has no room for more. */
 bool checks_require(const struct requirement *needs, struct requirement *ret_needs);
 bool checks_create(struct exchange *exchange, struct job *job); /* false: out of memory */
 void checks_destroy(struct job *job);
@@ -744,6 +751,8 @@ void work_effect(struct exchange *exchange, const struct lease *lease,
 void job_link_owner(struct exchange *exchange, struct job *job);
 void job_avoid(struct exchange *exchange, struct job *job, uint32_t provider, int64_t for_ns);
 bool job_avoids(const struct exchange *exchange, const struct job *job, uint32_t provider);
+int64_t job_avoids_for_ns(const struct exchange *exchange, const struct job *job,
+                          uint32_t provider); /* from now; 0: it does not */
 void withdraw_others(struct exchange *exchange, struct job *job, uint32_t index);
 struct attempt *attempt_find(const struct exchange *exchange, const struct lease *lease,
                              uint32_t index, uint32_t number); /* NULL: none */

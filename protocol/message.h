@@ -141,6 +141,8 @@ enum job_reason {
         11,                  /* every try on every provider failed by the provider's fault */
     JOB_REASON_AVOIDED = 12, /* what is free is of a provider that failed the job a moment ago */
     JOB_REASON_REFEREE = 13, /* its results wait for a referee other than who made them */
+    JOB_REASON_NO_VERDICT =
+        14, /* no check of what failed came to one: it was paid, nobody is accused */
 };
 
 enum lease_end_reason {

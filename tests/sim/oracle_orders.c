@@ -204,6 +204,7 @@ static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
     case JOB_REASON_RUNNING:
     case JOB_REASON_PROVIDERS_FAILED:
     case JOB_REASON_AVOIDED:
+    case JOB_REASON_NO_VERDICT:
         break;
     }
     return false; /* in a calm market none of these lasts */

@@ -309,6 +309,18 @@ START_TEST(what_a_referee_refutes_is_not_paid_and_redone_elsewhere)
 }
 END_TEST
 
+START_TEST(who_was_refuted_is_told_apart_from_who_merely_failed)
+{
+    struct held_case held = hold_one();
+    (void)answer(REFEREE, held.job, held.check, OUTCOME_OK, VERDICT_REJECT);
+    presence(EXCHANGE_GOODBYE, REFEREE); /* only the one who was refuted is there */
+    struct exchange_explanation why;
+    ck_assert(exchange_explain_job(market.exchange, &held.job, EXCHANGE_ANY_PART, &why));
+    ck_assert_uint_eq(why.avoided, 1);
+    ck_assert_int_eq(why.avoided_ns, 60 * NS_PER_S);
+}
+END_TEST
+
 START_TEST(too_many_refuted_results_fail_the_subtask)
 {
     offer(MAKER, 1, price);
@@ -365,6 +377,25 @@ START_TEST(where_nobody_else_is_it_comes_back_to_who_left_it_unsure)
     struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
     apply(&tick);
     ck_assert_uint_eq(sent_to(MAKER).index, 0);
+}
+END_TEST
+
+START_TEST(what_nobody_can_judge_fails_the_job_by_nobodys_fault)
+{
+    offer(MAKER, 1, price);
+    struct exchange_command made = checked_of(1, 500);
+    made.submit.crash_limit = 0;
+    apply(&made);
+    struct exchange_work work = sent_to(MAKER);
+    offer(REFEREE, 1, price);
+    done(MAKER, made.id, work);
+    (void)answer(REFEREE, made.id, sent_to(REFEREE), OUTCOME_OK, VERDICT_UNSURE);
+    (void)answer(REFEREE, made.id, sent_to(REFEREE), OUTCOME_OK, VERDICT_UNSURE);
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_FAILED_PAID);
+    ck_assert_uint_eq(job_row(made.id).state, JOB_FAILED);
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_NO_VERDICT);
+    reload();
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_NO_VERDICT);
 }
 END_TEST
 
@@ -447,6 +478,7 @@ START_TEST(a_check_that_fails_for_good_proves_nothing)
     ck_assert_uint_eq(result_of(0)->level, CHECK_NONE);
     ck_assert_uint_eq(job_row(held.job).state, JOB_FAILED);
     ck_assert_uint_eq(job_row(held.job).failed, 2);
+    ck_assert_uint_eq(job_row(held.job).reason, JOB_REASON_NO_VERDICT);
     ck_assert_int_eq(balance(MAKER).available_micro, MICRO_PER_CREDIT);
 }
 END_TEST
@@ -535,6 +567,33 @@ START_TEST(only_the_role_makes_a_referee)
 }
 END_TEST
 
+START_TEST(a_referee_is_required_once)
+{
+    struct requirement needs = {.count = 1};
+    needs.nodes[0].op = REQUIREMENT_GE;
+    (void)strcpy(needs.nodes[0].attribute.name, "memory");
+    needs.nodes[0].attribute.number = 1024;
+    struct requirement once;
+    struct requirement twice;
+    ck_assert(checks_require(&needs, &once)); /* as the consumer's program does, for its quote */
+    ck_assert_uint_eq(once.count, 3);
+    ck_assert(checks_require(&once, &twice));
+    ck_assert_uint_eq(twice.count, 3);
+
+    ck_assert(checks_require(&anything, &once));
+    ck_assert_uint_eq(once.count, 1);
+    ck_assert(checks_require(&once, &twice));
+    ck_assert_uint_eq(twice.count, 1);
+
+    /* What either of two may hold is no demand for it. */
+    once.nodes[1] = needs.nodes[0];
+    once.nodes[2] = (struct requirement_node){.op = REQUIREMENT_OR, .arity = 2};
+    once.count = 3;
+    ck_assert(checks_require(&once, &twice));
+    ck_assert_uint_eq(twice.count, 5);
+}
+END_TEST
+
 START_TEST(two_agents_of_one_slot_judge_each_other_at_once)
 {
     offer(MAKER, 1, price);
@@ -555,6 +614,55 @@ START_TEST(two_agents_of_one_slot_judge_each_other_at_once)
 }
 END_TEST
 
+START_TEST(a_maker_that_comes_back_judges_at_once)
+{
+    offer(MAKER, 1, price);
+    offer(REFEREE, 1, price);
+    struct id128 job = submit_checked(2);
+    struct exchange_work first = sent_to(MAKER);
+    struct exchange_work second = sent_to(REFEREE);
+    done(MAKER, job, first);
+    presence(EXCHANGE_SUSPECT, MAKER);
+    done(REFEREE, job, second);
+    ck_assert_uint_eq(sent_to(REFEREE).index, 2 + first.index);
+    reload();
+    offer(MAKER, 1, price); /* its lease for products stood all the time, with nothing to do */
+    ck_assert_uint_eq(sent_to(MAKER).index, 2 + second.index);
+}
+END_TEST
+
+START_TEST(an_idle_referee_that_comes_back_takes_what_waits_in_another_part)
+{
+    offer(MAKER, 1, price);
+    struct id128 job = submit_checked(2);
+    const struct exchange_effect *queued = nth(EFFECT_DISPATCH, 1);
+    ck_assert_ptr_nonnull(queued);
+    const struct exchange_work work = queued->work;
+    done(MAKER, job, sent_to(MAKER));
+    offer(REFEREE, 1, price);
+    (void)answer(REFEREE, job, sent_to(REFEREE), OUTCOME_OK, VERDICT_ACCEPT);
+    presence(EXCHANGE_SUSPECT, REFEREE);
+    reload();
+    presence(EXCHANGE_GOODBYE, MAKER); /* what it ran waits for a device */
+    ck_assert(!is_sent_to(REFEREE));
+    offer(REFEREE, 1, price); /* its lease for checks has nothing to do */
+    ck_assert_uint_eq(sent_to(REFEREE).index, work.index);
+}
+END_TEST
+
+START_TEST(a_lease_without_work_to_come_makes_room_for_other_jobs_at_once)
+{
+    offer(MAKER, 1, price);
+    struct id128 job = submit_checked(1);
+    struct exchange_work work = sent_to(MAKER);
+    struct id128 other = submit(1, 100);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
+    done(MAKER, job, work); /* held, and nobody there to judge it */
+    ck_assert_uint_eq(job_row(job).checking, 1);
+    ck_assert_uint_eq(job_row(other).running, 1);
+}
+END_TEST
+
 START_TEST(a_lost_referee_is_replaced_and_its_late_verdict_does_not_count_twice)
 {
     struct held_case held = hold_one();
@@ -569,6 +677,23 @@ START_TEST(a_lost_referee_is_replaced_and_its_late_verdict_does_not_count_twice)
     (void)answer(SECOND, held.job, second, OUTCOME_OK, VERDICT_ACCEPT);
     ck_assert_uint_eq(result_of(1)->status, ATTEMPT_LATE);
     ck_assert_uint_eq(job_row(held.job).accepted, 0);
+}
+END_TEST
+
+START_TEST(a_check_that_nobody_wants_any_more_may_be_lost)
+{
+    struct held_case held = hold_one();
+    offer(SECOND, 1, price);
+    presence(EXCHANGE_SUSPECT, REFEREE);
+    (void)answer(SECOND, held.job, sent_to(SECOND), OUTCOME_OK, VERDICT_REJECT);
+    presence(EXCHANGE_RETURNED, REFEREE);
+    check_hash();
+    struct exchange_command statement = command(EXCHANGE_STATEMENT, REFEREE);
+    const struct exchange_held nothing = {.lease = held.check.lease};
+    statement.statement = (struct exchange_statement){&nothing, 1, market.now_ns};
+    apply(&statement);
+    check_hash();
+    reload();
 }
 END_TEST
 
@@ -662,9 +787,11 @@ int main(void)
     tcase_add_test(tests, what_a_referee_takes_is_paid_and_names_the_check);
     tcase_add_test(tests, a_seed_is_of_dice_result_check_and_attempt);
     tcase_add_test(tests, what_a_referee_refutes_is_not_paid_and_redone_elsewhere);
+    tcase_add_test(tests, who_was_refuted_is_told_apart_from_who_merely_failed);
     tcase_add_test(tests, too_many_refuted_results_fail_the_subtask);
     tcase_add_test(tests, who_is_unsure_makes_room_for_another_and_twice_accuses_nobody);
     tcase_add_test(tests, where_nobody_else_is_it_comes_back_to_who_left_it_unsure);
+    tcase_add_test(tests, what_nobody_can_judge_fails_the_job_by_nobodys_fault);
     tcase_add_test(tests, another_referee_goes_before_one_who_was_unsure);
     tcase_add_test(tests, a_verdict_of_another_seed_or_none_is_the_referees_fault);
     tcase_add_test(tests, what_twice_is_not_there_is_refuted_without_a_word_against_the_referee);
@@ -672,8 +799,13 @@ int main(void)
     tcase_add_test(tests, who_cancels_pays_for_what_is_held);
     tcase_add_test(tests, nobody_judges_results_of_its_own);
     tcase_add_test(tests, only_the_role_makes_a_referee);
+    tcase_add_test(tests, a_referee_is_required_once);
     tcase_add_test(tests, two_agents_of_one_slot_judge_each_other_at_once);
+    tcase_add_test(tests, a_maker_that_comes_back_judges_at_once);
+    tcase_add_test(tests, an_idle_referee_that_comes_back_takes_what_waits_in_another_part);
+    tcase_add_test(tests, a_lease_without_work_to_come_makes_room_for_other_jobs_at_once);
     tcase_add_test(tests, a_lost_referee_is_replaced_and_its_late_verdict_does_not_count_twice);
+    tcase_add_test(tests, a_check_that_nobody_wants_any_more_may_be_lost);
     tcase_add_test(tests, a_referee_that_comes_back_goes_on);
     tcase_add_test(tests, who_left_is_paid_for_what_is_taken_later);
     tcase_add_test(tests, small_sums_neither_vanish_nor_double);

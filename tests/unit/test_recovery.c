@@ -587,8 +587,9 @@ START_TEST(who_leaves_in_the_middle_of_a_job_gets_no_more_of_it_for_a_while)
     ck_assert(exchange_explain_job(market.exchange, &job, EXCHANGE_ANY_PART, &why));
     ck_assert_uint_eq(why.free, 0);
     ck_assert_uint_eq(why.avoided, 1);
-    ck_assert_int_eq(why.fills_at_micro, -1); /* no price would start it there */
-    offer(OTHER_PROVIDER, 1, price);          /* whom the job has not lost anything to */
+    ck_assert_int_eq(why.avoided_ns, 81 * NS_PER_S / 10); /* ten seconds from when it first left */
+    ck_assert_int_eq(why.fills_at_micro, -1);             /* no price would start it there */
+    offer(OTHER_PROVIDER, 1, price); /* whom the job has not lost anything to */
     struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
     ck_assert_uint_eq(work.attempt, 2);
     result(OTHER_PROVIDER, job, work, OUTCOME_OK, NS_PER_S);

@@ -98,7 +98,7 @@ file(GLOB consumer_sources CONFIGURE_DEPENDS consumer/*.c)
 list(FILTER consumer_sources EXCLUDE REGEX "/session[^/]*\\.c$")
 room(consumer_session SOURCES ${consumer_session_sources} LINKS protocol base)
 room(consumer SOURCES ${consumer_sources}
-  LINKS consumer_session ledger planner formats runtime protocol PkgConfig::JANSSON m)
+  LINKS consumer_session matching ledger planner formats runtime protocol PkgConfig::JANSSON m)
 
 # The `bourse` command but for its main(), so that tests reach its tables.
 file(GLOB command_sources CONFIGURE_DEPENDS consumer/command/*.c)

@@ -4,6 +4,7 @@
 #include "consumer/client.h"
 #include "formats/template.h"
 #include "formats/tensor_op.h"
+#include "matching/book.h"
 #include "protocol/limits.h"
 
 #include <assert.h>
@@ -399,6 +400,23 @@ static bool extend_graph(struct bourse_job *job, uint32_t count, struct bourse_e
     return true;
 }
 
+/* What the market refuses, said before anything is sent. */
+static bool are_machines(const struct bourse_job *job, struct bourse_error *error)
+{
+    for (size_t i = 0; i < job->part_count; i++) {
+        if (requirement_asks_simulated(&job->parts[i].needs)) {
+            (void)client_refused(error, REJECT_VERIFY,
+                                 "needs: with verify: cheap they must not ask for a simulated "
+                                 "device: its results are not checked; use verify: none");
+            if (error != NULL) {
+                client_copy(error->field, sizeof error->field, "needs");
+            }
+            return false;
+        }
+    }
+    return true;
+}
+
 bool cheap_add(struct bourse_job *job, Bourse__V1__Manifest *manifest,
                struct cheap_checks **ret_checks, struct bourse_error *error)
 {
@@ -412,6 +430,9 @@ bool cheap_add(struct bourse_job *job, Bourse__V1__Manifest *manifest,
         return client_fail(error, BOURSE_USAGE,
                            "verify: cheap: %zu subtasks; %d at most can be checked, split the job",
                            count, LIMIT_GRAPH_SUBTASKS / 2);
+    }
+    if (!are_machines(job, error)) {
+        return false;
     }
     struct cheap_checks *checks = cheap_create(manifest, count);
     *ret_checks = checks;

@@ -40,8 +40,25 @@ static struct held *held_of_check(const struct job *job, uint32_t index)
 
 /* ---------------------------------------------------------------- what is a job with checks */
 
+/* Referees are machines: what a simulation makes is nobody's to judge. */
+static bool asks_simulated(struct exchange *exchange, const struct exchange_submit *submit)
+{
+    bool first = requirement_asks_simulated(submit->needs);
+    bool asks = first;
+    for (size_t i = 0; !asks && i < submit->part_count; i++) {
+        asks = requirement_asks_simulated(submit->parts[i].needs);
+    }
+    if (asks) {
+        reject(exchange, XREJECT_VERIFY, first ? "needs" : "parts.needs", 0, 0);
+    }
+    return asks;
+}
+
 bool checks_well_formed(struct exchange *exchange, const struct exchange_submit *submit)
 {
+    if (asks_simulated(exchange, submit)) {
+        return false;
+    }
     const struct exchange_graph *graph = submit->graph;
     const size_t parts = submit->part_count;
     const uint32_t checks = parts == 0 ? 0 : submit->parts[parts - 1].subtasks;

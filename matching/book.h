@@ -88,6 +88,8 @@ bool requirement_simulated(const struct attribute *attributes, size_t count);
  * device and stands under an even number of nots. */
 bool requirement_passes_over(const struct requirement *requirement,
                              const struct attribute *attributes, size_t count);
+/* Whether there can be a simulated device that it asks for. */
+bool requirement_asks_simulated(const struct requirement *requirement);
 /* One predicate of it, for reports. `node` must be a predicate. */
 bool requirement_predicate_holds(const struct requirement_node *node,
                                  const struct attribute *attributes, size_t count);

@@ -131,12 +131,9 @@ static bool asks(const struct requirement_node *node, const struct attribute *at
     return (by_flag || by_instrument) && requirement_predicate_holds(node, attributes, count);
 }
 
-bool requirement_passes_over(const struct requirement *requirement,
-                             const struct attribute *attributes, size_t count)
+static bool is_asked_for(const struct requirement *requirement, const struct attribute *attributes,
+                         size_t count)
 {
-    if (!requirement_simulated(attributes, count)) {
-        return false;
-    }
     /* From the root, which stands last, to the leaves: whether each node stands under an odd number of
      * nots. What waits on the stack are operands, the last one first, as they come. */
     bool negated[REQUIREMENT_NODES_MAX + 1] = {false};
@@ -146,7 +143,7 @@ bool requirement_passes_over(const struct requirement *requirement,
         bool is_negated = negated[--depth];
         if (is_predicate(node->op)) {
             if (!is_negated && asks(node, attributes, count)) {
-                return false;
+                return true;
             }
             continue;
         }
@@ -155,7 +152,29 @@ bool requirement_passes_over(const struct requirement *requirement,
             negated[depth++] = is_negated != (node->op == REQUIREMENT_NOT);
         }
     }
-    return true;
+    return false;
+}
+
+bool requirement_passes_over(const struct requirement *requirement,
+                             const struct attribute *attributes, size_t count)
+{
+    return requirement_simulated(attributes, count) &&
+           !is_asked_for(requirement, attributes, count);
+}
+
+/* Asked about a simulated device that has every instrument that the requirement speaks of. */
+bool requirement_asks_simulated(const struct requirement *requirement)
+{
+    struct attribute attributes[REQUIREMENT_NODES_MAX + 1];
+    size_t count = 0;
+    for (uint32_t i = 0; i < requirement->count; i++) {
+        const struct attribute *wanted = &requirement->nodes[i].attribute;
+        if (is_predicate(requirement->nodes[i].op) && strcmp(wanted->name, "instrument") == 0) {
+            attributes[count++] = *wanted;
+        }
+    }
+    attributes[count++] = (struct attribute){.name = "simulated", .number = 1};
+    return is_asked_for(requirement, attributes, count);
 }
 
 /* ---------------------------------------------------------------- the whole tree */

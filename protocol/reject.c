@@ -66,7 +66,8 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
     [REJECT_REQUIREMENT] = {"REQUIREMENT", "Correct the `needs:` of the job.", EXIT_USAGE},
     [REJECT_VERIFY] =
         {"VERIFY",
-         "Use `verify: none`, or `verify: cheap` with one check for each subtask as the last part.",
+         "Use `verify: none`, or `verify: cheap` with one check for each subtask as the last part "
+         "and needs that do not ask for a simulated device.",
          EXIT_REFUSED},
     [REJECT_INVITATION] = {"INVITATION",
                            "It is unknown, used or expired: ask the operator for a new one.",

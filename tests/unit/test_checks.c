@@ -209,7 +209,22 @@ START_TEST(a_job_without_its_checks_is_refused)
     REFUSED("graph", shape.graph = (struct exchange_graph){0});
     REFUSED("graph.after", shape.after[2] = 1);
     REFUSED("graph.after_count", (shape.counts[4] = 2, shape.counts[5] = 0, shape.after[2] = 0));
+    static struct requirement simulation;
+    simulation.count = 1;
+    simulation.nodes[0].op = REQUIREMENT_EQ;
+    simulation.nodes[0].attribute = (struct attribute){.name = "simulated", .number = 1};
+    REFUSED("needs", made.submit.needs = &simulation);
+    REFUSED("parts.needs", shape.checks.needs = &simulation);
+    simulation.nodes[0].attribute =
+        (struct attribute){.name = "instrument", .is_text = true, .text = "sim.lpu.groq.v1"};
+    REFUSED("needs", made.submit.needs = &simulation);
 #undef REFUSED
+    simulation.nodes[0].attribute =
+        (struct attribute){.name = "simulated"}; /* = false: a machine */
+    made = checked_of(3, 10);
+    made.submit.needs = &simulation;
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
     static struct requirement large;
     large.count = REQUIREMENT_NODES_MAX - 1;
     for (uint32_t i = 0; i < large.count; i++) { /* one predicate, and nots of it */

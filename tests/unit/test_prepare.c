@@ -436,6 +436,28 @@ START_TEST(what_no_check_can_see_is_refused)
 }
 END_TEST
 
+START_TEST(what_a_simulation_makes_is_not_checked)
+{
+    static const char *const asking[] = {"{simulated: true}", "{instrument: sim.lpu.groq.v1}"};
+    put("a.npy", "any bytes");
+    for (size_t i = 0; i < sizeof asking / sizeof *asking; i++) {
+        char text[256];
+        (void)snprintf(text, sizeof text,
+                       "executor: tensor\nfiles: a.npy\nneeds: %s\nverify: cheap\n"
+                       "run: [matmul, a.npy, a.npy, c.npy]\noutputs: c.npy\n",
+                       asking[i]);
+        struct bourse_error error = refused(text);
+        ck_assert_int_eq(error.status, BOURSE_REFUSED);
+        ck_assert_int_eq(error.reject, REJECT_VERIFY);
+        ck_assert_str_eq(error.name, "VERIFY");
+        ck_assert_str_eq(error.field, "needs");
+    }
+    bourse_job_destroy(&(struct bourse_job *){
+        prepared("executor: tensor\nfiles: a.npy\nneeds: {simulated: false}\nverify: cheap\n"
+                 "run: [matmul, a.npy, a.npy, c.npy]\noutputs: c.npy\n")});
+}
+END_TEST
+
 START_TEST(tasks_stand_in_the_manifest_in_the_order_of_the_graph)
 {
     put("in.txt", "data");
@@ -622,6 +644,7 @@ int main(void)
     tcase_add_test(jobs, a_single_product_and_an_array_get_checks_too_and_names_with_braces_stay);
     tcase_add_test(jobs, tasks_are_checked_by_name);
     tcase_add_test(jobs, what_no_check_can_see_is_refused);
+    tcase_add_test(jobs, what_a_simulation_makes_is_not_checked);
     tcase_add_test(jobs, tasks_stand_in_the_manifest_in_the_order_of_the_graph);
     tcase_add_test(jobs, files_of_a_task_do_not_meet);
     tcase_add_test(jobs, the_price_of_a_job_is_not_in_its_manifest);

@@ -249,6 +249,12 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
         (void)snprintf(ret_text, capacity,
                        "%u of %u devices fit, all ask more; it fills now at %s per slot-hour",
                        row->fitting, row->devices, price);
+    } else if (row->own > 0 && row->own == row->affordable && price[0] != '\0') {
+        (void)snprintf(
+            ret_text, capacity,
+            "another referee asks %s per slot-hour, above the cap: those within it made the "
+            "results that wait to be checked; `bourse cancel` it, then `bourse resume --cap %s`",
+            price, price);
     } else if (row->free == 0 && row->own > 0 && row->own == row->affordable) {
         (void)snprintf(
             ret_text, capacity,
@@ -325,6 +331,10 @@ static void quote_to_wire(const struct exchange_quote *quote, Bourse__V1__QuoteL
     }
     ret_wire->n_levels = quote->level_count;
     ret_wire->levels = pointers;
+    ret_wire->has_first_account = quote->is_asked;
+    ret_wire->first_account = view(&quote->first, sizeof quote->first);
+    ret_wire->has_second_micro = quote->second_micro >= 0;
+    ret_wire->second_micro = quote->second_micro;
 }
 
 static bool need_from_wire(const Bourse__V1__QuoteRequest *body, uint32_t account,
@@ -335,7 +345,8 @@ static bool need_from_wire(const Bourse__V1__QuoteRequest *body, uint32_t accoun
                                        .subtasks = body->subtasks,
                                        .slots = body->slots,
                                        .at_most = body->at_most,
-                                       .cap_micro = body->has_cap_micro ? body->cap_micro : -1};
+                                       .cap_micro = body->has_cap_micro ? body->cap_micro : -1,
+                                       .apart = body->has_apart && body->apart};
     return codec_requirement_from_wire(body->needs, needs) &&
            checked_mul(body->limit_ms, NS_PER_MS, &ret_need->limit_ns) &&
            checked_mul(body->term_ms, NS_PER_MS, &ret_need->term_ns) &&

@@ -165,13 +165,18 @@ struct bourse_quote {
     int64_t minimum_micro;   /* less cannot start */
     int64_t suggested_micro; /* the default budget; 0: nobody asks a price for what fits */
     int64_t limit_micro;     /* the job's cap; without one, 1.5 times the dearest price it would pay
-                                now; -1: neither, and only the budget binds */
+                                now, or a referee who is not the maker; -1: neither, and only the budget binds */
     int64_t makespan_ms;
     uint32_t level_count;
     struct bourse_level levels[BOURSE_LEVELS_MAX]; /* cheapest first */
     bool has_explanation;
     struct bourse_explanation explanation;
     uint64_t index;
+    char
+        first_account[BOURSE_HEX32_SIZE]; /* who asks least of what fits; "": nobody; of one part */
+    int64_t second_micro; /* the least that another asks, whatever the cap; -1: nobody */
+    char checks_problem
+        [320]; /* `verify: cheap`: why nobody could check what is made; "": somebody can */
 };
 bool bourse_quote(struct bourse *bourse, const struct bourse_job *job,
                   struct bourse_quote *ret_quote, struct bourse_error *ret_error);

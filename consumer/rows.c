@@ -37,15 +37,20 @@ void rows_explanation(const Bourse__V1__Explanation *wire,
 
 void rows_quote(const Bourse__V1__QuoteReply *wire, struct bourse_quote *ret_quote)
 {
-    *ret_quote = (struct bourse_quote){.slots_now = wire->slots_now,
-                                       .price_low_micro = wire->price_low_micro,
-                                       .price_high_micro = wire->price_high_micro,
-                                       .expected_micro = wire->expected_micro,
-                                       .minimum_micro = wire->minimum_micro,
-                                       .suggested_micro = wire->suggested_micro,
-                                       .makespan_ms = wire->makespan_ms,
-                                       .has_explanation = wire->explanation != NULL,
-                                       .index = wire->index};
+    *ret_quote =
+        (struct bourse_quote){.slots_now = wire->slots_now,
+                              .price_low_micro = wire->price_low_micro,
+                              .price_high_micro = wire->price_high_micro,
+                              .expected_micro = wire->expected_micro,
+                              .minimum_micro = wire->minimum_micro,
+                              .suggested_micro = wire->suggested_micro,
+                              .makespan_ms = wire->makespan_ms,
+                              .has_explanation = wire->explanation != NULL,
+                              .index = wire->index,
+                              .second_micro = wire->has_second_micro ? wire->second_micro : -1};
+    if (wire->has_first_account) {
+        text_hex(wire->first_account.data, wire->first_account.len, ret_quote->first_account);
+    }
     for (size_t i = 0; i < wire->n_levels && i < BOURSE_LEVELS_MAX; i++) {
         ret_quote->levels[ret_quote->level_count++] =
             (struct bourse_level){.price_micro = wire->levels[i]->price_micro,

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "formats/units.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ enum {
 
 /* The default order is "market price, with a cap": a market order that must wait would otherwise rest
  * at all that its budget allows, and the next ask to arrive would fill at that. */
-static int64_t limit_of(const struct job_file *file, const struct order_part *part,
+static int64_t limit_of(const struct job_file *file, const struct order_part *part, bool apart,
                         const struct bourse_quote *quote)
 {
     if (file->cap_micro != JOB_ABSENT) {
@@ -34,14 +35,18 @@ static int64_t limit_of(const struct job_file *file, const struct order_part *pa
         dearest_micro = quote->levels[i].price_micro;
         wanted -= quote->levels[i].slots;
     }
+    if (apart && quote->second_micro > dearest_micro) {
+        dearest_micro = quote->second_micro;
+    }
     if (dearest_micro <= 0 || dearest_micro > INT64_MAX / 2) {
         return -1; /* nothing on offer, or only donations */
     }
     return dearest_micro + dearest_micro / 2;
 }
 
+/* `apart`: the part may not be for who asks least. */
 static bool quote_part(struct bourse *bourse, const struct bourse_job *job,
-                       const struct order_part *part, struct bourse_quote *ret_quote,
+                       const struct order_part *part, bool apart, struct bourse_quote *ret_quote,
                        struct bourse_error *error)
 {
     CLEANUP(codec_requirement_free)
@@ -59,13 +64,15 @@ static bool quote_part(struct bourse *bourse, const struct bourse_job *job,
     body.limit_ms = part->limit_ms;
     body.term_ms = part->term_ms;
     body.expect_ms = part->expect_ms;
+    body.has_apart = apart;
+    body.apart = apart;
     CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
     if (!client_call(bourse, MESSAGE_QUOTE_REQUEST, &body.base, MESSAGE_QUOTE_REPLY, &answer,
                      error)) {
         return false;
     }
     rows_quote((const void *)answer, ret_quote);
-    ret_quote->limit_micro = limit_of(job->file, part, ret_quote);
+    ret_quote->limit_micro = limit_of(job->file, part, apart, ret_quote);
     return true;
 }
 
@@ -118,28 +125,108 @@ static void add_quote(struct bourse_quote *all, const struct bourse_quote *part)
     add_levels(all, part);
 }
 
+/* ---------------------------------------------------------------- who checks what */
+
+/* Whether another than who asks least is within the cap. */
+static bool has_second(const struct bourse_job *job, const struct bourse_quote *quote)
+{
+    int64_t cap_micro = job->file->cap_micro;
+    return quote->second_micro >= 0 &&
+           (cap_micro == JOB_ABSENT || quote->second_micro <= cap_micro);
+}
+
+/* Nobody judges results of its own. With one referee alone, what it makes waits for ever: somebody else is to make it. */
+static bool is_sole_referee(const struct bourse_job *job, const struct bourse_quote *checks)
+{
+    return checks->first_account[0] != '\0' && !has_second(job, checks);
+}
+
+/* Whether there are devices, and none may check. */
+static bool lacks_referee(const struct bourse_explanation *why)
+{
+    bool lacks = false;
+    for (uint32_t i = 0; i < why->predicate_count; i++) {
+        lacks = lacks || (strncmp(why->predicates[i].text, "referee ", 8) == 0 &&
+                          why->devices > 0 && why->predicates[i].failing == why->devices);
+    }
+    return lacks;
+}
+
+static void tell_no_referee(const struct bourse_quote *checks, const struct bourse_quote *made,
+                            char *ret_text, size_t size)
+{
+    static const char rule[] = "verify: cheap: nobody checks results of its own";
+    char price[UNITS_TEXT_SIZE];
+    int64_t other_micro = checks->second_micro >= 0 ? checks->second_micro : made->second_micro;
+    if (other_micro >= 0) { /* so the cap excludes it */
+        units_money_text(other_micro, price);
+        (void)snprintf(ret_text, size,
+                       "%s; a second provider asks %s credits per slot-hour, which is above the "
+                       "cap: raise it to that",
+                       rule, price);
+    } else {
+        (void)snprintf(ret_text, size,
+                       "%s, and a single provider is on offer that may check (referee = true) or "
+                       "compute this; it takes a second one, for either",
+                       rule);
+    }
+}
+
+/* Each part on its own; `made` and `checks` have room for one quote. */
+static bool quote_parts(struct bourse *bourse, const struct bourse_job *job,
+                        struct bourse_quote *made, struct bourse_quote *checks,
+                        struct bourse_quote *ret_quote, int64_t ret_limits[ORDER_PARTS_MAX],
+                        struct bourse_error *error)
+{
+    size_t last = job->part_count - 1;
+    if (job->checks > 0 && !quote_part(bourse, job, &job->parts[last], true, checks, error)) {
+        return false;
+    }
+    bool is_sole = job->checks > 0 && is_sole_referee(job, checks);
+    if (job->checks > 0 && checks->has_explanation && lacks_referee(&checks->explanation)) {
+        client_copy(checks->checks_problem, sizeof checks->checks_problem,
+                    "verify: cheap: nobody on offer may check (referee = true); it takes a "
+                    "provider with the role referee, other than who computes");
+    }
+    for (size_t i = 0; i < job->part_count; i++) {
+        struct bourse_quote *quote = job->checks > 0 && i == last ? checks : made;
+        if (quote == made && !quote_part(bourse, job, &job->parts[i], false, made, error)) {
+            return false;
+        }
+        bool is_made =
+            quote == made && is_sole && strcmp(made->first_account, checks->first_account) == 0;
+        if (is_made && has_second(job, made)) {
+            if (!quote_part(bourse, job, &job->parts[i], true, made, error)) {
+                return false;
+            }
+        } else if (is_made) {
+            tell_no_referee(checks, made, checks->checks_problem, sizeof checks->checks_problem);
+        }
+        if (i == 0) {
+            *ret_quote = *quote;
+        } else {
+            add_quote(ret_quote, quote);
+        }
+        ret_limits[i] = quote->limit_micro;
+    }
+    return true;
+}
+
 bool submit_quote(struct bourse *bourse, const struct bourse_job *job,
                   struct bourse_quote *ret_quote, int64_t ret_limits[ORDER_PARTS_MAX],
                   struct bourse_error *error)
 {
-    struct bourse_quote *part = calloc(1, sizeof *part);
-    if (part == NULL) {
+    struct bourse_quote *quotes = calloc(2, sizeof *quotes);
+    if (quotes == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    bool good = true;
-    for (size_t i = 0; good && i < job->part_count; i++) {
-        good = quote_part(bourse, job, &job->parts[i], part, error);
-        if (good && i == 0) {
-            *ret_quote = *part;
-        } else if (good) {
-            add_quote(ret_quote, part);
-        }
-        ret_limits[i] = good ? part->limit_micro : -1;
-    }
+    bool good = quote_parts(bourse, job, &quotes[0], &quotes[1], ret_quote, ret_limits, error);
     if (good) {
+        client_copy(ret_quote->checks_problem, sizeof ret_quote->checks_problem,
+                    quotes[1].checks_problem);
         ret_quote->makespan_ms = larger(ret_quote->makespan_ms, order_longest_ms(&job->graph));
     }
-    free(part);
+    free(quotes);
     return good;
 }
 

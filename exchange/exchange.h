@@ -454,6 +454,8 @@ struct exchange_need {
     const struct requirement *needs;
     uint32_t account, subtasks, slots, at_most;
     int64_t cap_micro, limit_ns, term_ns, expect_ns;
+    bool
+        apart; /* the cheapest account is not the one to take it: nothing counts below the next one's price */
 };
 enum { EXCHANGE_QUOTE_LEVELS = 16 };
 struct exchange_quote {
@@ -467,6 +469,10 @@ struct exchange_quote {
         int64_t price_micro;
         uint32_t slots, providers;
     } levels[EXCHANGE_QUOTE_LEVELS];
+    /* Whatever the cap, and whether it is free or not: */
+    bool is_asked;        /* somebody asks a price for what fits */
+    struct key32 first;   /* who asks least */
+    int64_t second_micro; /* the least that another asks; -1: nobody */
 };
 void exchange_quote(const struct exchange *exchange, const struct exchange_need *need,
                     struct exchange_quote *ret_quote);

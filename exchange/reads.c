@@ -313,6 +313,7 @@ struct quoting {
     const struct exchange_need *need;
     struct exchange_quote *quote;
     int64_t limit_micro;
+    int64_t floor_micro; /* no lane counts for less */
     bool as_if_idle;     /* count what is leased too: the price of waiting for it */
     uint32_t lanes_left; /* that the job could use at once */
     uint32_t lanes_taken;
@@ -342,6 +343,7 @@ static void quote_lanes(struct quoting *quoting, int64_t price_micro, uint32_t l
     if (taken == 0) {
         return;
     }
+    price_micro = price_micro > quoting->floor_micro ? price_micro : quoting->floor_micro;
     int64_t escrow = escrow_micro(price_micro, need->slots, need->term_ns);
     quoting->first_escrow_micro = quoting->lanes_taken == 0 ? escrow : quoting->first_escrow_micro;
     quoting->last_escrow_micro = escrow;
@@ -357,6 +359,35 @@ static uint32_t slots_if_idle(const struct exchange *exchange, uint32_t handle)
     return ask->slots < ask->device->slots ? ask->slots : ask->device->slots;
 }
 
+/* Side by side on that ask; 0: it is none for this need. */
+static uint32_t lanes_of(const struct exchange_need *need, const struct book_ask *ask,
+                         uint32_t slots)
+{
+    bool is_open =
+        ask->owner != need->account && (ask->max_term_ns == 0 || ask->max_term_ns >= need->term_ns);
+    return is_open ? slots / need->slots : 0;
+}
+
+struct rivals { /* the two accounts that ask least */
+    const struct exchange *exchange;
+    const struct exchange_need *need;
+    uint32_t first;
+    int64_t second_micro;
+};
+
+static bool find_rivals(void *context, uint32_t handle, const struct book_ask *ask)
+{
+    struct rivals *rivals = context;
+    if (lanes_of(rivals->need, ask, slots_if_idle(rivals->exchange, handle)) == 0) {
+        return true;
+    }
+    if (rivals->first == EXCHANGE_NO_ACCOUNT) {
+        rivals->first = ask->owner;
+    }
+    rivals->second_micro = ask->owner != rivals->first ? ask->price_micro : -1;
+    return rivals->second_micro < 0;
+}
+
 static bool quote_ask(void *context, uint32_t handle, const struct book_ask *ask)
 {
     struct quoting *quoting = context;
@@ -364,10 +395,9 @@ static bool quote_ask(void *context, uint32_t handle, const struct book_ask *ask
     if (ask->price_micro > quoting->limit_micro) {
         return false;
     }
-    uint32_t slots = quoting->as_if_idle ? slots_if_idle(quoting->exchange, handle) : ask->slots;
-    uint32_t lanes = slots / need->slots;
-    if (ask->owner == need->account || lanes == 0 ||
-        (ask->max_term_ns != 0 && ask->max_term_ns < need->term_ns)) {
+    uint32_t lanes = lanes_of(
+        need, ask, quoting->as_if_idle ? slots_if_idle(quoting->exchange, handle) : ask->slots);
+    if (lanes == 0) {
         return true;
     }
     struct exchange_quote *quote = quoting->quote;
@@ -427,7 +457,20 @@ void exchange_quote(const struct exchange *exchange, const struct exchange_need 
         .limit_micro = need->cap_micro >= 0 ? need->cap_micro : exchange->price_band_micro,
         .lanes_left = need->subtasks < most ? need->subtasks : most,
     };
+    struct rivals rivals = {
+        .exchange = exchange, .need = need, .first = EXCHANGE_NO_ACCOUNT, .second_micro = -1};
     bool is_askable = requirement_well_formed(need->needs);
+    if (is_askable) {
+        book_walk_asks(exchange->book, need->needs, find_rivals, &rivals);
+    }
+    ret_quote->second_micro = rivals.second_micro;
+    ret_quote->is_asked = rivals.first != EXCHANGE_NO_ACCOUNT;
+    if (ret_quote->is_asked) {
+        ret_quote->first = member_by_number(exchange, rivals.first)->key;
+    }
+    if (need->apart && rivals.second_micro <= quoting.limit_micro) {
+        quoting.floor_micro = rivals.second_micro;
+    }
     if (is_askable) {
         book_walk_asks(exchange->book, need->needs, quote_ask, &quoting);
     }

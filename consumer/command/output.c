@@ -313,6 +313,9 @@ json_t *json_quote(const struct bourse_quote *quote)
     if (quote->has_explanation) {
         (void)json_object_set_new(value, "explanation", json_explanation(&quote->explanation));
     }
+    if (quote->checks_problem[0] != '\0') {
+        (void)json_object_set_new(value, "checks_problem", json_string(quote->checks_problem));
+    }
     return value;
 }
 

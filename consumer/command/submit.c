@@ -162,6 +162,9 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
     if (quote->has_explanation && quote->slots_now == 0) {
         print_explanation(to, &quote->explanation);
     }
+    if (quote->checks_problem[0] != '\0') {
+        (void)fprintf(to, "  checks        none can be made: %s\n", quote->checks_problem);
+    }
 }
 
 static json_t *json_summary(const struct bourse_job_summary *job)
@@ -221,7 +224,8 @@ static int quote_or_plan(struct invocation *invocation, bool plan)
     }
     offer->job = job;
     if (connect_broker(invocation, &status) && offer_make(invocation, offer, &status)) {
-        status = offer->quote.slots_now > 0 ? BOURSE_OK : BOURSE_NO_MATCH;
+        bool starts = offer->quote.slots_now > 0 && offer->quote.checks_problem[0] == '\0';
+        status = starts ? BOURSE_OK : BOURSE_NO_MATCH;
         if (invocation->json) {
             json_t *value = json_pack("{s:o, s:I}", "quote", json_quote(&offer->quote),
                                       "budget_micro", (json_int_t)offer->budget_micro);
@@ -260,7 +264,10 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
     const struct bourse_quote *quote = &offer->quote;
     bool waits = option_given(invocation, "anyway");
     bool fits = quote->slots_now > 0 || !quote->has_explanation || quote->explanation.fitting > 0;
-    if (!fits && !waits) {
+    if (quote->checks_problem[0] != '\0' && !waits) {
+        *ret_status = complain(invocation, BOURSE_NO_MATCH,
+                               "%s; with --anyway the job waits for that", quote->checks_problem);
+    } else if (!fits && !waits) {
         *ret_status = complain(invocation, BOURSE_NO_MATCH,
                                "%s; with --anyway the job waits for a device that fits",
                                quote->explanation.text);

@@ -45,6 +45,11 @@ balance_of() { "$bourse" admin accounts --json | grep -oE "\"name\":\"$1\"[^}]*"
 market_up --credits 1000 --slots 1
 until_true 60 refereeing 1 || fail "the agent of the household is no referee: $(cat market/provider.log)"
 job one 'each: A1.npy'
+status=0
+"$bourse" submit one.yaml -y >out 2>&1 || status=$?
+[ "$status" -eq 5 ] || fail "who could check nothing but its own is no referee: $status $(cat out)"
+has "$(cat out)" 'nobody checks results of its own, and a single provider is on offer'
+[ -z "$("$bourse" ps --quiet)" ] || fail "a job that nobody could check was taken"
 submit one
 is_held() { "$bourse" ps "$id" --json >ps.json && [ "$(field checking ps.json)" = 1 ]; }
 until_true 60 is_held || fail "the result is not held: $(cat ps.json)"
@@ -56,6 +61,7 @@ until_true 20 waits_for_referee || fail "it does not say that it waits for anoth
 
 agent_roles=(provider referee)
 agent_join "$work/second" --name second <<<'slots: 1'
+sed -i 's/^price:.*/price: 0.30/' "$work/second/provider.yaml" # three times the other's
 "$bin/bourse-provider" run --dir "$work/second" >>"$work/agent-second.log" 2>&1 &
 started+=("$!")
 second=$!
@@ -73,6 +79,24 @@ has "$(cat logs.txt)" '"verdict":"accept","rounds":20'
 has "$(cat verified.txt)" "cheap (Freivalds"
 "$bourse" report "$id" >report.txt 2>&1 || fail "report: $(cat report.txt)"
 has "$(cat report.txt)" "checks: 1 of 1, by referees, in "
+
+# Without a cap the checks get one that the other referee is within, and the budget goes that far too.
+job dear 'each: A1.npy'
+sed -i '/^cap:/d; /^budget:/d' dear.yaml
+id=$("$bourse" submit dear.yaml -y --quiet 2>submit.log) || fail "submit: $(cat submit.log)"
+await dear
+[ "$(field state ps.json)" = "done" ] || fail "the dearer referee is not within the cap: $(cat ps.json)"
+[ "$(ended_as provider 0)" = 1 ] && [ "$(ended_as second 0)" = 1 ] || fail "dear: who did what: $("$bourse" ps "$id")"
+sed '$acap: 0.2' dear.yaml >capped.yaml
+status=0
+"$bourse" submit capped.yaml -y >out 2>&1 || status=$?
+[ "$status" -eq 5 ] || fail "a cap below the other referee's price: $status $(cat out)"
+has "$(cat out)" 'a second provider asks 0.30 credits per slot-hour, which is above the cap'
+submit capped
+until_true 60 is_held || fail "capped: the result is not held: $(cat ps.json)"
+names_price() { "$bourse" explain "$id" >why.txt 2>&1 && grep -q 'another referee asks 0.30 per slot-hour, above the cap' why.txt; }
+until_true 20 names_price || fail "it does not say that the price excludes the referee: $(cat why.txt)"
+"$bourse" cancel "$id" -q >/dev/null 2>cancel.log || fail "cancel: $(cat cancel.log)"
 
 # What the honest ones make of both, for comparison.
 job both 'each: [A1.npy, A2.npy]'

@@ -115,6 +115,52 @@ START_TEST(explain_counts_who_fails_at_what)
 }
 END_TEST
 
+START_TEST(work_for_another_than_the_cheapest_counts_at_what_that_one_asks)
+{
+    offer(PROVIDER, 2, price);
+    struct exchange_need need = {
+        .needs = &anything,
+        .account = CONSUMER,
+        .subtasks = 1,
+        .slots = 1,
+        .cap_micro = -1,
+        .limit_ns = 10 * NS_PER_S,
+        .term_ns = 20 * NS_PER_S,
+        .expect_ns = NS_PER_S,
+        .apart = true,
+    };
+    struct exchange_quote quote;
+    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(quote.is_asked);
+    ck_assert_int_eq(quote.second_micro, -1); /* nobody else: as if it were not asked */
+    ck_assert_int_eq(quote.minimum_micro, 20 * MICRO_PER_CREDIT);
+
+    offer(OTHER_PROVIDER, 2, 3 * price);
+    exchange_quote(market.exchange, &need, &quote);
+    ck_assert_int_eq(quote.second_micro, 3 * price);
+    ck_assert_int_eq(quote.price_low_micro, price);
+    ck_assert_int_eq(quote.expected_micro, 3 * MICRO_PER_CREDIT);
+    ck_assert_int_eq(quote.minimum_micro, 60 * MICRO_PER_CREDIT);
+
+    need.cap_micro = 2 * price; /* told, though the cap excludes it */
+    exchange_quote(market.exchange, &need, &quote);
+    ck_assert_int_eq(quote.second_micro, 3 * price);
+    ck_assert_int_eq(quote.minimum_micro, 20 * MICRO_PER_CREDIT);
+
+    need.account = PROVIDER; /* its own are not for it */
+    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(quote.is_asked);
+    ck_assert_int_eq(quote.second_micro, -1);
+
+    static struct requirement nobody = {.count = 1};
+    nobody.nodes[0].op = REQUIREMENT_EQ;
+    nobody.nodes[0].attribute = (struct attribute){.name = "kind", .is_text = true, .text = "gpu"};
+    need.needs = &nobody;
+    exchange_quote(market.exchange, &need, &quote);
+    ck_assert(!quote.is_asked);
+}
+END_TEST
+
 START_TEST(a_quote_of_absurd_numbers_is_an_answer)
 {
     offer(PROVIDER, 4000, 10 * price);
@@ -143,6 +189,7 @@ int main(void)
     tcase_add_test(tests, a_quote_tells_price_time_and_what_must_be_held);
     tcase_add_test(tests, a_quote_while_all_is_leased_is_the_price_of_waiting);
     tcase_add_test(tests, explain_counts_who_fails_at_what);
+    tcase_add_test(tests, work_for_another_than_the_cheapest_counts_at_what_that_one_asks);
     tcase_add_test(tests, a_quote_of_absurd_numbers_is_an_answer);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -495,12 +495,16 @@ struct bourse_order {
 typedef bool bourse_order_visitor(void *context, const struct bourse_order *order);
 bool bourse_orders(struct bourse *bourse, bourse_order_visitor *visitor, void *context,
                    struct bourse_error *ret_error);
+#define BOURSE_ASK_TERM_MS_LEAST                                                                   \
+    INT64_C(60000) /* jobs that say no `term` ask for that, or longer leases */
+#define BOURSE_ASK_TIME_MS_MOST INT64_C(31622400000) /* 366 days */
 struct bourse_ask {
     const char *device; /* id, 32 digits, of a device that this account's agent offers now */
     uint32_t slots;
     int64_t price_micro; /* least, per slot-hour; 0 is a donation */
-    int64_t good_for_ms; /* from now; 0: until it is cancelled, or the agent offers anew */
-    int64_t max_term_ms; /* longest lease; 0: any */
+    int64_t
+        good_for_ms; /* from now; TIME_MS_MOST at most; 0: until it is cancelled, or the agent offers anew */
+    int64_t max_term_ms; /* longest lease, from TERM_MS_LEAST to TIME_MS_MOST; 0: any */
 };
 /* Places an ask, in the place of the one that stands for that device; what is leased stays leased. */
 bool bourse_place_ask(struct bourse *bourse, const struct bourse_ask *ask,

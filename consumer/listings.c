@@ -296,17 +296,35 @@ bool bourse_orders(struct bourse *bourse, bourse_order_visitor *visitor, void *c
     }
 }
 
+/* What nothing could fill, or no clock could end, is a slip. */
+static bool is_in_range(const char *field, int64_t value, int64_t least, int64_t most,
+                        struct bourse_error *error)
+{
+    if (value == 0 || (value >= least && value <= most)) {
+        return true;
+    }
+    (void)client_fail(error, BOURSE_USAGE, "%s: %lld is not between %lld and %lld", field,
+                      (long long)value, (long long)least, (long long)most);
+    if (error != NULL) {
+        client_copy(error->field, sizeof error->field, field);
+        error->value = value;
+        error->limit = value < least ? least : most;
+    }
+    return false;
+}
+
 bool bourse_place_ask(struct bourse *bourse, const struct bourse_ask *ask,
                       char ret_id[BOURSE_ID_SIZE], struct bourse_error *ret_error)
 {
     struct id128 device;
-    if (!client_id_read(ask->device, &device, ret_error) || !client_ready(bourse, ret_error)) {
+    if (!client_id_read(ask->device, &device, ret_error) ||
+        !is_in_range("good_for_ms", ask->good_for_ms, 1, BOURSE_ASK_TIME_MS_MOST, ret_error) ||
+        !is_in_range("max_term_ms", ask->max_term_ms, BOURSE_ASK_TERM_MS_LEAST,
+                     BOURSE_ASK_TIME_MS_MOST, ret_error) ||
+        !client_ready(bourse, ret_error)) {
         return false;
     }
     int64_t now_ms = consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());
-    if (ask->good_for_ms > INT64_MAX / NS_PER_MS - now_ms) {
-        return client_fail(ret_error, BOURSE_USAGE, "the time that it is good for is too long");
-    }
     Bourse__V1__AskPlace body = BOURSE__V1__ASK_PLACE__INIT;
     body.device = client_bytes(device.bytes, sizeof device.bytes);
     body.slots = ask->slots;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <pwd.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,36 @@ enum { SEED_BYTES = 32, KEYFILE_BYTES = 2 * SEED_BYTES + 1, READ_BLOCK_BYTES = 6
 static bool fail(struct problem *ret_problem, const char *path, const char *doing)
 {
     problem_set(ret_problem, "%s: %s: %s", path, doing, strerror(errno));
+    return false;
+}
+
+static void name_user(uid_t user, char *ret_name, size_t size)
+{
+    const struct passwd *entry = getpwuid(user);
+    if (entry != NULL) {
+        (void)snprintf(ret_name, size, "%s", entry->pw_name);
+    } else {
+        (void)snprintf(ret_name, size, "%lu", (unsigned long)user);
+    }
+}
+
+/* Giving it to us would take it from whom it belongs to, such as an agent that runs. */
+static bool not_ours(const char *path, uid_t owner, struct problem *ret_problem)
+{
+    char their[64];
+    char our[64];
+    name_user(owner, their, sizeof their);
+    name_user(geteuid(), our, sizeof our);
+    if (geteuid() == 0) {
+        problem_set(ret_problem,
+                    "%s belongs to user %s, not to us (%s); as that user: runuser -u %s -- ...",
+                    path, their, our, their);
+    } else {
+        problem_set(ret_problem,
+                    "%s belongs to user %s, not to us (%s); run this as that user, or use one of "
+                    "our own",
+                    path, their, our);
+    }
     return false;
 }
 
@@ -36,9 +67,7 @@ static bool folder_is_private(const char *path, const struct stat *status,
         return false;
     }
     if (status->st_uid != geteuid()) {
-        problem_set(ret_problem, "%s belongs to user %lu, not to us (%lu); use a folder of our own",
-                    path, (unsigned long)status->st_uid, (unsigned long)geteuid());
-        return false;
+        return not_ours(path, status->st_uid, ret_problem);
     }
     if ((status->st_mode & 0067) != 0) { /* a group may pass through, and no more */
         problem_set(ret_problem, "%s has mode %04o, open to other users; run: chmod 700 '%s'", path,
@@ -174,10 +203,7 @@ static bool keyfile_is_private(const char *path, const struct stat *status,
         return false;
     }
     if (status->st_uid != geteuid()) {
-        problem_set(ret_problem, "%s belongs to user %lu, not to us (%lu); run: chown %lu '%s'",
-                    path, (unsigned long)status->st_uid, (unsigned long)geteuid(),
-                    (unsigned long)geteuid(), path);
-        return false;
+        return not_ours(path, status->st_uid, ret_problem);
     }
     if ((status->st_mode & 07777) != 0600 && (status->st_mode & 07777) != 0400) {
         problem_set(ret_problem,

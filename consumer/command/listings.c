@@ -518,14 +518,36 @@ static bool find_own_device(struct invocation *invocation, struct device_search 
     return *ret_status == BOURSE_OK;
 }
 
+/* How long it stands, and the longest lease. False, and what is wrong has been said. */
+static bool read_times(struct invocation *invocation, struct bourse_ask *ask)
+{
+    if (!option_duration_ms(invocation, "for", &ask->good_for_ms) ||
+        !option_duration_ms(invocation, "max-term", &ask->max_term_ms)) {
+        return false;
+    }
+    bool is_for = ask->good_for_ms > BOURSE_ASK_TIME_MS_MOST;
+    if (is_for || ask->max_term_ms > BOURSE_ASK_TIME_MS_MOST) {
+        (void)complain(invocation, BOURSE_USAGE, "--%s: at most 366d; without --%s %s",
+                       is_for ? "for" : "max-term", is_for ? "for" : "max-term",
+                       is_for ? "it stands until it is cancelled" : "any lease will do");
+        return false;
+    }
+    if (ask->max_term_ms != 0 && ask->max_term_ms < BOURSE_ASK_TERM_MS_LEAST) {
+        (void)complain(invocation, BOURSE_USAGE,
+                       "--max-term: at least 1m: jobs lease for that, or longer, unless their "
+                       "`term` says less");
+        return false;
+    }
+    return true;
+}
+
 static int order_place(struct invocation *invocation)
 {
     struct bourse_ask ask = {.price_micro = -1};
     int64_t slots = 0;
     if (!option_money(invocation, "price", &ask.price_micro) ||
         !option_count(invocation, "slots", 1, UINT32_MAX, &slots) ||
-        !option_duration_ms(invocation, "for", &ask.good_for_ms) ||
-        !option_duration_ms(invocation, "max-term", &ask.max_term_ms)) {
+        !read_times(invocation, &ask)) {
         return BOURSE_USAGE;
     }
     if (ask.price_micro < 0) {

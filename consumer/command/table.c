@@ -119,8 +119,8 @@ static const struct option_spec book_options[] = {
 static const struct option_spec order_options[] = {
     {"price", 0, "CREDITS", "of `place`: the least for a slot and an hour; 0 is a donation"},
     {"slots", 0, "N", "of `place`: so many of the device's slots (all)"},
-    {"for", 0, "TIME", "of `place`: good for so long (until cancelled)"},
-    {"max-term", 0, "TIME", "of `place`: no longer leases than this (any)"},
+    {"for", 0, "TIME", "of `place`: good for so long, 366d at most (until cancelled)"},
+    {"max-term", 0, "TIME", "of `place`: no longer leases than this, 1m at least (any)"},
 };
 static const struct option_spec trades_options[] = {
     {"limit", 'n', "N", "at most so many (20)"},
@@ -321,9 +321,11 @@ static const struct command table[] = {
          "device "
          "has one ask, and the\nnew one replaces it; what is leased stays leased. It stands until "
          "it is cancelled, --for is over, or\nthe agent offers anew: when it connects, pauses or "
-         "resumes. Then the agent's own ask takes its place.\nAn ask that is cancelled fills no "
-         "more; its leases run on. The agent's own comes back as it next\nconnects, or with "
-         "`bourse-provider resume`.\nBids are placed by jobs: one without a job would buy nothing "
+         "resumes. However it ends, the agent's own\nask takes its place at once. An ask that is "
+         "cancelled fills no more; its leases run on. The agent's own,\ncancelled, stays away "
+         "until "
+         "it next connects, or until `bourse-provider resume`.\nBids are placed by jobs: one "
+         "without a job would buy nothing "
          "to run. A job's bid ends with the job:\n`bourse cancel`."},
     {.name = "balance",
      .arguments = "",

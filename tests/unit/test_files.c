@@ -178,6 +178,7 @@ START_TEST(private_folders_are_made_with_their_parents)
         ck_assert_int_eq(chown(path, 12345, 12345), 0);
         ck_assert(!private_folder(path, true, &problem));
         ck_assert(says("belongs to user 12345"));
+        ck_assert(says("runuser -u 12345 -- "));
     }
 }
 END_TEST

@@ -7,11 +7,11 @@
 #include "consumer/prepare.h"
 #include "planner/split.h"
 
-/* What the plan assumes of a market it has not measured; bench/matmul measures the first three on one machine. */
+/* What the plan assumes of a market it has not measured; docs/bench.md has what was measured on one machine. */
 #define PRODUCT_TILE_S 0.010 /* of a tile, whatever its size: dispatch, start, result, settlement */
 #define PRODUCT_STAGING 1.0e9 /* bytes per second: into the jail, and the result out of it */
 #define PRODUCT_START_S 0.050 /* lease and jail, once per device */
-#define PRODUCT_LINK 500.0e6  /* bytes per second between broker and agent */
+#define PRODUCT_LINK 300.0e6  /* bytes per second between broker and agent */
 enum {
     PRODUCT_TILES_MAX = 65536,
     PRODUCT_MEMORY_PARTS =

@@ -151,6 +151,14 @@ static size_t best_single(const struct split_work *work, const struct split_devi
     return best;
 }
 
+/* For how long the others may wait for it: half a unit, or all that it is late if it was called too fast. */
+static double late_s(const struct split_work *work, const struct split_device *device,
+                     const struct split_share *share)
+{
+    double busy_s = share->finish_s - device->fixed_s;
+    return least(unit_s(work, device) / 2, busy_s * SPLIT_DOUBT_PERCENT / 100);
+}
+
 static void sum_up(const struct split_work *work, const struct split_device *devices, size_t count,
                    struct split_share *shares, struct split *split)
 {
@@ -164,7 +172,8 @@ static void sum_up(const struct split_work *work, const struct split_device *dev
         share->finish_s = share->units > 0 ? finish_s(work, &devices[i], share->units) : 0;
         split->device_count += share->units > 0;
         lanes += share->units < devices[i].slots ? share->units : devices[i].slots;
-        split->tail_s = most(split->tail_s, share->units > 0 ? unit_s(work, &devices[i]) : 0);
+        split->tail_s =
+            most(split->tail_s, share->units > 0 ? late_s(work, &devices[i], share) : 0);
         split->finish_s = most(split->finish_s, share->finish_s);
         double busy_s = (double)share->units * (work->overhead_s + work->flop / devices[i].flops);
         micro += busy_s / SECONDS_PER_HOUR * (double)devices[i].price_micro;
@@ -291,7 +300,7 @@ static size_t try_grids(const struct split_product *product, const struct split_
 
 static double likely_s(const struct split *split)
 {
-    return split->finish_s + split->tail_s / 2;
+    return split->finish_s + split->tail_s;
 }
 
 /* Whether it may be taken: with several devices, only what gains over the best single one with its own best grid. */
@@ -317,8 +326,9 @@ static const struct candidate *finest(const struct candidate *candidates, size_t
     for (size_t i = 0; i < count; i++) {
         const struct candidate *at = &candidates[i];
         uint64_t tiles = (uint64_t)at->grid.rows * at->grid.columns;
+        /* Of equals the one with more rows: what is in a row of blocks lies together in the files. */
         bool is_better = best == NULL || tiles > most_tiles ||
-                         (tiles == most_tiles && likely_s(&at->split) < likely_s(&best->split));
+                         (tiles == most_tiles && likely_s(&at->split) <= likely_s(&best->split));
         if (is_good(at, devices, single_s) && likely_s(&at->split) <= enough_s && is_better) {
             best = at;
             most_tiles = tiles;

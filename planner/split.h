@@ -35,8 +35,9 @@
 
 enum {
     SPLIT_GAIN_PERCENT = 5,
-    SPLIT_FINER_PERCENT = 2, /* longer may a finer grid take */
-    SPLIT_DEVICES = 256,     /* at a time, and so many slots: the time taken is their product */
+    SPLIT_FINER_PERCENT = 2,  /* longer may a finer grid take */
+    SPLIT_DOUBT_PERCENT = 20, /* longer than it said may a device take */
+    SPLIT_DEVICES = 256,      /* at a time, and so many slots: the time taken is their product */
     SPLIT_SLOTS = 4096,
     SPLIT_BLOCKS = 64,      /* along one side, where the planner chooses */
     SPLIT_BLOCK_LEAST = 64, /* rows or columns of such a block, unless the matrix has fewer */
@@ -69,8 +70,7 @@ struct split {
     size_t device_count; /* with a share */
     bool is_split;       /* false: all units are the single device's */
     int64_t cost_micro;  /* what the shares' time costs, rounded up */
-    double
-        tail_s; /* how long others may wait at the end for one unit of the slowest device; 0: nobody waits */
+    double tail_s; /* how long others may wait at the end for a late device; 0: nobody waits */
 };
 
 enum split_status {
@@ -101,10 +101,10 @@ struct split_grid {
 uint64_t split_edge(uint64_t length, uint32_t blocks, uint32_t index);
 
 /* Chooses the tiles and deals them out. Every device needs all of B, and in each row of tiles the block of A; a tile's
- * result is carried back. Small tiles even out what devices turn out to be, but each costs its overhead: of all grids,
- * those are good whose finish, with half a tail for what nobody can foresee, is within SPLIT_FINER_PERCENT of the least,
- * and of those the one with most tiles is taken. `fixed` not NULL: that grid, whatever it costs. BAD_INPUT also when no
- * grid's tiles keep to `tile_bytes`. */
+ * result is carried back. Small tiles even out what devices turn out to be, but each costs its overhead, so that alike
+ * devices may get one each: of all grids, those are good whose finish, with the tail that nobody can foresee, is within
+ * SPLIT_FINER_PERCENT of the least, and of those the one with most tiles is taken. `fixed` not NULL: that grid, whatever
+ * it costs. BAD_INPUT also when no grid's tiles keep to `tile_bytes`. */
 enum split_status split_product(const struct split_product *product,
                                 const struct split_device *devices, size_t count,
                                 const struct split_grid *fixed, struct split_grid *ret_grid,

@@ -258,15 +258,41 @@ START_TEST(blocks_cover_a_side_and_differ_by_one_at_most)
 }
 END_TEST
 
-START_TEST(lanes_get_several_tiles_each_and_tiles_are_worth_their_overhead)
+START_TEST(alike_devices_get_a_tile_each_where_more_would_be_overhead)
 {
     const struct split_device devices[] = {device(1e11, 0), device(1e11, 0)};
     ck_assert_int_eq(split_product(&square, devices, 2, NULL, &grid, shares, &split), SPLIT_OK);
     ck_assert(split.is_split);
+    ck_assert_uint_eq(grid.rows, 2);
+    ck_assert_uint_eq(grid.columns, 1);
+    ck_assert_uint_eq(shares[0].units, 1);
+    ck_assert_uint_eq(shares[1].units, 1);
+}
+END_TEST
+
+START_TEST(lanes_get_several_tiles_each_where_these_cost_little)
+{
+    struct split_product large = square;
+    large.rows = large.inner = large.columns = 16384;
+    large.tile_bytes = UINT64_C(1) << 34;
+    const struct split_device devices[] = {device(1e11, 0), device(1e11, 0)};
+    ck_assert_int_eq(split_product(&large, devices, 2, NULL, &grid, shares, &split), SPLIT_OK);
+    ck_assert(split.is_split);
     uint32_t tiles = grid.rows * grid.columns;
-    ck_assert_uint_ge(tiles, 8);
+    ck_assert_uint_ge(tiles, 16);
     ck_assert_uint_le(tiles, 64);
     ck_assert_uint_eq(shares[0].units + shares[1].units, tiles);
+}
+END_TEST
+
+START_TEST(unlike_devices_get_tiles_small_enough_for_their_speeds)
+{
+    const struct split_device devices[] = {device(1e11, 0), device(0.5e11, 0)};
+    ck_assert_int_eq(split_product(&square, devices, 2, NULL, &grid, shares, &split), SPLIT_OK);
+    ck_assert(split.is_split);
+    ck_assert_uint_ge(grid.rows * grid.columns, 3);
+    ck_assert_uint_gt(shares[0].units, shares[1].units);
+    ck_assert_double_eq_tol(shares[0].finish_s, shares[1].finish_s, 0.15 * split.finish_s);
 }
 END_TEST
 
@@ -359,7 +385,9 @@ int main(void)
     tcase_add_test(cases, no_other_way_to_deal_the_units_out_ends_earlier);
     tcase_add_test(cases, the_largest_market_is_split_in_time);
     tcase_add_test(cases, blocks_cover_a_side_and_differ_by_one_at_most);
-    tcase_add_test(cases, lanes_get_several_tiles_each_and_tiles_are_worth_their_overhead);
+    tcase_add_test(cases, alike_devices_get_a_tile_each_where_more_would_be_overhead);
+    tcase_add_test(cases, lanes_get_several_tiles_each_where_these_cost_little);
+    tcase_add_test(cases, unlike_devices_get_tiles_small_enough_for_their_speeds);
     tcase_add_test(cases, a_small_product_stays_whole);
     tcase_add_test(cases, tiles_keep_to_the_memory_of_a_slot);
     tcase_add_test(cases, a_grid_that_is_given_is_kept);

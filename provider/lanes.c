@@ -267,11 +267,6 @@ static void run_noops(struct lane *lane, struct outcome *const *outcomes, size_t
 
 static void run_in_jail(struct lane *lane, const struct store_blob *inputs, struct outcome *outcome)
 {
-    struct problem problem = {""};
-    if (!begin_jail(lane, outcome->work.index, &problem)) {
-        outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem.text);
-        return;
-    }
     if (atomic_load(&lane->cancel)) {
         outcome_fail(outcome, OUTCOME_CANCELLED, "cancelled before it started");
         return;
@@ -337,6 +332,11 @@ static void run_work(struct lane *lane, struct outcome *outcome)
                         outcome->given.checked, &problem)) {
         outcome_fail(outcome, OUTCOME_PROGRAM_FAILED, "this check proves nothing: %s",
                      problem.text);
+        return;
+    }
+    /* The jail opens while the inputs are on their way. */
+    if (!begin_jail(lane, outcome->work.index, &problem)) {
+        outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem.text);
         return;
     }
     if (!take_inputs(lane, outcome->work.index, outcome, &inputs, &count)) {

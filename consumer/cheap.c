@@ -160,7 +160,8 @@ static bool take_factors(const Bourse__V1__Manifest *manifest,
         if (own == NULL && shared == NULL) {
             return client_fail(error, BOURSE_USAGE,
                                "verify: cheap: '%s' must be one of the job's files, not what "
-                               "another task leaves",
+                               "another task leaves; use verify: none, or submit what takes it "
+                               "as a job of its own",
                                name);
         }
         *ret_bytes += own != NULL ? own->size : shared->size;
@@ -289,8 +290,23 @@ static struct cheap_checks *cheap_create(const Bourse__V1__Manifest *manifest, s
     return made;
 }
 
-static bool make_all(const Bourse__V1__Manifest *manifest, struct cheap_checks *checks,
-                     struct bourse_error *error)
+/* "job.yaml:7: " before what was wrong with a subtask, where a job file says it. */
+static void say_where(const struct bourse_job *job, uint32_t index, struct bourse_error *error)
+{
+    if (error == NULL || error->status != BOURSE_USAGE || job->file_name == NULL) {
+        return;
+    }
+    const struct job_file *file = job->file;
+    unsigned line = file->task_count > 0 ? file->tasks[job->order[index]].line : file->run_line;
+    if (line > 0) {
+        char what[sizeof error->text];
+        client_copy(what, sizeof what, error->text);
+        (void)client_fail(error, BOURSE_USAGE, "%s:%u: %s", job->file_name, line, what);
+    }
+}
+
+static bool make_all(const struct bourse_job *job, const Bourse__V1__Manifest *manifest,
+                     struct cheap_checks *checks, struct bourse_error *error)
 {
     uint64_t sum_ms = 0;
     assert(checks->count > 0);
@@ -298,6 +314,7 @@ static bool make_all(const Bourse__V1__Manifest *manifest, struct cheap_checks *
         uint64_t bytes = 0;
         if (!make_check(manifest, checks->pointers[i], (uint32_t)i, &checks->items[i], &bytes,
                         error)) {
+            say_where(job, (uint32_t)i, error);
             return false;
         }
         bytes = bytes < UINT64_C(1) << 48 ? bytes : UINT64_C(1) << 48;
@@ -439,7 +456,7 @@ bool cheap_add(struct bourse_job *job, Bourse__V1__Manifest *manifest,
     if (checks == NULL) {
         return no_memory(error);
     }
-    if (!make_all(manifest, checks, error) || !add_part(job, checks, error) ||
+    if (!make_all(job, manifest, checks, error) || !add_part(job, checks, error) ||
         !extend_graph(job, (uint32_t)count, error)) {
         return false;
     }

@@ -85,11 +85,6 @@ static bool read_header(struct matrix *matrix, uint64_t size, struct problem *re
     }
     bool good = npy_read(bytes, length, size, &npy, &why) && npy_is_matrix(&npy, &why);
     free(bytes);
-    if (good && npy.element_count == 0) {
-        problem_set(&why, "it has no elements: its shape is (%" PRIu64 ", %" PRIu64 ")",
-                    npy.shape[0], npy.shape[1]);
-        good = false;
-    }
     if (!good) {
         problem_set(ret_problem, "%s: %s", shown(matrix->path).text, why.text);
         return false;
@@ -108,12 +103,35 @@ bool matrix_open(const char *path, struct matrix *ret_matrix, struct problem *re
     if (matrix.fd < 0) {
         return false;
     }
-    if (!read_header(&matrix, size, ret_problem)) {
+    bool good = read_header(&matrix, size, ret_problem);
+    if (good && (matrix.rows == 0 || matrix.columns == 0)) {
+        problem_set(ret_problem,
+                    "%s: it has no elements: its shape is (%" PRIu64 ", %" PRIu64 "); a product "
+                    "is of one row and one column at least",
+                    shown(path).text, matrix.rows, matrix.columns);
+        good = false;
+    }
+    if (!good) {
         matrix_close(&matrix);
         return false;
     }
     *ret_matrix = matrix;
     return true;
+}
+
+bool matrix_shape(const char *path, uint64_t *ret_rows, uint64_t *ret_columns,
+                  struct problem *ret_problem)
+{
+    struct matrix matrix = {.path = path};
+    uint64_t size = 0;
+    matrix.fd = input_open(path, &size, ret_problem);
+    bool good = matrix.fd >= 0 && read_header(&matrix, size, ret_problem);
+    matrix_close(&matrix);
+    if (good) {
+        *ret_rows = matrix.rows;
+        *ret_columns = matrix.columns;
+    }
+    return good;
 }
 
 void matrix_close(struct matrix *matrix)

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "consumer/client.h"
 #include "consumer/manifest.h"
+#include "consumer/named.h"
 #include "formats/limits.h"
 #include "protocol/codec.h"
 #include "runtime/clock.h"
@@ -34,6 +35,7 @@ void bourse_job_destroy(struct bourse_job **self)
         free(job->order);
         free(job->own_of);
         free(job->manifest);
+        free(job->file_name);
         free(job);
         *self = NULL;
     }
@@ -300,6 +302,15 @@ static bool check_shared(const struct bourse_job *job, struct bourse_error *erro
     return true;
 }
 
+static bool check_named(const struct bourse_job *job, const char *folder,
+                        struct bourse_error *error)
+{
+    unsigned line = 0;
+    struct problem problem = {.text = ""};
+    return named_check(job, folder, &line, &problem) ||
+           input_failed(job->file_name, line, "run", &problem, error);
+}
+
 bool prepare_job(struct job_file *file, const char *folder, const char *file_name,
                  struct bourse_job **ret_job, struct bourse_error *error)
 {
@@ -310,9 +321,12 @@ bool prepare_job(struct job_file *file, const char *folder, const char *file_nam
     }
     job->file = file;
     job->id = entropy_id();
+    if (file_name != NULL && (job->file_name = strdup(file_name)) == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
     bool parted = file->task_count > 0 ? make_tasks(job, error) : prepare_part(job, error);
     if (!parted || !find_inputs(job, folder, file_name, error) || !check_shared(job, error) ||
-        !manifest_make(job, folder, error)) {
+        !check_named(job, folder, error) || !manifest_make(job, folder, error)) {
         return false;
     }
     *ret_job = job;

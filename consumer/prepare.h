@@ -23,6 +23,7 @@ struct made_blobs {
 
 struct bourse_job {
     struct job_file *file;
+    char *file_name; /* of the job file, for messages; NULL: there is none */
     struct id128 id; /* of its SubmitJob: the same for every try */
     struct input_list
         own; /* `each:`, one per subtask; of tasks, those of the first of the file, and so on */

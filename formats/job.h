@@ -88,6 +88,7 @@ struct job_file {
     bool is_noop;   /* `executor: noop`: every subtask is answered inside the jail at once */
     bool is_tensor; /* `executor: tensor`: `run` is an operation (formats/tensor_op.h) */
     struct job_strings run; /* templates; the program first; at least one, or none of a no-op */
+    unsigned run_line;      /* 0: not from a file */
     struct job_variable *env;
     size_t env_count;
     char *standard_input;       /* template; exactly "{in}" is the file's content; NULL: empty */

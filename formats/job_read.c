@@ -212,6 +212,7 @@ static void read_job(struct yaml_value root, struct job_file *job)
     struct yaml_value tasks = yaml_key(root, "tasks");
     bool is_open = job->is_noop || yaml_present(tasks); /* what a task leaves out is said there */
     job_read_run(is_open ? yaml_key(root, "run") : yaml_required(root, "run"), &job->run);
+    job->run_line = yaml_line(yaml_key(root, "run"));
     job_read_environment(yaml_key(root, "env"), &job->env, &job->env_count);
     job_read_text(yaml_key(root, "stdin"), FORMAT_ARGUMENT_BYTES, &job->standard_input);
     job_read_names(yaml_key(root, "outputs"), FORMAT_OUTPUTS, &job->outputs);

@@ -80,7 +80,10 @@ static bool read_dimension(struct scan *scan, uint64_t *ret_dimension)
     while (is_digit(scan)) {
         uint64_t digit = (uint64_t)(*scan->at++ - '0');
         if (value > ((uint64_t)INT64_MAX - digit) / 10) {
-            return REFUSE(scan->problem, "a dimension is larger than %" PRId64, INT64_MAX);
+            return REFUSE(scan->problem,
+                          "a dimension is larger than %" PRId64
+                          "; save the array again with np.save",
+                          INT64_MAX);
         }
         value = 10 * value + digit;
     }
@@ -102,7 +105,10 @@ static bool read_shape(struct scan *scan, struct npy *npy)
             return malformed(scan, "the shape is no tuple");
         }
         if (npy->dimension_count == NPY_DIMENSIONS) {
-            return REFUSE(scan->problem, "it has more than %d dimensions", NPY_DIMENSIONS);
+            return REFUSE(
+                scan->problem,
+                "it has more than %d dimensions; reshape it to 2, as in array.reshape(1, -1)",
+                NPY_DIMENSIONS);
         }
         if (!read_dimension(scan, &npy->shape[npy->dimension_count])) {
             return false;
@@ -247,7 +253,10 @@ static bool count_data(struct npy *npy, struct problem *problem)
     }
     for (uint32_t i = 0; i < npy->dimension_count && !empty; i++) {
         if (!multiply(&bytes, npy->shape[i])) {
-            return REFUSE(problem, "its shape makes more than %" PRId64 " bytes", INT64_MAX);
+            return REFUSE(problem,
+                          "its shape makes more than %" PRId64
+                          " bytes; save the array again with np.save",
+                          INT64_MAX);
         }
     }
     npy->data_bytes = empty ? 0 : bytes;
@@ -286,7 +295,9 @@ static bool find_text(const uint8_t *bytes, size_t length, uint64_t file_bytes, 
         return REFUSE(problem, "it is no .npy file; np.save writes one");
     }
     if (length >= VERSION_BYTES && (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)) {
-        return REFUSE(problem, "it is of version %u.%u of the format; 1.0, 2.0 and 3.0 are read",
+        return REFUSE(problem,
+                      "it is of version %u.%u of the format; 1.0, 2.0 and 3.0 are read: save it "
+                      "again with np.save",
                       (unsigned)bytes[6], (unsigned)bytes[7]);
     }
     size_t width = length >= VERSION_BYTES && bytes[6] > 1 ? 4 : 2;
@@ -299,7 +310,9 @@ static bool find_text(const uint8_t *bytes, size_t length, uint64_t file_bytes, 
         *ret_length |= (uint64_t)bytes[VERSION_BYTES + i] << (8 * i);
     }
     if (*ret_length > NPY_HEADER_BYTES) {
-        return REFUSE(problem, "its header is said to take %" PRIu64 " bytes; at most %d are read",
+        return REFUSE(problem,
+                      "its header is said to take %" PRIu64
+                      " bytes; at most %d are read: save it again with np.save",
                       *ret_length, NPY_HEADER_BYTES);
     }
     if (*ret_start + *ret_length > file_bytes) {

@@ -166,6 +166,12 @@ bool tensor_op_read(const char *const *arguments, size_t count, bool has_holes,
     if (op.verb == TENSOR_GEMM && !read_factors(&words, &op)) {
         return false;
     }
+    if (op.verb == TENSOR_GEMM && words.count == operands[TENSOR_MATMUL]) {
+        return REFUSE(ret_problem,
+                      "gemm reads a file C0 to add, and three are named; write %s, or %s for the "
+                      "product alone",
+                      usages[TENSOR_GEMM], usages[TENSOR_MATMUL]);
+    }
     if (words.count != operands[verb]) {
         return REFUSE(ret_problem, "%zu operands; write %s", words.count, usages[verb]);
     }

@@ -54,7 +54,7 @@ expect 2 'one.s own|C.npy' "$bourse" run -y matmul A.npy B.npy
 expect 2 'No such file' "$bourse" run -y matmul A.npy B.npy -o no/such/C.npy
 expect 5 'within the cap' "${product[@]}" --cap 0.000001
 expect 4 'a lease takes' "${product[@]}" --budget 0.000001
-expect 5 'nothing|no device|anyway' "$bourse" run -y -- matmul A.npy B.npy -o C.npy # the program of that name
+expect 5 'nothing|no device|anyway' "$bourse" run -y --file A.npy --file B.npy -- matmul A.npy B.npy -o C.npy # the program of that name
 jobs_are 0
 [ ! -e C.npy ] || fail "a refused product left a file"
 nothing_left

@@ -117,8 +117,8 @@ status=0
 [ "$status" -eq 2 ] || fail "an unknown level ends with $status"
 
 # What is left of a job gets new checks; what was accepted is not computed again.
-echo 'no matrix' >A3.npy
-job left 'each: [A1.npy, A3.npy]'
+"$maker" A3.npy 960 64 6
+job left 'each: [A1.npy, A3.npy]' 'limits: {output: 64KiB}' # too little for the second product
 submit left
 await left
 [ "$(field state ps.json)" = failed ] && [ "$(field accepted ps.json)" = 2 ] || fail "left: $(cat ps.json)"

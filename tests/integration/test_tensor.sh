@@ -54,16 +54,30 @@ await check
 "$bourse" logs "$id" >logs.txt 2>&1 || fail "logs: $(cat logs.txt)"
 has "$(cat logs.txt)" '"verdict":"accept","rounds":20'
 
-# What is wrong is said in words, and nothing is left.
-job wrong 'files: [counts.npy, b.npy]' 'run: [matmul, counts.npy, b.npy, c.npy]' 'outputs: c.npy'
-await wrong
-grep -q '"state":"failed"' ps.json || fail "a wrong file is taken: $(cat ps.json)"
-"$bourse" logs "$id" >logs.txt 2>&1 || true
-has "$(cat logs.txt)" "counts.npy: its elements are int64, and float32 is computed with; convert them"
-job shapes 'files: [a.npy, b.npy]' 'run: [matmul, a.npy, a.npy, c.npy]' 'outputs: c.npy'
+# What is wrong is said in words: of files before anything is sent, of what a task leaves by its agent. Nothing is left.
+refused() { # PATTERN LINE...
+    local pattern=$1 status=0
+    shift
+    printf '%s\n' "name: wrong" "executor: tensor" "budget: 1.00" "$@" >wrong.yaml
+    "$bourse" submit wrong.yaml -y >submit.log 2>&1 || status=$?
+    [ "$status" -eq 2 ] || fail "a wrong file is taken: $status $(cat submit.log)"
+    has "$(cat submit.log)" "$pattern"
+}
+jobs=$("$bourse" ps --quiet | wc -l)
+refused "wrong.yaml:5: run: counts.npy: its elements are int64, and float32 is computed with; convert them" \
+    'files: [counts.npy, b.npy]' 'run: [matmul, counts.npy, b.npy, c.npy]' 'outputs: c.npy'
+sed "s/'fortran_order': False/'fortran_order': True /" a.npy >fortran.npy
+refused "wrong.yaml:5: run: fortran.npy: it is in Fortran order" \
+    'files: [fortran.npy, b.npy]' 'run: [matmul, fortran.npy, b.npy, c.npy]' 'outputs: c.npy'
+refused "wrong.yaml:5: run: a.npy is 2 x 3 and a.npy 2 x 3; the first must have as many columns" \
+    'files: [a.npy, b.npy]' 'run: [matmul, a.npy, a.npy, c.npy]' 'outputs: c.npy'
+[ "$("$bourse" ps --quiet | wc -l)" -eq "$jobs" ] || fail "a job with wrong files was taken: $("$bourse" ps)"
+job shapes 'files: [a.npy, b.npy]' 'tasks:' '  - {name: first, run: [matmul, a.npy, b.npy, c.npy], outputs: c.npy}' \
+    '  - {name: second, run: [matmul, c.npy, b.npy, d.npy], outputs: d.npy, from: first}'
 await shapes
+grep -q '"state":"failed"' ps.json || fail "wrong shapes are taken: $(cat ps.json)"
 "$bourse" logs "$id" >logs.txt 2>&1 || true
-has "$(cat logs.txt)" "a.npy is 2 x 3 and a.npy 2 x 3; the first must have as many columns"
+has "$(cat logs.txt)" "c.npy is 2 x 2 and b.npy 3 x 2; the first must have as many columns"
 
 # An agent that lacks the program offers no such executor, and gets no such job.
 kill -TERM "$agent"

@@ -5,6 +5,7 @@
 #include "base/sha256.h"
 #include "consumer/cheap.h"
 #include "consumer/tasks.h"
+#include "formats/npy.h"
 #include "protocol/codec.h"
 
 #include <check.h>
@@ -46,6 +47,21 @@ static void put(const char *name, const char *content)
     FILE *file = fopen(name, "w");
     ck_assert_ptr_nonnull(file);
     ck_assert_int_ge(fputs(content, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+/* Zeros. */
+static void put_matrix(const char *name, uint32_t rows, uint32_t columns)
+{
+    uint8_t head[NPY_MATRIX_BYTES];
+    const float zero = 0;
+    FILE *file = fopen(name, "w");
+    ck_assert_ptr_nonnull(file);
+    npy_write_matrix(rows, columns, head);
+    ck_assert_uint_eq(fwrite(head, 1, sizeof head, file), sizeof head);
+    for (uint32_t i = 0; i < rows * columns; i++) {
+        ck_assert_uint_eq(fwrite(&zero, sizeof zero, 1, file), 1);
+    }
     ck_assert_int_eq(fclose(file), 0);
 }
 
@@ -288,7 +304,7 @@ END_TEST
 
 START_TEST(a_tensor_job_needs_a_device_that_has_the_executor)
 {
-    put("a.npy", "any bytes: only the jail reads them");
+    put_matrix("a.npy", 2, 2);
     CLEANUP(bourse_job_destroy)
     struct bourse_job *job = prepared("executor: tensor\nfiles: a.npy\nneeds: \"memory >= 1GiB\"\n"
                                       "run: [matmul, a.npy, a.npy, c.npy]\noutputs: c.npy\n");
@@ -311,9 +327,9 @@ static const Bourse__V1__ManifestTask *check_in(const Bourse__V1__Manifest *mani
 
 START_TEST(each_product_of_a_cheap_job_gets_a_check_that_waits_for_it_alone)
 {
-    put("a1.npy", "any bytes");
-    put("a2.npy", "other bytes");
-    put("b.npy", "more bytes");
+    put_matrix("a1.npy", 2, 2);
+    put_matrix("a2.npy", 3, 2);
+    put_matrix("b.npy", 2, 4);
     CLEANUP(bourse_job_destroy)
     struct bourse_job *job =
         prepared("executor: tensor\neach: a*.npy\nfiles: b.npy\nneeds: {memory: 1GiB}\n"
@@ -373,7 +389,7 @@ END_TEST
 
 START_TEST(a_single_product_and_an_array_get_checks_too_and_names_with_braces_stay)
 {
-    put("a{}.npy", "any bytes");
+    put_matrix("a{}.npy", 2, 2);
     CLEANUP(bourse_job_destroy)
     struct bourse_job *one =
         prepared("executor: tensor\nfiles: \"a{}.npy\"\n"
@@ -384,8 +400,8 @@ START_TEST(a_single_product_and_an_array_get_checks_too_and_names_with_braces_st
     ck_assert_str_eq(check_in(manifest, 1)->arguments[1], "a{{}}.npy");
     ck_assert_str_eq(check_in(manifest, 1)->name, "check of subtask 0");
 
-    put("b3.npy", "any bytes");
-    put("b5.npy", "any bytes");
+    put_matrix("b3.npy", 2, 2);
+    put_matrix("b5.npy", 2, 2);
     CLEANUP(bourse_job_destroy)
     struct bourse_job *many = prepared("executor: tensor\narray: 3-5:2\nfiles: [b3.npy, b5.npy]\n"
                                        "run: [matmul, \"b{index}.npy\", b3.npy, c.npy]\n"
@@ -397,7 +413,7 @@ END_TEST
 
 START_TEST(tasks_are_checked_by_name)
 {
-    put("a.npy", "any bytes");
+    put_matrix("a.npy", 2, 2);
     CLEANUP(bourse_job_destroy)
     struct bourse_job *job = prepared(
         "executor: tensor\nfiles: a.npy\nverify: cheap\ntasks:\n"
@@ -414,7 +430,7 @@ END_TEST
 
 START_TEST(what_no_check_can_see_is_refused)
 {
-    put("a.npy", "any bytes");
+    put_matrix("a.npy", 2, 2);
     static const struct {
         const char *text, *says;
     } wrong[] = {
@@ -423,11 +439,12 @@ START_TEST(what_no_check_can_see_is_refused)
          "verify: cheap checks exist for matrix products"},
         {"executor: tensor\nfiles: a.npy\nverify: cheap\n"
          "run: [matmul, a.npy, a.npy, c.npy]\noutputs: [c.npy, a.npy]\n",
-         "verify: cheap: the product 'c.npy' must be all that `outputs:` names"},
+         "job:4: verify: cheap: the product 'c.npy' must be all that `outputs:` names"},
         {"executor: tensor\nfiles: a.npy\nverify: cheap\ntasks:\n"
          "  - {name: first, run: [matmul, a.npy, a.npy, c.npy], outputs: c.npy}\n"
          "  - {name: second, run: [matmul, c.npy, a.npy, d.npy], outputs: d.npy, from: first}\n",
-         "verify: cheap: 'c.npy' must be one of the job's files, not what another task leaves"},
+         "job:6: verify: cheap: 'c.npy' must be one of the job's files, not what another task "
+         "leaves; use verify: none"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct bourse_error error = refused(wrong[i].text);
@@ -436,10 +453,98 @@ START_TEST(what_no_check_can_see_is_refused)
 }
 END_TEST
 
+START_TEST(what_an_operation_reads_is_looked_at_before_it_is_sent)
+{
+    put_matrix("a.npy", 2, 3);
+    put_matrix("b.npy", 3, 2);
+    put_matrix("wide.npy", 3, 5);
+    put("none.npy", "no matrix");
+    put("lines", "a\n");
+    static const struct {
+        const char *text, *says;
+    } wrong[] = {
+        {"executor: tensor\nfiles: a.npy\nrun: [matmul, a.npy, b.npy, c.npy]\noutputs: c.npy\n",
+         "job:3: run: 'b.npy' is none of the job's files: add it to them"},
+        {"executor: tensor\nfiles: [a.npy, none.npy]\nrun: [matmul, a.npy, none.npy, c.npy]\n"
+         "outputs: c.npy\n",
+         "job:3: run: none.npy: it is no .npy file"},
+        {"executor: tensor\nfiles: a.npy\nrun: [matmul, a.npy, a.npy, c.npy]\noutputs: c.npy\n",
+         "job:3: run: a.npy is 2 x 3 and a.npy 2 x 3; the first must have as many columns"},
+        {"executor: tensor\nfiles: [a.npy, b.npy, wide.npy]\noutputs: c.npy\n"
+         "run: [gemm, a.npy, b.npy, wide.npy, c.npy]\n",
+         "job:4: run: wide.npy is 3 x 5, and what it is added to has another shape"},
+        {"executor: tensor\neach: [a.npy, wide.npy]\nfiles: b.npy\n"
+         "run: [matmul, \"{in}\", b.npy, \"{out}\"]\noutputs: \"{out}\"\n",
+         "job:4: run: wide.npy is 3 x 5 and b.npy 3 x 2; the first must have"},
+        {"executor: tensor\nfiles: [a.npy, b.npy]\ntasks:\n"
+         "  - {name: first, run: [matmul, a.npy, b.npy, c.npy], outputs: c.npy}\n"
+         "  - {name: second, run: [matmul, a.npy, d.npy, e.npy], outputs: e.npy, from: first}\n",
+         "job:5: run: 'd.npy' is none of the job's files"},
+        {"executor: tensor\nfiles: [a.npy, b.npy]\noutputs: c.npy\n"
+         "run: [gemm, --beta, \"1\", a.npy, b.npy, c.npy]\n",
+         "job:4: run: gemm reads a file C0 to add, and three are named; write [gemm, "},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct bourse_error error = refused(wrong[i].text);
+        ck_assert_msg(strstr(error.text, wrong[i].says) != NULL, "%zu: %s", i, error.text);
+    }
+    static const char *const right[] = {
+        /* What is not read may be anything, what is made or filled in later is not known. */
+        "executor: tensor\nfiles: [a.npy, b.npy, none.npy]\noutputs: c.npy\n"
+        "run: [gemm, --beta, \"0\", a.npy, b.npy, none.npy, c.npy]\n",
+        "executor: tensor\nfiles: [a.npy, b.npy]\ntasks:\n"
+        "  - {name: first, run: [matmul, a.npy, b.npy, c.npy], outputs: c.npy}\n"
+        "  - {name: second, run: [matmul, c.npy, a.npy, d.npy], outputs: d.npy, from: first}\n",
+        "executor: tensor\nlines: lines\nfiles: [a.npy, b.npy]\noutputs: c.npy\n"
+        "run: [matmul, \"{line}.npy\", b.npy, c.npy]\n",
+    };
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        bourse_job_destroy(&(struct bourse_job *){prepared(right[i])});
+    }
+}
+END_TEST
+
+START_TEST(files_that_a_program_is_given_by_name_are_among_the_jobs)
+{
+    put("work.sh", "true");
+    put("left.txt", "from an earlier run");
+    static const struct {
+        const char *text, *says;
+    } wrong[] = {
+        {"run: [cat, work.sh]\n", "job:1: run: 'work.sh' lies here and is none of the job's files"},
+        {"name: x\nrun: [sh, ./work.sh]\n", "job:2: run: 'work.sh' lies here and is none"},
+        {"run: [sh, no-such.sh]\n", "job:1: run: sh is to run 'no-such.sh', which is none of the"},
+        {"run: [sh, script]\n", "job:1: run: sh is to run 'script', which is none of the job's"},
+        {"files: work.sh\ntasks:\n"
+         "  - {name: a, run: [sh, work.sh]}\n"
+         "  - {name: b, run: [python3, other.py]}\n",
+         "job:4: run: python3 is to run 'other.py', which is none of the job's files"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct bourse_error error = refused(wrong[i].text);
+        ck_assert_msg(strstr(error.text, wrong[i].says) != NULL, "%zu: %s", i, error.text);
+    }
+    static const char *const right[] = {
+        "files: work.sh\nrun: [sh, ./work.sh, other.txt]\n",
+        "run: [sh, -c, \"cat work.sh\"]\n",
+        "run: [cp, /etc/hostname, left.txt]\noutputs: left.txt\n",
+        "run: [echo, left]\n",
+        "each: work.sh\nrun: [sh, \"{in}\"]\n",
+        "each: work.sh\nrun: [sh, work.sh]\n",
+        "tasks:\n"
+        "  - {name: a, run: [touch, work.sh], outputs: work.sh}\n"
+        "  - {name: b, run: [sh, work.sh], from: a}\n",
+    };
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        bourse_job_destroy(&(struct bourse_job *){prepared(right[i])});
+    }
+}
+END_TEST
+
 START_TEST(what_a_simulation_makes_is_not_checked)
 {
     static const char *const asking[] = {"{simulated: true}", "{instrument: sim.lpu.groq.v1}"};
-    put("a.npy", "any bytes");
+    put_matrix("a.npy", 2, 2);
     for (size_t i = 0; i < sizeof asking / sizeof *asking; i++) {
         char text[256];
         (void)snprintf(text, sizeof text,
@@ -645,6 +750,8 @@ int main(void)
     tcase_add_test(jobs, tasks_are_checked_by_name);
     tcase_add_test(jobs, what_no_check_can_see_is_refused);
     tcase_add_test(jobs, what_a_simulation_makes_is_not_checked);
+    tcase_add_test(jobs, what_an_operation_reads_is_looked_at_before_it_is_sent);
+    tcase_add_test(jobs, files_that_a_program_is_given_by_name_are_among_the_jobs);
     tcase_add_test(jobs, tasks_stand_in_the_manifest_in_the_order_of_the_graph);
     tcase_add_test(jobs, files_of_a_task_do_not_meet);
     tcase_add_test(jobs, the_price_of_a_job_is_not_in_its_manifest);

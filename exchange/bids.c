@@ -158,6 +158,7 @@ static void take_away(struct exchange *exchange, struct part *part)
 {
     if (part->handle != BOOK_NONE) {
         book_remove(exchange->book, part->handle);
+        feed_note(exchange, part->handle);
         handle_give(exchange, part->handle);
         part->handle = BOOK_NONE;
     }
@@ -234,6 +235,7 @@ void part_wants(struct exchange *exchange, struct part *part)
     uint32_t slots = wanted > UINT32_MAX / part->width ? UINT32_MAX - UINT32_MAX % part->width
                                                        : wanted * part->width;
     book_set_slots(exchange->book, part->handle, slots);
+    feed_note(exchange, part->handle);
     if (slots > 0 && list_empty(&part->wanting)) {
         list_append(&exchange->wanting_parts, &part->wanting);
     }

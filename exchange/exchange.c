@@ -151,6 +151,7 @@ void exchange_destroy(struct exchange **self)
     }
     accounts_destroy(&exchange->accounts);
     book_destroy(&exchange->book);
+    feed_destroy(&exchange->feed);
     free(exchange->cells);
     free(exchange->classes);
     free(exchange->free_handles);
@@ -660,6 +661,7 @@ enum exchange_status exchange_step(struct exchange *exchange,
     market_run(exchange);
     flush_reports(exchange);
     timers_weed(exchange);
+    feed_settle(exchange);
 
     exchange->effects = NULL;
     exchange->command = NULL;

@@ -71,6 +71,7 @@ static bool grant(struct exchange *exchange, struct part *part, struct ask *ask,
     record->term_ns = part->term_ns;
     static_assert(sizeof record->name == ATTRIBUTE_TEXT_SIZE, "an instrument is a name");
     cell_instrument(exchange, device->cell, record->name);
+    feed_trade(exchange, record);
     lease_effect(exchange, lease, EFFECT_LEASE_GRANT);
     part_wants(exchange, part);
     lease_refill_later(exchange, lease);

@@ -200,6 +200,7 @@ void class_give(struct exchange *exchange, uint32_t class_id)
 {
     if (book_class_references(exchange->book, class_id) == 1) {
         leave(exchange, &exchange->classes[class_id]);
+        feed_class_gone(exchange, class_id);
     }
     book_class_release(exchange->book, class_id);
 }

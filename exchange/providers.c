@@ -23,6 +23,7 @@ void device_slots_changed(struct exchange *exchange, struct device *device)
     uint32_t before = book_slots(exchange->book, ask->handle);
     uint32_t now = free_slots(device);
     book_set_slots(exchange->book, ask->handle, now);
+    feed_note(exchange, ask->handle);
     if (now > before && list_empty(&ask->wanting)) {
         list_append(&exchange->wanting_asks, &ask->wanting);
     }
@@ -63,6 +64,7 @@ void ask_cancel(struct exchange *exchange, struct ask *ask, uint8_t reason)
     record->order = ask->order;
     record->status = reason;
     book_remove(exchange->book, ask->handle);
+    feed_note(exchange, ask->handle);
     handle_give(exchange, ask->handle);
     list_remove(&ask->wanting);
     table_remove(&exchange->asks, &ask->order);
@@ -107,6 +109,7 @@ struct ask *ask_restore(struct exchange *exchange, const struct ask *fields)
     };
     (void)book_rest_ask(exchange->book, ask->handle,
                         &resting); /* the handle is within the book's limit */
+    feed_note(exchange, ask->handle);
     exchange->ask_count++;
     track(exchange, &ask->tracked, RECORD_ASK);
     return ask;
@@ -116,6 +119,7 @@ struct ask *ask_restore(struct exchange *exchange, const struct ask *fields)
 static void ask_undo(struct exchange *exchange, struct ask *ask)
 {
     book_remove(exchange->book, ask->handle);
+    feed_note(exchange, ask->handle);
     handle_give(exchange, ask->handle);
     table_remove(&exchange->asks, &ask->order);
     ask->device->ask = NULL;

@@ -492,6 +492,7 @@ struct exchange {
     size_t timer_count, timer_capacity;
     size_t timer_rebuild_at; /* so many are weeded out first */
     /* hash */
+    struct feed *feed; /* NULL: nobody follows the market */
     struct list_link dirty;
     uint64_t total[4]; /* sum of the records' hashes, four lanes of 64 bits */
 };
@@ -694,6 +695,14 @@ void checks_give_up(struct exchange *exchange, struct job *job);
 
 /* ---- fills.c */
 void market_run(struct exchange *exchange); /* matches all that wants, refills all that can take */
+
+/* ---- feed.c: each does nothing where no feed is open */
+void feed_destroy(struct feed **self);
+/* The order under that handle rests, is gone, or has other slots. */
+void feed_note(struct exchange *exchange, uint32_t handle);
+void feed_class_gone(struct exchange *exchange, uint32_t class_id);
+void feed_trade(struct exchange *exchange, const struct ledger_record *fill);
+void feed_settle(struct exchange *exchange); /* at the end of a step */
 
 /* ---- results.c */
 void apply_results(struct exchange *exchange, const struct exchange_results *results);

@@ -1,0 +1,534 @@
+#include "exchange/feed.h"
+
+#include "exchange/state.h"
+#include "exchange/tape.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* No padding: it is compared and hashed as bytes. */
+struct level_key {
+    int64_t price_micro;
+    uint32_t is_bid;
+    uint32_t needs_number;
+    char instrument[ATTRIBUTE_TEXT_SIZE];
+};
+static_assert(sizeof(struct level_key) == 16 + ATTRIBUTE_TEXT_SIZE, "no padding");
+
+struct sums {
+    uint32_t orders;
+    uint64_t slots, free;
+};
+
+struct level {
+    struct level_key key;
+    uint32_t place;    /* in feed->levels */
+    uint32_t class_id; /* of a bid's needs, as long as there is a bid */
+    uint64_t number;   /* of its last change; 0: none was told */
+    struct sums
+        now; /* with no orders it is gone, and kept until its change need not be told any more */
+    struct sums before; /* this step, if it is touched */
+    bool is_touched;
+    struct level *next_touched;
+};
+
+struct entry { /* of an order: what it adds to which level */
+    uint32_t level;
+    uint32_t slots, free;
+    bool is_noted; /* it may have changed in this step */
+};
+#define NO_LEVEL UINT32_MAX
+
+struct change { /* what number n was about, at n % FEED_CHANGES, if that still bears the number */
+    uint8_t type;
+    uint32_t place;
+};
+
+struct feed {
+    struct tape *tape;
+    uint64_t number;
+    struct change changes[FEED_CHANGES];
+    struct table by_key;
+    struct level **levels; /* by place; NULL: free */
+    uint32_t *free_places;
+    uint32_t level_count, level_capacity, free_count;
+    struct level *touched;
+    struct entry *entries; /* by handle */
+    uint32_t *noted;       /* handles */
+    uint32_t noted_count, handle_capacity;
+    uint32_t *needs_numbers; /* by class; 0: none yet */
+    uint32_t last_needs_number;
+};
+
+static bool handles_grow(struct feed *feed, uint32_t capacity)
+{
+    struct entry *entries = realloc(feed->entries, capacity * sizeof *entries);
+    feed->entries = entries != NULL ? entries : feed->entries;
+    uint32_t *noted = realloc(feed->noted, capacity * sizeof *noted);
+    feed->noted = noted != NULL ? noted : feed->noted;
+    if (entries == NULL || noted == NULL) {
+        return false;
+    }
+    for (uint32_t i = feed->handle_capacity; i < capacity; i++) {
+        entries[i] = (struct entry){.level = NO_LEVEL};
+    }
+    feed->handle_capacity = capacity;
+    return true;
+}
+
+void feed_destroy(struct feed **self)
+{
+    struct feed *feed = *self;
+    if (feed != NULL) {
+        for (uint32_t i = 0; i < feed->level_capacity; i++) {
+            free(feed->levels[i]);
+        }
+        tape_destroy(&feed->tape);
+        table_fini(&feed->by_key);
+        free(feed->levels);
+        free(feed->free_places);
+        free(feed->entries);
+        free(feed->noted);
+        free(feed->needs_numbers);
+        free(feed);
+        *self = NULL;
+    }
+}
+
+bool exchange_feed_open(struct exchange *exchange)
+{
+    assert(exchange->feed == NULL);
+    struct feed *feed = calloc(1, sizeof *feed);
+    if (feed == NULL) {
+        return false;
+    }
+    exchange->feed = feed;
+    feed->by_key =
+        table_of(offsetof(struct level, key), sizeof(struct level_key), exchange->limits.table_key);
+    feed->tape = tape_create(exchange->limits.table_key);
+    feed->needs_numbers = calloc(exchange->limits.classes, sizeof *feed->needs_numbers);
+    bool good = feed->tape != NULL && feed->needs_numbers != NULL &&
+                handles_grow(feed, exchange->handle_capacity);
+    for (uint32_t handle = 0; good && handle < exchange->handle_capacity; handle++) {
+        if (book_rests(exchange->book, handle)) {
+            feed_note(exchange, handle);
+        }
+    }
+    if (good) {
+        feed_settle(exchange);
+        good = !exchange->is_out_of_memory;
+    }
+    if (!good) {
+        feed_destroy(&exchange->feed);
+    }
+    return good;
+}
+
+/* ---------------------------------------------------------------- levels */
+
+static bool levels_grow(struct feed *feed)
+{
+    const uint32_t old = feed->level_capacity;
+    const uint32_t capacity = old == 0 ? 64 : 2 * old;
+    struct level **levels = realloc(feed->levels, capacity * sizeof(struct level *));
+    feed->levels = levels != NULL ? levels : feed->levels;
+    uint32_t *places = realloc(feed->free_places, capacity * sizeof *places);
+    feed->free_places = places != NULL ? places : feed->free_places;
+    if (levels == NULL || places == NULL) {
+        return false;
+    }
+    for (uint32_t i = old; i < capacity; i++) {
+        levels[i] = NULL;
+        places[feed->free_count++] = capacity - 1 - (i - old);
+    }
+    feed->level_capacity = capacity;
+    return true;
+}
+
+/* NULL: out of memory. */
+static struct level *level_at(struct feed *feed, const struct level_key *key)
+{
+    struct level *level = table_find(&feed->by_key, key);
+    if (level != NULL) {
+        return level;
+    }
+    level = calloc(1, sizeof *level);
+    if (level == NULL) {
+        return NULL;
+    }
+    level->key = *key;
+    if ((feed->free_count == 0 && !levels_grow(feed)) || !table_insert(&feed->by_key, level)) {
+        free(level);
+        return NULL;
+    }
+    level->place = feed->free_places[--feed->free_count];
+    feed->levels[level->place] = level;
+    return level;
+}
+
+static void level_drop(struct feed *feed, struct level *level)
+{
+    table_remove(&feed->by_key, &level->key);
+    feed->levels[level->place] = NULL;
+    feed->free_places[feed->free_count++] = level->place;
+    free(level);
+}
+
+static void touch_level(struct feed *feed, struct level *level)
+{
+    if (!level->is_touched) {
+        level->is_touched = true;
+        level->before = level->now;
+        level->next_touched = feed->touched;
+        feed->touched = level;
+    }
+}
+
+/* The next number, for what is told of that place. */
+static uint64_t number_next(struct feed *feed, enum exchange_change_type type, uint32_t place)
+{
+    const uint64_t number = ++feed->number;
+    struct change *change = &feed->changes[number % FEED_CHANGES];
+    if (number > FEED_CHANGES && (change->type == CHANGE_ASKS || change->type == CHANGE_BIDS)) {
+        struct level *level = feed->levels[change->place];
+        if (level != NULL && level->number == number - FEED_CHANGES && level->now.orders == 0 &&
+            !level->is_touched) {
+            level_drop(feed, level); /* nobody can ask for its end any more */
+        }
+    }
+    *change = (struct change){.type = (uint8_t)type, .place = place};
+    return number;
+}
+
+static void level_settle(struct feed *feed, struct level *level)
+{
+    level->is_touched = false;
+    if (level->now.orders != level->before.orders || level->now.slots != level->before.slots ||
+        level->now.free != level->before.free) {
+        level->number =
+            number_next(feed, level->key.is_bid != 0 ? CHANGE_BIDS : CHANGE_ASKS, level->place);
+    } else if (level->now.orders == 0 &&
+               (level->number == 0 || feed->number - level->number >= FEED_CHANGES)) {
+        level_drop(feed, level);
+    }
+}
+
+/* ---------------------------------------------------------------- orders */
+
+static uint32_t needs_number(struct feed *feed, uint32_t class_id)
+{
+    if (feed->needs_numbers[class_id] == 0) {
+        feed->needs_numbers[class_id] = ++feed->last_needs_number;
+    }
+    return feed->needs_numbers[class_id];
+}
+
+/* The level in which the order is seen, and what it adds there. False: it is not seen. */
+static bool see_order(const struct exchange *exchange, uint32_t handle, struct level_key *ret_key,
+                      struct entry *ret_entry, uint32_t *ret_class)
+{
+    struct book_ask ask;
+    struct book_bid bid;
+    if (book_ask(exchange->book, handle, &ask)) {
+        const struct ask *order = exchange->orders_by_handle[handle];
+        *ret_key = (struct level_key){.price_micro = ask.price_micro};
+        cell_instrument(exchange, ask.cell, ret_key->instrument);
+        *ret_entry = (struct entry){.slots = order->slots, .free = ask.slots};
+        return true;
+    }
+    if (book_bid(exchange->book, handle, &bid) && bid.slots > 0) {
+        *ret_key = (struct level_key){.price_micro = bid.limit_micro,
+                                      .is_bid = 1,
+                                      .needs_number = needs_number(exchange->feed, bid.class_id)};
+        *ret_entry = (struct entry){.slots = bid.slots};
+        *ret_class = bid.class_id;
+        return true;
+    }
+    return false;
+}
+
+static void leave_level(struct feed *feed, const struct entry *entry)
+{
+    struct level *level = feed->levels[entry->level];
+    touch_level(feed, level);
+    assert(level->now.orders > 0);
+    level->now.orders--;
+    level->now.slots -= entry->slots;
+    level->now.free -= entry->free;
+}
+
+static void order_settle(struct exchange *exchange, uint32_t handle)
+{
+    struct feed *feed = exchange->feed;
+    struct entry *entry = &feed->entries[handle];
+    struct level_key key;
+    struct entry seen;
+    uint32_t class_id = 0;
+    if (entry->level != NO_LEVEL) {
+        leave_level(feed, entry);
+    }
+    *entry = (struct entry){.level = NO_LEVEL};
+    if (!see_order(exchange, handle, &key, &seen, &class_id)) {
+        return;
+    }
+    struct level *level = level_at(feed, &key);
+    if (level == NULL) {
+        exchange->is_out_of_memory = true;
+        return;
+    }
+    touch_level(feed, level);
+    level->class_id = class_id;
+    level->now.orders++;
+    level->now.slots += seen.slots;
+    level->now.free += seen.free;
+    seen.level = level->place;
+    *entry = seen;
+}
+
+void feed_note(struct exchange *exchange, uint32_t handle)
+{
+    struct feed *feed = exchange->feed;
+    if (feed == NULL) {
+        return;
+    }
+    if (handle >= feed->handle_capacity && !handles_grow(feed, exchange->handle_capacity)) {
+        exchange->is_out_of_memory = true;
+        return;
+    }
+    if (!feed->entries[handle].is_noted) {
+        feed->entries[handle].is_noted = true;
+        feed->noted[feed->noted_count++] = handle;
+    }
+}
+
+void feed_class_gone(struct exchange *exchange, uint32_t class_id)
+{
+    if (exchange->feed != NULL) {
+        exchange->feed->needs_numbers[class_id] = 0;
+    }
+}
+
+void feed_settle(struct exchange *exchange)
+{
+    struct feed *feed = exchange->feed;
+    if (feed == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < feed->noted_count; i++) {
+        order_settle(exchange, feed->noted[i]);
+    }
+    feed->noted_count = 0;
+    while (feed->touched != NULL) {
+        struct level *level = feed->touched;
+        feed->touched = level->next_touched;
+        level_settle(feed, level);
+    }
+}
+
+/* ---------------------------------------------------------------- trades */
+
+void feed_trade(struct exchange *exchange, const struct ledger_record *fill)
+{
+    struct feed *feed = exchange->feed;
+    if (feed == NULL) {
+        return;
+    }
+    const struct tape_fill given = {.instrument = fill->name,
+                                    .index = fill->log_index,
+                                    .time_ns = fill->log_time_ns,
+                                    .price_micro = fill->price_micro,
+                                    .slots = fill->slots};
+    uint32_t trade;
+    uint32_t bar;
+    if (!tape_add(feed->tape, &given, feed->number + 1, feed->number + 2, &trade, &bar)) {
+        exchange->is_out_of_memory = true;
+        return;
+    }
+    (void)number_next(feed, CHANGE_TRADE, trade);
+    (void)number_next(feed, CHANGE_BAR, bar);
+}
+
+bool exchange_feed_recall(struct exchange *exchange, const struct exchange_trade *trade)
+{
+    const struct tape_fill given = {.instrument = trade->instrument,
+                                    .index = trade->index,
+                                    .time_ns = trade->time_ns,
+                                    .price_micro = trade->price_micro,
+                                    .slots = trade->slots};
+    uint32_t place;
+    uint32_t bar;
+    return tape_add(exchange->feed->tape, &given, 0, 0, &place, &bar);
+}
+
+/* ---------------------------------------------------------------- reads */
+
+uint64_t exchange_feed_number(const struct exchange *exchange)
+{
+    return exchange->feed->number;
+}
+
+bool exchange_feed_reaches(const struct exchange *exchange, uint64_t after)
+{
+    const struct feed *feed = exchange->feed;
+    return after <= feed->number && feed->number - after <= FEED_CHANGES &&
+           after >= tape_forgotten(feed->tape);
+}
+
+static struct exchange_change tell_level(const struct exchange *exchange, const struct level *level)
+{
+    struct exchange_change told = {.type = level->key.is_bid != 0 ? CHANGE_BIDS : CHANGE_ASKS};
+    told.level = (struct exchange_level){.needs_number = level->key.needs_number,
+                                         .price_micro = level->key.price_micro,
+                                         .orders = level->now.orders,
+                                         .slots = level->now.slots,
+                                         .free = level->now.free};
+    memcpy(told.level.instrument, level->key.instrument, sizeof told.level.instrument);
+    if (level->key.is_bid != 0 && level->now.orders > 0) {
+        told.level.needs = book_class_requirement(exchange->book, level->class_id);
+    }
+    return told;
+}
+
+static struct exchange_change tell_trade(const struct tape_trade *trade)
+{
+    struct exchange_change told = {.type = CHANGE_TRADE};
+    told.trade = (struct exchange_trade){.index = trade->index,
+                                         .time_ns = trade->time_ns,
+                                         .price_micro = trade->price_micro,
+                                         .slots = trade->slots};
+    memcpy(told.trade.instrument, trade->instrument->name, sizeof told.trade.instrument);
+    return told;
+}
+
+static struct exchange_bar tell_bar(const struct tape_bar *bar)
+{
+    struct exchange_bar told = {.start_ns = bar->start_ns,
+                                .open_micro = bar->open_micro,
+                                .high_micro = bar->high_micro,
+                                .low_micro = bar->low_micro,
+                                .close_micro = bar->close_micro,
+                                .slots = bar->slots,
+                                .trades = bar->trades};
+    memcpy(told.instrument, bar->instrument->name, sizeof told.instrument);
+    return told;
+}
+
+/* What change `number` says now; false: something later says it. */
+static bool tell_change(const struct exchange *exchange, uint64_t number,
+                        struct exchange_change *ret_told)
+{
+    const struct feed *feed = exchange->feed;
+    const struct change *change = &feed->changes[number % FEED_CHANGES];
+    if (change->type == CHANGE_TRADE) {
+        const struct tape_trade *trade = tape_trade(feed->tape, change->place);
+        if (trade->instrument != NULL && trade->number == number) {
+            *ret_told = tell_trade(trade);
+            return true;
+        }
+    } else if (change->type == CHANGE_BAR) {
+        const struct tape_bar *bar = tape_bar(feed->tape, change->place);
+        if (bar->instrument != NULL && bar->number == number) {
+            *ret_told = (struct exchange_change){.type = CHANGE_BAR};
+            ret_told->bar = tell_bar(bar);
+            return true;
+        }
+    } else {
+        const struct level *level = feed->levels[change->place];
+        if (level != NULL && level->number == number) {
+            *ret_told = tell_level(exchange, level);
+            return true;
+        }
+    }
+    return false;
+}
+
+enum exchange_listing exchange_feed_changes(const struct exchange *exchange, uint64_t after,
+                                            exchange_change_visit *visit, void *context,
+                                            uint64_t *ret_through)
+{
+    assert(exchange_feed_reaches(exchange, after));
+    const uint64_t last = exchange->feed->number;
+    for (uint64_t number = after + 1; number <= last; number++) {
+        struct exchange_change told;
+        if (number - after > EXCHANGE_LISTING_STEPS ||
+            (tell_change(exchange, number, &told) && !visit(context, &told))) {
+            *ret_through = number - 1;
+            return LISTING_MORE;
+        }
+    }
+    *ret_through = last;
+    return LISTING_END;
+}
+
+enum exchange_listing exchange_feed_book(const struct exchange *exchange, uint32_t from,
+                                         exchange_change_visit *visit, void *context,
+                                         uint32_t *ret_next)
+{
+    const struct feed *feed = exchange->feed;
+    for (uint32_t place = from; place < feed->level_capacity; place++) {
+        const struct level *level = feed->levels[place];
+        bool is_over = place - from == EXCHANGE_LISTING_STEPS;
+        if (!is_over && level != NULL && level->now.orders > 0) {
+            const struct exchange_change told = tell_level(exchange, level);
+            is_over = !visit(context, &told);
+        }
+        if (is_over) {
+            *ret_next = place;
+            return LISTING_MORE;
+        }
+    }
+    return LISTING_END;
+}
+
+struct bar_walk {
+    exchange_bar_visit *visit;
+    void *context;
+};
+
+static bool visit_bar(void *context, const struct tape_bar *bar)
+{
+    const struct bar_walk *walk = context;
+    const struct exchange_bar told = tell_bar(bar);
+    return walk->visit(walk->context, &told);
+}
+
+void exchange_bars(const struct exchange *exchange, const char *instrument, int64_t since_ns,
+                   exchange_bar_visit *visit, void *context)
+{
+    const struct tape *tape = exchange->feed->tape;
+    const int64_t oldest_ns = exchange->now_ns - TAPE_BARS_AGE_NS;
+    struct bar_walk walk = {visit, context};
+    since_ns = since_ns > oldest_ns ? since_ns : oldest_ns;
+    if (instrument == NULL) {
+        tape_sums(tape, since_ns, visit_bar, &walk);
+        return;
+    }
+    char name[ATTRIBUTE_TEXT_SIZE] = {0};
+    const size_t length = strnlen(instrument, sizeof name);
+    if (length < sizeof name) {
+        memcpy(name, instrument, length);
+        tape_bars(tape, name, since_ns, visit_bar, &walk);
+    }
+}
+
+struct exchange_usual exchange_usual_price(const struct exchange *exchange,
+                                           const struct requirement *needs)
+{
+    struct tape *tape = exchange->feed->tape;
+    tape_choose_none(tape);
+    for (uint32_t cell = 0; cell < book_cell_bound(exchange->book); cell++) {
+        size_t count;
+        if (book_cell_references(exchange->book, cell) == 0) {
+            continue;
+        }
+        const struct attribute *attributes = book_cell_attributes(exchange->book, cell, &count);
+        if (requirement_satisfied(needs, attributes, count)) {
+            char name[ATTRIBUTE_TEXT_SIZE];
+            cell_instrument(exchange, cell, name);
+            tape_choose(tape, name);
+        }
+    }
+    const struct tape_usual usual = tape_usual(tape, exchange->now_ns);
+    return (struct exchange_usual){
+        .price_micro = usual.price_micro, .trades = usual.trades, .since_ns = usual.since_ns};
+}

@@ -454,7 +454,7 @@ static void dispatch(struct blobs *blobs, const struct asked *asked)
 {
     enum message_type type = (enum message_type)asked->envelope.type;
     unsigned roles = message_roles(type);
-    if (roles == 0 || type < MESSAGE_BLOB_HAVE) {
+    if (roles == 0 || !message_is_of_blobs(type)) {
         refuse(blobs, asked, REJECT_TYPE, "type", asked->envelope.type, 0);
         return;
     }

@@ -11,6 +11,7 @@
 #include "broker/gateway.h"
 #include "broker/logtime.h"
 #include "broker/reader.h"
+#include "broker/recall.h"
 #include "broker/replay.h"
 #include "broker/snapshots.h"
 #include "broker/verify.h"
@@ -326,6 +327,9 @@ static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
            exchange_each_given(broker->exchange, give_again, broker->serves);
     if (!good) {
         problem_set(ret_problem, "out of memory");
+        return false;
+    }
+    if (!recall_market(broker->database, broker->exchange, ret_problem)) {
         return false;
     }
     char folder[PATH_MAX];

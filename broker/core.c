@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "broker/fatal.h"
+#include "broker/follow.h"
 #include "broker/group.h"
 #include "broker/messages.h"
 #include "broker/replies.h"
@@ -30,6 +31,7 @@ struct core {
     struct core_config config;
     pthread_t thread;
     struct watches *watches;
+    struct follow *follow;
     struct group *open;    /* being gathered */
     int64_t events_due_ns; /* monotonic; INT64_MAX: no job has changed */
     int64_t next_tick_ns;  /* monotonic: no tick before */
@@ -80,6 +82,16 @@ static void add_events(struct core *core)
         }
     }
     core->events_due_ns = watches_pending(core->watches) ? clock_monotonic_ns() : INT64_MAX;
+}
+
+static void add_market(struct core *core)
+{
+    struct outgoing *reply = NULL;
+    while (core->open->reply_count < GROUP_REPLIES_MAX &&
+           (reply = follow_next(core->follow, core->config.exchange, clock_monotonic_ns())) !=
+               NULL) {
+        add_reply(core, reply);
+    }
 }
 
 /* Sends the open group to the committer and opens the next. */
@@ -157,6 +169,7 @@ static void apply(struct core *core, struct exchange_command *command,
     group->bytes += entry_command_size(&kept->entry);
     core->keep_ns = clock_monotonic_ns() + KEEP_INTERVAL_NS;
     note_effects(core, before);
+    follow_notice(core->follow, core->config.exchange, clock_monotonic_ns());
 }
 
 static void apply_own(struct core *core, enum entry_command_kind kind, uint32_t provider)
@@ -273,12 +286,30 @@ static void pass_to_reader(struct core *core, struct request *request)
     request_destroy(&request);
 }
 
+static void follow_market(struct core *core, struct request *request)
+{
+    struct outgoing *former;
+    struct outgoing *reply =
+        follow_answer(core->follow, core->config.exchange, request, clock_monotonic_ns(), &former);
+    if (former != NULL) {
+        add_reply(core, former);
+    }
+    if (reply != NULL) {
+        add_reply(core, reply);
+    }
+    request_destroy(&request);
+}
+
 static void answer(struct core *core, struct request *request)
 {
-    if (core->open->reply_count + 1 >= GROUP_REPLIES_MAX) {
+    if (core->open->reply_count + 2 >= GROUP_REPLIES_MAX) {
         hand_over(core);
     }
     enum message_type type = (enum message_type)request->envelope.type;
+    if (type == MESSAGE_MARKET_REQUEST) {
+        follow_market(core, request);
+        return;
+    }
     if (replies_are_the_readers(type)) {
         pass_to_reader(core, request);
         return;
@@ -323,6 +354,7 @@ static void take_request(struct core *core, struct request *request)
         break;
     case REQUEST_CLOSED:
         watches_forget(core->watches, request->session);
+        follow_forget(core->follow, request->session);
         break;
     }
     request_destroy(&request);
@@ -354,6 +386,10 @@ static int64_t idle_ns(struct core *core, int64_t now_ns)
     if (core->events_due_ns != INT64_MAX) {
         wait = least(wait, core->events_due_ns > now_ns ? core->events_due_ns - now_ns : 0);
     }
+    const int64_t follow_ns = follow_due_ns(core->follow);
+    if (follow_ns != INT64_MAX) {
+        wait = least(wait, follow_ns > now_ns ? follow_ns - now_ns : 0);
+    }
     return wait;
 }
 
@@ -371,6 +407,9 @@ static void tick_when_due(struct core *core)
     }
     if (core->events_due_ns <= now_ns) {
         add_events(core);
+    }
+    if (follow_due_ns(core->follow) <= now_ns) {
+        add_market(core);
     }
 }
 
@@ -410,10 +449,11 @@ struct core *core_start(const struct core_config *config)
     core->keep_ns = clock_monotonic_ns() + KEEP_INTERVAL_NS;
     core->next_mark = exchange_index(config->exchange) + config->mark_every;
     core->watches = watches_create();
+    core->follow = follow_create(entropy_u64() >> 1); /* fits a signed number, as any of ours */
     core->open = group_create();
     struct group *spare = group_create();
     /* The spare comes out of `returned` like one that was committed. */
-    if (core->watches == NULL || core->open == NULL || spare == NULL ||
+    if (core->watches == NULL || core->follow == NULL || core->open == NULL || spare == NULL ||
         pthread_create(&core->thread, NULL, run, core) != 0 ||
         !queue_try_push(config->returned, &spare->link)) {
         fatal("the core cannot start: out of memory or threads");
@@ -428,6 +468,7 @@ void core_stop(struct core **self)
         queue_close(core->config.inbound);
         pthread_join(core->thread, NULL);
         watches_destroy(&core->watches);
+        follow_destroy(&core->follow);
         group_destroy(&core->open);
         free(core);
         *self = NULL;

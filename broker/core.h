@@ -16,7 +16,7 @@
 struct core;
 
 struct core_config {
-    struct exchange *exchange; /* the core's alone while it runs */
+    struct exchange *exchange; /* the core's alone while it runs; its feed is open */
     struct logtime *clock;     /* shared with the gateway */
     struct epoch *epoch;       /* the core's alone too; epoch_start was called */
     struct queue *inbound;     /* struct request */

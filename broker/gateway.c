@@ -190,7 +190,7 @@ static struct refusal check(struct gateway *gateway, const struct incoming *in)
     const struct envelope *envelope = &in->envelope;
     enum message_type type = (enum message_type)envelope->type;
     unsigned roles = message_roles(type);
-    if (roles == 0 || type >= MESSAGE_BLOB_HAVE) {
+    if (roles == 0 || message_is_of_blobs(type)) {
         return (struct refusal){REJECT_TYPE, "type", envelope->type, 0};
     }
     bool allowed =

@@ -47,20 +47,24 @@ static const char *state_text(uint8_t state)
 struct page {
     const struct exchange *exchange;
     struct arena arena;
-    void **rows; /* of the reply's repeated field, LIMIT_ROWS at most */
+    void **rows; /* of the reply's repeated field, `limit` at most */
     size_t count, limit;
     size_t bytes;
     bool is_out_of_memory;
 };
 
-static bool page_open(struct page *page, const struct exchange *exchange, bool has_limit,
-                      uint32_t limit)
+static bool page_of(struct page *page, const struct exchange *exchange, size_t limit)
 {
-    *page = (struct page){.exchange = exchange,
-                          .limit = has_limit && limit < LIMIT_ROWS ? limit : LIMIT_ROWS};
+    *page = (struct page){.exchange = exchange, .limit = limit};
     page->rows = arena_take(&page->arena, page->limit, sizeof *page->rows);
     page->is_out_of_memory = page->rows == NULL;
     return !page->is_out_of_memory;
+}
+
+static bool page_open(struct page *page, const struct exchange *exchange, bool has_limit,
+                      uint32_t limit)
+{
+    return page_of(page, exchange, has_limit && limit < LIMIT_ROWS ? limit : LIMIT_ROWS);
 }
 
 /* False: the page is full, or memory is short; then the walk ends too. */
@@ -438,6 +442,56 @@ struct outgoing *listings_orders(const struct exchange *exchange, const struct r
             answer.rows = (Bourse__V1__OrderRow **)(void *)page.rows;
             answer.index = exchange_index(exchange);
             outgoing = outgoing_reply(request, MESSAGE_ORDERS_REPLY, &answer.base);
+        }
+    }
+    arena_fini(&page.arena);
+    return outgoing;
+}
+
+/* ---------------------------------------------------------------- prices */
+
+void listings_bar(const struct exchange_bar *bar, char *instrument, Bourse__V1__MarketBar *ret_wire)
+{
+    bourse__v1__market_bar__init(ret_wire);
+    ret_wire->instrument = instrument;
+    ret_wire->start_ms = bar->start_ns / NS_PER_MS;
+    ret_wire->open_micro = bar->open_micro;
+    ret_wire->high_micro = bar->high_micro;
+    ret_wire->low_micro = bar->low_micro;
+    ret_wire->close_micro = bar->close_micro;
+    ret_wire->slots = bar->slots;
+    ret_wire->trades = bar->trades;
+}
+
+static bool add_bar(void *context, const struct exchange_bar *bar)
+{
+    struct bar_wire {
+        Bourse__V1__MarketBar wire;
+        char instrument[ATTRIBUTE_TEXT_SIZE];
+    } *kept = page_take(context, 1, sizeof *kept);
+    if (kept == NULL) {
+        return false;
+    }
+    memcpy(kept->instrument, bar->instrument, sizeof kept->instrument);
+    listings_bar(bar, kept->instrument, &kept->wire);
+    return page_add(context, &kept->wire.base);
+}
+
+struct outgoing *listings_prices(const struct exchange *exchange, const struct request *request)
+{
+    const Bourse__V1__PricesRequest *body = (const void *)request->translation.body;
+    struct page page;
+    struct outgoing *outgoing = NULL;
+    if (page_of(&page, exchange, LIMIT_BARS)) {
+        exchange_bars(exchange, body->instrument,
+                      body->has_since_ms ? body->since_ms * NS_PER_MS : 0, add_bar, &page);
+        if (!page.is_out_of_memory) {
+            Bourse__V1__PricesReply answer = BOURSE__V1__PRICES_REPLY__INIT;
+            answer.n_bars = page.count;
+            answer.bars = (Bourse__V1__MarketBar **)(void *)page.rows;
+            answer.index = exchange_index(exchange);
+            answer.log_time_ms = exchange_log_time_ns(exchange) / NS_PER_MS;
+            outgoing = outgoing_reply(request, MESSAGE_PRICES_REPLY, &answer.base);
         }
     }
     arena_fini(&page.arena);

@@ -7,7 +7,8 @@
 #define BOURSE_BROKER_LISTINGS_H
 
 #include "broker/messages.h"
-#include "exchange/exchange.h"
+#include "exchange/feed.h"
+#include "protocol/codec.h"
 
 enum { LISTING_BYTES = 256 << 10 };
 
@@ -17,5 +18,10 @@ struct outgoing *listings_providers(const struct exchange *exchange, const struc
 struct outgoing *listings_book(const struct exchange *exchange, const struct request *request);
 /* Of the asker's own orders. */
 struct outgoing *listings_orders(const struct exchange *exchange, const struct request *request);
+/* Bars of the exchange's feed. */
+struct outgoing *listings_prices(const struct exchange *exchange, const struct request *request);
+/* `instrument` is kept as long as the wire form. */
+void listings_bar(const struct exchange_bar *bar, char *instrument,
+                  Bourse__V1__MarketBar *ret_wire);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "broker/listings.h"
 #include "broker/why.h"
+#include "exchange/feed.h"
 #include "formats/requirement.h"
 #include "formats/units.h"
 #include "protocol/codec.h"
@@ -353,6 +354,21 @@ static bool need_from_wire(const Bourse__V1__QuoteRequest *body, uint32_t accoun
            checked_mul(body->expect_ms, NS_PER_MS, &ret_need->expect_ns);
 }
 
+/* What is paid now and then, but never less than what is there costs. */
+static void suggest_cap(const struct exchange *exchange, const struct requirement *needs,
+                        const struct exchange_quote *quote, Bourse__V1__QuoteReply *answer)
+{
+    const struct exchange_usual usual = exchange_usual_price(exchange, needs);
+    if (usual.trades == 0) {
+        return;
+    }
+    const int64_t least = quote->slots_now > 0 ? quote->price_low_micro : 0;
+    answer->has_cap_micro = answer->has_cap_trades = answer->has_cap_since_ms = true;
+    answer->cap_micro = usual.price_micro > least ? usual.price_micro : least;
+    answer->cap_trades = usual.trades;
+    answer->cap_since_ms = usual.since_ns / NS_PER_MS;
+}
+
 static struct outgoing *quote(const struct exchange *exchange, const struct request *request)
 {
     const Bourse__V1__QuoteRequest *body = (const void *)request->translation.body;
@@ -375,6 +391,7 @@ static struct outgoing *quote(const struct exchange *exchange, const struct requ
     quote_to_wire(&row, levels, pointers, &answer);
     answer.index = exchange_index(exchange);
     answer.explanation = &explanation->wire;
+    suggest_cap(exchange, &needs, &row, &answer);
     struct outgoing *outgoing = outgoing_reply(request, MESSAGE_QUOTE_REPLY, &answer.base);
     free(explanation);
     return outgoing;
@@ -524,6 +541,8 @@ struct outgoing *replies_to_read(const struct exchange *exchange, const struct r
         return listings_book(exchange, request);
     case MESSAGE_ORDERS_REQUEST:
         return listings_orders(exchange, request);
+    case MESSAGE_PRICES_REQUEST:
+        return listings_prices(exchange, request);
     default:
         return refuse(request, REJECT_TYPE,
                       "type"); /* of the schema, but not for the control port */

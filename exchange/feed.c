@@ -495,6 +495,9 @@ static bool visit_bar(void *context, const struct tape_bar *bar)
 void exchange_bars(const struct exchange *exchange, const char *instrument, int64_t since_ns,
                    exchange_bar_visit *visit, void *context)
 {
+    if (exchange->feed == NULL) {
+        return;
+    }
     const struct tape *tape = exchange->feed->tape;
     const int64_t oldest_ns = exchange->now_ns - TAPE_BARS_AGE_NS;
     struct bar_walk walk = {visit, context};
@@ -514,6 +517,9 @@ void exchange_bars(const struct exchange *exchange, const char *instrument, int6
 struct exchange_usual exchange_usual_price(const struct exchange *exchange,
                                            const struct requirement *needs)
 {
+    if (exchange->feed == NULL) {
+        return (struct exchange_usual){0};
+    }
     struct tape *tape = exchange->feed->tape;
     tape_choose_none(tape);
     for (uint32_t cell = 0; cell < book_cell_bound(exchange->book); cell++) {

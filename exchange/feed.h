@@ -61,7 +61,7 @@ bool exchange_feed_open(struct exchange *exchange);
 /* A trade of before, for bars and usual prices; no change. Oldest first, before the first step. False: out of memory. */
 bool exchange_feed_recall(struct exchange *exchange, const struct exchange_trade *trade);
 
-/* The reads below want an open feed. */
+/* Those of changes want an open feed. */
 uint64_t exchange_feed_number(const struct exchange *exchange); /* of the last change */
 /* Whether all changes after that one can be told. */
 bool exchange_feed_reaches(const struct exchange *exchange, uint64_t after);
@@ -78,7 +78,7 @@ enum exchange_listing exchange_feed_book(const struct exchange *exchange, uint32
 
 typedef bool exchange_bar_visit(void *context, const struct exchange_bar *bar); /* false: stop */
 /* The bars of one instrument that began at `since_ns` or later, oldest first; or with NULL for each instrument one bar over all
- * of these, what was traded last first. */
+ * of these, what was traded last first. Nothing without a feed. */
 void exchange_bars(const struct exchange *exchange, const char *instrument, int64_t since_ns,
                    exchange_bar_visit *visit, void *context);
 
@@ -88,7 +88,7 @@ struct exchange_usual {
     int64_t since_ns;    /* log time of the oldest of them */
 };
 /* What was paid in the last 24 hours, by the last 1024 trades at most, for instruments of which a known device satisfies the
- * needs (well formed). */
+ * needs (well formed). None without a feed. */
 struct exchange_usual exchange_usual_price(const struct exchange *exchange,
                                            const struct requirement *needs);
 

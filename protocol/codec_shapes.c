@@ -246,7 +246,7 @@ SHAPE(explain_predicate, explain_predicate, LINE(0, LIMIT_TEXT_BYTES), COUNT, AN
 SHAPE(explanation, explanation, COUNT, COUNT, COUNT, COUNT, COUNT,
       MANY(explain_predicate, LIMIT_PREDICATES), NOTE, MONEY);
 SHAPE(quote_reply, quote_reply, COUNT, COUNT, MONEY, MONEY, MONEY, MONEY, MONEY, COUNT,
-      MANY(quote_level, LIMIT_ROWS), NESTED(explanation), HASH, MONEY);
+      MANY(quote_level, LIMIT_ROWS), NESTED(explanation), HASH, MONEY, MONEY, COUNT, MOMENT);
 SHAPE(explain_request, explain_request, ID, COUNT);
 SHAPE(explain_reply, explain_reply, NESTED(explanation), COUNT, STATE, COUNT, COUNT, COUNT, TALLY,
       TALLY, TALLY);
@@ -296,6 +296,16 @@ SHAPE(book_reply, book_reply, MANY(book_ask, LIMIT_ROWS), MANY(book_needs, LIMIT
 SHAPE(trades_request, trades_request, COUNT, ROWS_WANTED);
 SHAPE(trade_row, trade_row, COUNT, MOMENT, ATTRIBUTE_TEXT, COUNT, MONEY);
 SHAPE(trades_reply, trades_reply, MANY(trade_row, LIMIT_ROWS), COUNT);
+SHAPE(market_request, market_request, COUNT, COUNT, COUNT, NUMBER(0, LIMIT_WAIT_MS));
+SHAPE(market_asks, market_asks, ATTRIBUTE_TEXT, MONEY, COUNT, COUNT, COUNT);
+SHAPE(market_bids, market_bids, COUNT, MONEY, COUNT, COUNT);
+SHAPE(market_trade, market_trade, COUNT, MOMENT, ATTRIBUTE_TEXT, COUNT, MONEY);
+SHAPE(market_bar, market_bar, ATTRIBUTE_TEXT, MOMENT, MONEY, MONEY, MONEY, MONEY, COUNT, COUNT);
+SHAPE(market_reply, market_reply, COUNT, COUNT, COUNT, FLAG, COUNT, FLAG, COUNT, MOMENT,
+      MANY(market_asks, LIMIT_ROWS), MANY(book_needs, LIMIT_ROWS), MANY(market_bids, LIMIT_ROWS),
+      MANY(market_trade, LIMIT_ROWS), MANY(market_bar, LIMIT_ROWS));
+SHAPE(prices_request, prices_request, ATTRIBUTE_TEXT, MOMENT);
+SHAPE(prices_reply, prices_reply, MANY(market_bar, LIMIT_BARS), COUNT, MOMENT);
 SHAPE(orders_request, orders_request, COUNT, ROWS_WANTED);
 SHAPE(order_row, order_row, ID, FLAG, NAME(0, LIMIT_NAME_BYTES), ID, MONEY, COUNT, COUNT,
       NUMBER(1, UINT32_MAX), MOMENT, DURATION, ID);
@@ -473,6 +483,13 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
     [MESSAGE_DEVICES_REQUEST] = {"devices-request", &devices_request_shape, MEDIUM, false, MEMBER,
                                  MESSAGE_DEVICES_REPLY},
     [MESSAGE_DEVICES_REPLY] = {"devices-reply", &devices_reply_shape, LARGE, false, BROKER, 0},
+
+    [MESSAGE_MARKET_REQUEST] = {"market-request", &market_request_shape, SMALL, false, MEMBER,
+                                MESSAGE_MARKET_REPLY},
+    [MESSAGE_MARKET_REPLY] = {"market-reply", &market_reply_shape, LARGE, false, BROKER, 0},
+    [MESSAGE_PRICES_REQUEST] = {"prices-request", &prices_request_shape, SMALL, false, MEMBER,
+                                MESSAGE_PRICES_REPLY},
+    [MESSAGE_PRICES_REPLY] = {"prices-reply", &prices_reply_shape, LARGE, false, BROKER, 0},
 
     [MESSAGE_BLOB_HAVE] = {"blob-have", &blob_have_shape, LARGE, false, TRADER,
                            MESSAGE_BLOB_MISSING},

@@ -35,6 +35,8 @@ enum {
     LIMIT_GIVEN_WORK_BYTES = 768 << 10, /* all that one subtask is given, encoded */
     LIMIT_LEASES = 4096,                /* in one Statement */
     LIMIT_ROWS = 1000,                  /* in one reply */
+    LIMIT_BARS = 1440,                  /* in one PricesReply: a day of minutes */
+    LIMIT_WAIT_MS = 30 * 1000,          /* how long a MarketRequest may wait for its answer */
     LIMIT_BLOB_HASHES = 4096,           /* in one BlobHave */
     LIMIT_ID_AGE_MS = 24 * 3600 * 1000, /* D7: older ids are ID_EXPIRED */
     LIMIT_ID_AHEAD_MS = 10 * 60 * 1000, /* D7: so are ids further ahead */

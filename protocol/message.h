@@ -5,6 +5,8 @@
 #ifndef BOURSE_PROTOCOL_MESSAGE_H
 #define BOURSE_PROTOCOL_MESSAGE_H
 
+#include <stdbool.h>
+
 enum message_type {
     /* session */
     MESSAGE_HELLO = 1,
@@ -66,6 +68,8 @@ enum message_type {
     MESSAGE_ORDERS_REQUEST = 91, /* one's own */
     MESSAGE_ORDERS_REPLY = 92,
     MESSAGE_ASK_EVENT = 93, /* to the provider whose device it is about */
+    MESSAGE_MARKET_REQUEST = 94,
+    MESSAGE_MARKET_REPLY = 95,
     /* blobs, on their own port */
     MESSAGE_BLOB_HAVE = 96,
     MESSAGE_BLOB_MISSING = 97,
@@ -73,7 +77,16 @@ enum message_type {
     MESSAGE_BLOB_STORED = 99,
     MESSAGE_BLOB_GET = 100,
     MESSAGE_BLOB_DATA = 101,
+    /* the market again */
+    MESSAGE_PRICES_REQUEST = 102,
+    MESSAGE_PRICES_REPLY = 103,
 };
+
+/* Of the blob port; all others are of the control port. */
+static inline bool message_is_of_blobs(enum message_type type)
+{
+    return type >= MESSAGE_BLOB_HAVE && type <= MESSAGE_BLOB_DATA;
+}
 
 enum session_role { SESSION_CONSUMER = 1, SESSION_PROVIDER = 2 };
 

@@ -16,6 +16,12 @@ static void check_requirement(enum message_type type, const ProtobufCMessage *bo
             (void)codec_requirement_from_wire(book->needs[i]->needs, &requirement);
         }
     }
+    if (type == MESSAGE_MARKET_REPLY) {
+        const Bourse__V1__MarketReply *market = (const void *)body;
+        for (size_t i = 0; i < market->n_needs; i++) {
+            (void)codec_requirement_from_wire(market->needs[i]->needs, &requirement);
+        }
+    }
     if (type == MESSAGE_DEVICES_REQUEST &&
         ((const Bourse__V1__DevicesRequest *)(const void *)body)->needs != NULL) {
         (void)codec_requirement_from_wire(

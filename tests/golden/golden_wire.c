@@ -567,6 +567,101 @@ static void put_consumer(struct text *text, struct cast *cast)
     put_vector(text, cast, MESSAGE_STATEMENT_REPLY, NULL, &statement.base);
 }
 
+/* From the beginning; then what came after. */
+static void put_market(struct text *text, struct cast *cast)
+{
+    Bourse__V1__MarketRequest request = BOURSE__V1__MARKET_REQUEST__INIT;
+    put_vector(text, cast, MESSAGE_MARKET_REQUEST, NULL, &request.base);
+    Bourse__V1__MarketAsks asks = BOURSE__V1__MARKET_ASKS__INIT;
+    Bourse__V1__MarketAsks *all_asks[] = {&asks};
+    asks.instrument = "gpu.nvidia.h100-sxm5";
+    asks.price_micro = 2500000;
+    asks.orders = 2;
+    asks.slots = 16;
+    asks.free = 9;
+    Bourse__V1__MarketReply reply = BOURSE__V1__MARKET_REPLY__INIT;
+    reply.feed = 0x0102030405060708;
+    reply.after = reply.through = 70;
+    reply.has_anew = reply.anew = reply.has_next = 1;
+    reply.next = 400;
+    reply.index = 1234;
+    reply.log_time_ms = 1700000000000;
+    reply.n_asks = 1;
+    reply.asks = all_asks;
+    put_vector(text, cast, MESSAGE_MARKET_REPLY, NULL, &reply.base);
+
+    request.has_feed = request.has_after = request.has_wait_ms = 1;
+    request.feed = reply.feed;
+    request.after = 70;
+    request.wait_ms = LIMIT_WAIT_MS;
+    put_vector(text, cast, MESSAGE_MARKET_REQUEST, NULL, &request.base);
+    Bourse__V1__Requirement needs_gpu = BOURSE__V1__REQUIREMENT__INIT;
+    Bourse__V1__RequirementNode kind = BOURSE__V1__REQUIREMENT_NODE__INIT;
+    Bourse__V1__RequirementNode *nodes[] = {&kind};
+    kind.op = 4;
+    kind.name = "kind";
+    kind.text = "gpu";
+    needs_gpu.n_nodes = 1;
+    needs_gpu.nodes = nodes;
+    Bourse__V1__BookNeeds needs = BOURSE__V1__BOOK_NEEDS__INIT;
+    Bourse__V1__BookNeeds *all_needs[] = {&needs};
+    needs.number = 3;
+    needs.needs = &needs_gpu;
+    Bourse__V1__MarketBids bids = BOURSE__V1__MARKET_BIDS__INIT;
+    Bourse__V1__MarketBids gone = BOURSE__V1__MARKET_BIDS__INIT;
+    Bourse__V1__MarketBids *all_bids[] = {&gone, &bids};
+    gone.needs = 2;
+    gone.limit_micro = 2500000;
+    bids.needs = 3;
+    bids.limit_micro = 2400000;
+    bids.orders = 1;
+    bids.slots = 8;
+    Bourse__V1__MarketTrade trade = BOURSE__V1__MARKET_TRADE__INIT;
+    Bourse__V1__MarketTrade *trades[] = {&trade};
+    trade.index = 1240;
+    trade.time_ms = 1700000004000;
+    trade.instrument = asks.instrument;
+    trade.slots = 4;
+    trade.price_micro = 2500000;
+    Bourse__V1__MarketBar bar = BOURSE__V1__MARKET_BAR__INIT;
+    Bourse__V1__MarketBar *bars[] = {&bar};
+    bar.instrument = asks.instrument;
+    bar.start_ms = 1699999980000;
+    bar.open_micro = bar.low_micro = 2400000;
+    bar.high_micro = bar.close_micro = 2500000;
+    bar.slots = 6;
+    bar.trades = 2;
+    asks.orders = 1;
+    asks.slots = 8;
+    asks.free = 1;
+    reply.through = 75;
+    reply.has_anew = reply.has_next = 0;
+    reply.has_more = reply.more = 1;
+    reply.index = 1240;
+    reply.log_time_ms = 1700000004000;
+    reply.n_needs = 1;
+    reply.needs = all_needs;
+    reply.n_bids = 2;
+    reply.bids = all_bids;
+    reply.n_trades = 1;
+    reply.trades = trades;
+    reply.n_bars = 1;
+    reply.bars = bars;
+    put_vector(text, cast, MESSAGE_MARKET_REPLY, NULL, &reply.base);
+
+    Bourse__V1__PricesRequest asked = BOURSE__V1__PRICES_REQUEST__INIT;
+    asked.instrument = asks.instrument;
+    asked.has_since_ms = 1;
+    asked.since_ms = 1699900000000;
+    put_vector(text, cast, MESSAGE_PRICES_REQUEST, NULL, &asked.base);
+    Bourse__V1__PricesReply prices = BOURSE__V1__PRICES_REPLY__INIT;
+    prices.n_bars = 1;
+    prices.bars = bars;
+    prices.index = 1240;
+    prices.log_time_ms = 1700000004000;
+    put_vector(text, cast, MESSAGE_PRICES_REPLY, NULL, &prices.base);
+}
+
 static void put_blobs(struct text *text, struct cast *cast)
 {
     static const char content[] = "hello, market\n";
@@ -673,6 +768,7 @@ static void make_vectors(struct text *text, struct cast *cast)
     put_provider(text, cast);
     put_results(text, cast);
     put_consumer(text, cast);
+    put_market(text, cast);
     put_blobs(text, cast);
     put_manifest(text, cast);
     put_invitation(text, cast);

@@ -9,6 +9,7 @@
 #include "broker/replay.h"
 #include "broker/snapshots.h"
 #include "broker/verify.h"
+#include "exchange/feed.h"
 #include "protocol/identity.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
@@ -464,7 +465,8 @@ static void start_threads(struct broker *broker)
     struct logtime *clock = logtime_create(exchange_log_time_ns(inner->exchange));
     struct directory *directory = directory_of(inner->exchange);
     inner->store.refusals = refusals_create();
-    if (clock == NULL || directory == NULL || inner->store.refusals == NULL) {
+    if (clock == NULL || directory == NULL || inner->store.refusals == NULL ||
+        !exchange_feed_open(inner->exchange)) {
         fatal("out of memory");
     }
     uint64_t index = exchange_index(inner->exchange);

@@ -1,0 +1,70 @@
+#include "broker/recall.h"
+
+#include "ledger/sqlite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE_ROWS = 1024 };
+
+/* Newest first, as many as are young enough; the number of them. */
+static enum ledger_store_status read_trades(struct ledger_reader *reader, int64_t oldest_ns,
+                                            struct ledger_trade_row *rows, size_t *ret_count)
+{
+    size_t count = 0;
+    while (count < RECALL_TRADES) {
+        size_t got = 0;
+        const uint64_t before = count == 0 ? 0 : rows[count - 1].entry;
+        enum ledger_store_status status =
+            ledger_reader_trades(reader, before, PAGE_ROWS, &rows[count], &got);
+        if (status != LEDGER_STORE_OK) {
+            return status;
+        }
+        count += got;
+        if (got < PAGE_ROWS || rows[count - 1].log_time_ns < oldest_ns) {
+            break;
+        }
+    }
+    while (count > 0 && rows[count - 1].log_time_ns < oldest_ns) {
+        count--;
+    }
+    *ret_count = count;
+    return LEDGER_STORE_OK;
+}
+
+static bool recall(struct exchange *exchange, const struct ledger_trade_row *rows, size_t count)
+{
+    bool good = true;
+    for (size_t i = count; good && i > 0; i--) {
+        const struct ledger_trade_row *row = &rows[i - 1];
+        struct exchange_trade trade = {
+            .time_ns = row->log_time_ns, .price_micro = row->price_micro, .slots = row->slots};
+        memcpy(trade.instrument, row->instrument,
+               strnlen(row->instrument, sizeof trade.instrument));
+        trade.instrument[sizeof trade.instrument - 1] = '\0';
+        good = exchange_feed_recall(exchange, &trade);
+    }
+    return good;
+}
+
+bool recall_market(const char *database, struct exchange *exchange, struct problem *ret_problem)
+{
+    struct ledger_trade_row *rows = calloc(RECALL_TRADES, sizeof *rows);
+    struct ledger_reader *reader = NULL;
+    size_t count = 0;
+    bool good = rows != NULL && exchange_feed_open(exchange);
+    if (!good) {
+        problem_set(ret_problem, "out of memory");
+    } else if (ledger_reader_open(database, &reader) != LEDGER_STORE_OK ||
+               read_trades(reader, exchange_log_time_ns(exchange) - RECALL_AGE_NS, rows, &count) !=
+                   LEDGER_STORE_OK) {
+        problem_set(ret_problem, "%s: the last trades cannot be read", database);
+        good = false;
+    } else if (!recall(exchange, rows, count)) {
+        problem_set(ret_problem, "out of memory");
+        good = false;
+    }
+    ledger_reader_close(&reader);
+    free(rows);
+    return good;
+}

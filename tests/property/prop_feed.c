@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEDS = 12, COMMANDS = 1200, LEVELS = 4096, TRADES = 1 << 16, FOLLOWERS = 4 };
+enum { SEEDS = 8, COMMANDS = 1200, LEVELS = 4096, TRADES = 1 << 16, FOLLOWERS = 4 };
 
 struct row {
     bool is_bid;

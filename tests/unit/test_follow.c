@@ -168,6 +168,7 @@ int main(void)
 {
     Suite *suite = suite_create("follow");
     TCase *tests = tcase_create("follow");
+    tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, open_market, close_market);
     tcase_add_test(tests, changes_of_a_moment_come_together);
     tcase_add_test(tests, who_comes_back_at_once_waits_for_more);

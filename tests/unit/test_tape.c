@@ -205,6 +205,7 @@ int main(void)
 {
     Suite *suite = suite_create("tape");
     TCase *tests = tcase_create("tape");
+    tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, open_tape, close_tape);
     tcase_add_test(tests, a_bar_is_a_minute_of_one_instrument);
     tcase_add_test(tests, all_minutes_of_an_instrument_make_one_sum);

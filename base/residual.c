@@ -5,6 +5,8 @@
 
 #define UNIT 0x1p-24          /* half a last place of float32 */
 #define OWN (DBL_EPSILON / 2) /* of double, in which residuals are computed */
+#define LAMBDA 8.0            /* independent errors add up to LAMBDA sqrt(n) of one */
+#define RANGE_END ((double)FLT_MAX * (1 + UNIT / 2)) /* what is not below it rounds to infinity */
 
 /* What n roundings can add up to, as a part of the sum of magnitudes. */
 static double gamma_of(double roundings)
@@ -13,15 +15,40 @@ static double gamma_of(double roundings)
     return sum < 0.5 ? sum / (1 - sum) : INFINITY;
 }
 
+/* And what they do add up to when they know nothing of one another. */
+static double usual_of(double roundings)
+{
+    const double most = gamma_of(roundings);
+    const double usual = LAMBDA * sqrt(roundings) * UNIT;
+    return usual < most ? usual : most;
+}
+
+/* Of sums that became smaller than numbers with all their bits: rounded there, or taken for zero. */
+static double rounded_tiny(double inner)
+{
+    return inner * (double)FLT_TRUE_MIN;
+}
+
+static double flushed_tiny(double inner)
+{
+    return (2 * inner + 1) * (double)FLT_MIN;
+}
+
+/* 0 of anything is 0, also of a part without end. */
+static double part_of(double part, double whole)
+{
+    return whole > 0 ? part * whole : 0;
+}
+
 struct residual_bounds residual_bounds(const struct residual_row *row)
 {
     double inner = (double)row->inner;
     double columns = (double)row->columns;
     double own = (2 * (inner + columns) + 4) * OWN * (row->reach + row->magnitude);
-    double underflow = (2 * inner + 1) * columns * (double)FLT_MIN;
-    return (struct residual_bounds){.right = (8 * UNIT * sqrt(inner) + 12 * (UNIT + UNIT)) *
-                                             sqrt(row->squares),
-                                    .wrong = gamma_of(inner) * row->reach + own + underflow};
+    return (struct residual_bounds){
+        .right = (8 * UNIT * sqrt(inner) + 12 * (UNIT + UNIT)) * sqrt(row->squares),
+        .close = part_of(usual_of(inner), row->reach) + own + columns * rounded_tiny(inner),
+        .wrong = part_of(gamma_of(inner), row->reach) + own + columns * flushed_tiny(inner)};
 }
 
 enum residual residual_judge(const struct residual_bounds *bounds, double residual)
@@ -30,4 +57,55 @@ enum residual residual_judge(const struct residual_bounds *bounds, double residu
         return RESIDUAL_RIGHT;
     }
     return residual <= bounds->wrong ? RESIDUAL_DOUBTFUL : RESIDUAL_WRONG;
+}
+
+void residual_add_terms(float a, const float *b, size_t count, double *plus, double *minus)
+{
+    const double factor = (double)a;
+    for (size_t j = 0; j < count; j++) {
+        const double term = factor * (double)b[j]; /* exact */
+        plus[j] += term <= 0 ? 0 : term;           /* NaN is on both sides */
+        minus[j] -= term >= 0 ? 0 : term;
+    }
+}
+
+bool residual_may_overflow(uint64_t inner, double reach)
+{
+    return reach * (1 + (double)inner * UNIT) >= RANGE_END;
+}
+
+/* Some operands are not finite: +inf and -inf among the terms make NaN in any order, one of them itself, unless the rest
+ * goes to the other end before. */
+static bool follows(uint64_t inner, double plus, double minus, double found)
+{
+    if (isnan(plus) || (isinf(plus) && isinf(minus))) {
+        return isnan(found);
+    }
+    const double rest = isinf(plus) ? minus : plus;
+    return isnan(found) ? residual_may_overflow(inner, rest)
+                        : found == (isinf(plus) ? INFINITY : -INFINITY);
+}
+
+enum residual residual_judge_entry(uint64_t inner, double plus, double minus, float found)
+{
+    const double given = (double)found;
+    bool is_right;
+    if (!isfinite(plus) || !isfinite(minus)) {
+        is_right = follows(inner, plus, minus, given);
+        return is_right ? RESIDUAL_RIGHT : RESIDUAL_WRONG;
+    }
+    if (!isfinite(given)) {
+        is_right = (given < 0 || residual_may_overflow(inner, plus)) &&
+                   (given > 0 || residual_may_overflow(inner, minus)); /* NaN: both */
+        return is_right ? RESIDUAL_RIGHT : RESIDUAL_WRONG;
+    }
+    const double terms = (double)inner;
+    const double reach = plus + minus;
+    const double own = (2 * terms + 6) * OWN * reach;
+    const double error = fabs(given - (plus - minus));
+    if (error <= part_of(usual_of(terms), reach) + own + rounded_tiny(terms)) {
+        return RESIDUAL_RIGHT;
+    }
+    return error <= part_of(gamma_of(terms), reach) + own + flushed_tiny(terms) ? RESIDUAL_DOUBTFUL
+                                                                                : RESIDUAL_WRONG;
 }

@@ -75,7 +75,8 @@ list(FILTER provider_sources EXCLUDE REGEX "/(main|session[^/]*)\\.c$")
 # What bourse-tensor computes, as a library: for tests and benchmarks. No agent links it.
 file(GLOB tensor_sources CONFIGURE_DEPENDS provider/tensor/*.c)
 list(FILTER tensor_sources EXCLUDE REGEX "/main\\.c$")
-set_source_files_properties(provider/tensor/gemm.c provider/tensor/freivalds.c PROPERTIES COMPILE_OPTIONS "-O3")
+set_source_files_properties(provider/tensor/gemm.c provider/tensor/freivalds.c base/residual.c
+  base/precision.c PROPERTIES COMPILE_OPTIONS "-O3")
 room(tensor SOURCES ${tensor_sources} LINKS formats base m)
 if(ONEDNN_FOUND)
   set_source_files_properties(provider/tensor/gemm_onednn.c PROPERTIES

@@ -26,6 +26,8 @@ struct check {
     double *image;     /* B r: inner x ROUNDS */
     double *magnitude; /* |B| 1: inner */
     uint8_t *rows;     /* enum row_state */
+    float *
+        doubts; /* of each row: its largest doubtful residual beside what entries that are right add up to; or 0 */
     float *piece;
     bool has_left_out;
     struct problem *problem;
@@ -38,6 +40,7 @@ static void check_fini(struct check *check)
     free(check->image);
     free(check->magnitude);
     free(check->rows);
+    free(check->doubts);
     free(check->piece);
 }
 
@@ -50,9 +53,11 @@ static bool check_init(struct check *check)
     check->image = reallocarray(NULL, inner, ROUNDS * sizeof(double));
     check->magnitude = calloc(inner, sizeof(double));
     check->rows = calloc((size_t)check->c->rows, 1);
+    check->doubts = calloc((size_t)check->c->rows, sizeof(float));
     check->piece = malloc(PIECE * sizeof(float));
     if (check->signs == NULL || check->left_out == NULL || check->image == NULL ||
-        check->magnitude == NULL || check->rows == NULL || check->piece == NULL) {
+        check->magnitude == NULL || check->rows == NULL || check->doubts == NULL ||
+        check->piece == NULL) {
         problem_set(check->problem, "out of memory for checking the product");
         return false;
     }
@@ -229,7 +234,8 @@ static void take_c(void *context, uint64_t row, uint64_t column, const float *el
     sums->is_strange = sums->is_strange || !isfinite(squares);
 }
 
-static enum row_state judge(const struct check *check, const struct row_sums *sums)
+static enum row_state judge(const struct check *check, const struct row_sums *sums,
+                            float *ret_doubt)
 {
     const struct residual_row row = {.inner = check->b->rows,
                                      .columns = check->b->columns,
@@ -242,11 +248,13 @@ static enum row_state judge(const struct check *check, const struct row_sums *su
         return ROW_STRANGE;
     }
     for (size_t t = 0; t < ROUNDS; t++) {
-        switch (residual_judge(&bounds, fabs(sums->left[t] - sums->right[t]))) {
+        const double residual = fabs(sums->left[t] - sums->right[t]);
+        switch (residual_judge(&bounds, residual)) {
         case RESIDUAL_RIGHT:
             break;
         case RESIDUAL_DOUBTFUL:
             state = ROW_DOUBTFUL;
+            *ret_doubt = fmaxf(*ret_doubt, (float)(residual / bounds.close));
             break;
         case RESIDUAL_WRONG:
             return ROW_WRONG;
@@ -270,7 +278,7 @@ static bool judge_rows(struct check *check, struct freivalds *verdict)
         good = visit_rows(check, check->a, from, to, take_a, &band) &&
                visit_rows(check, check->c, from, to, take_c, &band);
         for (uint64_t row = from; good && row < to; row++) {
-            enum row_state state = judge(check, &band.sums[row - from]);
+            enum row_state state = judge(check, &band.sums[row - from], &check->doubts[row]);
             check->rows[row] = (uint8_t)state;
             verdict->wrong_rows += state == ROW_WRONG;
             verdict->doubtful_rows += state == ROW_DOUBTFUL;
@@ -289,8 +297,8 @@ struct anew { /* some rows of C, in one reading of B */
     uint64_t rows[ANEW];
     float *factors; /* of A: count x inner */
     float *found;   /* of C: count x columns */
-    double *sums;   /* the same, exact but for double's rounding */
-    double *reach;  /* |A| |B| */
+    double *plus;   /* the positive terms of each, in double */
+    double *minus;  /* and the negative ones */
 };
 
 static void take_anew(void *context, uint64_t row, uint64_t column, const float *elements,
@@ -298,34 +306,10 @@ static void take_anew(void *context, uint64_t row, uint64_t column, const float 
 {
     const struct anew *anew = context;
     for (size_t i = 0; i < anew->count; i++) {
-        double factor = anew->factors[i * anew->check->b->rows + row];
-        double magnitude = fabs(factor);
-        double *sums = anew->sums + i * anew->check->b->columns + column;
-        double *reach = anew->reach + i * anew->check->b->columns + column;
-        for (size_t j = 0; j < count; j++) {
-            sums[j] += factor * (double)elements[j];
-            reach[j] += magnitude * fabs((double)elements[j]);
-        }
+        const size_t at = i * anew->check->b->columns + column;
+        residual_add_terms(anew->factors[i * anew->check->b->rows + row], elements, count,
+                           anew->plus + at, anew->minus + at);
     }
-}
-
-/* Whether an honest sum may have given `found`. */
-static bool may_be(double found, double expected, double reach, uint64_t inner)
-{
-    if (!isfinite(found) && isfinite(reach) && reach >= (double)FLT_MAX / 2) {
-        return true; /* a partial sum, or the whole, passed the end of the range */
-    }
-    if (isnan(expected) || isnan(found)) {
-        return isnan(expected) && isnan(found);
-    }
-    if (isinf(expected) || isinf(found)) {
-        return (isinf(expected) && expected == found) ||
-               (isinf(found) && fabs(expected) > (double)FLT_MAX);
-    }
-    const struct residual_row entry = {
-        .inner = inner, .columns = 1, .reach = reach, .magnitude = fabs(found)};
-    const struct residual_bounds bounds = residual_bounds(&entry);
-    return residual_judge(&bounds, fabs(found - expected)) != RESIDUAL_WRONG;
 }
 
 static uint32_t block_of(uint64_t length, uint32_t blocks, uint64_t index)
@@ -362,18 +346,20 @@ static bool compare(const struct anew *anew, size_t index, const struct freivald
 {
     const struct matrix *c = anew->check->c;
     const float *found = anew->found + index * c->columns;
-    const double *sums = anew->sums + index * c->columns;
-    const double *reach = anew->reach + index * c->columns;
+    const double *plus = anew->plus + index * c->columns;
+    const double *minus = anew->minus + index * c->columns;
     double squares = 0;
     double largest = 0;
     bool is_right = true;
     uint32_t last_block = UINT32_MAX;
     for (uint64_t j = 0; j < c->columns; j++) {
-        if (isfinite(sums[j]) && isfinite(found[j])) {
-            squares += sums[j] * sums[j];
-            largest = fmax(largest, fabs((double)found[j] - sums[j]));
+        const double sum = plus[j] - minus[j];
+        if (isfinite(sum) && isfinite(found[j])) {
+            squares += sum * sum;
+            largest = fmax(largest, fabs((double)found[j] - sum));
         }
-        if (may_be((double)found[j], sums[j], reach[j], anew->check->b->rows)) {
+        if (residual_judge_entry(anew->check->b->rows, plus[j], minus[j], found[j]) !=
+            RESIDUAL_WRONG) {
             continue;
         }
         is_right = false;
@@ -385,7 +371,7 @@ static bool compare(const struct anew *anew, size_t index, const struct freivald
                 .at_row = anew->rows[index],
                 .at_column = j,
                 .found = found[j],
-                .expected = sums[j]};
+                .expected = sum};
             name_tile(verdict, &tile);
             last_block = block;
         }
@@ -433,8 +419,8 @@ static bool compute_anew(struct anew *anew, const struct freivalds_grid *grid,
     if (anew->count == 0) {
         return true;
     }
-    memset(anew->sums, 0, anew->count * (size_t)check->b->columns * sizeof(double));
-    memset(anew->reach, 0, anew->count * (size_t)check->b->columns * sizeof(double));
+    memset(anew->plus, 0, anew->count * (size_t)check->b->columns * sizeof(double));
+    memset(anew->minus, 0, anew->count * (size_t)check->b->columns * sizeof(double));
     if (!read_rows(anew) || !visit_rows(check, check->b, 0, check->b->rows, take_anew, anew)) {
         return false;
     }
@@ -473,6 +459,27 @@ static bool add_wrong_rows(struct anew *anew, const struct freivalds_grid *grid,
             }
         }
         added += here;
+    }
+    return true;
+}
+
+/* The doubtful rows that stand out most: nobody knows them before the vectors are drawn. */
+static bool add_worst_rows(struct anew *anew, const struct freivalds_grid *grid,
+                           struct freivalds *verdict)
+{
+    float *doubts = anew->check->doubts;
+    for (int i = 0; i < FREIVALDS_WORST; i++) {
+        uint64_t worst = 0;
+        for (uint64_t row = 1; row < anew->check->c->rows; row++) {
+            worst = doubts[row] > doubts[worst] ? row : worst;
+        }
+        if (doubts[worst] <= 0) {
+            break;
+        }
+        doubts[worst] = 0;
+        if (!add_row(anew, worst, grid, verdict)) {
+            return false;
+        }
     }
     return true;
 }
@@ -522,19 +529,20 @@ static bool look_closely(struct check *check, const struct freivalds_grid *grid,
     struct anew anew = {.check = check,
                         .factors = reallocarray(NULL, inner, ANEW * sizeof(float)),
                         .found = reallocarray(NULL, columns, ANEW * sizeof(float)),
-                        .sums = reallocarray(NULL, columns, ANEW * sizeof(double)),
-                        .reach = reallocarray(NULL, columns, ANEW * sizeof(double))};
+                        .plus = reallocarray(NULL, columns, ANEW * sizeof(double)),
+                        .minus = reallocarray(NULL, columns, ANEW * sizeof(double))};
     bool good =
-        anew.factors != NULL && anew.found != NULL && anew.sums != NULL && anew.reach != NULL;
+        anew.factors != NULL && anew.found != NULL && anew.plus != NULL && anew.minus != NULL;
     if (!good) {
         problem_set(check->problem, "out of memory for checking the product");
     }
-    good = good && add_wrong_rows(&anew, grid, verdict) && add_unsure_rows(&anew, grid, verdict) &&
-           add_any_rows(&anew, grid, verdict) && compute_anew(&anew, grid, verdict);
+    good = good && add_wrong_rows(&anew, grid, verdict) && add_worst_rows(&anew, grid, verdict) &&
+           add_unsure_rows(&anew, grid, verdict) && add_any_rows(&anew, grid, verdict) &&
+           compute_anew(&anew, grid, verdict);
     free(anew.factors);
     free(anew.found);
-    free(anew.sums);
-    free(anew.reach);
+    free(anew.plus);
+    free(anew.minus);
     return good;
 }
 

@@ -3,8 +3,8 @@
  * Freivalds: for a random vector r of +1 and -1, C r = A (B r) costs three products of a matrix and a vector. An entry
  * that is wrong by more than rounding explains shows in its row with probability 1/2 at least, in 20 rounds all but one
  * time in a million. All sums are doubles; which residuals |C r - A (B r)| are right, doubtful or wrong is said in
- * base/residual.h. Rows that are wrong, some of the doubtful ones, and some at random are then computed anew in
- * double, entry by entry: this names the tiles, and finds how far off the product is.
+ * base/residual.h. Rows that are wrong, some of the doubtful ones (the worst, and others at random), and some at random are then
+ * computed anew in double, entry by entry: this names the tiles, and finds how far off the product is.
  *
  * NaN and infinities: a row of A or a column of B that has one has no residual. Such rows, and the entries of such
  * columns, are looked at only where a row is computed anew; how many are left is reported. */
@@ -20,6 +20,7 @@
 enum {
     FREIVALDS_ROUNDS = 20,
     FREIVALDS_WRONG = 64, /* rows computed anew at most: wrong ones, two of each row of tiles, */
+    FREIVALDS_WORST = 24, /* the most doubtful, */
     FREIVALDS_UNSURE = 8, /* doubtful ones and those with NaN or infinity, at random, */
     FREIVALDS_SAMPLE = 8, /* and any, at random */
     FREIVALDS_NAMED = 8,  /* wrong tiles that are told one by one */

@@ -1,5 +1,6 @@
 #include "provider/tensor/freivalds.h"
 
+#include "base/precision.h"
 #include "base/residual.h"
 
 #include <assert.h>
@@ -10,7 +11,10 @@
 
 enum { WIDTH = 8 }; /* vectors that go through the matrices together */
 
-#define SPECIAL_STEPS UINT64_C(64) /* of one-by-one comparison, as a multiple of one round */
+/* Terms that are added for entries computed anew, as a multiple of what one vector takes, and at least a few. */
+#define DOUBTFUL_STEPS 32.0
+#define ODD_STEPS 16.0
+#define STEPS_LEAST 3e7
 
 struct dice {
     uint64_t state[4];
@@ -56,10 +60,20 @@ struct work {
     bool *odd_rows;    /* rows of A likewise, and rows that may have overflowed: no residual */
     double *b_sums;    /* of each row of B: |B| 1 over its finite columns */
     struct residual_bounds *bounds; /* of each row */
-    double *signs;                  /* columns x WIDTH: the vectors */
-    double *products;               /* inner x WIDTH: B r */
-    uint32_t doubtful;              /* vectors with a row between the bounds */
+    double *doubts;   /* of each row: its largest doubtful residual as a part of `close`; or 0 */
+    double *signs;    /* columns x WIDTH: the vectors */
+    double *products; /* inner x WIDTH: B r */
+    double *plus;     /* of entries that are computed anew: a row of them */
+    double *minus;
+    struct suspect *suspects; /* rows to look at */
+    struct precision_sample *sample;
     bool unsure;
+    double unseen; /* part of the rows without a residual that nobody looked at */
+};
+
+struct suspect {
+    double urgency;
+    uint64_t row;
 };
 
 uint64_t freivalds_bytes(uint64_t rows, uint64_t inner, uint64_t columns)
@@ -68,8 +82,9 @@ uint64_t freivalds_bytes(uint64_t rows, uint64_t inner, uint64_t columns)
     if (rows > most || inner > most || columns > most) {
         return 0;
     }
-    return rows * (1 + sizeof(struct residual_bounds)) + inner * (WIDTH + 1) * sizeof(double) +
-           columns * (1 + WIDTH * sizeof(double));
+    return rows * (1 + sizeof(struct residual_bounds) + sizeof(double) + sizeof(struct suspect)) +
+           inner * (WIDTH + 1) * sizeof(double) + columns * (1 + (WIDTH + 2) * sizeof(double)) +
+           sizeof(struct precision_sample);
 }
 
 static bool allocate(struct work *work)
@@ -81,8 +96,15 @@ static bool allocate(struct work *work)
     work->bounds = calloc(check->rows + 1, sizeof *work->bounds);
     work->signs = calloc((check->columns + 1) * WIDTH, sizeof(double));
     work->products = calloc((check->inner + 1) * WIDTH, sizeof(double));
+    work->doubts = calloc(check->rows + 1, sizeof(double));
+    work->plus = calloc(check->columns + 1, sizeof(double));
+    work->minus = calloc(check->columns + 1, sizeof(double));
+    work->suspects = calloc(check->rows + 1, sizeof *work->suspects);
+    work->sample = calloc(1, sizeof *work->sample);
     return work->odd_columns != NULL && work->odd_rows != NULL && work->b_sums != NULL &&
-           work->bounds != NULL && work->signs != NULL && work->products != NULL;
+           work->bounds != NULL && work->signs != NULL && work->products != NULL &&
+           work->doubts != NULL && work->plus != NULL && work->minus != NULL &&
+           work->suspects != NULL && work->sample != NULL;
 }
 
 static void release(struct work *work)
@@ -93,6 +115,11 @@ static void release(struct work *work)
     free(work->bounds);
     free(work->signs);
     free(work->products);
+    free(work->doubts);
+    free(work->plus);
+    free(work->minus);
+    free(work->suspects);
+    free(work->sample);
 }
 
 static void reject(struct work *work, uint64_t row, const char *why)
@@ -118,12 +145,9 @@ static void doubt(struct work *work, uint64_t row, const char *why)
 
 /* ---------------------------------------------------------------- what is not finite */
 
-/* How many entries of the product are not finite because of their operands. */
-static uint64_t find_odd(struct work *work)
+static void find_odd(struct work *work)
 {
     const struct freivalds *check = work->check;
-    uint64_t odd_columns = 0;
-    uint64_t odd_rows = 0;
     for (uint64_t k = 0; k < check->inner; k++) {
         for (uint64_t j = 0; j < check->columns; j++) {
             work->odd_columns[j] |= !isfinite(check->b[k * check->columns + j]);
@@ -132,54 +156,6 @@ static uint64_t find_odd(struct work *work)
     for (uint64_t i = 0; i < check->rows; i++) {
         for (uint64_t k = 0; k < check->inner; k++) {
             work->odd_rows[i] |= !isfinite(check->a[i * check->inner + k]);
-        }
-        odd_rows += work->odd_rows[i];
-    }
-    for (uint64_t j = 0; j < check->columns; j++) {
-        odd_columns += work->odd_columns[j];
-    }
-    return odd_rows * check->columns + (check->rows - odd_rows) * odd_columns;
-}
-
-/* An entry whose operands make it NaN or infinite. In double nothing else does. */
-static void compare_odd(struct work *work, uint64_t i, uint64_t j)
-{
-    const struct freivalds *check = work->check;
-    double sum = 0;
-    double finite = 0;
-    for (uint64_t k = 0; k < check->inner; k++) {
-        double product =
-            (double)check->a[i * check->inner + k] * (double)check->b[k * check->columns + j];
-        sum += product;
-        finite += isfinite(product) ? fabs(product) : 0;
-    }
-    double given = (double)check->c[i * check->columns + j];
-    if (isnan(sum) ? isnan(given) : given == sum) {
-        return;
-    }
-    if (finite < (double)FLT_MAX) {
-        reject(work, i, "an entry that NaN or infinity passes through is another");
-    } else {
-        doubt(work, i, "an entry may have overflowed on its way to NaN or infinity");
-    }
-}
-
-static void compare_all_odd(struct work *work)
-{
-    const struct freivalds *check = work->check;
-    uint64_t odd = find_odd(work);
-    double round = (double)check->rows * (double)check->inner +
-                   (double)check->inner * (double)check->columns +
-                   (double)check->rows * (double)check->columns;
-    if ((double)odd * (double)check->inner > (double)SPECIAL_STEPS * (round + 1e6)) {
-        doubt(work, 0, "too many entries are not finite");
-        return;
-    }
-    for (uint64_t i = 0; i < check->rows && odd > 0; i++) {
-        for (uint64_t j = 0; j < check->columns && !rejected(work); j++) {
-            if (work->odd_rows[i] || work->odd_columns[j]) {
-                compare_odd(work, i, j);
-            }
         }
     }
 }
@@ -219,10 +195,8 @@ static void bound_row(struct work *work, uint64_t i)
     }
     if (!finite) {
         work->odd_rows[i] = true;
-        if (reach < (double)FLT_MAX) {
+        if (!residual_may_overflow(check->inner, reach)) {
             reject(work, i, "an entry is not finite, and nothing could make it so");
-        } else {
-            doubt(work, i, "an entry may have overflowed");
         }
         return;
     }
@@ -264,7 +238,7 @@ static void times_signs(const struct work *work, const float *row, double ret_su
     memcpy(ret_sums, sums, sizeof sums);
 }
 
-static void judge_row(struct work *work, uint64_t i, uint32_t width, bool doubtful[WIDTH])
+static void judge_row(struct work *work, uint64_t i, uint32_t width)
 {
     const struct freivalds *check = work->check;
     double claimed[WIDTH];
@@ -289,7 +263,7 @@ static void judge_row(struct work *work, uint64_t i, uint32_t width, bool doubtf
         case RESIDUAL_RIGHT:
             break;
         case RESIDUAL_DOUBTFUL:
-            doubtful[t] = true;
+            work->doubts[i] = fmax(work->doubts[i], residual / bounds->close);
             break;
         case RESIDUAL_WRONG:
             reject(work, i, "a row differs by more than any order of summation can");
@@ -301,26 +275,200 @@ static void judge_row(struct work *work, uint64_t i, uint32_t width, bool doubtf
 static void judge(struct work *work, uint32_t width)
 {
     const struct freivalds *check = work->check;
-    bool doubtful[WIDTH] = {false};
     draw_signs(work, width);
     for (uint64_t k = 0; k < check->inner; k++) {
         times_signs(work, check->b + k * check->columns, work->products + k * WIDTH);
     }
     for (uint64_t i = 0; i < check->rows && !rejected(work); i++) {
         if (!work->odd_rows[i]) {
-            judge_row(work, i, width, doubtful);
+            judge_row(work, i, width);
         }
     }
-    for (uint32_t t = 0; t < width; t++) {
-        work->doubtful += doubtful[t];
-    }
     work->result->rounds += width;
+}
+
+/* ---------------------------------------------------------------- entries anew */
+
+/* Entries [from, from + count) of row i, as a sum in double of each. */
+static void compute_anew(struct work *work, uint64_t i, uint64_t from, uint64_t count)
+{
+    const struct freivalds *check = work->check;
+    memset(work->plus, 0, count * sizeof(double));
+    memset(work->minus, 0, count * sizeof(double));
+    for (uint64_t k = 0; k < check->inner; k++) {
+        residual_add_terms(check->a[i * check->inner + k], check->b + k * check->columns + from,
+                           count, work->plus, work->minus);
+    }
+    for (uint64_t j = 0; j < count && !rejected(work); j++) {
+        float found = check->c[i * check->columns + from + j];
+        switch (residual_judge_entry(check->inner, work->plus[j], work->minus[j], found)) {
+        case RESIDUAL_RIGHT:
+            break;
+        case RESIDUAL_DOUBTFUL:
+            doubt(work, i, "an entry is further off than usual, but not than rounding can be");
+            break;
+        case RESIDUAL_WRONG:
+            reject(work, i, "an entry is none that any order of summation leads to");
+            break;
+        }
+    }
+}
+
+static int compare_suspects(const void *left, const void *right)
+{
+    const struct suspect *a = left;
+    const struct suspect *b = right;
+    return a->urgency != b->urgency ? (a->urgency < b->urgency) - (a->urgency > b->urgency)
+                                    : (a->row > b->row) - (a->row < b->row);
+}
+
+/* So many rows can be looked at, where a row takes so many terms. */
+static uint64_t affordable(const struct work *work, double rounds, double terms)
+{
+    const struct freivalds *check = work->check;
+    double rows = (double)check->rows;
+    double inner = (double)check->inner;
+    double columns = (double)check->columns;
+    double round = rows * inner + inner * columns + rows * columns;
+    double affordable = (rounds * round + STEPS_LEAST) / fmax(terms, 1);
+    return affordable >= rows ? check->rows : (uint64_t)affordable;
+}
+
+static double row_terms(const struct work *work)
+{
+    return (double)work->check->inner * (double)work->check->columns;
+}
+
+/* The worst rows first: which these are depends on the vectors. What is left is right as far as residuals go, if no entry
+ * has to be wrong for them. */
+static void look_at_doubtful(struct work *work)
+{
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < work->check->rows; i++) {
+        if (work->doubts[i] > 0) {
+            work->suspects[count++] = (struct suspect){work->doubts[i], i};
+        }
+    }
+    uint64_t most = affordable(work, DOUBTFUL_STEPS, row_terms(work));
+    qsort(work->suspects, count, sizeof *work->suspects, compare_suspects);
+    for (uint64_t at = 0; at < count && at < most && !rejected(work); at++) {
+        compute_anew(work, work->suspects[at].row, 0, work->check->columns);
+    }
+    if (count > most && work->suspects[most].urgency > 1) {
+        doubt(work, work->suspects[most].row, "too many rows lie between the bounds");
+    }
+}
+
+/* Rows that are odd, or are not, in an order that is drawn. */
+static uint64_t draw_rows(struct work *work, bool odd)
+{
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < work->check->rows; i++) {
+        if (work->odd_rows[i] == odd) {
+            work->suspects[count++] = (struct suspect){(double)(next(&work->dice) >> 11), i};
+        }
+    }
+    qsort(work->suspects, count, sizeof *work->suspects, compare_suspects);
+    return count;
+}
+
+static void leave_unseen(struct work *work, uint64_t count, uint64_t seen)
+{
+    if (count > seen) {
+        work->unseen = fmax(work->unseen, 1 - (double)seen / (double)count);
+    }
+}
+
+static void look_at_odd_rows(struct work *work)
+{
+    uint64_t count = draw_rows(work, true);
+    uint64_t most = affordable(work, ODD_STEPS, row_terms(work));
+    for (uint64_t at = 0; at < count && at < most && !rejected(work); at++) {
+        compute_anew(work, work->suspects[at].row, 0, work->check->columns);
+    }
+    leave_unseen(work, count, most);
+}
+
+/* In the rows that have a residual, which leaves these columns out. */
+static void look_at_odd_columns(struct work *work)
+{
+    const uint64_t columns = work->check->columns;
+    uint64_t odd = 0;
+    for (uint64_t j = 0; j < columns; j++) {
+        odd += work->odd_columns[j];
+    }
+    uint64_t count = odd == 0 ? 0 : draw_rows(work, false);
+    uint64_t most = affordable(work, ODD_STEPS, (double)odd * (double)work->check->inner);
+    for (uint64_t at = 0; at < count && at < most; at++) {
+        for (uint64_t j = 0; j < columns && !rejected(work); j++) {
+            if (work->odd_columns[j]) {
+                compute_anew(work, work->suspects[at].row, j, 1);
+            }
+        }
+    }
+    leave_unseen(work, count, most);
+}
+
+/* ---------------------------------------------------------------- lower precision */
+
+/* SIDE of the numbers below `count` whose `odd` is false, drawn; false: there are not so many. */
+static bool draw_even(struct work *work, const bool *odd, uint64_t count,
+                      uint64_t ret_drawn[PRECISION_SIDE])
+{
+    uint64_t seen = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        if (odd[i]) {
+            continue;
+        }
+        uint64_t place = seen < PRECISION_SIDE ? seen : next(&work->dice) % (seen + 1);
+        seen++;
+        if (place < PRECISION_SIDE) {
+            ret_drawn[place] = i;
+        }
+    }
+    return seen >= PRECISION_SIDE;
+}
+
+static void look_at_precision(struct work *work)
+{
+    const struct freivalds *check = work->check;
+    uint64_t rows[PRECISION_SIDE];
+    uint64_t columns[PRECISION_SIDE];
+    float a[PRECISION_SIDE];
+    float b[PRECISION_SIDE];
+    float found[PRECISION_SIDE][PRECISION_SIDE];
+    if (!draw_even(work, work->odd_rows, check->rows, rows) ||
+        !draw_even(work, work->odd_columns, check->columns, columns)) {
+        return;
+    }
+    for (uint64_t k = 0; k < check->inner; k++) {
+        for (size_t s = 0; s < PRECISION_SIDE; s++) {
+            a[s] = check->a[rows[s] * check->inner + k];
+            b[s] = check->b[k * check->columns + columns[s]];
+        }
+        precision_add(work->sample, a, b);
+    }
+    for (size_t i = 0; i < PRECISION_SIDE; i++) {
+        for (size_t j = 0; j < PRECISION_SIDE; j++) {
+            found[i][j] = check->c[rows[i] * check->columns + columns[j]];
+        }
+    }
+    switch (precision_judge(work->sample, found)) {
+    case PRECISION_FULL:
+        break;
+    case PRECISION_DOUBTFUL:
+        doubt(work, rows[0], "one factor may have been rounded to fewer bits");
+        break;
+    case PRECISION_REDUCED:
+        reject(work, rows[0], "it is the product of factors that were rounded to fewer bits");
+        break;
+    }
 }
 
 static void run(struct work *work)
 {
     const struct freivalds *check = work->check;
-    compare_all_odd(work);
+    find_odd(work);
     sum_b(work);
     for (uint64_t i = 0; i < check->rows && !rejected(work); i++) {
         if (!work->odd_rows[i]) {
@@ -330,28 +478,30 @@ static void run(struct work *work)
     for (uint32_t done = 0; done < check->rounds && !rejected(work); done += WIDTH) {
         judge(work, check->rounds - done < WIDTH ? check->rounds - done : WIDTH);
     }
-    if (!rejected(work) && work->doubtful == 1) {
-        judge(work, 1);
+    if (!rejected(work)) {
+        look_at_odd_rows(work);
+        look_at_odd_columns(work);
+        look_at_doubtful(work);
+    }
+    if (!rejected(work)) {
+        look_at_precision(work);
     }
 }
 
-/* A row that is wrong beyond the bounds shows in each vector with probability 1/2 at least. It is accepted when
- * none of them shows it, or after one more vector at most one of all. */
+/* A row that is wrong beyond its bound shows in each vector with probability 1/2 at least. */
 static void conclude(struct work *work)
 {
     struct freivalds_result *result = work->result;
     if (rejected(work)) {
         return;
     }
-    if (work->unsure || work->doubtful > 1) {
+    if (work->unsure) {
         result->verdict = VERDICT_UNSURE;
-        result->why = work->unsure ? result->why : "rows lie between the bounds";
         return;
     }
     result->verdict = VERDICT_ACCEPT;
     result->why = "every row is within its bound";
-    result->false_accept =
-        ldexp(work->doubtful == 0 ? 1 : (double)result->rounds + 1, -(int)result->rounds);
+    result->false_accept = fmax(ldexp(1, -(int)result->rounds), work->unseen);
 }
 
 bool freivalds_run(const struct freivalds *check, struct freivalds_result *ret_result)

@@ -2,14 +2,14 @@
  *
  * Freivalds' check: for a random vector r of +1 and -1, C r = A (B r) if C is the product, and if a row of C is
  * not, the two differ there for at least half of all r. Products of float32 are rounded, so a row's
- * difference (the residual, in double) is held against the two bounds of base/residual.h. Between the two nobody is
- * accused: one more r is drawn, and a second such row leaves the verdict UNSURE.
- * Values that are not finite have no residual. A row of A or a column of B that holds one makes a row or a
- * column of C that is not finite anywhere; these entries are computed and compared one by one.
+ * difference (the residual, in double) is held against the bounds of base/residual.h. Rows between them, and
+ * what has no residual because NaN or an infinity is in it, are computed anew, entry by entry: all of
+ * them while that is cheap. What is left in doubt then accuses nobody: UNSURE. At last a sample of entries shows whether
+ * A and B had been rounded to fewer bits (base/precision.h), which sizes of errors do not show.
  *
  * The vectors come from the seed by xoshiro256** (seed: its state, four little-endian words; bit 63 of each
- * output makes one sign, r by r), so that anyone who has the seed computes the same verdict. Whoever made C must not know
- * the seed before C is fixed. */
+ * output makes one sign, r by r; the outputs after them choose rows and columns), so that anyone who has the seed computes
+ * the same verdict. Whoever made C must not know the seed before C is fixed. */
 #ifndef BOURSE_PROVIDER_TENSOR_FREIVALDS_H
 #define BOURSE_PROVIDER_TENSOR_FREIVALDS_H
 

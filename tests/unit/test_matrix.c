@@ -310,8 +310,8 @@ START_TEST(zeros_an_old_answer_and_half_precision_are_found)
 }
 END_TEST
 
-/* Rows that cancel are further off than usual beside what is left of them, and still honest. */
-START_TEST(cancellation_is_doubtful_and_not_wrong)
+/* Each term is nearly taken back by another. */
+static void cancel(void)
 {
     for (int i = 0; i < M; i++) {
         for (int k = 0; k < K / 2; k++) {
@@ -324,9 +324,34 @@ START_TEST(cancellation_is_doubtful_and_not_wrong)
         }
     }
     multiply();
+}
+
+/* Rows that cancel are further off than usual beside what is left of them, and still honest. */
+START_TEST(cancellation_is_doubtful_and_not_wrong)
+{
+    cancel();
     struct freivalds verdict = judged();
     ck_assert(verdict.is_right);
     ck_assert_uint_gt(verdict.doubtful_rows, 0);
+}
+END_TEST
+
+/* Less than a whole row may be off by rounding, and more than an entry may: where all rows are doubtful, the worst is
+ * looked at. */
+START_TEST(a_lie_does_not_hide_among_doubtful_rows)
+{
+    cancel();
+    double reach = 0;
+    for (int k = 0; k < K; k++) {
+        reach += fabs((double)a[33 * K + k] * (double)b[k * N + 20]);
+    }
+    c[33 * N + 20] += (float)(5 * K * 0x1p-24 * reach);
+    for (int i = 0; i < 10; i++) {
+        struct freivalds verdict = judged();
+        ck_assert(!verdict.is_right);
+        ck_assert_uint_eq(verdict.tiles[0].at_row, 33);
+        ck_assert_uint_eq(verdict.tiles[0].at_column, 20);
+    }
 }
 END_TEST
 
@@ -385,6 +410,7 @@ int main(void)
     tcase_add_test(products, one_wrong_entry_is_found_and_its_tile_is_named);
     tcase_add_test(products, zeros_an_old_answer_and_half_precision_are_found);
     tcase_add_test(products, cancellation_is_doubtful_and_not_wrong);
+    tcase_add_test(products, a_lie_does_not_hide_among_doubtful_rows);
     tcase_add_test(products, nan_and_infinities_travel_and_are_looked_at);
     tcase_add_test(products, sums_beyond_the_range_of_float32_are_honest_infinities);
     suite_add_tcase(suite, products);

@@ -2,13 +2,20 @@
 
 #include <check.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/sha256.h"
 
+#define CORPUS BOURSE_SOURCE_DIR "/tests/fuzz/corpus/"
+
 /* Three results of one batch in a log of five leaves; the receipt is for the second result, leaf
- * 3. */
+ * 3. What is fuzzed begins with such receipts and their leaves: when their form changes,
+ *
+ *     BOURSE_WRITE_CORPUS=1 test_receipt
+ *
+ * writes that corpus anew. */
 struct world {
     unsigned char provider_secret[crypto_sign_SECRETKEYBYTES];
     unsigned char log_secret[crypto_sign_SECRETKEYBYTES];
@@ -76,11 +83,12 @@ static void log_leaf(struct world *world)
     receipt->checkpoint = world->note;
 }
 
-static struct world *world_create(void)
+static struct world *world_of(enum check_level level)
 {
     struct world *world = calloc(1, sizeof *world);
-    unsigned char seed[32] = {1};
+    unsigned char seed[32];
     struct receipt *receipt = &world->receipt;
+    memset(seed, 1, sizeof seed); /* as tests/fuzz/fuzz_receipt.c knows it */
     crypto_sign_seed_keypair(world->log_key.bytes, world->log_secret, seed);
     seed[0] = 2;
     crypto_sign_seed_keypair(receipt->leaf.provider.bytes, world->provider_secret, seed);
@@ -99,14 +107,22 @@ static struct world *world_create(void)
     receipt->leaf.price_micro = 120000;
     receipt->leaf.paid_ns = 1500000000;
     receipt->leaf.charge_micro = 50;
-    receipt->leaf.batch_index = 12; /* held until it was checked */
-    receipt->leaf.level = CHECK_CHEAP;
-    memset(receipt->leaf.check.bytes, 0x5e, 32);
+    receipt->leaf.batch_index = 17;
+    if (level == CHECK_CHEAP) {
+        receipt->leaf.batch_index = 12; /* held until it was checked */
+        receipt->leaf.level = CHECK_CHEAP;
+        memset(receipt->leaf.check.bytes, 0x5e, 32);
+    }
     sign_batch(world);
     log_leaf(world);
     world->length = receipt_write(receipt, world->text, sizeof world->text);
     ck_assert_uint_gt(world->length, 0);
     return world;
+}
+
+static struct world *world_create(void)
+{
+    return world_of(CHECK_CHEAP);
 }
 
 static enum receipt_status verify(const struct world *world, const char *origin)
@@ -251,6 +267,57 @@ START_TEST(the_largest_receipt_fits)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- what is fuzzed */
+
+static const struct {
+    enum check_level level;
+    const char *name;
+} corpus[] = {{CHECK_NONE, "unchecked"}, {CHECK_CHEAP, "checked"}};
+enum { CORPUS_COUNT = sizeof corpus / sizeof corpus[0] };
+
+static void corpus_path(char ret_path[512], const char *subject, const char *name)
+{
+    (void)snprintf(ret_path, 512, CORPUS "%s/%s", subject, name);
+}
+
+static void write_corpus(const char *path, const void *bytes, size_t length)
+{
+    FILE *file = fopen(path, "wbe");
+    ck_assert_msg(file != NULL && fwrite(bytes, 1, length, file) == length, "%s", path);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static void assert_holds(const char *subject, const char *name, const void *bytes, size_t length)
+{
+    static uint8_t held[RECEIPT_TEXT_MAX];
+    char path[512];
+    corpus_path(path, subject, name);
+    if (getenv("BOURSE_WRITE_CORPUS") != NULL) {
+        write_corpus(path, bytes, length);
+    }
+    FILE *file = fopen(path, "rbe");
+    ck_assert_msg(file != NULL, "%s is missing", path);
+    size_t size = fread(held, 1, sizeof held, file);
+    (void)fclose(file); /* read only */
+    ck_assert_msg(size == length && memcmp(held, bytes, length) == 0,
+                  "%s is of another form: BOURSE_WRITE_CORPUS=1 writes it anew", path);
+}
+
+START_TEST(the_fuzzed_corpus_is_of_the_present_form)
+{
+    uint8_t leaf[RECORD_LEAF_MAX];
+    struct ledger_record record;
+    struct world *world = world_of(corpus[_i].level);
+    size_t length = record_leaf(&world->receipt.leaf, leaf);
+    ck_assert_int_eq(verify(world, NULL), RECEIPT_OK);
+    ck_assert(record_read_result(leaf, length, &record));
+    ck_assert_uint_eq(record.level, corpus[_i].level);
+    assert_holds("receipt", corpus[_i].name, world->text, world->length);
+    assert_holds("leaf", corpus[_i].name, leaf, length);
+    free(world);
+}
+END_TEST
+
 int main(void)
 {
     if (sodium_init() < 0) {
@@ -269,6 +336,7 @@ int main(void)
     tcase_add_test(tests, another_cluster_is_refused);
     tcase_add_test(tests, a_receipt_that_does_not_fit_is_not_written);
     tcase_add_test(tests, the_largest_receipt_fits);
+    tcase_add_loop_test(tests, the_fuzzed_corpus_is_of_the_present_form, 0, CORPUS_COUNT);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -135,8 +135,10 @@ bool audit_hold(struct audit *audit, const struct audit_lease *lease, const stru
                                 .dice = *dice,
                                 .index = row->index,
                                 .attempt = row->attempt,
-                                .lease = row->lease};
+                                .lease = row->lease,
+                                .before = lease->job->held_now[row->index]};
     lease->job->held++;
+    lease->job->held_now[row->index] = held;
     return true;
 }
 
@@ -147,18 +149,6 @@ struct audit_held *audit_held_of(const struct audit *audit)
 }
 
 /* ---- what a check said */
-
-/* Subtask k's result that is held now, if any. */
-static struct audit_held *held_by(struct audit *audit, const struct audit_job *job, uint32_t index)
-{
-    for (size_t i = 0; job->held > 0 && i < audit->held.capacity; i++) {
-        struct audit_held *held = audit->held.slots[i].value;
-        if (held != NULL && held->job == job && held->index == index && !held->is_settled) {
-            return held;
-        }
-    }
-    return NULL;
-}
 
 static bool note_check(struct audit *audit, const struct audit_lease *lease,
                        const Bourse__V1__Result *result)
@@ -188,7 +178,7 @@ static bool note_check(struct audit *audit, const struct audit_lease *lease,
         check->seed = codec_hash(result->seed);
     }
     if (row->outcome == OUTCOME_INPUT_MISSING) {
-        struct audit_held *held = held_by(audit, lease->job, row->index - lease->job->checked);
+        struct audit_held *held = lease->job->held_now[row->index - lease->job->checked];
         if (held != NULL) {
             held->missing++;
         }
@@ -268,6 +258,11 @@ static bool settle_held(struct audit *audit, struct audit_held *held)
     }
     held->is_settled = true;
     held->job->held--;
+    struct audit_held **at = &held->job->held_now[held->index];
+    while (*at != held) {
+        at = &(*at)->before;
+    }
+    *at = held->before;
     return true;
 }
 
@@ -292,9 +287,9 @@ bool audit_level(struct audit *audit, const struct audit_lease *lease, struct au
 bool audit_checks_of(struct audit *audit, const struct audit_job *job)
 {
     const struct audit_row *row = &audit->rows.row;
-    for (size_t i = 0; job->held > 0 && i < audit->held.capacity; i++) {
-        const struct audit_held *held = audit->held.slots[i].value;
-        if (held != NULL && held->job == job && !held->is_settled) {
+    for (uint32_t i = 0; job->held > 0 && i < job->checked; i++) {
+        const struct audit_held *held = job->held_now[i];
+        if (held != NULL) {
             return audit_finding(audit, "held", held->entry,
                                  "subtask %" PRIu32 ", attempt %" PRIu32
                                  " was held, and its job ended without a result of it",

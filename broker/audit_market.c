@@ -42,28 +42,34 @@ bool audit_job_row(struct audit *audit, struct audit_command *command)
         return false;
     }
     struct audit_job *job = audit_map_add(&audit->jobs, &name, sizeof *job);
+    const uint32_t checked = strcmp(body->verify, "cheap") == 0 ? body->subtasks / 2 : 0;
     uint8_t *bits = calloc(row->subtasks / 8 + 1, 1);
-    if (job == NULL || bits == NULL) {
+    struct audit_held **held =
+        checked == 0 ? NULL : calloc(body->subtasks - checked, sizeof(struct audit_held *));
+    if (job == NULL || bits == NULL || (checked > 0 && held == NULL)) {
         free(bits);
+        free(held);
         return audit_out_of_memory(audit);
     }
-    *job =
-        (struct audit_job){.id = row->job,
-                           .entry = row->entry,
-                           .owner = row->owner,
-                           .owner_number = command->account,
-                           .manifest = row->hash,
-                           .subtasks = row->subtasks,
-                           .budget = row->budget,
-                           .accepted_bits = bits,
-                           .checked = strcmp(body->verify, "cheap") == 0 ? body->subtasks / 2 : 0};
+    *job = (struct audit_job){.id = row->job,
+                              .entry = row->entry,
+                              .owner = row->owner,
+                              .owner_number = command->account,
+                              .manifest = row->hash,
+                              .subtasks = row->subtasks,
+                              .budget = row->budget,
+                              .accepted_bits = bits,
+                              .checked = checked,
+                              .held_now = held};
     audit->report->jobs++;
     return true;
 }
 
 void audit_job_end(void *value)
 {
-    free(((struct audit_job *)value)->accepted_bits);
+    struct audit_job *job = value;
+    free(job->accepted_bits);
+    free(job->held_now);
 }
 
 bool audit_ask_row(struct audit *audit, struct audit_command *command)

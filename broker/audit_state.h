@@ -186,8 +186,9 @@ struct audit_job {
     int64_t captured, released;
     /* verify: cheap. Subtask n + k checks subtask k, n is `checked`; 0: nothing is checked. */
     uint32_t checked;
-    uint32_t held;            /* results of it that are held now */
-    uint32_t accepted_checks; /* that said yes */
+    uint32_t held;                /* results of it that are held now */
+    struct audit_held **held_now; /* by subtask, the newest first; borrowed from audit.held */
+    uint32_t accepted_checks;     /* that said yes */
     uint32_t accepted_by_check, accepted_unchecked;
 };
 
@@ -199,6 +200,8 @@ struct audit_held { /* a result that waits for its verdict, or had it */
     uint64_t lease;
     uint32_t missing; /* checks that did not find what it left */
     bool is_settled;
+    struct audit_held
+        *before; /* of the same subtask, if it is held as well: no true market has that */
 };
 
 struct audit_check { /* what a check said */

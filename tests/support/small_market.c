@@ -273,7 +273,7 @@ static void offer(struct writer_state *state)
     Bourse__V1__Device *devices[] = {&both[0], &both[1]};
     both[0].device = writer_data(state->device.bytes, 16);
     both[1].device = writer_data(market->other_device.bytes, 16);
-    both[0].instrument = both[1].instrument = "cpu.x86_64.avx2";
+    both[0].instrument = both[1].instrument = (char *)state->instrument;
     both[0].slots = both[1].slots = 2;
     Bourse__V1__Advertise advertise = BOURSE__V1__ADVERTISE__INIT;
     advertise.n_devices = 2;
@@ -317,7 +317,7 @@ static void add_job_records(struct writer_state *state, const Bourse__V1__Submit
     record->slots = 2;
     record->price_micro = price_micro;
     record->term_ns = INT64_C(60000000000);
-    (void)snprintf(record->name, sizeof record->name, "cpu.x86_64.avx2");
+    (void)snprintf(record->name, sizeof record->name, "%s", state->instrument);
 }
 
 static void submit(struct writer_state *state)
@@ -360,6 +360,7 @@ static void add_result(struct writer_state *state, uint32_t index, uint32_t atte
     result.outcome = outcome;
     result.started_ms = 1700000000000;
     result.busy_ns = busy_ns;
+    result.has_simulated = result.simulated = state->is_said_simulated;
     batch->bytes[batch->count] = codec_encode(&result.base, &batch->lengths[batch->count]);
     batch->leaves[batch->count] =
         results_leaf(batch->bytes[batch->count], batch->lengths[batch->count]);
@@ -498,8 +499,7 @@ void small_market_create(struct small_market *self, small_market_bend *bend, voi
     small_market_create_more(self, bend, NULL, context);
 }
 
-void small_market_create_more(struct small_market *self, small_market_bend *bend,
-                              small_market_more *more, void *context)
+static struct writer_state *state_create(struct small_market *self)
 {
     memset(self, 0, sizeof *self);
     snprintf(self->folder, sizeof self->folder, "/tmp/bourse-market-XXXXXX");
@@ -512,12 +512,16 @@ void small_market_create_more(struct small_market *self, small_market_bend *bend
     memset(self->cluster.bytes, 0xc1, sizeof self->cluster.bytes);
     struct writer_state *state = calloc(1, sizeof *state);
     state->market = self;
-    state->bend = bend;
-    state->context = context;
+    state->instrument = "cpu.x86_64.avx2";
     state->now_ns = start_ns;
     memset(state->device.bytes, 0xde, sizeof state->device.bytes);
     memset(self->other_device.bytes, 0xdf, sizeof self->other_device.bytes);
     state->manifest = sha256_of("manifest", 8);
+    return state;
+}
+
+static void tell(struct writer_state *state, small_market_more *more)
+{
     open_files(state);
     found(state);
     invite(state);
@@ -526,12 +530,30 @@ void small_market_create_more(struct small_market *self, small_market_bend *bend
     work(state);
     ck_assert_uint_eq(state->last.index, SMALL_MARKET_ENTRIES);
     if (more != NULL) {
-        more(state, context);
+        more(state, state->context);
     }
     journal_destroy(&state->journal);
     ledger_store_close(&state->store);
     head_close(&state->head);
     free(state);
+}
+
+void small_market_create_more(struct small_market *self, small_market_bend *bend,
+                              small_market_more *more, void *context)
+{
+    struct writer_state *state = state_create(self);
+    state->bend = bend;
+    state->context = context;
+    tell(state, more);
+}
+
+void small_market_create_on(struct small_market *self, const char *instrument,
+                            bool is_said_simulated)
+{
+    struct writer_state *state = state_create(self);
+    state->instrument = instrument;
+    state->is_said_simulated = is_said_simulated;
+    tell(state, NULL);
 }
 
 void small_market_destroy(struct small_market *self)

@@ -35,6 +35,9 @@ struct small_market {
 /* Runs the market to its end and closes all files. sodium_init must have been called; any
  * failure stops the test. */
 void small_market_create(struct small_market *self, small_market_bend *bend, void *context);
+/* The same on devices of another instrument, whose results say that they are simulated, or do not. */
+void small_market_create_on(struct small_market *self, const char *instrument,
+                            bool is_said_simulated);
 /* Removes the folder. */
 void small_market_destroy(struct small_market *self);
 /* As a broker that started anew: one entry more, of the next epoch, with `count` commands. The number of the last command. */

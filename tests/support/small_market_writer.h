@@ -45,6 +45,8 @@ struct writer_state {
     int64_t lease_paid_ns, lease_charged_micro;
     struct id128 ask, device;
     struct hash32 manifest;
+    const char *instrument; /* of both devices */
+    bool is_said_simulated; /* by their results */
     small_market_bend *bend;
     void *context;
 };

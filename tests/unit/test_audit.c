@@ -298,6 +298,25 @@ START_TEST(a_subtask_accepted_twice_is_caught)
 }
 END_TEST
 
+START_TEST(an_accepted_result_of_a_simulated_device_says_so)
+{
+    for (int says_so = 0; says_so < 2; says_so++) {
+        struct small_market market;
+        struct audit_report report;
+        small_market_create_on(&market, "sim.lpu.groq.v1", says_so == 1);
+        audit_run(market.folder, &report);
+        if (says_so == 1) {
+            ck_assert_msg(report.verdict == AUDIT_OK, "%s: %s", report.table, report.what);
+        } else {
+            ck_assert_int_eq(report.verdict, AUDIT_FINDING);
+            ck_assert_str_eq(report.table, "results");
+            ck_assert_ptr_nonnull(strstr(report.what, "its device is simulated"));
+        }
+        small_market_destroy(&market);
+    }
+}
+END_TEST
+
 static bool tell_later_ask(void *context, uint64_t number, struct ledger_record *record)
 {
     const struct small_market *market = context;
@@ -400,6 +419,7 @@ int main(void)
     tcase_add_test(tests, another_subtask_than_was_signed_is_caught);
     tcase_add_test(tests, a_subtask_accepted_twice_is_caught);
     tcase_add_test(tests, a_fill_past_the_better_ask_is_caught);
+    tcase_add_test(tests, an_accepted_result_of_a_simulated_device_says_so);
     tcase_add_test(tests, head_and_journal_must_agree);
     tcase_add_test(tests, a_head_ahead_of_the_journal_is_found);
     tcase_add_test(tests, what_is_no_market_has_no_verdict);

@@ -6,6 +6,7 @@
 #include "formats/tensor_op.h"
 #include "matching/book.h"
 #include "protocol/limits.h"
+#include "protocol/subtask.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -76,31 +77,17 @@ static void product_fini(struct product *product)
     }
 }
 
-/* What an agent fills in. */
-static struct template_values values_of(const Bourse__V1__ManifestSubtask *subtask, uint32_t index)
-{
-    const Bourse__V1__ManifestTask *task = subtask->task;
-    bool is_named = task != NULL && task->name != NULL;
-    bool has_input = !is_named && subtask->n_inputs > 0;
-    return (struct template_values){.index = subtask->has_number ? subtask->number : index,
-                                    .value = is_named ? task->name : subtask->value,
-                                    .in = has_input ? subtask->inputs[0]->name : NULL};
-}
-
-static bool read_product(const Bourse__V1__Manifest *manifest,
-                         const Bourse__V1__ManifestSubtask *subtask,
+static bool read_product(const Bourse__V1__Manifest *manifest, const struct subtask_terms *terms,
                          const struct template_values *values, struct product *product,
                          struct bourse_error *error)
 {
-    bool is_own = subtask->task != NULL && subtask->task->n_arguments > 0;
-    size_t count = is_own ? subtask->task->n_arguments : manifest->n_arguments;
-    char **arguments = is_own ? subtask->task->arguments : manifest->arguments;
     struct problem problem = {.text = ""};
-    for (size_t i = 0; i < count && i < LIMIT_ARGUMENTS; i++) {
+    for (size_t i = 0; i < terms->argument_count && i < LIMIT_ARGUMENTS; i++) {
         product->arguments[product->count] =
-            template_filled(arguments[i], values, LIMIT_ARGUMENT_BYTES, NULL);
+            template_filled(terms->arguments[i], values, LIMIT_ARGUMENT_BYTES, NULL);
         if (product->arguments[product->count] == NULL) {
-            return client_fail(error, BOURSE_USAGE, "run: '%s' cannot be filled in", arguments[i]);
+            return client_fail(error, BOURSE_USAGE, "run: '%s' cannot be filled in",
+                               terms->arguments[i]);
         }
         product->count++;
     }
@@ -174,25 +161,20 @@ static bool take_factors(const Bourse__V1__Manifest *manifest,
 }
 
 /* The product is all that the subtask brings back, for it is all that is checked. */
-static bool is_only_output(const Bourse__V1__Manifest *manifest,
-                           const Bourse__V1__ManifestSubtask *checked,
-                           const struct template_values *values, const char *product)
+static bool is_only_output(const struct subtask_terms *terms, const struct template_values *values,
+                           const char *product)
 {
-    bool is_own = checked->task != NULL && checked->task->n_outputs > 0;
-    size_t count = is_own ? checked->task->n_outputs : manifest->n_outputs;
-    char *name = count != 1
+    char *name = terms->output_count != 1
                      ? NULL
-                     : template_filled(is_own ? checked->task->outputs[0] : manifest->outputs[0],
-                                       values, LIMIT_ARGUMENT_BYTES, NULL);
+                     : template_filled(terms->outputs[0], values, LIMIT_ARGUMENT_BYTES, NULL);
     bool same = name != NULL && strcmp(name, product) == 0;
     free(name);
     return same;
 }
 
-static void name_check(const Bourse__V1__ManifestSubtask *checked, uint32_t index,
+static void name_check(const Bourse__V1__ManifestSubtask *checked, uint32_t number,
                        struct check *check)
 {
-    uint32_t number = checked->has_number ? checked->number : index;
     if (checked->task != NULL && checked->task->name != NULL) {
         (void)snprintf(check->name, sizeof check->name, "check of %.*s",
                        NAME_BYTES - (int)sizeof "check of", checked->task->name);
@@ -244,20 +226,22 @@ static bool make_check(const Bourse__V1__Manifest *manifest,
                        struct check *check, uint64_t *ret_bytes, struct bourse_error *error)
 {
     CLEANUP(product_fini) struct product product = {.count = 0};
-    struct template_values values = values_of(checked, index);
+    const struct subtask_terms terms = subtask_terms(manifest, index);
+    const struct template_values values = {
+        .in = terms.input, .value = terms.value, .index = terms.number};
     bourse__v1__manifest_subtask__init(&check->subtask);
-    if (!read_product(manifest, checked, &values, &product, error)) {
+    if (!read_product(manifest, &terms, &values, &product, error)) {
         return false;
     }
     if (!copy_names(&product.op, check)) {
         return no_memory(error);
     }
-    if (!is_only_output(manifest, checked, &values, product.op.result)) {
+    if (!is_only_output(&terms, &values, product.op.result)) {
         return client_fail(error, BOURSE_USAGE,
                            "verify: cheap: the product '%s' must be all that `outputs:` names",
                            product.op.result);
     }
-    name_check(checked, index, check);
+    name_check(checked, terms.number, check);
     fill_check(index, check);
     return take_factors(manifest, checked, check, ret_bytes, error);
 }

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "consumer/cheap.h"
 #include "consumer/client.h"
+#include "protocol/subtask.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -12,17 +13,12 @@ struct bourse_tasks {
     Bourse__V1__Manifest *manifest;
 };
 
-static const Bourse__V1__ManifestTask *task_of(const Bourse__V1__Manifest *manifest, uint32_t index)
-{
-    return index < manifest->n_subtasks ? manifest->subtasks[index]->task : NULL;
-}
-
 bool tasks_well_formed(const Bourse__V1__Manifest *manifest)
 {
-    bool has_tasks = task_of(manifest, 0) != NULL;
+    bool has_tasks = subtask_task(manifest, 0) != NULL;
     uint32_t checks = cheap_count(manifest);
     for (uint32_t i = 0; i < manifest->n_subtasks; i++) {
-        const Bourse__V1__ManifestTask *task = task_of(manifest, i);
+        const Bourse__V1__ManifestTask *task = subtask_task(manifest, i);
         bool is_check = i >= manifest->subtask_count - checks;
         if (!is_check && (task != NULL) != has_tasks) {
             return false;
@@ -38,7 +34,7 @@ bool tasks_well_formed(const Bourse__V1__Manifest *manifest)
 
 const char *tasks_name(const Bourse__V1__Manifest *manifest, uint32_t index)
 {
-    const Bourse__V1__ManifestTask *task = task_of(manifest, index);
+    const Bourse__V1__ManifestTask *task = subtask_task(manifest, index);
     return task == NULL ? NULL : task->name;
 }
 
@@ -92,14 +88,14 @@ bool bourse_task_find(const struct bourse_tasks *tasks, const char *name, uint32
 
 size_t bourse_task_waits(const struct bourse_tasks *tasks, uint32_t index)
 {
-    const Bourse__V1__ManifestTask *task = task_of(tasks->manifest, index);
+    const Bourse__V1__ManifestTask *task = subtask_task(tasks->manifest, index);
     return task == NULL ? 0 : task->n_from;
 }
 
 uint32_t bourse_task_wait(const struct bourse_tasks *tasks, uint32_t index, size_t position)
 {
     assert(position < bourse_task_waits(tasks, index));
-    return task_of(tasks->manifest, index)->from[position]->task;
+    return subtask_task(tasks->manifest, index)->from[position]->task;
 }
 
 bool bourse_tasks_continues(const struct bourse_tasks *tasks, char ret_id[BOURSE_ID_SIZE])

@@ -1,6 +1,7 @@
 #include "provider/lanes.h"
 #include "provider/executors/check.h"
 
+#include "protocol/subtask.h"
 #include "provider/executors/command.h"
 #include "provider/executors/noop.h"
 #include "provider/executors/tensor.h"
@@ -111,7 +112,7 @@ static struct jail_limits limits_of(const struct lane *lane, uint32_t index)
 {
     const struct lanes_config *config = &lane->lanes->config;
     const Bourse__V1__ManifestLimits *asked =
-        command_limits(holding_manifest(lane->holding), index);
+        subtask_terms(holding_manifest(lane->holding), index).limits;
     return policy_jail(lane->offer, holding_grant(lane->holding)->slots_per_subtask,
                        asked != NULL ? asked->memory_bytes : 0,
                        asked != NULL ? asked->disk_bytes : 0, asked != NULL ? asked->processes : 0,

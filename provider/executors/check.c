@@ -1,6 +1,7 @@
 #include "provider/executors/check.h"
 
 #include "formats/tensor_op.h"
+#include "protocol/subtask.h"
 #include "provider/executors/command.h"
 
 #include <stdlib.h>
@@ -9,6 +10,8 @@
 /* One subtask's operation: words that its templates were filled in to, and what it says. */
 struct operation {
     uint32_t index;
+    struct subtask_terms terms;
+    struct template_values values;
     char *words[LIMIT_ARGUMENTS + 1];
     size_t count;
     struct tensor_op op;
@@ -24,15 +27,14 @@ static void operation_fini(struct operation *operation)
 static bool operation_read(const Bourse__V1__Manifest *manifest, uint32_t index,
                            struct operation *operation, struct problem *problem)
 {
-    *operation = (struct operation){.index = index};
-    const struct template_values values = command_values(manifest, index);
-    const Bourse__V1__ManifestTask *task =
-        index < manifest->n_subtasks ? manifest->subtasks[index]->task : NULL;
-    bool is_own = task != NULL && task->n_arguments > 0;
-    size_t count = is_own ? task->n_arguments : manifest->n_arguments;
-    char *const *templates = is_own ? task->arguments : manifest->arguments;
-    for (size_t i = 0; i < count && i < LIMIT_ARGUMENTS; i++) {
-        operation->words[i] = template_filled(templates[i], &values, LIMIT_ARGUMENT_BYTES, NULL);
+    const struct subtask_terms terms = subtask_terms(manifest, index);
+    *operation = (struct operation){
+        .index = index,
+        .terms = terms,
+        .values = {.in = terms.input, .value = terms.value, .index = terms.number}};
+    for (size_t i = 0; i < terms.argument_count && i < LIMIT_ARGUMENTS; i++) {
+        operation->words[i] =
+            template_filled(terms.arguments[i], &operation->values, LIMIT_ARGUMENT_BYTES, NULL);
         if (operation->words[i] == NULL) {
             problem_set(problem, "an argument cannot be filled in");
             return false;
@@ -86,16 +88,11 @@ static bool same_factor(const Bourse__V1__Manifest *manifest, const struct opera
 static bool same_product(const Bourse__V1__Manifest *manifest, const struct operation *check,
                          const struct operation *product)
 {
-    const Bourse__V1__ManifestTask *task =
-        product->index < manifest->n_subtasks ? manifest->subtasks[product->index]->task : NULL;
-    bool is_own = task != NULL && task->n_outputs > 0;
-    size_t count = is_own ? task->n_outputs : manifest->n_outputs;
-    if (count != 1 || command_taken_count(manifest, check->index) != 1) {
+    if (product->terms.output_count != 1 || command_taken_count(manifest, check->index) != 1) {
         return false;
     }
-    const struct template_values values = command_values(manifest, product->index);
-    char *output = template_filled(is_own ? task->outputs[0] : manifest->outputs[0], &values,
-                                   LIMIT_ARGUMENT_BYTES, NULL);
+    char *output =
+        template_filled(product->terms.outputs[0], &product->values, LIMIT_ARGUMENT_BYTES, NULL);
     const Bourse__V1__ManifestFrom *from = command_taken(manifest, check->index, 0);
     bool same = output != NULL && strcmp(output, product->op.result) == 0 &&
                 from->task == product->index && strcmp(from->output, output) == 0 &&

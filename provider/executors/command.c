@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "formats/template.h"
 #include "formats/tensor_op.h"
+#include "protocol/subtask.h"
 #include "provider/room.h"
 #include "provider/simulation.h"
 #include "runtime/clock.h"
@@ -16,35 +17,16 @@
 
 /* ---------------------------------------------------------------- inputs */
 
-static const Bourse__V1__ManifestSubtask *subtask_of(const Bourse__V1__Manifest *manifest,
-                                                     uint32_t index)
-{
-    return index < manifest->n_subtasks ? manifest->subtasks[index] : NULL;
-}
-
-static const Bourse__V1__ManifestTask *task_of(const Bourse__V1__Manifest *manifest, uint32_t index)
-{
-    const Bourse__V1__ManifestSubtask *subtask = subtask_of(manifest, index);
-    return subtask == NULL ? NULL : subtask->task;
-}
-
-/* What it is called in the job that was begun. */
-static uint32_t number_of(const Bourse__V1__Manifest *manifest, uint32_t index)
-{
-    const Bourse__V1__ManifestSubtask *subtask = subtask_of(manifest, index);
-    return subtask != NULL && subtask->has_number ? subtask->number : index;
-}
-
 size_t command_input_count(const Bourse__V1__Manifest *manifest, uint32_t index)
 {
-    const Bourse__V1__ManifestSubtask *subtask = subtask_of(manifest, index);
+    const Bourse__V1__ManifestSubtask *subtask = subtask_at(manifest, index);
     return manifest->n_shared + (subtask == NULL ? 0 : subtask->n_inputs);
 }
 
 const Bourse__V1__ManifestInput *command_input(const Bourse__V1__Manifest *manifest, uint32_t index,
                                                size_t position)
 {
-    const Bourse__V1__ManifestSubtask *subtask = subtask_of(manifest, index);
+    const Bourse__V1__ManifestSubtask *subtask = subtask_at(manifest, index);
     size_t own = subtask == NULL ? 0 : subtask->n_inputs;
     assert(position < own + manifest->n_shared);
     return position < own ? subtask->inputs[position] : manifest->shared[position - own];
@@ -53,17 +35,18 @@ const Bourse__V1__ManifestInput *command_input(const Bourse__V1__Manifest *manif
 void command_name(const Bourse__V1__Manifest *manifest, uint32_t index,
                   char ret_name[COMMAND_NAME_SIZE])
 {
-    const Bourse__V1__ManifestTask *task = task_of(manifest, index);
+    const Bourse__V1__ManifestTask *task = subtask_task(manifest, index);
     if (task != NULL && task->name != NULL) {
         (void)snprintf(ret_name, COMMAND_NAME_SIZE, "task %s", task->name);
     } else {
-        (void)snprintf(ret_name, COMMAND_NAME_SIZE, "subtask %u", number_of(manifest, index));
+        (void)snprintf(ret_name, COMMAND_NAME_SIZE, "subtask %u",
+                       subtask_terms(manifest, index).number);
     }
 }
 
 size_t command_taken_count(const Bourse__V1__Manifest *manifest, uint32_t index)
 {
-    const Bourse__V1__ManifestTask *task = task_of(manifest, index);
+    const Bourse__V1__ManifestTask *task = subtask_task(manifest, index);
     size_t count = 0;
     for (size_t i = 0; task != NULL && i < task->n_from; i++) {
         count += task->from[i]->output != NULL;
@@ -74,7 +57,7 @@ size_t command_taken_count(const Bourse__V1__Manifest *manifest, uint32_t index)
 const Bourse__V1__ManifestFrom *command_taken(const Bourse__V1__Manifest *manifest, uint32_t index,
                                               size_t position)
 {
-    const Bourse__V1__ManifestTask *task = task_of(manifest, index);
+    const Bourse__V1__ManifestTask *task = subtask_task(manifest, index);
     for (size_t i = 0; task != NULL && i < task->n_from; i++) {
         if (task->from[i]->output != NULL && position-- == 0) {
             return task->from[i];
@@ -82,13 +65,6 @@ const Bourse__V1__ManifestFrom *command_taken(const Bourse__V1__Manifest *manife
     }
     assert(false); /* position < command_taken_count */
     return NULL;
-}
-
-const Bourse__V1__ManifestLimits *command_limits(const Bourse__V1__Manifest *manifest,
-                                                 uint32_t index)
-{
-    const Bourse__V1__ManifestTask *task = task_of(manifest, index);
-    return task != NULL && task->limits != NULL ? task->limits : manifest->limits;
 }
 
 /* ---------------------------------------------------------------- the manifest as a whole */
@@ -146,7 +122,7 @@ static bool templates_good(const Bourse__V1__Manifest *manifest, struct problem 
 
 static bool task_good(const Bourse__V1__Manifest *manifest, uint32_t index, struct problem *problem)
 {
-    const Bourse__V1__ManifestTask *task = task_of(manifest, index);
+    const Bourse__V1__ManifestTask *task = subtask_task(manifest, index);
     if (manifest->n_arguments == 0 && (task == NULL || task->n_arguments == 0)) {
         problem_set(problem, "the job names no program");
         return false;
@@ -220,7 +196,7 @@ static bool texts_reserve(struct texts *texts, size_t count)
 
 struct run {
     const struct command *command;
-    const Bourse__V1__ManifestTask *task; /* NULL: the manifest says it all */
+    struct subtask_terms terms;
     struct template_values values;
     struct texts arguments, environment, outputs;
     struct jail_input *inputs;
@@ -302,15 +278,12 @@ static bool settle_program(struct run *run, struct outcome *outcome)
 
 static bool expand_arguments(struct run *run, struct outcome *outcome)
 {
-    const Bourse__V1__Manifest *manifest = run->command->manifest;
-    bool is_own = run->task != NULL && run->task->n_arguments > 0;
-    char **templates = is_own ? run->task->arguments : manifest->arguments;
-    size_t count = is_own ? run->task->n_arguments : manifest->n_arguments;
-    if (!texts_reserve(&run->arguments, count)) {
+    const struct subtask_terms *terms = &run->terms;
+    if (!texts_reserve(&run->arguments, terms->argument_count)) {
         return refuse(outcome, "out of memory");
     }
-    for (size_t i = 0; i < count; i++) {
-        char *text = template_filled(templates[i], &run->values, LIMIT_ARGUMENT_BYTES, NULL);
+    for (size_t i = 0; i < terms->argument_count; i++) {
+        char *text = template_filled(terms->arguments[i], &run->values, LIMIT_ARGUMENT_BYTES, NULL);
         if (text == NULL) {
             return refuse(outcome,
                           "an argument cannot be expanded for this subtask, or is too long");
@@ -348,7 +321,7 @@ static bool is_replaced(const Bourse__V1__ManifestTask *task, const char *name)
 static bool expand_environment(struct run *run, struct outcome *outcome)
 {
     const Bourse__V1__Manifest *manifest = run->command->manifest;
-    const Bourse__V1__ManifestTask *task = run->task;
+    const Bourse__V1__ManifestTask *task = subtask_task(manifest, run->command->index);
     size_t own = task == NULL ? 0 : task->n_environment;
     if (!texts_reserve(&run->environment, manifest->n_environment + own)) {
         return refuse(outcome, "out of memory");
@@ -369,15 +342,12 @@ static bool expand_environment(struct run *run, struct outcome *outcome)
 
 static bool expand_outputs(struct run *run, struct outcome *outcome)
 {
-    const Bourse__V1__Manifest *manifest = run->command->manifest;
-    bool is_own = run->task != NULL && run->task->n_outputs > 0;
-    char **templates = is_own ? run->task->outputs : manifest->outputs;
-    size_t count = run->is_check ? 0 : is_own ? run->task->n_outputs : manifest->n_outputs;
+    size_t count = run->is_check ? 0 : run->terms.output_count;
     if (!texts_reserve(&run->outputs, count)) {
         return refuse(outcome, "out of memory");
     }
     for (size_t i = 0; i < count; i++) {
-        char *text = template_filled(templates[i], &run->values, LIMIT_PATH_BYTES, NULL);
+        char *text = template_filled(run->terms.outputs[i], &run->values, LIMIT_PATH_BYTES, NULL);
         if (text == NULL) {
             return refuse(outcome, "an output's name cannot be expanded for this subtask");
         }
@@ -444,8 +414,7 @@ static bool gather_inputs(struct run *run, struct outcome *outcome)
 
 static bool settle_standard_input(struct run *run, struct outcome *outcome)
 {
-    bool is_own = run->task != NULL && run->task->standard_input != NULL;
-    const char *text = is_own ? run->task->standard_input : run->command->manifest->standard_input;
+    const char *text = run->terms.standard_input;
     run->request.stdin_fd = -1;
     if (text == NULL || text[0] == '\0') {
         return true;
@@ -482,8 +451,7 @@ static uint64_t asked(protobuf_c_boolean has, int64_t value)
 
 static void settle_limits(struct run *run)
 {
-    const Bourse__V1__ManifestLimits *limits =
-        command_limits(run->command->manifest, run->command->index);
+    const Bourse__V1__ManifestLimits *limits = run->terms.limits;
     int64_t wall_ms = limits != NULL && limits->has_wall_ms ? limits->wall_ms : 0;
     run->request.wall_ns = least_ns(wall_ms, run->command->limit_ms);
     if (limits != NULL) {
@@ -492,24 +460,12 @@ static void settle_limits(struct run *run)
     }
 }
 
-struct template_values command_values(const Bourse__V1__Manifest *manifest, uint32_t index)
-{
-    struct template_values values = {.index = number_of(manifest, index)};
-    const Bourse__V1__ManifestSubtask *subtask = subtask_of(manifest, index);
-    if (subtask != NULL && subtask->task != NULL && subtask->task->name != NULL) {
-        values.value = subtask->task->name; /* {out} is out/NAME; its files are no {in} */
-    } else if (subtask != NULL) {
-        values.value = subtask->value;
-        values.in = subtask->n_inputs > 0 ? subtask->inputs[0]->name : NULL;
-    }
-    return values;
-}
-
 static bool prepare(struct run *run, struct outcome *outcome)
 {
     const struct command *command = run->command;
-    run->values = command_values(command->manifest, command->index);
-    run->task = task_of(command->manifest, command->index);
+    run->terms = subtask_terms(command->manifest, command->index);
+    run->values = (struct template_values){
+        .in = run->terms.input, .value = run->terms.value, .index = run->terms.number};
     if (!expand_arguments(run, outcome) || !expand_environment(run, outcome) ||
         !expand_outputs(run, outcome) || !gather_inputs(run, outcome) ||
         !settle_standard_input(run, outcome)) {

@@ -47,13 +47,6 @@ void command_name(const Bourse__V1__Manifest *manifest, uint32_t index,
 size_t command_taken_count(const Bourse__V1__Manifest *manifest, uint32_t index);
 const Bourse__V1__ManifestFrom *command_taken(const Bourse__V1__Manifest *manifest, uint32_t index,
                                               size_t position);
-/* What holds for it; NULL: the provider's own alone. */
-const Bourse__V1__ManifestLimits *command_limits(const Bourse__V1__Manifest *manifest,
-                                                 uint32_t index);
-
-/* What its templates stand for. */
-struct template_values command_values(const Bourse__V1__Manifest *manifest, uint32_t index);
-
 /* Runs it and fills the outcome, outputs included. `ret_jail_ended`: close the jail. */
 void command_run(const struct command *command, struct outcome *outcome, bool *ret_jail_ended);
 

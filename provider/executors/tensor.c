@@ -19,8 +19,8 @@ bool tensor_names(const Bourse__V1__Manifest *manifest)
 
 bool tensor_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem)
 {
-    bool is_bare = !manifest->has_image && manifest->n_environment == 0 &&
-                   manifest->standard_input == NULL;
+    bool is_bare =
+        !manifest->has_image && manifest->n_environment == 0 && manifest->standard_input == NULL;
     for (size_t i = 0; is_bare && i < manifest->n_subtasks; i++) {
         const Bourse__V1__ManifestTask *task = manifest->subtasks[i]->task;
         is_bare = task == NULL || (task->n_environment == 0 && task->standard_input == NULL);

@@ -1,0 +1,127 @@
+/* What holds for one subtask of a manifest. */
+#include "protocol/subtask.h"
+
+#include <check.h>
+
+static char one[] = "one", two[] = "two", three[] = "three", four[] = "four";
+
+/* Subtask 0 is bare, 1 has a file, 2 a task that says all itself, 3 one that says nothing. */
+struct listed {
+    Bourse__V1__Manifest manifest;
+    Bourse__V1__ManifestSubtask subtasks[4], *pointers[4];
+    Bourse__V1__ManifestTask tasks[2];
+    Bourse__V1__ManifestInput input, *input_pointer;
+    Bourse__V1__ManifestLimits general, own;
+    char *general_words[2], *own_words[1];
+};
+
+static void list(struct listed *listed)
+{
+    bourse__v1__manifest__init(&listed->manifest);
+    bourse__v1__manifest_input__init(&listed->input);
+    bourse__v1__manifest_limits__init(&listed->general);
+    bourse__v1__manifest_limits__init(&listed->own);
+    bourse__v1__manifest_task__init(&listed->tasks[0]);
+    bourse__v1__manifest_task__init(&listed->tasks[1]);
+    for (size_t i = 0; i < 4; i++) {
+        bourse__v1__manifest_subtask__init(&listed->subtasks[i]);
+        listed->pointers[i] = &listed->subtasks[i];
+    }
+    listed->general_words[0] = one;
+    listed->general_words[1] = two;
+    listed->own_words[0] = three;
+    listed->manifest.arguments = listed->manifest.outputs = listed->general_words;
+    listed->manifest.n_arguments = listed->manifest.n_outputs = 2;
+    listed->manifest.standard_input = one;
+    listed->manifest.limits = &listed->general;
+    listed->manifest.subtasks = listed->pointers;
+    listed->manifest.n_subtasks = 4;
+    listed->input.name = four;
+    listed->input_pointer = &listed->input;
+    for (size_t i = 1; i < 3; i++) {
+        listed->subtasks[i].inputs = &listed->input_pointer;
+        listed->subtasks[i].n_inputs = 1;
+    }
+    listed->subtasks[1].value = two;
+    listed->subtasks[1].has_number = 1;
+    listed->subtasks[1].number = 17;
+    listed->subtasks[2].task = &listed->tasks[0];
+    listed->subtasks[3].task = &listed->tasks[1];
+    listed->tasks[0].name = three;
+    listed->tasks[0].arguments = listed->tasks[0].outputs = listed->own_words;
+    listed->tasks[0].n_arguments = listed->tasks[0].n_outputs = 1;
+    listed->tasks[0].standard_input = three;
+    listed->tasks[0].limits = &listed->own;
+}
+
+static void check_general(const struct listed *listed, const struct subtask_terms *terms)
+{
+    ck_assert_ptr_eq(terms->arguments, listed->general_words);
+    ck_assert_uint_eq(terms->argument_count, 2);
+    ck_assert_ptr_eq(terms->outputs, listed->general_words);
+    ck_assert_uint_eq(terms->output_count, 2);
+    ck_assert_str_eq(terms->standard_input, "one");
+    ck_assert_ptr_eq(terms->limits, &listed->general);
+}
+
+START_TEST(what_a_task_leaves_out_is_the_manifests)
+{
+    struct listed listed;
+    list(&listed);
+    for (uint32_t i = 0; i < 6; i++) { /* 4 and 5 are not listed */
+        if (i != 2) {
+            struct subtask_terms terms = subtask_terms(&listed.manifest, i);
+            check_general(&listed, &terms);
+            ck_assert_uint_eq(terms.number, i == 1 ? 17 : i);
+        }
+    }
+    ck_assert_ptr_null(subtask_at(&listed.manifest, 4));
+    ck_assert_ptr_null(subtask_task(&listed.manifest, 0));
+    ck_assert_ptr_eq(subtask_task(&listed.manifest, 3), &listed.tasks[1]);
+}
+END_TEST
+
+START_TEST(what_a_task_says_itself_holds_instead)
+{
+    struct listed listed;
+    list(&listed);
+    struct subtask_terms terms = subtask_terms(&listed.manifest, 2);
+    ck_assert_ptr_eq(terms.arguments, listed.own_words);
+    ck_assert_uint_eq(terms.argument_count, 1);
+    ck_assert_ptr_eq(terms.outputs, listed.own_words);
+    ck_assert_uint_eq(terms.output_count, 1);
+    ck_assert_str_eq(terms.standard_input, "three");
+    ck_assert_ptr_eq(terms.limits, &listed.own);
+}
+END_TEST
+
+START_TEST(templates_stand_for_a_file_or_a_tasks_name)
+{
+    struct listed listed;
+    list(&listed);
+    struct subtask_terms terms = subtask_terms(&listed.manifest, 1);
+    ck_assert_str_eq(terms.value, "two");
+    ck_assert_str_eq(terms.input, "four");
+    terms = subtask_terms(&listed.manifest, 2); /* its files are no {in} */
+    ck_assert_str_eq(terms.value, "three");
+    ck_assert_ptr_null(terms.input);
+    terms = subtask_terms(&listed.manifest, 0);
+    ck_assert_ptr_null(terms.value);
+    ck_assert_ptr_null(terms.input);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("subtask");
+    TCase *tests = tcase_create("subtask");
+    suite_add_tcase(suite, tests);
+    tcase_add_test(tests, what_a_task_leaves_out_is_the_manifests);
+    tcase_add_test(tests, what_a_task_says_itself_holds_instead);
+    tcase_add_test(tests, templates_stand_for_a_file_or_a_tasks_name);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

@@ -86,6 +86,17 @@ static bool follows(uint64_t inner, double plus, double minus, double found)
                         : found == (isinf(plus) ? INFINITY : -INFINITY);
 }
 
+/* What a right entry may be off by; our own rounding is in it. */
+static double right_error(double terms, double reach)
+{
+    return part_of(usual_of(terms), reach) + (2 * terms + 6) * OWN * reach + rounded_tiny(terms);
+}
+
+bool residual_agrees(uint64_t inner, double plus, double minus, float found, float other)
+{
+    return fabs((double)found - (double)other) <= right_error((double)inner, plus + minus);
+}
+
 enum residual residual_judge_entry(uint64_t inner, double plus, double minus, float found)
 {
     const double given = (double)found;
@@ -103,7 +114,7 @@ enum residual residual_judge_entry(uint64_t inner, double plus, double minus, fl
     const double reach = plus + minus;
     const double own = (2 * terms + 6) * OWN * reach;
     const double error = fabs(given - (plus - minus));
-    if (error <= part_of(usual_of(terms), reach) + own + rounded_tiny(terms)) {
+    if (error <= right_error(terms, reach)) {
         return RESIDUAL_RIGHT;
     }
     return error <= part_of(gamma_of(terms), reach) + own + flushed_tiny(terms) ? RESIDUAL_DOUBTFUL

@@ -14,7 +14,8 @@
  *     right      up to  min(8 sqrt(n) u, gamma_n) s + n 2^-149   independent rounding errors stay below it but for one time in
  *                                                                e^32 / 2 n (Higham and Mary, SIAM J. Sci. Comput. 41, 2019)
  *     wrong      above  gamma_n s + (2 n + 1) 2^-126             even where what is tiny becomes zero
- *     doubtful   between them: nobody is accused
+ *     doubtful   between them: nobody is accused. Right after all is what agrees so well with the sum term by term in
+ *                float32, where errors may all have one sign
  *
  * An infinity is right where a partial sum in some order may pass the end of the range, NaN where partial sums may pass both
  * ends; both, too, where the operands lead to them. Pure. */
@@ -52,6 +53,8 @@ enum residual residual_judge(const struct residual_bounds *bounds, double residu
 void residual_add_terms(float a, const float *b, size_t count, double *plus, double *minus);
 /* Whether `found` may be the float32 sum of these `inner` terms. */
 enum residual residual_judge_entry(uint64_t inner, double plus, double minus, float found);
+/* Whether `found` is as near to `other`, a float32 sum of the same terms, as one that is right is to the exact sum. */
+bool residual_agrees(uint64_t inner, double plus, double minus, float found, float other);
 /* Whether a partial sum of so many terms may pass the end of float32's range when their magnitudes add up to `reach`. */
 bool residual_may_overflow(uint64_t inner, double reach);
 

@@ -65,6 +65,7 @@ struct work {
     double *products; /* inner x WIDTH: B r */
     double *plus;     /* of entries that are computed anew: a row of them */
     double *minus;
+    float *plain;             /* the same row, term by term in float32 */
     struct suspect *suspects; /* rows to look at */
     struct precision_sample *sample;
     bool unsure;
@@ -83,7 +84,8 @@ uint64_t freivalds_bytes(uint64_t rows, uint64_t inner, uint64_t columns)
         return 0;
     }
     return rows * (1 + sizeof(struct residual_bounds) + sizeof(double) + sizeof(struct suspect)) +
-           inner * (WIDTH + 1) * sizeof(double) + columns * (1 + (WIDTH + 2) * sizeof(double)) +
+           inner * (WIDTH + 1) * sizeof(double) +
+           columns * (1 + (WIDTH + 2) * sizeof(double) + sizeof(float)) +
            sizeof(struct precision_sample);
 }
 
@@ -99,12 +101,13 @@ static bool allocate(struct work *work)
     work->doubts = calloc(check->rows + 1, sizeof(double));
     work->plus = calloc(check->columns + 1, sizeof(double));
     work->minus = calloc(check->columns + 1, sizeof(double));
+    work->plain = calloc(check->columns + 1, sizeof(float));
     work->suspects = calloc(check->rows + 1, sizeof *work->suspects);
     work->sample = calloc(1, sizeof *work->sample);
     return work->odd_columns != NULL && work->odd_rows != NULL && work->b_sums != NULL &&
            work->bounds != NULL && work->signs != NULL && work->products != NULL &&
            work->doubts != NULL && work->plus != NULL && work->minus != NULL &&
-           work->suspects != NULL && work->sample != NULL;
+           work->plain != NULL && work->suspects != NULL && work->sample != NULL;
 }
 
 static void release(struct work *work)
@@ -118,6 +121,7 @@ static void release(struct work *work)
     free(work->doubts);
     free(work->plus);
     free(work->minus);
+    free(work->plain);
     free(work->suspects);
     free(work->sample);
 }
@@ -289,29 +293,70 @@ static void judge(struct work *work, uint32_t width)
 
 /* ---------------------------------------------------------------- entries anew */
 
-/* Entries [from, from + count) of row i, as a sum in double of each. */
-static void compute_anew(struct work *work, uint64_t i, uint64_t from, uint64_t count)
+struct stretch { /* entries [from, from + count) of a row */
+    uint64_t row, from, count;
+};
+
+static void add_up(struct work *work, const struct stretch *at)
 {
     const struct freivalds *check = work->check;
-    memset(work->plus, 0, count * sizeof(double));
-    memset(work->minus, 0, count * sizeof(double));
+    memset(work->plus, 0, at->count * sizeof(double));
+    memset(work->minus, 0, at->count * sizeof(double));
     for (uint64_t k = 0; k < check->inner; k++) {
-        residual_add_terms(check->a[i * check->inner + k], check->b + k * check->columns + from,
-                           count, work->plus, work->minus);
+        residual_add_terms(check->a[at->row * check->inner + k],
+                           check->b + k * check->columns + at->from, at->count, work->plus,
+                           work->minus);
     }
-    for (uint64_t j = 0; j < count && !rejected(work); j++) {
-        float found = check->c[i * check->columns + from + j];
+}
+
+static void add_up_plainly(struct work *work, const struct stretch *at)
+{
+    const struct freivalds *check = work->check;
+    memset(work->plain, 0, at->count * sizeof(float));
+    for (uint64_t k = 0; k < check->inner; k++) {
+        const float factor = check->a[at->row * check->inner + k];
+        const float *others = check->b + k * check->columns + at->from;
+        for (uint64_t j = 0; j < at->count; j++) {
+            work->plain[j] += factor * others[j];
+        }
+    }
+}
+
+static void look_again(struct work *work, const struct stretch *at, uint64_t j, float found)
+{
+    if (!residual_agrees(work->check->inner, work->plus[j], work->minus[j], found,
+                         work->plain[j])) {
+        doubt(work, at->row, "an entry is further off than usual, but not than rounding can be");
+    }
+}
+
+static void compute_anew(struct work *work, const struct stretch *at)
+{
+    const struct freivalds *check = work->check;
+    bool has_plain = false;
+    add_up(work, at);
+    for (uint64_t j = 0; j < at->count && !rejected(work); j++) {
+        float found = check->c[at->row * check->columns + at->from + j];
         switch (residual_judge_entry(check->inner, work->plus[j], work->minus[j], found)) {
         case RESIDUAL_RIGHT:
             break;
         case RESIDUAL_DOUBTFUL:
-            doubt(work, i, "an entry is further off than usual, but not than rounding can be");
+            if (!has_plain) {
+                add_up_plainly(work, at);
+                has_plain = true;
+            }
+            look_again(work, at, j, found);
             break;
         case RESIDUAL_WRONG:
-            reject(work, i, "an entry is none that any order of summation leads to");
+            reject(work, at->row, "an entry is none that any order of summation leads to");
             break;
         }
     }
+}
+
+static void compute_row_anew(struct work *work, uint64_t row)
+{
+    compute_anew(work, &(struct stretch){.row = row, .count = work->check->columns});
 }
 
 static int compare_suspects(const void *left, const void *right)
@@ -352,7 +397,7 @@ static void look_at_doubtful(struct work *work)
     uint64_t most = affordable(work, DOUBTFUL_STEPS, row_terms(work));
     qsort(work->suspects, count, sizeof *work->suspects, compare_suspects);
     for (uint64_t at = 0; at < count && at < most && !rejected(work); at++) {
-        compute_anew(work, work->suspects[at].row, 0, work->check->columns);
+        compute_row_anew(work, work->suspects[at].row);
     }
     if (count > most && work->suspects[most].urgency > 1) {
         doubt(work, work->suspects[most].row, "too many rows lie between the bounds");
@@ -384,7 +429,7 @@ static void look_at_odd_rows(struct work *work)
     uint64_t count = draw_rows(work, true);
     uint64_t most = affordable(work, ODD_STEPS, row_terms(work));
     for (uint64_t at = 0; at < count && at < most && !rejected(work); at++) {
-        compute_anew(work, work->suspects[at].row, 0, work->check->columns);
+        compute_row_anew(work, work->suspects[at].row);
     }
     leave_unseen(work, count, most);
 }
@@ -402,7 +447,8 @@ static void look_at_odd_columns(struct work *work)
     for (uint64_t at = 0; at < count && at < most; at++) {
         for (uint64_t j = 0; j < columns && !rejected(work); j++) {
             if (work->odd_columns[j]) {
-                compute_anew(work, work->suspects[at].row, j, 1);
+                compute_anew(work,
+                             &(struct stretch){work->suspects[at].row, .from = j, .count = 1});
             }
         }
     }

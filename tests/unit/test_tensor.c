@@ -864,6 +864,33 @@ START_TEST(long_sums_are_no_cover_for_lies)
 }
 END_TEST
 
+/* Each addition rounds to the same side: further off than independent errors are, and honest. */
+START_TEST(equal_terms_one_after_the_other_are_accepted)
+{
+    struct claim claim = claim_of(4, 40000, 6, true);
+    for (size_t i = 0; i < 4 * 40000; i++) {
+        claim.a[i] = 0.1F;
+    }
+    for (size_t i = 0; i < 6 * 40000; i++) {
+        claim.b[i] = 0.3F;
+    }
+    compute(&claim, true);
+    check_verdict(&claim, VERDICT_ACCEPT, "term by term");
+    const double exact = 40000 * (double)0.1F * (double)0.3F;
+    const double usual = 8 * 200 * 0x1p-24 * exact;
+    ck_assert_double_gt(fabs((double)claim.c[0] - exact), usual);
+    const float honest = claim.c[9];
+    for (int sign = -1; sign <= 1; sign += 2) { /* but nothing else that far off is */
+        claim.c[9] = (float)(exact + sign * 0.9 * 40000 * 0x1p-24 * exact);
+        check_verdict(&claim, VERDICT_UNSURE, "between the bounds");
+    }
+    claim.c[9] = honest;
+    compute(&claim, false);
+    check_verdict(&claim, VERDICT_ACCEPT, "by the library");
+    claim_fini(&claim);
+}
+END_TEST
+
 /* More rows than are computed anew: the worst are, and of those without a residual some. */
 START_TEST(too_many_doubtful_rows_are_neither_unsure_for_ever_nor_a_cover)
 {
@@ -930,6 +957,7 @@ int main(void)
     tcase_add_loop_test(tcase, honest_products_however_odd_are_accepted, 0, 2);
     tcase_add_test(tcase, what_overflows_on_its_way_may_be_infinite_and_nothing_else_may);
     tcase_add_loop_test(tcase, long_sums_are_no_cover_for_lies, 0, 2);
+    tcase_add_test(tcase, equal_terms_one_after_the_other_are_accepted);
     tcase_add_test(tcase, too_many_doubtful_rows_are_neither_unsure_for_ever_nor_a_cover);
     tcase_add_loop_test(tcase, a_lower_precision_shows_however_long_the_sums_are, 0, 2);
     suite_add_tcase(suite, tcase);

@@ -150,6 +150,7 @@ static float summed(const struct terms *terms)
     const bool fused = draw(2) == 0;
     for (size_t k = 0; k < TERMS; k++) {
         size_t other = draw(k + 1);
+        order[k] = k;
         order[k] = order[other];
         order[other] = k;
     }

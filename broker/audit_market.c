@@ -72,10 +72,86 @@ void audit_job_end(void *value)
     free(job->held_now);
 }
 
+/* ---- orders that are replaced under their own id: fewer slots keep their place in time, anything else loses it */
+
+static bool keeps_place(uint32_t slots_before, uint32_t slots, int64_t price_before, int64_t price)
+{
+    return price == price_before && slots <= slots_before;
+}
+
+static bool replaced_ask(struct audit *audit, const struct audit_command *command,
+                         struct audit_ask *ask)
+{
+    const struct audit_row *row = &audit->rows.row;
+    const Bourse__V1__OrderReplace *body = (const Bourse__V1__OrderReplace *)command->body;
+    if (!audit_expect(audit, ask != NULL && !ask->is_cancelled,
+                      "the order that it replaces stands") ||
+        !audit_expect_bytes(audit, "it is the order that was signed", body->order.data,
+                            row->order.bytes, 16) ||
+        !sender_owns(audit, command) ||
+        !audit_expect_bytes(audit, "it stays with its owner", ask->owner.bytes, row->owner.bytes,
+                            32) ||
+        !audit_expect_bytes(audit, "it stays with its device", ask->device.bytes, row->device.bytes,
+                            16) ||
+        !audit_expect_i64(audit, "its slots are those that were signed",
+                          body->has_slots ? body->slots : ask->slots, row->slots) ||
+        !audit_expect_i64(audit, "its price is the one that was signed",
+                          body->has_price_micro ? body->price_micro : ask->price, row->price)) {
+        return false;
+    }
+    ask->entry =
+        keeps_place(ask->slots, row->slots, ask->price, row->price) ? ask->entry : row->entry;
+    ask->slots = row->slots;
+    ask->price = row->price;
+    return true;
+}
+
+/* A bid at market price has the limit that its job's budget allows; that follows from times that no row has. */
+static bool replaced_bid(struct audit *audit, const struct audit_command *command,
+                         struct audit_bid *bid)
+{
+    const struct audit_row *row = &audit->rows.row;
+    const Bourse__V1__OrderReplace *body = (const Bourse__V1__OrderReplace *)command->body;
+    if (!audit_expect(audit, bid != NULL && !bid->is_cancelled,
+                      "the order that it replaces stands") ||
+        !audit_expect_bytes(audit, "it is of the job that was signed", body->order.data,
+                            bid->job->id.bytes, 16) ||
+        !audit_expect_bytes(audit, "it is of that job", bid->job->id.bytes, row->job.bytes, 16) ||
+        !sender_owns(audit, command) ||
+        !audit_expect_bytes(audit, "its owner is the job's", bid->job->owner.bytes,
+                            row->owner.bytes, 32) ||
+        !audit_expect_i64(audit, "its width stays", bid->width, row->width)) {
+        return false;
+    }
+    const bool is_meant = !body->has_part || body->part == bid->number;
+    const bool has_slots = is_meant && body->has_slots;
+    const bool has_cap = is_meant && body->has_price_micro;
+    const uint32_t slots = !has_slots ? bid->slots : body->slots == 0 ? UINT32_MAX : body->slots;
+    const int64_t cap = has_cap ? body->price_micro : bid->cap;
+    if (!audit_expect_i64(audit, "its slots are those that were signed", slots, row->slots) ||
+        !audit_expect(audit, row->price >= 0 && row->price <= audit->genesis.price_band_micro,
+                      "its limit is within the market's price band") ||
+        !audit_expect(audit, cap < 0 || row->price == cap,
+                      "its limit is the cap that was signed") ||
+        !audit_expect(audit, cap >= 0 || body->has_budget_micro || row->price == bid->limit,
+                      "its limit changes with a cap or a budget")) {
+        return false;
+    }
+    bid->entry =
+        keeps_place(bid->slots, row->slots, bid->limit, row->price) ? bid->entry : row->entry;
+    bid->slots = row->slots;
+    bid->cap = cap;
+    bid->limit = row->price;
+    return true;
+}
+
 bool audit_ask_row(struct audit *audit, struct audit_command *command)
 {
     const struct audit_row *row = &audit->rows.row;
     struct hash32 name = audit_id(&row->order);
+    if (command->type == MESSAGE_ORDER_REPLACE) {
+        return replaced_ask(audit, command, audit_map_find(&audit->asks, &name));
+    }
     if (!audit_expect(audit, command->type == MESSAGE_ASK_PLACE, "a signed AskPlace made it") ||
         !audit_expect_bytes(audit, "its id is the command's", command->envelope.id.bytes,
                             row->order.bytes, 16) ||
@@ -150,6 +226,9 @@ bool audit_bid_row(struct audit *audit, struct audit_command *command)
     struct hash32 job_name = audit_id(&row->job);
     struct hash32 name = audit_id(&row->order);
     struct audit_job *job = audit_map_find(&audit->jobs, &job_name);
+    if (command->type == MESSAGE_ORDER_REPLACE) {
+        return replaced_bid(audit, command, audit_map_find(&audit->bids, &name));
+    }
     if (!audit_expect(audit,
                       command->type == MESSAGE_SUBMIT_JOB && job != NULL &&
                           job->bid_count <= body->n_parts,
@@ -178,6 +257,8 @@ bool audit_bid_row(struct audit *audit, struct audit_command *command)
         return audit_out_of_memory(audit);
     }
     bid.job = job;
+    bid.number = job->bid_count;
+    bid.cap = cap;
     bid.entry = row->entry;
     bid.slots = row->slots;
     bid.limit = row->price;

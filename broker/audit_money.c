@@ -182,6 +182,26 @@ static bool check_hold(struct audit *audit, struct audit_job *job)
     return move(audit, row->debit, -row->amount, row->amount);
 }
 
+/* The owner raises the budget of a job that is open. */
+static bool check_raise(struct audit *audit, const struct audit_command *command,
+                        struct audit_job *job)
+{
+    const struct audit_row *row = &audit->rows.row;
+    const Bourse__V1__OrderReplace *body = (const Bourse__V1__OrderReplace *)command->body;
+    if (!audit_expect(audit, job->has_hold && job->hold_is_open,
+                      "the hold that it raises is open") ||
+        !audit_expect_bytes(audit, "it is of the job that was signed", body->order.data,
+                            row->job.bytes, 16) ||
+        !audit_expect_i64(audit, "the money is that of who signed", command->account, row->debit) ||
+        !audit_expect(audit, body->has_budget_micro, "a budget was signed") ||
+        !audit_expect_i64(audit, "it raises the budget to the one that was signed",
+                          body->budget_micro - job->budget, row->amount)) {
+        return false;
+    }
+    job->budget = body->budget_micro;
+    return move(audit, row->debit, -row->amount, row->amount);
+}
+
 static bool check_release(struct audit *audit, struct audit_job *job)
 {
     const struct audit_row *row = &audit->rows.row;
@@ -257,7 +277,8 @@ bool audit_transfer_row(struct audit *audit, struct audit_command *command)
         return false;
     }
     if (row->kind == MONEY_HOLD) {
-        return check_hold(audit, job);
+        return command->type == MESSAGE_ORDER_REPLACE ? check_raise(audit, command, job)
+                                                      : check_hold(audit, job);
     }
     return audit_expect(audit, row->kind == MONEY_RELEASE || row->kind == MONEY_EXPIRE,
                         "its kind is known") &&

@@ -164,9 +164,9 @@ struct audit_ask {
 
 struct audit_bid { /* of one part of a job */
     struct audit_job *job;
-    uint64_t entry;
-    uint32_t width, slots;
-    int64_t limit, term_ms;
+    uint64_t entry; /* its place in time: a bid that was replaced may have a later one */
+    uint32_t number, width, slots;
+    int64_t cap, limit, term_ms; /* cap -1: none */
     bool is_cancelled;
 };
 

@@ -47,6 +47,7 @@ static bool describe(const struct translation *translation, struct act *act)
     case EXCHANGE_ADVERTISE:
     case EXCHANGE_ASK:
     case EXCHANGE_CANCEL_ORDER:
+    case EXCHANGE_REPLACE:
     case EXCHANGE_STATEMENT:
     case EXCHANGE_RESULTS:
     case EXCHANGE_SUSPECT:

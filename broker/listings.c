@@ -422,6 +422,8 @@ static bool add_order(void *context, const struct exchange_order_row *row)
     wire->max_term_ms = row->max_term_ns / NS_PER_MS;
     wire->has_job = row->is_bid;
     wire->job = view(&order->row.job, sizeof order->row.job);
+    wire->has_part = row->is_bid;
+    wire->part = row->part;
     return page_add(page, &wire->base);
 }
 

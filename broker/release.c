@@ -72,6 +72,8 @@ static enum message_type message_of(enum exchange_command_type command)
         return MESSAGE_ASK_PLACE;
     case EXCHANGE_CANCEL_ORDER:
         return MESSAGE_ORDER_CANCEL;
+    case EXCHANGE_REPLACE:
+        return MESSAGE_ORDER_REPLACE;
     case EXCHANGE_STATEMENT:
         return MESSAGE_STATEMENT_HELD;
     case EXCHANGE_RESULTS:

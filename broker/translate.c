@@ -396,6 +396,21 @@ static enum reject_code from_submit(const Bourse__V1__SubmitJob *wire, struct tr
     return from_parts(wire, ret, error);
 }
 
+static void from_replace(const Bourse__V1__OrderReplace *wire, struct exchange_command *ret_command)
+{
+    ret_command->type = EXCHANGE_REPLACE;
+    ret_command->replace = (struct exchange_replace){
+        .order = codec_id(wire->order),
+        .part = wire->has_part ? wire->part : EXCHANGE_ANY_PART,
+        .has_slots = wire->has_slots,
+        .has_price = wire->has_price_micro,
+        .has_budget = wire->has_budget_micro,
+        .slots = wire->slots,
+        .price_micro = wire->price_micro,
+        .budget_micro = wire->budget_micro,
+    };
+}
+
 /* ---------------------------------------------------------------- doors */
 
 bool translate_is_command(enum message_type type)
@@ -409,6 +424,7 @@ bool translate_is_command(enum message_type type)
     case MESSAGE_ADVERTISE:
     case MESSAGE_ASK_PLACE:
     case MESSAGE_ORDER_CANCEL:
+    case MESSAGE_ORDER_REPLACE:
     case MESSAGE_STATEMENT_HELD:
     case MESSAGE_RESULTS:
     case MESSAGE_SUBMIT_JOB:
@@ -443,6 +459,9 @@ static enum reject_code command_from_body(enum message_type type, const struct i
     case MESSAGE_ORDER_CANCEL:
         ret->command.type = EXCHANGE_CANCEL_ORDER;
         ret->command.cancel_order.order = codec_id(((const Bourse__V1__OrderCancel *)body)->order);
+        return REJECT_NONE;
+    case MESSAGE_ORDER_REPLACE:
+        from_replace(body, &ret->command);
         return REJECT_NONE;
     case MESSAGE_STATEMENT_HELD:
         return from_statement(body, ret);

@@ -482,6 +482,7 @@ bool bourse_trades(struct bourse *bourse, uint64_t limit, bourse_trade_visitor *
 struct bourse_order {
     char id[BOURSE_ID_SIZE];
     char job[BOURSE_ID_SIZE]; /* whose bid it is; "" for an ask */
+    uint32_t part;            /* of that job, from 0 on */
     bool is_bid;
     char name[BOURSE_NAME_SIZE]; /* of the job, or label of the device */
     char device[BOURSE_ID_SIZE]; /* "" for a bid */
@@ -509,6 +510,17 @@ struct bourse_ask {
 /* Places an ask, in the place of the one that stands for that device; what is leased stays leased. */
 bool bourse_place_ask(struct bourse *bourse, const struct bourse_ask *ask,
                       char ret_id[BOURSE_ID_SIZE], struct bourse_error *ret_error);
+/* What is NULL or negative stays as it was. Fewer slots at the same price keep the order's place, anything else is behind
+ * all that waits. What is leased stays leased at its price; above a lowered cap it ends with its term. */
+struct bourse_replacement {
+    const char *order;    /* id of an ask, or of a job */
+    int64_t part;         /* of the job; negative: every one */
+    int64_t price_micro;  /* least of an ask; cap of a job */
+    int64_t slots;        /* offered; wanted at a time, 0: as many as can be used */
+    int64_t budget_micro; /* of the job: only more */
+};
+bool bourse_replace(struct bourse *bourse, const struct bourse_replacement *replacement,
+                    struct bourse_error *ret_error);
 /* Cancels an ask of this account's; its leases run on. A bid ends with its job: bourse_cancel. */
 bool bourse_cancel_ask(struct bourse *bourse, const char *id, struct bourse_error *ret_error);
 

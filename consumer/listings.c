@@ -258,6 +258,7 @@ static struct bourse_order order_from_wire(const Bourse__V1__OrderRow *row)
                                  .slots = row->slots,
                                  .free = row->free,
                                  .place = row->place,
+                                 .part = row->has_part ? row->part : 0,
                                  .good_till_ms = row->has_good_till_ms ? row->good_till_ms : 0,
                                  .max_term_ms = row->has_max_term_ms ? row->max_term_ms : 0};
     text_hex(row->order.data, 16, order.id);
@@ -350,4 +351,24 @@ bool bourse_cancel_ask(struct bourse *bourse, const char *id, struct bourse_erro
     Bourse__V1__OrderCancel body = BOURSE__V1__ORDER_CANCEL__INIT;
     body.order = client_bytes(order.bytes, sizeof order.bytes);
     return client_call(bourse, MESSAGE_ORDER_CANCEL, &body.base, 0, NULL, ret_error);
+}
+
+bool bourse_replace(struct bourse *bourse, const struct bourse_replacement *replacement,
+                    struct bourse_error *ret_error)
+{
+    struct id128 order;
+    if (!client_id_read(replacement->order, &order, ret_error)) {
+        return false;
+    }
+    Bourse__V1__OrderReplace body = BOURSE__V1__ORDER_REPLACE__INIT;
+    body.order = client_bytes(order.bytes, sizeof order.bytes);
+    body.has_part = replacement->part >= 0;
+    body.part = (uint32_t)replacement->part;
+    body.has_slots = replacement->slots >= 0;
+    body.slots = (uint32_t)replacement->slots;
+    body.has_price_micro = replacement->price_micro >= 0;
+    body.price_micro = replacement->price_micro;
+    body.has_budget_micro = replacement->budget_micro >= 0;
+    body.budget_micro = replacement->budget_micro;
+    return client_call(bourse, MESSAGE_ORDER_REPLACE, &body.base, 0, NULL, ret_error);
 }

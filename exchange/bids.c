@@ -46,27 +46,27 @@ static struct exchange_part given_part(const struct exchange_submit *submit, uin
 }
 
 /* Slot-time that the whole job is expected to take. */
-static int128 planned_ns(const struct exchange_submit *submit)
+static int128 planned_ns(const struct job *job)
 {
     int128 sum = 0;
-    for (uint32_t i = 0; i <= submit->part_count; i++) {
-        const struct exchange_part part = given_part(submit, i);
-        sum += (int128)part.expect_ns * part.subtasks * part.slots;
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        const struct part *part = &job->parts[i];
+        sum += (int128)part->expect_ns * (part->end - part->first) * part->width;
     }
     return sum;
 }
 
-/* Limit of a part's bid: its cap, or what lets the budget buy the planned time, within the price band. */
-static int64_t bid_limit(const struct exchange *exchange, const struct exchange_submit *submit,
-                         const struct exchange_part *part)
+int64_t part_limit(const struct exchange *exchange, const struct part *part, int64_t cap_micro,
+                   int64_t budget_micro)
 {
-    if (part->cap_micro >= 0) {
-        return part->cap_micro;
+    if (cap_micro >= 0) {
+        return cap_micro;
     }
-    int128 whole_ns = planned_ns(submit);
-    int128 one_lease_ns = (int128)part->term_ns * part->slots;
+    assert(part->term_ns > 0 && part->width > 0);
+    int128 whole_ns = planned_ns(part->job);
+    int128 one_lease_ns = (int128)part->term_ns * part->width;
     whole_ns = whole_ns > one_lease_ns ? whole_ns : one_lease_ns;
-    int128 limit = (int128)submit->budget_micro * NS_PER_HOUR / whole_ns;
+    int128 limit = (int128)budget_micro * NS_PER_HOUR / whole_ns;
     return limit < exchange->price_band_micro ? (int64_t)limit : exchange->price_band_micro;
 }
 
@@ -89,11 +89,15 @@ bool parts_create(struct exchange *exchange, struct job *job, const struct excha
         part->width = given.slots;
         part->at_most = given.at_most;
         part->cap_micro = given.cap_micro;
-        part->bid_micro = bid_limit(exchange, submit, &given);
         part->limit_ns = given.limit_ns;
         part->term_ns = given.term_ns;
+        part->expect_ns = given.expect_ns > 0 ? given.expect_ns : 0;
     }
     assert(first == job->subtasks);
+    for (uint32_t i = 0; i < count; i++) {
+        struct part *part = &job->parts[i];
+        part->bid_micro = part_limit(exchange, part, part->cap_micro, submit->budget_micro);
+    }
     return true;
 }
 
@@ -137,21 +141,32 @@ void part_bid_record(struct exchange *exchange, const struct part *part)
     record->price_micro = part->bid_micro;
 }
 
-bool part_rest_bid(struct exchange *exchange, struct part *part)
+static bool rest(struct exchange *exchange, const struct part *part, uint32_t slots)
 {
-    part->handle = handle_take(exchange, part);
-    if (part->handle == BOOK_NONE) {
-        return false;
-    }
     const struct book_bid bid = {
         .owner = part->job->owner,
         .class_id = part->class_id,
+        .slots = slots,
         .width = part->width,
         .limit_micro = part->bid_micro,
         .term_ns = part->term_ns,
         .sequence = part->sequence,
     };
-    return book_rest_bid(exchange->book, part->handle, &bid) == BOOK_OK; /* as to its handle */
+    return book_rest_bid(exchange->book, part->handle, &bid) == BOOK_OK;
+}
+
+bool part_rest_bid(struct exchange *exchange, struct part *part)
+{
+    part->handle = handle_take(exchange, part);
+    return part->handle != BOOK_NONE && rest(exchange, part, 0); /* as to its handle */
+}
+
+void part_rests_anew(struct exchange *exchange, const struct part *part)
+{
+    const uint32_t slots = book_slots(exchange->book, part->handle);
+    book_remove(exchange->book, part->handle);
+    (void)rest(exchange, part, slots); /* its handle is within the book's limit */
+    feed_note(exchange, part->handle);
 }
 
 static void take_away(struct exchange *exchange, struct part *part)

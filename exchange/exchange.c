@@ -570,6 +570,9 @@ static void apply_message(struct exchange *exchange, const struct exchange_comma
     case EXCHANGE_CANCEL_ORDER:
         apply_cancel_order(exchange, &command->cancel_order);
         break;
+    case EXCHANGE_REPLACE:
+        apply_replace(exchange, &command->replace);
+        break;
     case EXCHANGE_STATEMENT:
         apply_statement(exchange, &command->statement);
         break;

@@ -26,6 +26,7 @@
 struct exchange;
 
 #define EXCHANGE_NO_ACCOUNT UINT32_MAX /* wider than an int, so not in the enum */
+#define EXCHANGE_ANY_PART UINT32_MAX   /* of a job */
 enum { EXCHANGE_NAME_SIZE = 64, EXCHANGE_FIELD_SIZE = 32 };
 
 struct exchange_limits { /* every cap of the state; reject codes name them */
@@ -76,6 +77,7 @@ enum exchange_command_type {
     EXCHANGE_CANCEL_JOB,
     EXCHANGE_LIMITS, /* the broker's own: caps and rules from here on. Lower caps bind what comes, not what stands */
     EXCHANGE_EPOCH, /* the broker's own: dice of another secret from here on */
+    EXCHANGE_REPLACE,
 };
 
 struct exchange_genesis_account {
@@ -140,6 +142,16 @@ struct exchange_ask {
 };
 struct exchange_cancel_order {
     struct id128 order;
+};
+/* What is not said stays as it is. Less slots at the same price keep the order's place in its queue, anything else is a new
+ * order's. Leases that stand are not touched. */
+struct exchange_replace {
+    struct id128 order; /* of an ask; or a job */
+    uint32_t part;      /* of the job; EXCHANGE_ANY_PART: each of them */
+    bool has_slots, has_price, has_budget;
+    uint32_t slots;       /* of an ask: offered; of a bid: at a time, 0: ready subtasks */
+    int64_t price_micro;  /* of an ask: least; of a bid: its cap */
+    int64_t budget_micro; /* of the job: not less than it was */
 };
 struct exchange_held {
     uint64_t lease;
@@ -250,6 +262,7 @@ struct exchange_command {
         struct exchange_advertise advertise;
         struct exchange_ask ask;
         struct exchange_cancel_order cancel_order;
+        struct exchange_replace replace;
         struct exchange_statement statement;
         struct exchange_results results;
         struct exchange_submit submit;
@@ -500,7 +513,6 @@ void exchange_explain(const struct exchange *exchange, const struct exchange_nee
                       struct exchange_explanation *ret_explanation);
 /* The same for one part of a job as it stands; ANY: of those that wait for a lane the one that is furthest from having one.
  * False when there is no such job, or part. */
-#define EXCHANGE_ANY_PART UINT32_MAX
 bool exchange_explain_job(const struct exchange *exchange, const struct id128 *job, uint32_t part,
                           struct exchange_explanation *ret_explanation);
 

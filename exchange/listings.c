@@ -265,6 +265,7 @@ static struct exchange_order_row own_bid(const struct exchange *exchange, const 
         .is_bid = true,
         .order = part_bid_id(part),
         .job = part->job->id,
+        .part = part->number,
         .price_micro = resting.limit_micro,
         .slots = resting.slots,
         .ahead = book_ahead(exchange->book, part->handle, EXCHANGE_LISTING_STEPS),

@@ -83,6 +83,7 @@ struct exchange_order_row {
     bool is_bid;
     struct id128 order;            /* that of the first part of a job is the job's */
     struct id128 job;              /* BID */
+    uint32_t part;                 /* BID: of which part of the job */
     char name[EXCHANGE_NAME_SIZE]; /* of the job; label of the device */
     struct id128 device;           /* ASK */
     int64_t price_micro;

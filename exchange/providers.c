@@ -84,6 +84,27 @@ void provider_asks_cancel(struct exchange *exchange, struct provider *provider, 
     }
 }
 
+static void rest(struct exchange *exchange, const struct ask *ask)
+{
+    const struct book_ask resting = {
+        .owner = ask->device->key.provider,
+        .cell = ask->device->cell,
+        .slots = free_slots(ask->device),
+        .price_micro = ask->price_micro,
+        .max_term_ns = ask->max_term_ns,
+        .sequence = ask->sequence,
+    };
+    (void)book_rest_ask(exchange->book, ask->handle,
+                        &resting); /* the handle is within the book's limit */
+    feed_note(exchange, ask->handle);
+}
+
+void ask_rests_anew(struct exchange *exchange, struct ask *ask)
+{
+    book_remove(exchange->book, ask->handle);
+    rest(exchange, ask);
+}
+
 struct ask *ask_restore(struct exchange *exchange, const struct ask *fields)
 {
     struct ask *ask = allocate(exchange, sizeof *ask);
@@ -99,17 +120,7 @@ struct ask *ask_restore(struct exchange *exchange, const struct ask *fields)
     }
     ask->device->ask = ask;
     list_init(&ask->wanting);
-    const struct book_ask resting = {
-        .owner = ask->device->key.provider,
-        .cell = ask->device->cell,
-        .slots = free_slots(ask->device),
-        .price_micro = ask->price_micro,
-        .max_term_ns = ask->max_term_ns,
-        .sequence = ask->sequence,
-    };
-    (void)book_rest_ask(exchange->book, ask->handle,
-                        &resting); /* the handle is within the book's limit */
-    feed_note(exchange, ask->handle);
+    rest(exchange, ask);
     exchange->ask_count++;
     track(exchange, &ask->tracked, RECORD_ASK);
     return ask;
@@ -355,6 +366,25 @@ void apply_advertise(struct exchange *exchange, const struct exchange_advertise 
     free(whole);
 }
 
+void ask_placed(struct exchange *exchange, struct ask *ask)
+{
+    struct ledger_record *record = emit_ledger(exchange, LEDGER_ASK);
+    record->order = ask->order;
+    record->owner = member_by_number(exchange, ask->device->key.provider)->key;
+    record->device = ask->device->key.device;
+    record->slots = ask->slots;
+    record->price_micro = ask->price_micro;
+    tell_of_ask(exchange, ask, true);
+    if (list_empty(&ask->wanting)) {
+        list_append(&exchange->wanting_asks, &ask->wanting);
+    }
+    const struct provider *provider =
+        member_by_number(exchange, ask->device->key.provider)->provider;
+    if (provider->lease_count > 0) { /* at its former terms they had no use but their own */
+        for_leases_of(exchange, provider, offer_if_idle, ask->device);
+    }
+}
+
 void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
 {
     const struct member *member = sender(exchange);
@@ -435,17 +465,7 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
     if (ask->good_till_ns != 0) {
         timer_arm(exchange, TIMER_ASK, &ask->order, ask->good_till_ns);
     }
-    struct ledger_record *record = emit_ledger(exchange, LEDGER_ASK);
-    record->order = ask->order;
-    record->owner = member->key;
-    record->device = device->key.device;
-    record->slots = ask->slots;
-    record->price_micro = ask->price_micro;
-    tell_of_ask(exchange, ask, true);
-    list_append(&exchange->wanting_asks, &ask->wanting);
-    if (member->provider->lease_count > 0) { /* without it they had no use but their own */
-        for_leases_of(exchange, member->provider, offer_if_idle, device);
-    }
+    ask_placed(exchange, ask);
 }
 
 void apply_cancel_order(struct exchange *exchange, const struct exchange_cancel_order *cancel)

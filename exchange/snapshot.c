@@ -160,6 +160,7 @@ static void put_part(struct writer *out, const struct part *part)
     writer_i64(out, part->bid_micro);
     writer_i64(out, part->limit_ns);
     writer_i64(out, part->term_ns);
+    writer_i64(out, part->expect_ns);
     writer_u64(out, part->sequence);
     writer_i64(out, part->straggler_ns);
 }

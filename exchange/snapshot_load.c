@@ -335,6 +335,7 @@ static bool get_part(struct reader *in, struct job *job, uint32_t number, uint32
     part->bid_micro = reader_i64(in);
     part->limit_ns = get_ns(in);
     part->term_ns = get_ns(in);
+    part->expect_ns = get_ns(in);
     part->sequence = reader_u64(in);
     part->straggler_ns = get_ns(in);
     if (in->failed || subtasks == 0 || subtasks > job->subtasks - first) {

@@ -272,7 +272,7 @@ struct part {
     uint32_t first, end; /* its subtasks: first .. end - 1 */
     uint32_t width, at_most;
     int64_t cap_micro, bid_micro; /* cap as given; limit of its bid */
-    int64_t limit_ns, term_ns;
+    int64_t limit_ns, term_ns, expect_ns;
     uint32_t class_id; /* of its bid; NO_CLASS without one */
     uint64_t sequence; /* of its bid */
     uint32_t fresh;    /* subtasks from here on were never started; unless there is a graph */
@@ -575,6 +575,10 @@ void ask_cancel(struct exchange *exchange, struct ask *ask, uint8_t reason);
 void provider_leases_revoke(struct exchange *exchange, struct provider *provider);
 void device_slots_changed(struct exchange *exchange, struct device *device);
 void device_drop_if_gone(struct exchange *exchange, struct device *device);
+/* Its free slots are looked at again; they may have grown where the offer has. */
+void ask_rests_anew(struct exchange *exchange, struct ask *ask); /* by its price and sequence */
+void ask_placed(struct exchange *exchange,
+                struct ask *ask); /* is recorded, told and queued for matching */
 struct ask *ask_restore(struct exchange *exchange,
                         const struct ask *fields); /* rests it; NULL: no handle or memory */
 void provider_asks_cancel(struct exchange *exchange, struct provider *provider, uint8_t reason);
@@ -612,6 +616,11 @@ void part_init(struct part *part, struct job *job, uint32_t number);
 bool parts_create(struct exchange *exchange, struct job *job, const struct exchange_submit *submit);
 /* Rests a bid for each part. False with the refusal, and no trace, when one has no class or no handle. */
 bool parts_bid(struct exchange *exchange, struct job *job, const struct exchange_submit *submit);
+/* Limit of the bid of a part of that cap, under that budget of its job: the cap; or what lets the budget buy the time that
+ * is planned, within the price band. */
+int64_t part_limit(const struct exchange *exchange, const struct part *part, int64_t cap_micro,
+                   int64_t budget_micro);
+void part_rests_anew(struct exchange *exchange, const struct part *part); /* likewise */
 /* The order id of its bid: the job's for the first part. */
 struct id128 part_bid_id(const struct part *part);
 void part_bid_record(struct exchange *exchange, const struct part *part);
@@ -620,6 +629,9 @@ void part_wants(struct exchange *exchange,
                 struct part *part); /* sets its bid's slots; queues it for matching */
 void job_wants(struct exchange *exchange, struct job *job); /* all its parts */
 void job_take_bids_away(struct exchange *exchange, struct job *job);
+
+/* ---- replace.c */
+void apply_replace(struct exchange *exchange, const struct exchange_replace *replace);
 
 /* ---- stragglers.c */
 /* Nothing of its part waits, and the lease has an idle lane: it may help what holds the part up. */

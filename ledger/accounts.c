@@ -143,8 +143,8 @@ int64_t hold_left(const struct hold *hold)
     return hold->is_open ? hold->amount_micro - hold->captured_micro : 0;
 }
 
-enum accounts_status hold_open(struct accounts *accounts, uint32_t account, int64_t amount_micro,
-                               struct hold *ret_hold)
+static enum accounts_status set_apart(struct accounts *accounts, uint32_t account,
+                                      int64_t amount_micro)
 {
     struct account_balance *balance = balance_of(accounts, account);
     if (amount_micro <= 0) {
@@ -159,8 +159,32 @@ enum accounts_status hold_open(struct accounts *accounts, uint32_t account, int6
     }
     balance->available_micro -= amount_micro;
     balance->held_micro = held;
-    *ret_hold = (struct hold){.account = account, .amount_micro = amount_micro, .is_open = true};
     return ACCOUNTS_OK;
+}
+
+enum accounts_status hold_open(struct accounts *accounts, uint32_t account, int64_t amount_micro,
+                               struct hold *ret_hold)
+{
+    enum accounts_status status = set_apart(accounts, account, amount_micro);
+    if (status == ACCOUNTS_OK) {
+        *ret_hold =
+            (struct hold){.account = account, .amount_micro = amount_micro, .is_open = true};
+    }
+    return status;
+}
+
+enum accounts_status hold_raise(struct accounts *accounts, struct hold *hold, int64_t more_micro)
+{
+    assert(hold->is_open);
+    int64_t amount;
+    if (!checked_add(hold->amount_micro, more_micro, &amount)) {
+        return ACCOUNTS_OVERFLOW;
+    }
+    enum accounts_status status = set_apart(accounts, hold->account, more_micro);
+    if (status == ACCOUNTS_OK) {
+        hold->amount_micro = amount;
+    }
+    return status;
 }
 
 enum accounts_status hold_capture(struct accounts *accounts, struct hold *hold, uint32_t credit,

@@ -59,13 +59,15 @@ enum accounts_status accounts_transfer(struct accounts *accounts, uint32_t debit
 /* A hold is the caller's to keep (it lives in the job or order that it covers). */
 struct hold {
     uint32_t account;
-    int64_t amount_micro;   /* as opened */
+    int64_t amount_micro;   /* as opened, and raised since */
     int64_t captured_micro; /* so far */
     bool is_open;
 };
 
 enum accounts_status hold_open(struct accounts *accounts, uint32_t account, int64_t amount_micro,
                                struct hold *ret_hold);
+/* Sets more apart. The hold must be open. */
+enum accounts_status hold_raise(struct accounts *accounts, struct hold *hold, int64_t more_micro);
 /* Pays `amount_micro` (> 0, at most what the hold has left: a hold that has ended has nothing)
  * out of the hold to `credit`. */
 enum accounts_status hold_capture(struct accounts *accounts, struct hold *hold, uint32_t credit,

@@ -216,6 +216,14 @@ SHAPE_CHECKED(results, results, check_results, SIGNATURE,
 #define STATE NAME(0, LIMIT_WORD_BYTES)
 #define ROWS_WANTED NUMBER(1, LIMIT_ROWS)
 
+static bool check_order_replace(const struct sighting *sighting, struct codec_error *ret_error)
+{
+    const uint32_t said = sighting->counts[2] + sighting->counts[3] + sighting->counts[4];
+    return said > 0 || refuse(ret_error, "price_micro", 0, 1); /* it says nothing */
+}
+SHAPE_CHECKED(order_replace, order_replace, check_order_replace, ID, NUMBER(0, LIMIT_PARTS),
+              AT_MOST, MONEY, NUMBER(1, INT64_MAX));
+
 /* Whether it is the graph of these subtasks is the exchange's to say. */
 static bool check_graph(const struct sighting *sighting, struct codec_error *ret_error)
 {
@@ -308,7 +316,7 @@ SHAPE(prices_request, prices_request, ATTRIBUTE_TEXT, MOMENT);
 SHAPE(prices_reply, prices_reply, MANY(market_bar, LIMIT_BARS), COUNT, MOMENT);
 SHAPE(orders_request, orders_request, COUNT, ROWS_WANTED);
 SHAPE(order_row, order_row, ID, FLAG, NAME(0, LIMIT_NAME_BYTES), ID, MONEY, COUNT, COUNT,
-      NUMBER(1, UINT32_MAX), MOMENT, DURATION, ID);
+      NUMBER(1, UINT32_MAX), MOMENT, DURATION, ID, NUMBER(0, LIMIT_PARTS));
 SHAPE(orders_reply, orders_reply, MANY(order_row, LIMIT_ROWS), COUNT, COUNT);
 
 /* ---- blobs ---- */
@@ -498,6 +506,9 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
     [MESSAGE_BLOB_STORED] = {"blob-stored", &blob_stored_shape, SMALL, false, BROKER, 0},
     [MESSAGE_BLOB_GET] = {"blob-get", &blob_get_shape, SMALL, false, TRADER, MESSAGE_BLOB_DATA},
     [MESSAGE_BLOB_DATA] = {"blob-data", &blob_data_shape, BLOB, false, BROKER, 0},
+
+    [MESSAGE_ORDER_REPLACE] = {"order-replace", &order_replace_shape, SMALL, true, TRADER,
+                               MESSAGE_ACCEPTED},
 };
 
 const struct message_row *message_row(enum message_type type)

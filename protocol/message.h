@@ -80,6 +80,7 @@ enum message_type {
     /* the market again */
     MESSAGE_PRICES_REQUEST = 102,
     MESSAGE_PRICES_REPLY = 103,
+    MESSAGE_ORDER_REPLACE = 108, /* S: one's own */
 };
 
 /* Of the blob port; all others are of the control port. */

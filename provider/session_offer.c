@@ -491,6 +491,12 @@ static struct offered_ask *ask_of(struct agent_session *session, const struct id
     return NULL;
 }
 
+static bool is_as_offered(const struct offered_ask *ask, const Bourse__V1__AskEvent *event)
+{
+    return ask->state != ASK_BY_HAND && event->slots == ask->terms.slots &&
+           event->price_micro == ask->terms.price_micro;
+}
+
 /* What became of a device's ask by another hand than the agent's: another session of this account, or the end of the
  * time that such an order was good for. An ask of the agent's own that was cancelled so is not placed again before the
  * devices are advertised the next time; one by hand that has ended gives way to it at once. */
@@ -505,7 +511,7 @@ void offers_noted(struct agent_session *session, int64_t now_ns, const Bourse__V
     bool is_known = id128_equal(&order, &ask->order);
     if (event->stands) {
         /* What the agent has just sent itself comes after it, and replaces it. */
-        if (is_known || ask->state == ASK_SENT) {
+        if (ask->state == ASK_SENT || (is_known && is_as_offered(ask, event))) {
             return;
         }
         ask->state = ASK_BY_HAND;

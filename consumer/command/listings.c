@@ -429,21 +429,95 @@ static bool match_order(void *context, const struct bourse_order *order)
     return true;
 }
 
+/* False, and what is wrong has been said: *ret_status is the exit status. */
+static bool find_order(struct invocation *invocation, struct order_search *search, int *ret_status)
+{
+    struct bourse_error error;
+    if (!bourse_orders(invocation->bourse, match_order, search, &error)) {
+        *ret_status = complain_with(invocation, &error);
+    } else if (search->prefix[0] == '\0' || search->matches == 0) {
+        *ret_status = complain(invocation, BOURSE_NOT_FOUND,
+                               "no order '%s'; `bourse order list` shows yours", search->prefix);
+    } else if (search->matches > 1) {
+        *ret_status = complain(invocation, BOURSE_USAGE,
+                               "'%s' begins the ids of %zu orders; give more digits",
+                               search->prefix, search->matches);
+    }
+    return *ret_status == BOURSE_OK;
+}
+
+/* What an ask has and a bid has not, or the other way round. */
+static bool options_fit(struct invocation *invocation, bool is_bid, int *ret_status)
+{
+    static const char *const of_ask[] = {"price", "slots", NULL};
+    static const char *const of_bid[] = {"cap", "at-most", "budget", NULL};
+    bool says = false;
+    for (const char *const *name = is_bid ? of_bid : of_ask; *name != NULL; name++) {
+        says = says || option_given(invocation, *name);
+    }
+    for (const char *const *name = is_bid ? of_ask : of_bid; *name != NULL; name++) {
+        if (option_given(invocation, *name)) {
+            *ret_status =
+                complain(invocation, BOURSE_USAGE, "order replace: %s is %s, which has no --%s",
+                         invocation->words[1], is_bid ? "the bid of a job" : "an ask", *name);
+            return false;
+        }
+    }
+    if (!says) {
+        *ret_status = complain(invocation, BOURSE_USAGE, "order replace: say what is to change: %s",
+                               is_bid ? "--cap, --at-most or --budget" : "--price or --slots");
+    }
+    return says;
+}
+
+enum { SLOTS_MOST = 10000000 }; /* of an order, as the protocol has it */
+
+static int order_replace(struct invocation *invocation)
+{
+    struct bourse_replacement to = {.part = -1, .price_micro = -1, .slots = -1, .budget_micro = -1};
+    struct order_search search = {.prefix = invocation->words[1]};
+    int status = BOURSE_OK;
+    char job[BOURSE_ID_SIZE];
+    if (!option_money(invocation, "price", &to.price_micro) ||
+        !option_money(invocation, "cap", &to.price_micro) ||
+        !option_count(invocation, "slots", 1, SLOTS_MOST, &to.slots) ||
+        !option_count(invocation, "at-most", 0, SLOTS_MOST, &to.slots) ||
+        !option_money(invocation, "budget", &to.budget_micro)) {
+        return BOURSE_USAGE;
+    }
+    if (!connect_broker(invocation, &status)) {
+        return status;
+    }
+    if (strcmp(search.prefix, "last") == 0) {
+        if (!resolve_job(invocation, search.prefix, job, &status)) {
+            return status;
+        }
+        search.prefix = job;
+    }
+    if (!find_order(invocation, &search, &status) ||
+        !options_fit(invocation, search.found.is_bid, &status)) {
+        return status;
+    }
+    to.order = search.found.is_bid ? search.found.job : search.found.id;
+    to.part = search.found.part > 0 ? (int64_t)search.found.part : -1; /* the job's id: all parts */
+    struct bourse_error error;
+    if (!bourse_replace(invocation->bourse, &to, &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (invocation->json) {
+        return print_json(json_pack("{s:s}", "replaced", search.found.id), BOURSE_OK);
+    }
+    (void)puts(search.found.id);
+    return BOURSE_OK;
+}
+
 static int order_cancel(struct invocation *invocation)
 {
     struct order_search search = {.prefix = invocation->words[1]};
     struct bourse_error error;
-    if (!bourse_orders(invocation->bourse, match_order, &search, &error)) {
-        return complain_with(invocation, &error);
-    }
-    if (search.prefix[0] == '\0' || search.matches == 0) {
-        return complain(invocation, BOURSE_NOT_FOUND,
-                        "no order '%s'; `bourse order list` shows yours", search.prefix);
-    }
-    if (search.matches > 1) {
-        return complain(invocation, BOURSE_USAGE,
-                        "'%s' begins the ids of %zu orders; give more digits", search.prefix,
-                        search.matches);
+    int status = BOURSE_OK;
+    if (!find_order(invocation, &search, &status)) {
+        return status;
     }
     if (search.found.is_bid) {
         return complain(invocation, BOURSE_USAGE,
@@ -584,12 +658,13 @@ static int order_place(struct invocation *invocation)
 
 int command_order(struct invocation *invocation)
 {
-    static const char *const acts[] = {"list", "place", "cancel"};
+    static const char *const acts[] = {"list", "place", "cancel", "replace"};
     const char *word = invocation->words[0];
     bool is_list = strcmp(word, acts[0]) == 0;
     bool is_place = strcmp(word, acts[1]) == 0;
-    if (!is_list && !is_place && strcmp(word, acts[2]) != 0) {
-        const char *near = text_nearest(word, acts, 3);
+    bool is_replace = strcmp(word, acts[3]) == 0;
+    if (!is_list && !is_place && !is_replace && strcmp(word, acts[2]) != 0) {
+        const char *near = text_nearest(word, acts, 4);
         return complain(invocation, BOURSE_USAGE, "order has no '%s'%s%s%s", word,
                         near != NULL ? "; did you mean `" : "", near != NULL ? near : "",
                         near != NULL ? "`?" : "");
@@ -598,8 +673,16 @@ int command_order(struct invocation *invocation)
         return complain(invocation, BOURSE_USAGE,
                         "order %s: wrong number of words; see `bourse help order`", word);
     }
-    if (is_place) {
-        return order_place(invocation);
+    static const char *const only_place[] = {"for", "max-term"};
+    static const char *const only_replace[] = {"cap", "at-most", "budget"};
+    if (is_place || is_replace) {
+        const char *const *others = is_place ? only_replace : only_place;
+        for (size_t i = 0; i < (is_place ? 3 : 2); i++) {
+            if (option_given(invocation, others[i])) {
+                return complain(invocation, BOURSE_USAGE, "order %s has no --%s", word, others[i]);
+            }
+        }
+        return is_place ? order_place(invocation) : order_replace(invocation);
     }
     for (size_t i = 0; i < invocation->command->option_count; i++) {
         const char *name = invocation->command->options[i].name;

@@ -117,10 +117,13 @@ static const struct option_spec book_options[] = {
     {"instrument", 0, "NAME", "only the asks for this one: cpu.x86_64.avx512"},
 };
 static const struct option_spec order_options[] = {
-    {"price", 0, "CREDITS", "of `place`: the least for a slot and an hour; 0 is a donation"},
-    {"slots", 0, "N", "of `place`: so many of the device's slots (all)"},
+    {"price", 0, "CREDITS", "of an ask: the least for a slot and an hour; 0 is a donation"},
+    {"slots", 0, "N", "of an ask: so many of the device's slots (all)"},
     {"for", 0, "TIME", "of `place`: good for so long, 366d at most (until cancelled)"},
     {"max-term", 0, "TIME", "of `place`: no longer leases than this, 1m at least (any)"},
+    {"cap", 0, "CREDITS", "of `replace` for a job: the most for a slot and an hour"},
+    {"at-most", 0, "N", "of `replace` for a job: so many slots at a time; 0: all it can use"},
+    {"budget", 0, "CREDITS", "of `replace` for a job: its budget, more than it was"},
 };
 static const struct option_spec trades_options[] = {
     {"limit", 'n', "N", "at most so many (20)"},
@@ -308,7 +311,7 @@ static const struct command table[] = {
                 "slot-hour. Without "
                 "names."},
     {.name = "order",
-     .arguments = "list | place DEVICE | cancel ORDER",
+     .arguments = "list | place DEVICE | replace ORDER | cancel ORDER",
      .summary = "your own asks and bids",
      OPTIONS(order_options),
      .words_min = 1,
@@ -316,7 +319,14 @@ static const struct command table[] = {
      .run = command_order,
      .details =
          "PLACE is where an order stands among those for the same kind of device, or with the same "
-         "needs.\n`place`, with the key of a provider (--key), asks for slots of a device that its "
+         "needs.\n`replace` gives a job (its id), one bid of it, or an ask other terms, without "
+         "sending it "
+         "again: --cap,\n--at-most and --budget of a job, --price and --slots of an ask. Fewer "
+         "slots at "
+         "the same price keep\nthe place in the queue, anything else goes to its end. What is "
+         "leased "
+         "stays leased; above a lowered\ncap only to the end of its term.\n`place`, with the key "
+         "of a provider (--key), asks for slots of a device that its "
          "agent offers\nnow: an id or the beginning of it, or a label of `bourse devices`. A "
          "device "
          "has one ask, and the\nnew one replaces it; what is leased stays leased. It stands until "

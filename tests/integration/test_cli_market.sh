@@ -132,6 +132,18 @@ expect 0 "${wanting:0:8} +bid +all " "$bourse" order list
 expect 0 '"side":"bid"' "$bourse" order list --json
 expect 2 "bourse cancel ${wanting:0:8}" "$bourse" order cancel "$wanting"
 expect 3 'no order' "$bourse" order cancel ffffffff
+# The terms of a job that waits: its place, its price, its budget. What is refused changes nothing.
+expect 2 'say what is to change' "$bourse" order replace "$wanting"
+expect 2 'bid of a job, which has no --price' "$bourse" order replace "$wanting" --price 1
+expect 2 'order place has no --cap' "$bourse" order place "$wanting" --cap 1
+expect 3 'no order' "$bourse" order replace ffffffff --cap 1
+expect 4 'PRICE: price: .* limit 1000' "$bourse" order replace "$wanting" --cap 999999999
+expect 4 'BUDGET: budget: 0.50 credits, limit 1.00' "$bourse" order replace "$wanting" --budget 0.5
+expect 4 'INSUFFICIENT_FUNDS' "$bourse" order replace "$wanting" --budget 5000
+expect 0 "^$wanting$" "$bourse" order replace "${wanting:0:8}" --cap 0.07 --at-most 64
+expect 0 '"price_micro":70000' "$bourse" order list --json
+expect 0 '"replaced"' "$bourse" order replace last --budget 1.5 --json
+expect 0 '"budget":"1.50"' "$bourse" ps "$wanting" --json
 expect 2 'did you mean .list' "$bourse" order lst
 expect 0 '"bids":1' "$bourse" book --json
 expect 0 '.' "$bourse" cancel "$wanting"

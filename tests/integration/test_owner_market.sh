@@ -126,6 +126,10 @@ job=$(submit byhand 'run: ["true"]' 'cap: 0.05')
 must_end "$job"
 expect 0 '"price_micro":30000' "$bourse" trades --json --limit 1
 expect 0 "${order:0:8} +ask" "$bourse" order list --key "$work/hand/key"
+expect 2 'an ask, which has no --cap' "$bourse" order replace "$order" --cap 0.02 --key "$work/hand/key"
+expect 0 "$order" "$bourse" order replace "$order" --price 0.02 --key "$work/hand/key"
+priced 20000 || fail "the ask has not another price: $("$bourse" devices)"
+until_true 20 status_says '1 slot of cpu.* at 0.02 .*placed by hand' || fail "status: $(cat out err)"
 expect 0 "$order" "$bourse" order cancel "$order" --key "$work/hand/key"
 until_true 20 priced 10000 || fail "the agent's own ask is not back: $("$bourse" devices)"
 by_hand 0 '"price_micro":40000' "$device" --price 0.04 --for 1s --json

@@ -222,6 +222,24 @@ static enum consumer_status ask_join(struct client *client, const struct client_
                                     &request->id, &body.base);
 }
 
+static enum consumer_status ask_replace(struct client *client, const struct client_request *request)
+{
+    struct random dice = random_seeded(request->seed);
+    const uint64_t what = 1 + random_below(&dice, 7);
+    Bourse__V1__OrderReplace body = BOURSE__V1__ORDER_REPLACE__INIT;
+    body.order = view(&request->about, sizeof request->about);
+    body.has_part = random_below(&dice, 4) == 0;
+    body.part = (uint32_t)random_below(&dice, 2);
+    body.has_slots = (what & 1) != 0;
+    body.slots = (uint32_t)random_below(&dice, 8);
+    body.has_price_micro = (what & 2) != 0;
+    body.price_micro = (int64_t)random_below(&dice, 6) * 80000;
+    body.has_budget_micro = (what & 4) != 0;
+    body.budget_micro = 20000 + (int64_t)random_below(&dice, 6000000);
+    return consumer_session_request(client->session, clock_monotonic_ns(), request->type,
+                                    &request->id, &body.base);
+}
+
 static enum consumer_status send_body(struct client *client, const struct client_request *request)
 {
     int64_t now_ns = clock_monotonic_ns();
@@ -234,6 +252,9 @@ static enum consumer_status send_body(struct client *client, const struct client
     }
     if (request->type == MESSAGE_JOIN) {
         return ask_join(client, request);
+    }
+    if (request->type == MESSAGE_ORDER_REPLACE) {
+        return ask_replace(client, request);
     }
     if (request->type == MESSAGE_JOB_CANCEL) {
         Bourse__V1__JobCancel body = BOURSE__V1__JOB_CANCEL__INIT;
@@ -345,6 +366,19 @@ void client_cancels(struct client *client)
     struct client_request *request = job == NULL || job->fate != FATE_ACCEPTED
                                          ? NULL
                                          : new_request(client, MESSAGE_JOB_CANCEL, 0);
+    if (request != NULL) {
+        request->about = job->id;
+        send_request(client, request);
+    }
+}
+
+void client_replaces(struct client *client)
+{
+    const struct client_request *job = some_request(client, MESSAGE_SUBMIT_JOB, true);
+    const uint64_t seed = random_u64(&world.dice[DICE_WORK]);
+    struct client_request *request = job == NULL || job->fate != FATE_ACCEPTED
+                                         ? NULL
+                                         : new_request(client, MESSAGE_ORDER_REPLACE, seed);
     if (request != NULL) {
         request->about = job->id;
         send_request(client, request);

@@ -418,6 +418,8 @@ static void work(void)
         client_cancels(client);
     } else if (which == 11) {
         newcomers();
+    } else if (which == 12) {
+        client_replaces(client);
     } else if (chance(DICE_WORK, market.profile.replay)) {
         client_repeats(client);
     }

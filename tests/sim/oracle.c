@@ -46,6 +46,9 @@ static void on_record(const struct exchange_command *command, const struct ledge
     case LEDGER_BID:
         oracle_on_bid(command, record);
         break;
+    case LEDGER_HOLD:
+        oracle_on_hold(command, record);
+        break;
     case LEDGER_ASK:
         oracle_on_ask(command, record);
         break;
@@ -68,7 +71,6 @@ static void on_record(const struct exchange_command *command, const struct ledge
         oracle_on_account(command, record);
         break;
     case LEDGER_TRANSFER:
-    case LEDGER_HOLD:
     case LEDGER_CAPTURE:
     case LEDGER_RELEASE:
     case LEDGER_EXPIRE:

@@ -197,6 +197,8 @@ struct seen_device *oracle_device_of(uint32_t provider, const struct id128 *id, 
 struct seen_bid *oracle_bid_of(const struct id128 *id); /* NULL: it is not a bid */
 void oracle_on_job(const struct exchange_command *command, const struct ledger_record *record);
 void oracle_on_bid(const struct exchange_command *command, const struct ledger_record *record);
+/* The hold of a job, or more of it. */
+void oracle_on_hold(const struct exchange_command *command, const struct ledger_record *record);
 void oracle_on_ask(const struct exchange_command *command, const struct ledger_record *record);
 void oracle_on_cancel(const struct ledger_record *record);
 void oracle_on_advertise(const struct exchange_command *command);

@@ -64,9 +64,52 @@ static void take_part(struct seen_bid *bid, const struct exchange_part *part)
     bid->end = bid->first + part->subtasks;
 }
 
+void oracle_on_hold(const struct exchange_command *command, const struct ledger_record *record)
+{
+    struct seen_job *job = oracle_job_of(&record->job);
+    if (command->type == EXCHANGE_REPLACE) {
+        if (job->owner != command->account || !command->replace.has_budget ||
+            command->replace.budget_micro != job->budget + record->amount_micro) {
+            sim_fail("command %" PRIu64 ": a budget that nobody asked for", oracle.command);
+        }
+        job->budget = command->replace.budget_micro;
+    } else if (record->amount_micro != job->budget) {
+        sim_fail("command %" PRIu64 ": what is held is not the budget", oracle.command);
+    }
+}
+
+/* Less at the same price keeps its place; anything else is behind all that was there. */
+static void replace_bid(const struct exchange_command *command, const struct ledger_record *record)
+{
+    const struct exchange_replace *replace = &command->replace;
+    struct seen_bid *bid = oracle_bid_of(&record->order);
+    const struct seen_job *job = oracle_job_of(&record->job);
+    if (bid == NULL || &oracle.jobs.items[bid->job] != job || job->owner != command->account ||
+        !id128_equal(&replace->order, &job->id)) {
+        sim_fail("command %" PRIu64 " replaces another bid than was asked", oracle.command);
+    }
+    const bool is_meant =
+        replace->part == EXCHANGE_ANY_PART || &oracle.bids.items[job->bids[replace->part]] == bid;
+    const uint32_t at_most = is_meant && replace->has_slots ? replace->slots : bid->at_most;
+    if (record->slots != (at_most == 0 ? UINT32_MAX : at_most) ||
+        (is_meant && replace->has_price && record->price_micro != replace->price_micro)) {
+        sim_fail("command %" PRIu64 ": a bid other than was asked", oracle.command);
+    }
+    const bool is_less = bid->at_most == 0 || (at_most != 0 && at_most <= bid->at_most);
+    if (!is_less || record->price_micro != bid->limit) {
+        bid->sequence = ++oracle.sequence;
+    }
+    bid->at_most = at_most;
+    bid->limit = record->price_micro;
+}
+
 /* They come part by part. */
 void oracle_on_bid(const struct exchange_command *command, const struct ledger_record *record)
 {
+    if (command->type == EXCHANGE_REPLACE) {
+        replace_bid(command, record);
+        return;
+    }
     const struct exchange_submit *submit = &command->submit;
     struct seen_job *job = oracle_job_of(&record->job);
     uint32_t place = PUT(oracle.bids);

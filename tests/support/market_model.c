@@ -473,6 +473,33 @@ static void make_cancel(struct model *model)
     model->command.cancel_job.job = model->jobs[job];
 }
 
+/* An ask's terms, or a job's: mostly what may be, in part what may not. */
+static void make_replace(struct model *model)
+{
+    struct exchange_replace *replace = &model->command.replace;
+    if (model->job_count == 0 || draw(model, 3) == 0) {
+        uint32_t provider = draw(model, MODEL_PROVIDERS);
+        model->command = blank(model, EXCHANGE_REPLACE, FIRST_PROVIDER + provider);
+        replace->order = model->asks[provider][draw(model, MODEL_DEVICES)];
+        replace->has_budget = draw(model, 40) == 0;
+    } else {
+        size_t newest = model->job_count < 8 ? model->job_count : 8;
+        size_t job = model->job_count - 1 - draw(model, newest);
+        model->command = blank(model, EXCHANGE_REPLACE, model->job_owners[job]);
+        replace->order = model->jobs[job];
+        replace->has_budget = draw(model, 3) == 0;
+    }
+    if (draw(model, 30) == 0) { /* it is not theirs */
+        model->command.account = FIRST_CONSUMER + draw(model, MODEL_CONSUMERS);
+    }
+    replace->part = draw(model, 2) == 0 ? EXCHANGE_ANY_PART : draw(model, 3);
+    replace->has_slots = draw(model, 2) == 0;
+    replace->has_price = draw(model, 2) == 0 || (!replace->has_slots && !replace->has_budget);
+    replace->slots = draw(model, 10);
+    replace->price_micro = or_extreme(model, (int64_t)draw(model, 5) * 250000);
+    replace->budget_micro = or_extreme(model, 1 + (int64_t)draw(model, 400000));
+}
+
 /* What was sent before, once more: the same, or under its id something else. */
 static void make_again(struct model *model)
 {
@@ -537,6 +564,8 @@ void model_next(struct model *model)
         make_operator(model);
     } else if (dice < 94) {
         make_cancel(model);
+    } else if (dice < 97) {
+        make_replace(model);
     } else {
         model->command = blank(model, EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
     }

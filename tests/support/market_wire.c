@@ -170,6 +170,22 @@ static struct body of_cancel_order(const struct exchange_command *command)
     return encode(MESSAGE_ORDER_CANCEL, &body.base);
 }
 
+static struct body of_replace(const struct exchange_command *command)
+{
+    const struct exchange_replace *replace = &command->replace;
+    Bourse__V1__OrderReplace body = BOURSE__V1__ORDER_REPLACE__INIT;
+    body.order = data(replace->order.bytes, sizeof replace->order.bytes);
+    body.has_part = replace->part != EXCHANGE_ANY_PART;
+    body.part = replace->part;
+    body.has_slots = replace->has_slots;
+    body.slots = replace->slots;
+    body.has_price_micro = replace->has_price;
+    body.price_micro = replace->price_micro;
+    body.has_budget_micro = replace->has_budget;
+    body.budget_micro = replace->budget_micro;
+    return encode(MESSAGE_ORDER_REPLACE, &body.base);
+}
+
 static struct body of_cancel_job(const struct exchange_command *command)
 {
     Bourse__V1__JobCancel body = BOURSE__V1__JOB_CANCEL__INIT;
@@ -447,6 +463,8 @@ static struct body body_of(struct market_wire *wire, const struct exchange_comma
         return of_ask(command);
     case EXCHANGE_CANCEL_ORDER:
         return of_cancel_order(command);
+    case EXCHANGE_REPLACE:
+        return of_replace(command);
     case EXCHANGE_STATEMENT:
         return of_statement(command);
     case EXCHANGE_RESULTS:
@@ -494,6 +512,7 @@ uint8_t *market_wire_payload(struct market_wire *wire, const struct exchange_com
     case EXCHANGE_ADVERTISE:
     case EXCHANGE_ASK:
     case EXCHANGE_CANCEL_ORDER:
+    case EXCHANGE_REPLACE:
     case EXCHANGE_STATEMENT:
     case EXCHANGE_RESULTS:
     case EXCHANGE_SUBMIT:

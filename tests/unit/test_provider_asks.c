@@ -356,6 +356,25 @@ START_TEST(an_ask_by_hand_stands_in_the_place_of_the_agents_until_it_ends)
 }
 END_TEST
 
+START_TEST(other_terms_by_hand_are_shown_as_such)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    welcome(&play, &cluster);
+    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
+    const struct seen *place = find_seen(&play, MESSAGE_ASK_PLACE);
+    const struct id128 order = place->id;
+    accept(&play, place);
+    note_ask(&play, &order, true); /* its own, with terms that it did not ask */
+    ck_assert(ask_row(&play).is_by_hand);
+    ck_assert_int_eq(ask_row(&play).terms.price_micro, 7);
+    forget_seen(&play);
+    note_ask(&play, &order, false);
+    ck_assert(!ask_row(&play).is_by_hand);
+    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1); /* its own, as its owner says */
+}
+END_TEST
+
 START_TEST(an_ask_by_hand_is_withdrawn_like_the_agents_own)
 {
     CLEANUP(play_end) struct play play;
@@ -440,6 +459,7 @@ int main(void)
     tcase_add_test(tcase, pause_cancels_the_ask_and_resume_places_it_again);
     tcase_add_test(tcase, while_it_is_paused_no_device_is_on_offer);
     tcase_add_test(tcase, an_ask_by_hand_stands_in_the_place_of_the_agents_until_it_ends);
+    tcase_add_test(tcase, other_terms_by_hand_are_shown_as_such);
     tcase_add_test(tcase, an_ask_by_hand_is_withdrawn_like_the_agents_own);
     tcase_add_test(tcase, an_ask_that_its_owner_cancels_stays_away_until_the_next_offer);
     tcase_add_test(tcase, what_the_agent_has_just_asked_comes_after_an_ask_by_hand);

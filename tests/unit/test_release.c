@@ -79,6 +79,7 @@ START_TEST(a_refusal_names_the_message_that_was_refused)
                  {EXCHANGE_ADVERTISE, MESSAGE_ADVERTISE},
                  {EXCHANGE_ASK, MESSAGE_ASK_PLACE},
                  {EXCHANGE_CANCEL_ORDER, MESSAGE_ORDER_CANCEL},
+                 {EXCHANGE_REPLACE, MESSAGE_ORDER_REPLACE},
                  {EXCHANGE_STATEMENT, MESSAGE_STATEMENT_HELD},
                  {EXCHANGE_RESULTS, MESSAGE_RESULTS},
                  {EXCHANGE_SUBMIT, MESSAGE_SUBMIT_JOB},

@@ -1,0 +1,234 @@
+/* An order that stands gets other terms under its own id: all of them or, refused, none. */
+#include "exchange/state.h"
+
+/* What a bid is to be, beside what it is. */
+struct rebid {
+    int64_t cap_micro, bid_micro;
+    uint32_t at_most;
+    uint64_t sequence;
+};
+
+static bool slots_reduced(uint32_t from, uint32_t to)
+{
+    return to == from || (to != 0 && (from == 0 || to < from)); /* 0: as many as can be used */
+}
+
+/* ---------------------------------------------------------------- asks */
+
+static bool ask_in_range(struct exchange *exchange, const struct ask *ask,
+                         const struct exchange_replace *replace)
+{
+    if (replace->has_budget) {
+        reject(exchange, XREJECT_BUDGET, "budget_micro", replace->budget_micro, 0);
+    } else if (replace->has_slots && (replace->slots == 0 || replace->slots > ask->device->slots)) {
+        reject(exchange, XREJECT_QUANTITY, "slots", replace->slots, ask->device->slots);
+    } else if (replace->has_price &&
+               (replace->price_micro < 0 || replace->price_micro > exchange->price_band_micro)) {
+        reject(exchange, XREJECT_PRICE, "price_micro", replace->price_micro,
+               exchange->price_band_micro);
+    }
+    return !exchange->is_rejected;
+}
+
+static void replace_ask(struct exchange *exchange, struct ask *ask,
+                        const struct exchange_replace *replace)
+{
+    if (!ask_in_range(exchange, ask, replace)) {
+        return;
+    }
+    const struct ask before = *ask;
+    ask->slots = replace->has_slots ? replace->slots : ask->slots;
+    ask->price_micro = replace->has_price ? replace->price_micro : ask->price_micro;
+    if (ask->slots == before.slots && ask->price_micro == before.price_micro) {
+        return;
+    }
+    const bool keeps_place = ask->slots < before.slots && ask->price_micro == before.price_micro;
+    ask->sequence = keeps_place ? ask->sequence : exchange->sequence;
+    ask_rests_anew(exchange, ask);
+    if (!keeps_place && book_would_self_match(exchange->book, ask->handle)) {
+        const int64_t price_micro = ask->price_micro;
+        ask->slots = before.slots;
+        ask->price_micro = before.price_micro;
+        ask->sequence = before.sequence;
+        ask_rests_anew(exchange, ask);
+        reject(exchange, XREJECT_SELF_MATCH, "price_micro", price_micro, 0);
+        return;
+    }
+    exchange->sequence += keeps_place ? 0 : 1;
+    touch(exchange, &ask->tracked);
+    ask_placed(exchange, ask);
+}
+
+/* ---------------------------------------------------------------- bids */
+
+static bool is_meant(const struct exchange_replace *replace, const struct part *part)
+{
+    return replace->part == EXCHANGE_ANY_PART || replace->part == part->number;
+}
+
+static bool bids_in_range(struct exchange *exchange, const struct job *job,
+                          const struct exchange_replace *replace)
+{
+    const int64_t budget_micro =
+        replace->has_budget ? replace->budget_micro : job->hold.amount_micro;
+    const int64_t available_micro =
+        accounts_balance(exchange->accounts, job->owner).available_micro;
+    if (replace->part != EXCHANGE_ANY_PART && replace->part >= job->part_count) {
+        reject(exchange, XREJECT_NOT_FOUND, "part", replace->part, job->part_count - 1);
+        return false;
+    }
+    if (replace->has_price &&
+        (replace->price_micro < 0 || replace->price_micro > exchange->price_band_micro)) {
+        reject(exchange, XREJECT_PRICE, "price_micro", replace->price_micro,
+               exchange->price_band_micro);
+        return false;
+    }
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        const struct part *part = &job->parts[i];
+        if (replace->has_slots && is_meant(replace, part) && replace->slots != 0 &&
+            replace->slots < part->width) {
+            reject(exchange, XREJECT_QUANTITY, "slots", replace->slots, part->width);
+            return false;
+        }
+    }
+    if (budget_micro < job->hold.amount_micro) {
+        reject(exchange, XREJECT_BUDGET, "budget_micro", budget_micro, job->hold.amount_micro);
+        return false;
+    }
+    const int64_t more_micro = budget_micro - job->hold.amount_micro;
+    if (more_micro > available_micro) {
+        reject(exchange, XREJECT_FUNDS, "budget_micro", more_micro, available_micro);
+        return false;
+    }
+    return true;
+}
+
+static struct rebid what_stands(const struct part *part)
+{
+    return (struct rebid){.cap_micro = part->cap_micro,
+                          .bid_micro = part->bid_micro,
+                          .at_most = part->at_most,
+                          .sequence = part->sequence};
+}
+
+/* Under the budget that is to be: a bid at market price follows it. */
+static struct rebid what_is_wanted(const struct exchange *exchange, const struct part *part,
+                                   const struct exchange_replace *replace)
+{
+    struct rebid wanted = what_stands(part);
+    if (is_meant(replace, part)) {
+        wanted.at_most = replace->has_slots ? replace->slots : wanted.at_most;
+        wanted.cap_micro = replace->has_price ? replace->price_micro : wanted.cap_micro;
+    }
+    wanted.bid_micro = wanted.cap_micro == part->cap_micro && !replace->has_budget
+                           ? part->bid_micro
+                           : part_limit(exchange, part, wanted.cap_micro,
+                                        replace->has_budget ? replace->budget_micro
+                                                            : part->job->hold.amount_micro);
+    return wanted;
+}
+
+static void set_bid(struct exchange *exchange, struct part *part, const struct rebid *bid)
+{
+    part->cap_micro = bid->cap_micro;
+    part->bid_micro = bid->bid_micro;
+    part->at_most = bid->at_most;
+    part->sequence = bid->sequence;
+    part_rests_anew(exchange, part);
+}
+
+static bool would_self_match(const struct exchange *exchange, const struct part *part)
+{
+    const uint32_t slots = book_slots(exchange->book, part->handle);
+    book_set_slots(exchange->book, part->handle, part->width);
+    const bool would = book_would_self_match(exchange->book, part->handle);
+    book_set_slots(exchange->book, part->handle, slots);
+    return would;
+}
+
+/* Gives each part what is wanted of it; false with the refusal, and no trace, when one would trade with its own owner. */
+static bool set_bids(struct exchange *exchange, struct job *job,
+                     const struct exchange_replace *replace, bool ret_changed[PARTS_MOST])
+{
+    struct rebid before[PARTS_MOST];
+    const uint64_t sequence = exchange->sequence;
+    bool fits = true;
+    uint32_t count = 0;
+    for (; fits && count < job->part_count; count++) {
+        struct part *part = &job->parts[count];
+        struct rebid wanted = what_is_wanted(exchange, part, replace);
+        const struct rebid *was = &before[count];
+        before[count] = what_stands(part);
+        const bool keeps_place =
+            wanted.bid_micro == was->bid_micro && slots_reduced(was->at_most, wanted.at_most);
+        ret_changed[count] = wanted.bid_micro != was->bid_micro || wanted.at_most != was->at_most;
+        wanted.sequence = keeps_place ? was->sequence : exchange->sequence++;
+        set_bid(exchange, part, &wanted);
+        fits = keeps_place || !would_self_match(exchange, part);
+    }
+    if (!fits) {
+        while (count-- > 0) {
+            set_bid(exchange, &job->parts[count], &before[count]);
+        }
+        exchange->sequence = sequence;
+        reject(exchange, XREJECT_SELF_MATCH, "price_micro", replace->price_micro, 0);
+    }
+    return fits;
+}
+
+static void raise_budget(struct exchange *exchange, struct job *job, int64_t budget_micro)
+{
+    const int64_t more_micro = budget_micro - job->hold.amount_micro;
+    if (more_micro == 0) {
+        return;
+    }
+    enum accounts_status raised = hold_raise(exchange->accounts, &job->hold, more_micro);
+    assert(raised == ACCOUNTS_OK); /* funds were looked at before, and all money fits */
+    (void)raised;
+    touch(exchange, &member_by_number(exchange, job->owner)->tracked);
+    struct ledger_record *record = emit_ledger(exchange, LEDGER_HOLD);
+    record->job = job->id;
+    record->debit = record->credit = job->owner;
+    record->amount_micro = more_micro;
+}
+
+static void replace_bids(struct exchange *exchange, struct job *job,
+                         const struct exchange_replace *replace)
+{
+    bool changed[PARTS_MOST] = {false};
+    if (!bids_in_range(exchange, job, replace) || !set_bids(exchange, job, replace, changed)) {
+        return;
+    }
+    if (replace->has_budget) {
+        raise_budget(exchange, job, replace->budget_micro);
+    }
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        if (changed[i]) {
+            part_bid_record(exchange, &job->parts[i]);
+        }
+    }
+    touch(exchange, &job->tracked);
+    job_wants(exchange, job);
+    report_job(exchange, job);
+}
+
+/* ---------------------------------------------------------------- either */
+
+void apply_replace(struct exchange *exchange, const struct exchange_replace *replace)
+{
+    const uint32_t account = exchange->command->account;
+    struct ask *ask = table_find(&exchange->asks, &replace->order);
+    struct job *job = table_find(&exchange->jobs, &replace->order);
+    const bool is_ask = ask != NULL && ask->device->key.provider == account;
+    if (!is_ask && (job == NULL || job->owner != account)) {
+        reject(exchange, XREJECT_NOT_FOUND, "order", 0, 0);
+    } else if (exchange->is_halted) {
+        reject(exchange, XREJECT_HALTED, "market", 0, 0);
+    } else if (is_ask) {
+        replace_ask(exchange, ask, replace);
+    } else if (job->phase != JOB_PHASE_OPEN || job->is_closing) {
+        reject(exchange, XREJECT_STATE, "order", job->phase, JOB_PHASE_OPEN);
+    } else {
+        replace_bids(exchange, job, replace);
+    }
+}

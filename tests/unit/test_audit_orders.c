@@ -1,0 +1,205 @@
+/* The audit against a market in which orders were replaced: what nobody signed, and what a place in the queue was kept for
+ * without right, is named. */
+#include "broker/audit.h"
+#include "protocol/message.h"
+#include "tests/support/small_market_writer.h"
+
+#include <check.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum told {
+    TRUE_STORY,
+    OTHER_HOLD,
+    OTHER_LIMIT,
+    OTHER_SLOTS,
+    OTHER_ORDER,
+    OTHER_PRICE_OF_ASK,
+    OTHER_SLOTS_OF_ASK,
+    FORMER_PRICE_FILLS, /* the bid lost its place with its limit: the ask is the maker now */
+};
+
+#define BUDGET INT64_C(10000000)
+#define MORE INT64_C(5000000)
+
+struct story {
+    enum told told;
+    struct id128 job;
+};
+
+static void add_hold(struct writer_state *state, const struct id128 *job, int64_t amount)
+{
+    struct ledger_record *record = writer_add_record(state, LEDGER_HOLD);
+    record->job = *job;
+    record->debit = record->credit = SMALL_MARKET_OWNER;
+    record->amount_micro = amount;
+}
+
+static struct ledger_record *add_bid(struct writer_state *state, const struct id128 *job,
+                                     uint32_t slots, int64_t limit_micro)
+{
+    struct ledger_record *record = writer_add_record(state, LEDGER_BID);
+    record->order = record->job = *job;
+    record->owner = *identity_key(state->market->owner);
+    record->slots = slots;
+    record->width = 1;
+    record->price_micro = limit_micro;
+    return record;
+}
+
+/* A job that waits: its bid is above nothing that stands. */
+static void submit(struct writer_state *state, struct story *story)
+{
+    Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
+    Bourse__V1__SubmitJob body = BOURSE__V1__SUBMIT_JOB__INIT;
+    body.name = "waits";
+    body.manifest = writer_data(state->manifest.bytes, 32);
+    body.subtasks = 3;
+    body.budget_micro = BUDGET;
+    body.has_cap_micro = true;
+    body.cap_micro = SMALL_MARKET_PRICE / 2;
+    body.needs = &needs;
+    body.slots = 1;
+    body.limit_ms = 1000;
+    body.term_ms = 1000;
+    body.verify = "none";
+    story->job = writer_add_message(state, MESSAGE_SUBMIT_JOB, state->market->owner,
+                                    SMALL_MARKET_OWNER, &body.base);
+    struct ledger_record *record = writer_add_record(state, LEDGER_JOB);
+    record->job = story->job;
+    record->owner = *identity_key(state->market->owner);
+    record->hash = state->manifest;
+    record->subtasks = 3;
+    record->amount_micro = BUDGET;
+    (void)snprintf(record->name, sizeof record->name, "waits");
+    record->price_micro = SMALL_MARKET_PRICE / 2;
+    record->width = 1;
+    record->debit = record->credit = SMALL_MARKET_OWNER;
+    add_hold(state, &story->job, BUDGET);
+    add_bid(state, &story->job, UINT32_MAX, SMALL_MARKET_PRICE / 2);
+    writer_commit(state);
+}
+
+/* Less of the ask, at half its price. */
+static void replace_ask(struct writer_state *state, const struct story *story)
+{
+    struct small_market *market = state->market;
+    Bourse__V1__OrderReplace body = BOURSE__V1__ORDER_REPLACE__INIT;
+    body.order = writer_data(market->other_ask.bytes, 16);
+    body.has_slots = true;
+    body.slots = 1;
+    body.has_price_micro = true;
+    body.price_micro = SMALL_MARKET_PRICE * 3 / 4;
+    writer_add_message(state, MESSAGE_ORDER_REPLACE, market->provider, SMALL_MARKET_PROVIDER,
+                       &body.base);
+    struct ledger_record *record = writer_add_record(state, LEDGER_ASK);
+    record->order = market->other_ask;
+    record->owner = *identity_key(market->provider);
+    record->device = market->other_device;
+    record->slots = story->told == OTHER_SLOTS_OF_ASK ? 2 : 1;
+    record->price_micro = body.price_micro - (story->told == OTHER_PRICE_OF_ASK);
+    writer_commit(state);
+}
+
+/* Its budget, its cap and its slots; and what it then gets. */
+static void replace_bid(struct writer_state *state, const struct story *story)
+{
+    struct small_market *market = state->market;
+    Bourse__V1__OrderReplace body = BOURSE__V1__ORDER_REPLACE__INIT;
+    body.order = writer_data(story->told == OTHER_ORDER ? market->job.bytes : story->job.bytes, 16);
+    body.has_slots = true;
+    body.slots = 1;
+    body.has_price_micro = true;
+    body.price_micro = SMALL_MARKET_PRICE;
+    body.has_budget_micro = true;
+    body.budget_micro = BUDGET + MORE;
+    writer_add_message(state, MESSAGE_ORDER_REPLACE, market->owner, SMALL_MARKET_OWNER, &body.base);
+    add_hold(state, &story->job, MORE - (story->told == OTHER_HOLD));
+    add_bid(state, &story->job, story->told == OTHER_SLOTS ? 2 : 1,
+            SMALL_MARKET_PRICE - (story->told == OTHER_LIMIT));
+    struct ledger_record *record = writer_add_record(state, LEDGER_FILL);
+    record->lease = 2;
+    record->order = market->other_ask;
+    record->bid = record->job = story->job;
+    record->provider = *identity_key(market->provider);
+    record->owner = *identity_key(market->owner);
+    record->device = market->other_device;
+    record->slots = 1;
+    record->price_micro = story->told == FORMER_PRICE_FILLS ? SMALL_MARKET_PRICE
+                                                            : SMALL_MARKET_PRICE * 3 / 4;
+    record->term_ns = INT64_C(1000000000);
+    (void)snprintf(record->name, sizeof record->name, "cpu.x86_64.avx2");
+    writer_commit(state);
+}
+
+static void tell(struct writer_state *state, void *context)
+{
+    struct story *story = context;
+    submit(state, story);
+    replace_ask(state, story);
+    replace_bid(state, story);
+}
+
+static void audit_told(enum told told, struct audit_report *ret_report)
+{
+    struct small_market market;
+    struct story story = {.told = told};
+    small_market_create_more(&market, NULL, tell, &story);
+    audit_run(market.folder, ret_report);
+    small_market_destroy(&market);
+}
+
+START_TEST(orders_that_were_replaced_as_signed_are_ok)
+{
+    struct audit_report report;
+    audit_told(TRUE_STORY, &report);
+    ck_assert_msg(report.verdict == AUDIT_OK, "%s %lu: %s (%s, %s)", report.table,
+                  (unsigned long)report.entry, report.what, report.expected, report.found);
+    ck_assert_int_eq(report.held_micro, BUDGET + MORE);
+}
+END_TEST
+
+static const struct {
+    enum told told;
+    const char *table, *words;
+} lies[] = {
+    {OTHER_HOLD, "transfers", "it raises the budget to the one that was signed"},
+    {OTHER_LIMIT, "bids", "its limit is the cap that was signed"},
+    {OTHER_SLOTS, "bids", "its slots are those that were signed"},
+    {OTHER_ORDER, "transfers", "it is of the job that was signed"},
+    {OTHER_PRICE_OF_ASK, "asks", "its price is the one that was signed"},
+    {OTHER_SLOTS_OF_ASK, "asks", "its slots are those that were signed"},
+    {FORMER_PRICE_FILLS, "fills", "it fills at the maker's price"},
+};
+enum { LIES = sizeof lies / sizeof lies[0] };
+
+START_TEST(what_nobody_signed_is_named)
+{
+    struct audit_report report;
+    audit_told(lies[_i].told, &report);
+    ck_assert_msg(report.verdict == AUDIT_FINDING, "lie %d not found (%s)", _i, report.what);
+    ck_assert_msg(strcmp(report.table, lies[_i].table) == 0 &&
+                      strstr(report.what, lies[_i].words) != NULL,
+                  "lie %d: %s: %s", _i, report.table, report.what);
+}
+END_TEST
+
+int main(void)
+{
+    if (sodium_init() < 0) {
+        return 1;
+    }
+    Suite *suite = suite_create("audit of replaced orders");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, orders_that_were_replaced_as_signed_are_ok);
+    tcase_add_loop_test(tests, what_nobody_signed_is_named, 0, LIES);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

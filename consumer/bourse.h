@@ -178,8 +178,9 @@ struct bourse_quote {
     char checks_problem
         [320]; /* `verify: cheap`: why nobody could check what is made; "": somebody can */
 };
-bool bourse_quote(struct bourse *bourse, const struct bourse_job *job,
-                  struct bourse_quote *ret_quote, struct bourse_error *ret_error);
+/* With `verify: cheap`, the job remembers who is not to make what there is only one to check. */
+bool bourse_quote(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *ret_quote,
+                  struct bourse_error *ret_error);
 
 /* Stores what the broker lacks of the job's inputs, then submits it. `limit_micro` is the highest
  * price per slot-hour to buy at (a quote's, or -1: market price, only the budget binds). Repeating it

@@ -308,19 +308,31 @@ static bool make_all(const struct bourse_job *job, const Bourse__V1__Manifest *m
     return true;
 }
 
-bool cheap_need_referee(struct requirement *needs)
+static bool need_role(struct requirement *needs, bool is_referee)
 {
-    struct requirement_node node = {.op = REQUIREMENT_EQ,
-                                    .attribute = {.name = "referee", .number = 1}};
-    if (needs->count + 2 > REQUIREMENT_NODES_MAX) {
+    bool alone = needs->count == 0;
+    if (needs->count + 3 > REQUIREMENT_NODES_MAX) {
         return false;
     }
-    bool alone = needs->count == 0;
-    needs->nodes[needs->count++] = node;
+    needs->nodes[needs->count++] = (struct requirement_node){
+        .op = REQUIREMENT_EQ, .attribute = {.name = "referee", .number = 1}};
+    if (!is_referee) { /* a device that is none does not have the attribute */
+        needs->nodes[needs->count++] = (struct requirement_node){.op = REQUIREMENT_NOT};
+    }
     if (!alone) {
         needs->nodes[needs->count++] = (struct requirement_node){.op = REQUIREMENT_AND, .arity = 2};
     }
     return true;
+}
+
+bool cheap_need_referee(struct requirement *needs)
+{
+    return need_role(needs, true);
+}
+
+bool cheap_need_no_referee(struct requirement *needs)
+{
+    return need_role(needs, false);
 }
 
 /* As wide as the widest subtask: the check has the same matrices in its memory. */

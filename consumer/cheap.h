@@ -22,8 +22,9 @@ bool cheap_add(struct bourse_job *job, Bourse__V1__Manifest *manifest,
                struct cheap_checks **ret_checks, struct bourse_error *error);
 void cheap_destroy(struct cheap_checks **self);
 
-/* Adds "and referee = 1". False when the requirement is full. */
+/* Adds "and referee = 1", or "and not referee = 1". False when the requirement is full. */
 bool cheap_need_referee(struct requirement *needs);
+bool cheap_need_no_referee(struct requirement *needs);
 
 /* How many of a manifest's subtasks are checks, the last ones; 0: none. */
 uint32_t cheap_count(const Bourse__V1__Manifest *manifest);

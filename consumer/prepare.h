@@ -34,6 +34,8 @@ struct bourse_job {
     struct made_blobs made;   /* of a job that is no file's */
     uint64_t subtasks;        /* checks included */
     uint32_t checks;          /* the last of them (cheap.h) */
+    bool
+        spares_referee; /* as quoted: a single referee is on offer, who checks and so makes nothing */
     struct order_part check; /* of the checks, where it is not what the file says; slots 0: it is */
     struct order_part *parts; /* ORDER_PARTS_MAX have room; at least one */
     size_t part_count;

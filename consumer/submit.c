@@ -1,5 +1,6 @@
 /* Quotes, and submission: what the broker lacks is stored first, then the job is placed. */
 #include "consumer/submit.h"
+#include "consumer/cheap.h"
 #include "consumer/client.h"
 #include "consumer/prepare.h"
 #include "consumer/rows.h"
@@ -44,15 +45,38 @@ static int64_t limit_of(const struct job_file *file, const struct order_part *pa
     return dearest_micro + dearest_micro / 2;
 }
 
-/* `apart`: the part may not be for who asks least. */
-static bool quote_part(struct bourse *bourse, const struct bourse_job *job,
-                       const struct order_part *part, bool apart, struct bourse_quote *ret_quote,
-                       struct bourse_error *error)
+static bool is_checks(const struct bourse_job *job, size_t part)
 {
+    return job->checks > 0 && part + 1 == job->part_count;
+}
+
+/* NULL with the error. */
+static Bourse__V1__Requirement *needs_of(const struct bourse_job *job, size_t part,
+                                         struct bourse_error *error)
+{
+    struct requirement needs = job->parts[part].needs;
+    if (job->spares_referee && !is_checks(job, part) && !cheap_need_no_referee(&needs)) {
+        (void)client_fail(error, BOURSE_USAGE,
+                          "needs: too many terms to keep the only referee for the checks");
+        return NULL;
+    }
+    Bourse__V1__Requirement *wire = codec_requirement_to_wire(&needs);
+    if (wire == NULL) {
+        (void)client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    return wire;
+}
+
+/* Checks may not be for who asks least. */
+static bool quote_part(struct bourse *bourse, const struct bourse_job *job, size_t index,
+                       struct bourse_quote *ret_quote, struct bourse_error *error)
+{
+    const struct order_part *part = &job->parts[index];
+    bool apart = is_checks(job, index);
     CLEANUP(codec_requirement_free)
-    Bourse__V1__Requirement *needs = codec_requirement_to_wire(&part->needs);
+    Bourse__V1__Requirement *needs = needs_of(job, index, error);
     if (needs == NULL) {
-        return client_fail(error, BOURSE_LOCAL, "out of memory");
+        return false;
     }
     Bourse__V1__QuoteRequest body = BOURSE__V1__QUOTE_REQUEST__INIT;
     body.needs = needs;
@@ -135,7 +159,6 @@ static bool has_second(const struct bourse_job *job, const struct bourse_quote *
            (cap_micro == JOB_ABSENT || quote->second_micro <= cap_micro);
 }
 
-/* Nobody judges results of its own. With one referee alone, what it makes waits for ever: somebody else is to make it. */
 static bool is_sole_referee(const struct bourse_job *job, const struct bourse_quote *checks)
 {
     return checks->first_account[0] != '\0' && !has_second(job, checks);
@@ -152,16 +175,14 @@ static bool lacks_referee(const struct bourse_explanation *why)
     return lacks;
 }
 
-static void tell_no_referee(const struct bourse_quote *checks, const struct bourse_quote *made,
-                            char *ret_text, size_t size)
+static void tell_no_referee(const struct bourse_quote *checks, char *ret_text, size_t size)
 {
     static const char rule[] = "verify: cheap: nobody checks results of its own";
     char price[UNITS_TEXT_SIZE];
-    int64_t other_micro = checks->second_micro >= 0 ? checks->second_micro : made->second_micro;
-    if (other_micro >= 0) { /* so the cap excludes it */
-        units_money_text(other_micro, price);
+    if (checks->second_micro >= 0) { /* so the cap excludes it */
+        units_money_text(checks->second_micro, price);
         (void)snprintf(ret_text, size,
-                       "%s; a second provider asks %s credits per slot-hour, which is above the "
+                       "%s; a second referee asks %s credits per slot-hour, which is above the "
                        "cap: raise it to that",
                        rule, price);
     } else {
@@ -172,35 +193,54 @@ static void tell_no_referee(const struct bourse_quote *checks, const struct bour
     }
 }
 
-/* Each part on its own; `made` and `checks` have room for one quote. */
-static bool quote_parts(struct bourse *bourse, const struct bourse_job *job,
-                        struct bourse_quote *made, struct bourse_quote *checks,
-                        struct bourse_quote *ret_quote, int64_t ret_limits[ORDER_PARTS_MAX],
-                        struct bourse_error *error)
+/* Nobody judges results of its own: what the only referee makes would wait for ever. So others are to make it, where there
+ * are any for every part. `made` has room for one quote. */
+static bool spare_referee(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *made,
+                          struct bourse_quote *checks, struct bourse_error *error)
 {
-    size_t last = job->part_count - 1;
-    if (job->checks > 0 && !quote_part(bourse, job, &job->parts[last], true, checks, error)) {
+    job->spares_referee = is_sole_referee(job, checks);
+    for (size_t i = 0; job->spares_referee && i + 1 < job->part_count; i++) {
+        if (!quote_part(bourse, job, i, made, error)) {
+            return false;
+        }
+        if (made->first_account[0] == '\0') {
+            job->spares_referee = false;
+            tell_no_referee(checks, checks->checks_problem, sizeof checks->checks_problem);
+        }
+    }
+    return true;
+}
+
+static bool quote_checks(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *made,
+                         struct bourse_quote *ret_checks, struct bourse_error *error)
+{
+    job->spares_referee = false;
+    if (job->checks == 0) {
+        return true;
+    }
+    if (!quote_part(bourse, job, job->part_count - 1, ret_checks, error)) {
         return false;
     }
-    bool is_sole = job->checks > 0 && is_sole_referee(job, checks);
-    if (job->checks > 0 && checks->has_explanation && lacks_referee(&checks->explanation)) {
-        client_copy(checks->checks_problem, sizeof checks->checks_problem,
+    if (ret_checks->has_explanation && lacks_referee(&ret_checks->explanation)) {
+        client_copy(ret_checks->checks_problem, sizeof ret_checks->checks_problem,
                     "verify: cheap: nobody on offer may check (referee = true); it takes a "
                     "provider with the role referee, other than who computes");
     }
+    return spare_referee(bourse, job, made, ret_checks, error);
+}
+
+/* Each part on its own; `made` and `checks` have room for one quote. */
+static bool quote_parts(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *made,
+                        struct bourse_quote *checks, struct bourse_quote *ret_quote,
+                        int64_t ret_limits[ORDER_PARTS_MAX], struct bourse_error *error)
+{
+    if (!quote_checks(bourse, job, made, checks, error)) {
+        return false;
+    }
     for (size_t i = 0; i < job->part_count; i++) {
-        struct bourse_quote *quote = job->checks > 0 && i == last ? checks : made;
-        if (quote == made && !quote_part(bourse, job, &job->parts[i], false, made, error)) {
+        struct bourse_quote *quote = is_checks(job, i) ? checks : made;
+        if (quote == made && !quote_part(bourse, job, i, made, error)) {
             return false;
-        }
-        bool is_made =
-            quote == made && is_sole && strcmp(made->first_account, checks->first_account) == 0;
-        if (is_made && has_second(job, made)) {
-            if (!quote_part(bourse, job, &job->parts[i], true, made, error)) {
-                return false;
-            }
-        } else if (is_made) {
-            tell_no_referee(checks, made, checks->checks_problem, sizeof checks->checks_problem);
         }
         if (i == 0) {
             *ret_quote = *quote;
@@ -212,9 +252,8 @@ static bool quote_parts(struct bourse *bourse, const struct bourse_job *job,
     return true;
 }
 
-bool submit_quote(struct bourse *bourse, const struct bourse_job *job,
-                  struct bourse_quote *ret_quote, int64_t ret_limits[ORDER_PARTS_MAX],
-                  struct bourse_error *error)
+bool submit_quote(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *ret_quote,
+                  int64_t ret_limits[ORDER_PARTS_MAX], struct bourse_error *error)
 {
     struct bourse_quote *quotes = calloc(2, sizeof *quotes);
     if (quotes == NULL) {
@@ -230,8 +269,8 @@ bool submit_quote(struct bourse *bourse, const struct bourse_job *job,
     return good;
 }
 
-bool bourse_quote(struct bourse *bourse, const struct bourse_job *job,
-                  struct bourse_quote *ret_quote, struct bourse_error *ret_error)
+bool bourse_quote(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *ret_quote,
+                  struct bourse_error *ret_error)
 {
     int64_t limits[ORDER_PARTS_MAX];
     return submit_quote(bourse, job, ret_quote, limits, ret_error);
@@ -417,7 +456,8 @@ static void message_free(struct message **self)
 }
 
 /* The first part is what the message says itself. */
-static bool add_parts(struct message *message, const struct bourse_job *job, const int64_t *limits)
+static bool add_parts(struct message *message, const struct bourse_job *job, const int64_t *limits,
+                      struct bourse_error *error)
 {
     for (size_t i = 1; i < job->part_count; i++) {
         const struct order_part *part = &job->parts[i];
@@ -432,7 +472,7 @@ static bool add_parts(struct message *message, const struct bourse_job *job, con
         wire->expect_ms = part->expect_ms;
         wire->has_cap_micro = limits[i] >= 0;
         wire->cap_micro = wire->has_cap_micro ? limits[i] : 0;
-        wire->needs = codec_requirement_to_wire(&part->needs);
+        wire->needs = needs_of(job, i, error);
         if (wire->needs == NULL) {
             return false;
         }
@@ -457,13 +497,15 @@ static void add_graph(struct message *message, const struct order_graph *graph)
     message->body.graph = &message->graph;
 }
 
+/* NULL with the error. */
 static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
-                                  const int64_t *limits)
+                                  const int64_t *limits, struct bourse_error *error)
 {
     const struct job_file *file = job->file;
     const struct order_part *part = &job->parts[0];
     CLEANUP(message_free) struct message *message = calloc(1, sizeof *message);
     if (message == NULL) {
+        (void)client_fail(error, BOURSE_LOCAL, "out of memory");
         return NULL;
     }
     Bourse__V1__SubmitJob *body = &message->body;
@@ -487,8 +529,8 @@ static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
     body->crash_limit = body->has_crash_limit ? (uint32_t)file->crash_limit : 0;
     body->has_expect_ms = 1;
     body->expect_ms = part->expect_ms;
-    body->needs = codec_requirement_to_wire(&part->needs);
-    if (body->needs == NULL || !add_parts(message, job, limits)) {
+    body->needs = needs_of(job, 0, error);
+    if (body->needs == NULL || !add_parts(message, job, limits, error)) {
         return NULL;
     }
     add_graph(message, &job->graph);
@@ -504,9 +546,9 @@ bool submit_job(struct bourse *bourse, struct bourse_job *job, int64_t budget_mi
     if (!client_ready(bourse, error) || !put_everything(bourse, job, progress, context, error)) {
         return false;
     }
-    CLEANUP(message_free) struct message *message = message_of(job, budget_micro, limits);
+    CLEANUP(message_free) struct message *message = message_of(job, budget_micro, limits, error);
     if (message == NULL) {
-        return client_fail(error, BOURSE_LOCAL, "out of memory");
+        return false;
     }
     if (!client_call_as(bourse, &job->id, MESSAGE_SUBMIT_JOB, &message->body.base, 0, NULL,
                         error)) {

@@ -57,6 +57,25 @@ waits_for_referee() { "$bourse" explain "$id" >why.txt 2>&1 && grep -q 'another 
 until_true 20 waits_for_referee || fail "it does not say that it waits for another referee: $(cat why.txt)"
 [ "$(field charged_micro ps.json)" = 0 ] || fail "what is held was paid: $(cat ps.json)"
 
+# Somebody else who computes and may not check: the only referee makes nothing then, though it is the cheaper one.
+agent_join "$work/maker" --name maker <<<'slots: 1'
+sed -i 's/^price:.*/price: 0.30/' "$work/maker/provider.yaml"
+"$bin/bourse-provider" run --dir "$work/maker" >>"$work/agent-maker.log" 2>&1 &
+maker_agent=$!
+started+=("$maker_agent")
+until_true 60 multiplying 2 || fail "the maker offers nothing: $(cat agent-maker.log)"
+held=$id
+job spared 'each: A1.npy'
+sed -i '/^cap:/d; /^budget:/d' spared.yaml
+id=$("$bourse" submit spared.yaml -y --quiet 2>submit.log) || fail "submit: $(cat submit.log)"
+await spared
+[ "$(field state ps.json)" = "done" ] || fail "the only referee is not kept for the check: $(cat ps.json)"
+[ "$(ended_as maker 0)" = 1 ] && [ "$(ended_as provider 0)" = 1 ] || fail "spared: who did what: $("$bourse" ps "$id")"
+kill -TERM "$maker_agent"
+ended "$maker_agent" 20 || fail "the maker does not end"
+until_true 60 multiplying 1 || fail "what the maker offered still stands"
+id=$held
+
 # ---------------------------------------------------------------- honest ones
 
 agent_roles=(provider referee)
@@ -91,7 +110,7 @@ sed '$acap: 0.2' dear.yaml >capped.yaml
 status=0
 "$bourse" submit capped.yaml -y >out 2>&1 || status=$?
 [ "$status" -eq 5 ] || fail "a cap below the other referee's price: $status $(cat out)"
-has "$(cat out)" 'a second provider asks 0.30 credits per slot-hour, which is above the cap'
+has "$(cat out)" 'a second referee asks 0.30 credits per slot-hour, which is above the cap'
 submit capped
 until_true 60 is_held || fail "capped: the result is not held: $(cat ps.json)"
 names_price() { "$bourse" explain "$id" >why.txt 2>&1 && grep -q 'another referee asks 0.30 per slot-hour, above the cap' why.txt; }

@@ -1,4 +1,4 @@
-/* base/text.h - bytes as text and back: hex, base64 (RFC 4648 section 4), safe printing, near names.
+/* base/text.h - bytes as text and back: hex, base64 (RFC 4648 section 4), safe printing, near names, plurals.
  *
  * Decoders are strict: one text for one value, so that no byte of a signed text can change unseen.
  * Pure. */
@@ -8,6 +8,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* The end of a word that is counted: "%u tile%s". */
+static inline const char *text_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
 
 /* Writes 2 * length lower-case digits and a NUL. */
 void text_hex(const void *bytes, size_t length, char *ret_text);

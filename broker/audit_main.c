@@ -29,6 +29,11 @@ static void print_credits(const char *name, int64_t micro)
     printf("  %-10s %" PRId64 ".%06" PRId64 " credits\n", name, micro / 1000000, micro % 1000000);
 }
 
+static void print_counted(uint64_t count, const char *one, const char *many, const char *after)
+{
+    printf("%" PRIu64 " %s%s", count, count == 1 ? one : many, after);
+}
+
 static void print_text(const struct audit_report *report)
 {
     if (report->verdict == AUDIT_UNREADABLE) {
@@ -44,23 +49,31 @@ static void print_text(const struct audit_report *report)
         return;
     }
     printf("audit: ok: %s\n", report->origin);
-    printf("  journal    %" PRIu64 " entries, %" PRIu64 " commands, %" PRIu64
-           " signatures verified, HEAD %s\n",
-           report->journal_entries, report->commands, report->signatures, report->head);
-    printf("  ledger     %" PRIu64 " records, %" PRIu64 " leaves; the checkpoint signs %" PRIu64
-           ", root %s\n",
-           report->records, report->leaves, report->tree_size, report->root);
-    printf("  market     %" PRIu64 " accounts, %" PRIu64 " jobs, %" PRIu64 " fills, %" PRIu64
-           " results, %" PRIu64 " accepted\n",
-           report->accounts, report->jobs, report->fills, report->results, report->accepted);
-    printf("  checks     %" PRIu64 " results decided by a referee; %" PRIu64
-           " epochs, dice of %" PRIu64 " batches recomputed\n",
-           report->checked, report->epochs, report->dice);
+    fputs("  journal    ", stdout);
+    print_counted(report->journal_entries, "entry", "entries", ", ");
+    print_counted(report->commands, "command", "commands", ", ");
+    print_counted(report->signatures, "signature", "signatures", " verified, ");
+    printf("HEAD %s\n", report->head);
+    fputs("  ledger     ", stdout);
+    print_counted(report->records, "record", "records", ", ");
+    print_counted(report->leaves, "leaf", "leaves", "; ");
+    printf("the checkpoint signs %" PRIu64 ", root %s\n", report->tree_size, report->root);
+    fputs("  market     ", stdout);
+    print_counted(report->accounts, "account", "accounts", ", ");
+    print_counted(report->jobs, "job", "jobs", ", ");
+    print_counted(report->fills, "fill", "fills", ", ");
+    print_counted(report->results, "result", "results", ", ");
+    printf("%" PRIu64 " accepted\n", report->accepted);
+    fputs("  checks     ", stdout);
+    print_counted(report->checked, "result", "results", " decided by a referee; ");
+    print_counted(report->epochs, "epoch", "epochs", ", dice of ");
+    print_counted(report->dice, "batch", "batches", " recomputed\n");
     print_credits("minted", report->minted_micro);
     print_credits("charged", report->charged_micro);
     print_credits("fees", report->fees_micro);
     print_credits("held", report->held_micro);
-    printf("  audit log  %" PRIu64 " records\n", report->acts);
+    fputs("  audit log  ", stdout);
+    print_counted(report->acts, "record", "records", "\n");
 }
 
 static json_t *verdict_of(const struct audit_report *report)
@@ -196,8 +209,8 @@ static bool print_acts(const char *folder, uint64_t since, bool as_json,
     audit_acts_run(folder, since, as_json ? list_act : show_act, rows, ret_report);
     if (!as_json) {
         if (ret_report->verdict == AUDIT_OK) {
-            (void)printf("audit log ok: %" PRIu64 " records, HEAD %s\n", ret_report->acts,
-                         ret_report->head);
+            (void)printf("audit log ok: %" PRIu64 " record%s, HEAD %s\n", ret_report->acts,
+                         text_plural(ret_report->acts), ret_report->head);
         } else {
             print_text(ret_report);
         }

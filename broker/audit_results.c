@@ -309,8 +309,8 @@ bool audit_outcomes(struct audit *audit)
 {
     static const char query[] =
         "WITH decided AS (SELECT job, idx, max(CASE WHEN status = 0 THEN entry END) AS accepted,"
-        "  max(CASE WHEN status IN (1, 2) THEN entry END) AS failed FROM results WHERE status < 3 "
-        "GROUP BY job, idx)"
+        "  max(CASE WHEN status IN (1, 2, 4) THEN entry END) AS failed FROM results"
+        " WHERE status <> 3 GROUP BY job, idx)"
         " SELECT coalesce(r.accepted, r.failed), o.entry FROM decided r LEFT JOIN outcomes o"
         "  ON o.job = r.job AND o.idx = r.idx WHERE o.entry IS NOT coalesce(r.accepted, r.failed)"
         " UNION ALL SELECT 0, o.entry FROM outcomes o LEFT JOIN results r ON r.entry = o.entry"

@@ -194,6 +194,8 @@ static struct outgoing *outcomes_reply(const struct request *request,
             wires[i].charge_micro = rows[i].charge_micro;
             wires[i].paid_ns = rows[i].paid_ns;
             wires[i].log_index = rows[i].log_index;
+            wires[i].has_level = rows[i].level != CHECK_NONE;
+            wires[i].level = rows[i].level;
             pointers[i] = &wires[i];
         }
         Bourse__V1__OutcomesReply answer = BOURSE__V1__OUTCOMES_REPLY__INIT;

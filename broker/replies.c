@@ -57,7 +57,16 @@ struct job_reply { /* one row with what it points to */
     char providers[REPLIES_LEASES_MAX][REPLIES_PROVIDER_SIZE];
     Bourse__V1__LeaseRow lease_wires[REPLIES_LEASES_MAX];
     Bourse__V1__LeaseRow *lease_pointers[REPLIES_LEASES_MAX];
+    uint8_t *states; /* of its subtasks, where they are wanted */
+    uint32_t *tries;
 };
+
+static void job_reply_free(struct job_reply *job)
+{
+    free(job->states);
+    free(job->tries);
+    free(job);
+}
 
 static void job_to_wire(const struct exchange_job_row *row, uint64_t index,
                         Bourse__V1__JobRow *ret_wire)
@@ -116,6 +125,23 @@ static void add_leases(const struct exchange *exchange, struct job_reply *job)
     job->wire.leases = job->lease_pointers;
 }
 
+/* False: out of memory. */
+static bool add_subtasks(const struct exchange *exchange, struct job_reply *job)
+{
+    const size_t most = job->row.subtasks <= LIMIT_GRAPH_SUBTASKS ? job->row.subtasks : 0;
+    job->states = malloc(most + 1);
+    job->tries = calloc(most + 1, sizeof *job->tries);
+    if (job->states == NULL || job->tries == NULL) {
+        return false;
+    }
+    const size_t count = exchange_subtasks(exchange, &job->row.job, job->states, job->tries, most);
+    job->wire.has_states = count > 0;
+    job->wire.states = view(job->states, count);
+    job->wire.n_tries = count;
+    job->wire.tries = job->tries;
+    return true;
+}
+
 static struct outgoing *one_job(const struct exchange *exchange, const struct request *request,
                                 const Bourse__V1__JobsRequest *body)
 {
@@ -127,6 +153,10 @@ static struct outgoing *one_job(const struct exchange *exchange, const struct re
     if (own_job(exchange, request, body->job, &job->row)) {
         job_to_wire(&job->row, exchange_index(exchange), &job->wire);
         add_leases(exchange, job);
+        if (body->has_subtasks && body->subtasks && !add_subtasks(exchange, job)) {
+            job_reply_free(job);
+            return NULL;
+        }
         Bourse__V1__JobRow *rows[] = {&job->wire};
         Bourse__V1__JobsReply answer = BOURSE__V1__JOBS_REPLY__INIT;
         answer.index = exchange_index(exchange);
@@ -136,7 +166,7 @@ static struct outgoing *one_job(const struct exchange *exchange, const struct re
     } else {
         outgoing = refuse(request, REJECT_NOT_FOUND, "job");
     }
-    free(job);
+    job_reply_free(job);
     return outgoing;
 }
 

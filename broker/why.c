@@ -1,5 +1,6 @@
 #include "broker/why.h"
 
+#include "base/text.h"
 #include "broker/replies.h"
 #include "exchange/lifecycle.h"
 #include "exchange/why.h"
@@ -43,7 +44,8 @@ static bool own_hurdle(const struct exchange_why *row, char *ret_text, size_t ca
                        "no ask stands for this device: it was cancelled by hand, or the agent's "
                        "was refused");
     } else if (row->free == 0) {
-        (void)snprintf(ret_text, capacity, "all %u slots that it asks for are leased", row->slots);
+        (void)snprintf(ret_text, capacity, "all that it asks for, %u slot%s, is leased", row->slots,
+                       text_plural(row->slots));
     } else {
         return false;
     }

@@ -240,6 +240,22 @@ size_t bourse_jobs_count(const struct bourse_jobs *jobs);
 const struct bourse_job_row *bourse_jobs_row(const struct bourse_jobs *jobs, size_t index);
 void bourse_jobs_destroy(struct bourse_jobs **self);
 
+enum bourse_subtask_state {
+    BOURSE_SUBTASK_WAITING,
+    BOURSE_SUBTASK_RUNNING,
+    BOURSE_SUBTASK_CHECKING, /* its result waits for a referee's verdict */
+    BOURSE_SUBTASK_ACCEPTED,
+    BOURSE_SUBTASK_FAILED,
+    BOURSE_SUBTASK_CANCELLED
+};
+struct bourse_subtask {
+    enum bourse_subtask_state state;
+    uint32_t tries; /* that were started */
+};
+/* How far each subtask of an open job is; bourse_free. None, with true, of a job that has ended or has more than 65536. */
+bool bourse_subtasks(struct bourse *bourse, const char *id, struct bourse_subtask **ret_subtasks,
+                     uint32_t *ret_count, struct bourse_error *ret_error);
+
 /* Waits until the job has ended, at most `timeout_ms` (0: for ever); `watcher` (may be NULL) is
  * told of each change, and with `row` NULL when the broker cannot be reached for now. Ends early,
  * with true, when it returns false. `ret_row` (its leases NULL) is the last row seen. */
@@ -286,8 +302,9 @@ struct bourse_outcome {
     bool has_energy;
     int64_t energy_mj;
     const char *verdict_text; /* of a check: "accept", "reject", "unsure"; else NULL */
+    bool checked;             /* a referee's check decided it */
 };
-/* Every attempt of the job, by index; the visitor returns false to stop. */
+/* Of each subtask that has one the result that counts, or else the last; by index. The visitor returns false to stop. */
 typedef bool bourse_outcome_visitor(void *context, const struct bourse_outcome *outcome);
 bool bourse_outcomes(struct bourse *bourse, const char *id, uint32_t from,
                      bourse_outcome_visitor *visitor, void *context,
@@ -334,6 +351,8 @@ bool bourse_task_find(const struct bourse_tasks *tasks, const char *name, uint32
 /* How many the subtask waits for, and the index of one of them; a pair of tasks may stand there more than once. */
 size_t bourse_task_waits(const struct bourse_tasks *tasks, uint32_t index);
 uint32_t bourse_task_wait(const struct bourse_tasks *tasks, uint32_t index, size_t position);
+/* How many of the subtasks, the last ones, are checks of the others: number N + k is the check of k. */
+uint32_t bourse_tasks_checks(const struct bourse_tasks *tasks);
 /* The id of the job of which this one runs what was left; false when it is a job of its own. */
 bool bourse_tasks_continues(const struct bourse_tasks *tasks, char ret_id[BOURSE_ID_SIZE]);
 
@@ -393,6 +412,8 @@ struct bourse_verified {
     uint64_t leaf, tree_size;
     char origin[BOURSE_NAME_SIZE];
     bool simulated;
+    int status; /* what the broker made of it, as of struct bourse_outcome */
+    const char *status_text;
     const char *checked;           /* "none", "cheap": how a referee looked at it */
     char check[BOURSE_HEX32_SIZE]; /* SHA-256 of the referee's signed Result; "" where none did */
 };

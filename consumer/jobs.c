@@ -112,6 +112,42 @@ bool bourse_jobs(struct bourse *bourse, const char *id, struct bourse_jobs **ret
     return true;
 }
 
+bool bourse_subtasks(struct bourse *bourse, const char *id, struct bourse_subtask **ret_subtasks,
+                     uint32_t *ret_count, struct bourse_error *ret_error)
+{
+    struct id128 job;
+    Bourse__V1__JobsRequest body = BOURSE__V1__JOBS_REQUEST__INIT;
+    if (!client_id_read(id, &job, ret_error)) {
+        return false;
+    }
+    body.has_job = body.has_subtasks = body.subtasks = 1;
+    body.job = client_bytes(job.bytes, sizeof job.bytes);
+    CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+    if (!client_call(bourse, MESSAGE_JOBS_REQUEST, &body.base, MESSAGE_JOBS_REPLY, &answer,
+                     ret_error)) {
+        return false;
+    }
+    const Bourse__V1__JobsReply *reply = (const void *)answer;
+    const Bourse__V1__JobRow *row = reply->n_jobs == 1 ? reply->jobs[0] : NULL;
+    const size_t count = row == NULL || row->states.len != row->n_tries ? 0 : row->n_tries;
+    struct bourse_subtask *subtasks = calloc(count + 1, sizeof *subtasks);
+    if (subtasks == NULL) {
+        return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+    }
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t state = row->states.data[i];
+        if (state > BOURSE_SUBTASK_CANCELLED) {
+            free(subtasks);
+            return client_fail(ret_error, BOURSE_UNVERIFIED,
+                               "the broker sent no state of subtask %zu", i);
+        }
+        subtasks[i] = (struct bourse_subtask){(enum bourse_subtask_state)state, row->tries[i]};
+    }
+    *ret_subtasks = subtasks;
+    *ret_count = (uint32_t)count;
+    return true;
+}
+
 /* ---------------------------------------------------------------- finding */
 
 static bool is_id_prefix(const char *text)

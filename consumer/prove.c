@@ -41,6 +41,8 @@ static void fill(const struct receipt *receipt, const Bourse__V1__Result *result
                                          .paid_ns = receipt->leaf.paid_ns,
                                          .charge_micro = receipt->leaf.charge_micro,
                                          .leaf = receipt->leaf_index,
+                                         .status = receipt->leaf.status,
+                                         .status_text = names_attempt(receipt->leaf.status),
                                          .simulated = result->has_simulated && result->simulated};
     text_hex(receipt->cluster.bytes, 16, verified->cluster);
     text_hex(receipt->leaf.job.bytes, 16, verified->job);

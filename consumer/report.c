@@ -240,6 +240,25 @@ static int64_t device_of(struct reading *reading, const struct bourse_outcome *o
 
 /* ---------------------------------------------------------------- results */
 
+/* Why an attempt does not count. A check that takes nothing is no failure of its program. */
+static const char *cause_of(const struct bourse_outcome *outcome)
+{
+    if (outcome->status == ATTEMPT_LATE) {
+        return "came too late";
+    }
+    if (outcome->status == ATTEMPT_REFUTED) {
+        return "refuted by a referee";
+    }
+    if (outcome->status != ATTEMPT_FAILED_PAID || outcome->outcome != OUTCOME_OK) {
+        return outcome->outcome_text;
+    }
+    if (outcome->verdict_text == NULL) {
+        return "no check of it came to a verdict";
+    }
+    return strcmp(outcome->verdict_text, "reject") == 0 ? "check that refuted a result"
+                                                        : "check without a verdict";
+}
+
 static bool add_outcome(void *context, const struct bourse_outcome *outcome)
 {
     struct reading *reading = context;
@@ -260,9 +279,7 @@ static bool add_outcome(void *context, const struct bourse_outcome *outcome)
                 : outcome->status == ATTEMPT_LATE   ? REPORT_LATE
                                                     : REPORT_FAILED,
         .simulated = outcome->simulated,
-        .cause = outcome->status == ATTEMPT_LATE      ? "came too late"
-                 : outcome->status == ATTEMPT_REFUTED ? "found wrong by a referee"
-                                                      : outcome->outcome_text,
+        .cause = cause_of(outcome),
         .started_ns = ns_of(outcome->started_ms),
         .busy_ns = outcome->busy_ns,
         .charge_micro = outcome->charge_micro,

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "consumer/names.h"
+#include "ledger/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,7 +164,8 @@ bool rows_outcome(const Bourse__V1__OutcomeRow *wire, const struct id128 *job,
                                            .status_text = names_attempt(wire->status),
                                            .paid_ns = wire->paid_ns,
                                            .charge_micro = wire->charge_micro,
-                                           .log_index = wire->log_index};
+                                           .log_index = wire->log_index,
+                                           .checked = wire->has_level && wire->level != CHECK_NONE};
     fill_from_result(result, ret_outcome);
     return true;
 }

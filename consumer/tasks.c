@@ -98,6 +98,11 @@ uint32_t bourse_task_wait(const struct bourse_tasks *tasks, uint32_t index, size
     return subtask_task(tasks->manifest, index)->from[position]->task;
 }
 
+uint32_t bourse_tasks_checks(const struct bourse_tasks *tasks)
+{
+    return cheap_count(tasks->manifest);
+}
+
 bool bourse_tasks_continues(const struct bourse_tasks *tasks, char ret_id[BOURSE_ID_SIZE])
 {
     if (tasks->manifest->has_continues) {

@@ -244,6 +244,26 @@ size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
     return count;
 }
 
+size_t exchange_subtasks(const struct exchange *exchange, const struct id128 *id,
+                         uint8_t *ret_states, uint32_t *ret_tries, size_t limit)
+{
+    const struct job *job = table_find(&exchange->jobs, id);
+    if (job == NULL || job->phase != JOB_PHASE_OPEN || job->subtasks > limit) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < job->subtasks; i++) {
+        const struct page *page = job->pages[i / PAGE_SUBTASKS];
+        const struct subtask *subtask = page == NULL ? NULL : &page->subtasks[i % PAGE_SUBTASKS];
+        bool is_given_up =
+            job->is_closing && (subtask == NULL || subtask->state == SUBTASK_WAITING);
+        ret_states[i] = is_given_up       ? SUBTASK_CANCELLED
+                        : subtask == NULL ? SUBTASK_WAITING
+                                          : subtask->state;
+        ret_tries[i] = subtask == NULL ? 0 : subtask->attempts;
+    }
+    return job->subtasks;
+}
+
 size_t exchange_parts(const struct exchange *exchange, const struct id128 *id,
                       struct exchange_part_row *ret_rows, size_t limit)
 {

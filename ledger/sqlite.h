@@ -141,6 +141,7 @@ struct ledger_outcome_row { /* the decided attempt of one subtask */
     size_t result_length;
     int64_t charge_micro, paid_ns;
     uint64_t log_index;
+    uint8_t level; /* enum check_level */
 };
 /* Decided subtasks of `job` with index >= from, ascending: the accepted attempt, else the last
  * failed one. `max_bytes` bounds the sum of the results. */

@@ -333,13 +333,13 @@ static enum ledger_store_status check_none(struct check *check, const char *quer
     return end_walk(check, rows, step, "outcomes", status);
 }
 
-/* Ranks as ledger_store_append gives them: an accepted result is 2, a failed one 1, the others decide nothing. */
+/* Ranks as ledger_store_append gives them: an accepted result is 2, a failed or refuted one 1, a late one decides nothing. */
 static enum ledger_store_status check_outcomes(struct check *check)
 {
     enum ledger_store_status status =
         check_none(check,
                    "SELECT o.entry FROM outcomes o LEFT JOIN results r ON r.entry = o.entry"
-                   " WHERE r.job IS NOT o.job OR r.idx IS NOT o.idx OR r.status > 2"
+                   " WHERE r.job IS NOT o.job OR r.idx IS NOT o.idx OR r.status = 3"
                    " OR o.rank <> CASE r.status WHEN 0 THEN 2 ELSE 1 END LIMIT 1",
                    "is named, which is not a result that decides that subtask");
     if (status != LEDGER_STORE_OK) {
@@ -348,7 +348,7 @@ static enum ledger_store_status check_outcomes(struct check *check)
     return check_none(
         check,
         "SELECT r.entry FROM results r LEFT JOIN outcomes o ON o.job = r.job AND o.idx = r.idx"
-        " WHERE r.status <= 2 AND (o.entry IS NULL"
+        " WHERE r.status <> 3 AND (o.entry IS NULL"
         " OR o.rank < CASE r.status WHEN 0 THEN 2 ELSE 1 END"
         " OR (o.rank = CASE r.status WHEN 0 THEN 2 ELSE 1 END AND o.entry < r.entry)) LIMIT 1",
         "decides its subtask, and is not named");

@@ -52,7 +52,7 @@ static const char *const statements[STATEMENTS] = {
     [SELECT_TRADES] = "SELECT entry, log_time_ns, slots, price, instrument FROM fills"
                       " WHERE entry < ?1 ORDER BY entry DESC LIMIT ?2",
     [SELECT_OUTCOMES] =
-        "SELECT r.idx, r.attempt, r.status, r.charge, r.paid_ns, r.log_index, r.bytes"
+        "SELECT r.idx, r.attempt, r.status, r.charge, r.paid_ns, r.log_index, r.bytes, r.level"
         " FROM outcomes o JOIN results r ON r.entry = o.entry"
         " WHERE o.job = ?1 AND o.idx >= ?2 ORDER BY o.idx LIMIT ?3",
     [SELECT_DECIDED] = ("SELECT r.* FROM outcomes o JOIN results r ON r.entry = o.entry"
@@ -312,6 +312,7 @@ static bool read_outcome(sqlite3_stmt *select, struct ledger_outcome_row *ret_ro
         .charge_micro = sqlite3_column_int64(select, 3),
         .paid_ns = sqlite3_column_int64(select, 4),
         .log_index = (uint64_t)sqlite3_column_int64(select, 5),
+        .level = (uint8_t)sqlite3_column_int(select, 7),
     };
     if (!copy_blob(select, 6, &row.result, &row.result_length)) {
         return false;

@@ -473,7 +473,7 @@ static int put_result(struct ledger_store *store, const struct ledger_record *re
 {
     int code = record->batch_index == record->log_index ? put_batch(store, record->log_index, batch)
                                                         : SQLITE_OK;
-    if (code != SQLITE_OK || record->status >= STATUS_LATE) {
+    if (code != SQLITE_OK || record->status == STATUS_LATE) {
         return code;
     }
     sqlite3_stmt *put = store->prepared[PUT_OUTCOME];

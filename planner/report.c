@@ -223,8 +223,8 @@ static void sum_checks(struct report *report)
     report->checks_ns = 0;
     for (size_t i = 0; i < report->attempt_count; i++) {
         const struct report_attempt *attempt = &report->attempts[i];
-        if (attempt->fate == REPORT_ACCEPTED && is_check(report, attempt)) {
-            report->checks_accepted++;
+        if (is_check(report, attempt)) {
+            report->checks_accepted += attempt->fate == REPORT_ACCEPTED;
             report->checks_ns = sum_of(report->checks_ns, attempt->busy_ns);
         }
     }

@@ -99,7 +99,7 @@ struct report {
     int64_t wait_ns;           /* from submitting to the first start; -1: nothing ran */
     int64_t span_ns;           /* from the first start to the last end; 0: nothing ran */
     uint32_t checks_accepted;
-    int64_t checks_ns; /* busy time of these, in all */
+    int64_t checks_ns; /* busy time of all checks, whatever they came to */
     int64_t median_ns; /* busy time of an accepted attempt that is no check; -1: none */
     int64_t
         expect_span_ns; /* the subtasks that ran, but for checks, at expect_ns each over as many lanes; -1: unknown */

@@ -258,18 +258,18 @@ SHAPE(quote_reply, quote_reply, COUNT, COUNT, MONEY, MONEY, MONEY, MONEY, MONEY,
 SHAPE(explain_request, explain_request, ID, COUNT);
 SHAPE(explain_reply, explain_reply, NESTED(explanation), COUNT, STATE, COUNT, COUNT, COUNT, TALLY,
       TALLY, TALLY);
-SHAPE(jobs_request, jobs_request, ID, ROWS_WANTED, FLAG);
+SHAPE(jobs_request, jobs_request, ID, ROWS_WANTED, FLAG, FLAG);
 SHAPE(lease_row, lease_row, LEASE, NAME(0, LIMIT_NAME_BYTES), NAME(0, LIMIT_NAME_BYTES), SLOTS,
       MONEY, TALLY, COUNT, MONEY, STATE, FLAG);
 SHAPE(job_row, job_row, ID, NAME(0, LIMIT_NAME_BYTES), NUMBER(JOB_OPEN, JOB_CANCELLED), SUBTASKS,
       TALLY, TALLY, TALLY, TALLY, TALLY, MONEY, MONEY, MONEY, MOMENT, MOMENT,
       NUMBER(JOB_REASON_NONE, JOB_REASON_NO_VERDICT), HASH, MANY(lease_row, LIMIT_LEASES), COUNT,
-      TALLY);
+      TALLY, SIZED(0, LIMIT_GRAPH_SUBTASKS), PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTASKS));
 SHAPE(jobs_reply, jobs_reply, MANY(job_row, LIMIT_ROWS), COUNT);
 SHAPE(job_event, job_event, NESTED(job_row));
 SHAPE(outcomes_request, outcomes_request, ID, TALLY, ROWS_WANTED);
-SHAPE(outcome_row, outcome_row, SUBTASK_INDEX, ATTEMPT, NUMBER(ATTEMPT_ACCEPTED, ATTEMPT_LATE),
-      SIZED(0, LIMIT_RESULT_BYTES), MONEY, COUNT, COUNT);
+SHAPE(outcome_row, outcome_row, SUBTASK_INDEX, ATTEMPT, NUMBER(ATTEMPT_ACCEPTED, ATTEMPT_REFUTED),
+      SIZED(0, LIMIT_RESULT_BYTES), MONEY, COUNT, COUNT, COUNT);
 SHAPE(outcomes_reply, outcomes_reply, MANY(outcome_row, LIMIT_ROWS), TALLY);
 SHAPE_EMPTY(balance_request, balance_request);
 SHAPE(balance_reply, balance_reply, HASH, NAME(0, LIMIT_NAME_BYTES), ANY, ANY, COUNT);

@@ -122,6 +122,15 @@ enum result_outcome {
     OUTCOME_COUNT
 };
 
+enum subtask_now { /* how far a subtask is */
+                   SUBTASK_NOW_WAITING = 0,
+                   SUBTASK_NOW_RUNNING = 1,
+                   SUBTASK_NOW_CHECKING = 2, /* its result is held */
+                   SUBTASK_NOW_ACCEPTED = 3,
+                   SUBTASK_NOW_FAILED = 4,
+                   SUBTASK_NOW_CANCELLED = 5,
+};
+
 enum attempt_status { /* what the broker made of a result */
                       ATTEMPT_ACCEPTED = 0,
                       ATTEMPT_FAILED_PAID = 1,   /* the program's fault: time is paid */

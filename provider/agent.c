@@ -245,8 +245,8 @@ static void note_lease(const struct agent_grant *grant)
 {
     char job[9];
     text_hex(grant->job.bytes, 4, job);
-    log_info("lease %llu: %u slots for job %s", (unsigned long long)grant->lease, grant->slots,
-             job);
+    log_info("lease %llu: %u slot%s for job %s", (unsigned long long)grant->lease, grant->slots,
+             text_plural(grant->slots), job);
 }
 
 static void stop_with(struct agent *agent, const char *what)
@@ -263,7 +263,8 @@ static void connected(struct agent *agent)
     if (welcome == NULL || (welcome->has_roles && (welcome->roles & ROLE_PROVIDER) != 0)) {
         for (size_t i = 0; i < agent->setup->offers->count; i++) {
             const struct agent_device *device = &agent->setup->offers->items[i].device;
-            log_info("connected; offering %u slots of %s", device->slots, device->instrument);
+            log_info("connected; offering %u slot%s of %s", device->slots,
+                     text_plural(device->slots), device->instrument);
         }
         return;
     }

@@ -4,6 +4,7 @@
 #include "consumer/command/watch.h"
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "formats/units.h"
 
 #include <stdlib.h>
@@ -426,8 +427,8 @@ int command_logs(struct invocation *invocation)
 
 static void on_fetched(void *context, const struct bourse_fetched *fetched)
 {
-    progress_text(context, false, "fetched %llu files, %s", (unsigned long long)fetched->files,
-                  bytes_text(fetched->bytes));
+    progress_text(context, false, "fetched %llu file%s, %s", (unsigned long long)fetched->files,
+                  text_plural(fetched->files), bytes_text(fetched->bytes));
 }
 
 bool fetch_into(struct invocation *invocation, const char *id, const char *folder,
@@ -468,11 +469,11 @@ int command_fetch(struct invocation *invocation)
             BOURSE_OK);
     }
     if (!invocation->quiet) {
-        (void)fprintf(stderr,
-                      "%llu files of %llu subtasks in %s (%llu fetched, %llu there already)\n",
-                      (unsigned long long)fetched.files, (unsigned long long)fetched.subtasks,
-                      plain_text(folder), (unsigned long long)fetched.written,
-                      (unsigned long long)fetched.present);
+        (void)fprintf(
+            stderr, "%llu file%s of %llu subtask%s in %s (%llu fetched, %llu there already)\n",
+            (unsigned long long)fetched.files, text_plural(fetched.files),
+            (unsigned long long)fetched.subtasks, text_plural(fetched.subtasks), plain_text(folder),
+            (unsigned long long)fetched.written, (unsigned long long)fetched.present);
     }
     if (!invocation->quiet && fetched.simulated > 0) {
         (void)fprintf(stderr, "SIMULATED: %llu of %llu results are of simulated devices\n",
@@ -509,9 +510,9 @@ void print_explanation(FILE *to, const struct bourse_explanation *explanation)
     (void)fprintf(to, "%s\n", text);
     (void)fprintf(
         to,
-        "  %u devices on the market, %u fit, %u of those on offer, %u within the limit, %u free\n",
-        explanation->devices, explanation->fitting, explanation->asking, explanation->affordable,
-        explanation->free);
+        "  %u device%s on the market, %u fit, %u of those on offer, %u within the limit, %u free\n",
+        explanation->devices, text_plural(explanation->devices), explanation->fitting,
+        explanation->asking, explanation->affordable, explanation->free);
     for (uint32_t i = 0; i < explanation->predicate_count; i++) {
         const struct bourse_predicate *predicate = &explanation->predicates[i];
         if (predicate->failing == 0) {
@@ -554,6 +555,38 @@ static int explain_file(struct invocation *invocation, const char *path)
     return status;
 }
 
+/* Of a job that has ended: how, and what can be done. */
+static int explain_end(struct invocation *invocation, const char *id)
+{
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    struct bourse_error error;
+    if (!bourse_jobs(invocation->bourse, id, &jobs, &error)) {
+        return complain_with(invocation, &error);
+    }
+    const struct bourse_job_row *row = bourse_jobs_row(jobs, 0);
+    const bool is_done = row->state == BOURSE_DONE;
+    char text[BOURSE_TEXT_SIZE];
+    const bool has_reason = row->state == BOURSE_FAILED && row->reason_text[0] != '\0';
+    (void)snprintf(text, sizeof text, "the job has ended: %s%s%s; %u of %u subtask%s accepted",
+                   row->state_text, has_reason ? ", " : "", has_reason ? row->reason_text : "",
+                   row->accepted, row->subtasks, text_plural(row->subtasks));
+    if (invocation->json) {
+        json_t *value = json_pack("{s:s, s:s, s:s, s:s}", "job", id, "state", row->state_text,
+                                  "reason", row->reason_text, "text", text);
+        return print_json(value, BOURSE_OK);
+    }
+    (void)printf("%s\n", text);
+    if (row->accepted > 0) {
+        (void)printf("  `bourse fetch %.8s` brings what was accepted\n", id);
+    }
+    if (!is_done) {
+        (void)printf("  `bourse ps %.8s` says of each subtask why it is not; `bourse resume %.8s` "
+                     "runs what is left\n",
+                     id, id);
+    }
+    return BOURSE_OK;
+}
+
 int command_explain(struct invocation *invocation)
 {
     int status = 0;
@@ -579,6 +612,9 @@ int command_explain(struct invocation *invocation)
     struct bourse_tasks *tasks = is_open ? load_tasks(invocation, id) : NULL;
     if (is_open && (explanation.parts > 1 || tasks != NULL)) {
         return explain_parts(invocation, id, tasks, &explanation);
+    }
+    if (!is_open) {
+        return explain_end(invocation, id);
     }
     if (invocation->json) {
         json_t *value = json_explanation(&explanation);

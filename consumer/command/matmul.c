@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "runtime/clock.h"
 
 #include <stdlib.h>
@@ -355,16 +356,15 @@ static void show_check(const struct matmul *matmul)
                   check->rounds, matmul->check_s, check->max_rel_error);
     if (check->doubtful_rows > 0) {
         (void)fprintf(
-            stderr,
-            "  %llu rows are further off than usual, though no further than rounding can be\n",
-            (unsigned long long)check->doubtful_rows);
+            stderr, "  %llu row%s further off than usual, though no further than rounding can be\n",
+            (unsigned long long)check->doubtful_rows, check->doubtful_rows == 1 ? " is" : "s are");
     }
     if (check->unchecked_rows > 0 || check->unchecked_columns > 0) {
         (void)fprintf(
             stderr,
-            "  NaN and infinities: %llu rows and %llu columns were looked at in a sample only\n",
-            (unsigned long long)check->unchecked_rows,
-            (unsigned long long)check->unchecked_columns);
+            "  NaN and infinities: %llu row%s and %llu column%s were looked at in a sample only\n",
+            (unsigned long long)check->unchecked_rows, text_plural(check->unchecked_rows),
+            (unsigned long long)check->unchecked_columns, text_plural(check->unchecked_columns));
     }
 }
 
@@ -380,8 +380,9 @@ static void show_wrong(const struct bourse_product_check *check)
                       tile->found, tile->expected);
     }
     if (check->wrong_tiles > BOURSE_WRONG_TILES_MAX) {
-        (void)fprintf(stderr, "wrong: and %llu tiles more\n",
-                      (unsigned long long)(check->wrong_tiles - BOURSE_WRONG_TILES_MAX));
+        const uint64_t more = check->wrong_tiles - BOURSE_WRONG_TILES_MAX;
+        (void)fprintf(stderr, "wrong: and %llu tile%s more\n", (unsigned long long)more,
+                      text_plural(more));
     }
 }
 
@@ -398,15 +399,17 @@ static int report(const struct matmul *matmul, const struct bourse_job_row *row)
     bourse_product_summary(matmul->product, &product);
     show_shares(matmul->product, row);
     if (matmul->started_ns != 0) {
-        (void)fprintf(
-            stderr, "%s: %llu tiles in %.2f s, %.1f GFLOP/s, %s sent, %s fetched, %s credits\n",
-            plain_text(matmul->options.output), (unsigned long long)product.tiles,
-            seconds_of(matmul), gflops_of(matmul, &product), bytes_text(matmul->sent_bytes),
-            bytes_text(product.collected_bytes), money_text(row->charged_micro));
-    } else {
-        (void)fprintf(stderr, "%s: %llu tiles, %s fetched, %s credits\n",
+        (void)fprintf(stderr,
+                      "%s: %llu tile%s in %.2f s, %.1f GFLOP/s, %s sent, %s fetched, %s credits\n",
                       plain_text(matmul->options.output), (unsigned long long)product.tiles,
-                      bytes_text(product.collected_bytes), money_text(row->charged_micro));
+                      text_plural(product.tiles), seconds_of(matmul), gflops_of(matmul, &product),
+                      bytes_text(matmul->sent_bytes), bytes_text(product.collected_bytes),
+                      money_text(row->charged_micro));
+    } else {
+        (void)fprintf(stderr, "%s: %llu tile%s, %s fetched, %s credits\n",
+                      plain_text(matmul->options.output), (unsigned long long)product.tiles,
+                      text_plural(product.tiles), bytes_text(product.collected_bytes),
+                      money_text(row->charged_micro));
     }
     show_check(matmul);
     return BOURSE_OK;

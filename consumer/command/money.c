@@ -119,14 +119,18 @@ int command_ledger(struct invocation *invocation)
 struct index_list {
     uint32_t *items;
     size_t count, capacity;
-    uint64_t simulated; /* of them, results of simulated devices */
+    size_t not_accepted; /* of them: paid, and no result of the job */
+    uint64_t simulated;  /* of them, results of simulated devices */
     bool failed;
 };
 
-static bool collect_accepted(void *context, const struct bourse_outcome *outcome)
+enum { STATUS_ACCEPTED = 0, STATUS_PAID = 1 };
+
+/* What was paid, accepted or not. */
+static bool collect_paid(void *context, const struct bourse_outcome *outcome)
 {
     struct index_list *list = context;
-    if (outcome->status != 0) {
+    if (outcome->status != STATUS_ACCEPTED && outcome->status != STATUS_PAID) {
         return true;
     }
     if (list->count == list->capacity) {
@@ -141,16 +145,18 @@ static bool collect_accepted(void *context, const struct bourse_outcome *outcome
     }
     list->items[list->count++] = outcome->index;
     list->simulated += outcome->simulated;
+    list->not_accepted += outcome->status != STATUS_ACCEPTED;
     return true;
 }
 
-/* The accepted attempt of one subtask alone. */
+/* The decided attempt of one subtask alone. */
 static bool look_at_one(void *context, const struct bourse_outcome *outcome)
 {
     struct index_list *list = context;
-    bool is_it = outcome->index == list->items[0] && outcome->status == 0;
+    bool is_it = outcome->index == list->items[0];
     list->simulated += is_it && outcome->simulated;
-    return !is_it && outcome->index == list->items[0];
+    list->not_accepted += is_it && outcome->status != STATUS_ACCEPTED;
+    return false;
 }
 
 struct receipts {
@@ -204,12 +210,18 @@ static int deliver_all(const struct receipts *receipts, const struct index_list 
         }
     }
     if (receipts->list != NULL) {
-        return print_json(json_pack("{s:s, s:o, s:I}", "job", receipts->id, "receipts",
-                                    receipts->list, "simulated", (json_int_t)list->simulated),
+        return print_json(json_pack("{s:s, s:o, s:I, s:I}", "job", receipts->id, "receipts",
+                                    receipts->list, "simulated", (json_int_t)list->simulated,
+                                    "not_accepted", (json_int_t)list->not_accepted),
                           BOURSE_OK);
     }
     if (receipts->folder != NULL && !receipts->invocation->quiet) {
-        (void)fprintf(stderr, "%zu receipts in %s\n", list->count, plain_text(receipts->folder));
+        (void)fprintf(stderr, "%zu receipt%s in %s\n", list->count, text_plural(list->count),
+                      plain_text(receipts->folder));
+    }
+    if (list->not_accepted > 0 && !receipts->invocation->quiet) {
+        (void)fprintf(stderr, "%zu of %zu results are not accepted; `bourse verify` says which\n",
+                      list->not_accepted, list->count);
     }
     if (list->simulated > 0 && !receipts->invocation->quiet) {
         (void)fprintf(stderr, "SIMULATED: %llu of %zu results are of simulated devices\n",
@@ -248,7 +260,7 @@ int command_receipt(struct invocation *invocation)
     struct bourse_error error;
     if (all) {
         list = (struct index_list){.items = NULL};
-        if (!bourse_outcomes(invocation->bourse, id, 0, collect_accepted, &list, &error) ||
+        if (!bourse_outcomes(invocation->bourse, id, 0, collect_paid, &list, &error) ||
             list.failed) {
             free(list.items);
             return list.failed ? complain(invocation, BOURSE_LOCAL, "out of memory")
@@ -290,6 +302,16 @@ static void check_text(const struct bourse_verified *verified, char ret_text[CEL
     }
 }
 
+/* "ok", "ok, paid, not accepted", "program failed, paid, not accepted", "ok, simulated". */
+static void outcome_text(const struct bourse_verified *verified, char ret_text[CELL_SIZE])
+{
+    const char *status = verified->status == STATUS_ACCEPTED ? ""
+                         : verified->status == STATUS_PAID   ? ", paid, not accepted"
+                                                             : ", not paid, not accepted";
+    (void)snprintf(ret_text, CELL_SIZE, "%s%s%s", verified->outcome_text, status,
+                   verified->simulated ? ", simulated" : "");
+}
+
 static void note(struct verification *verification, const char *path,
                  const struct bourse_verified *verified, const struct bourse_error *error)
 {
@@ -303,7 +325,7 @@ static void note(struct verification *verification, const char *path,
         if (ok) {
             json_t *facts = json_pack(
                 "{s:s, s:s, s:i, s:i, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:b, "
-                "s:s, s:s}",
+                "s:s, s:s, s:s}",
                 "cluster", verified->cluster, "job", verified->job, "index", (int)verified->index,
                 "attempt", (int)verified->attempt, "provider", verified->provider, "consumer",
                 verified->consumer, "manifest", verified->manifest, "result", verified->result,
@@ -311,7 +333,8 @@ static void note(struct verification *verification, const char *path,
                 "paid_ns", (json_int_t)verified->paid_ns, "charge_micro",
                 (json_int_t)verified->charge_micro, "leaf", (json_int_t)verified->leaf, "tree_size",
                 (json_int_t)verified->tree_size, "origin", verified->origin, "simulated",
-                verified->simulated, "checked", verified->checked, "check", verified->check);
+                verified->simulated, "checked", verified->checked, "check", verified->check,
+                "status", verified->status_text);
             (void)json_object_update(item, facts);
             json_decref(facts);
         } else {
@@ -324,8 +347,7 @@ static void note(struct verification *verification, const char *path,
     char checked[CELL_SIZE] = "";
     if (ok) {
         check_text(verified, checked);
-        (void)snprintf(outcome, sizeof outcome, "%s%s", verified->outcome_text,
-                       verified->simulated ? ", simulated" : "");
+        outcome_text(verified, outcome);
     }
     const char *cells[] = {ok           ? "ok"
                            : is_missing ? "missing"

@@ -1,8 +1,10 @@
 /* report: where a job's time and money went. planner/report.h has the arithmetic and the pictures. */
+#include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "consumer/report.h"
 
 #include <errno.h>
@@ -102,8 +104,9 @@ static void print_devices(const struct report *report, bool color)
 
 static void print_head(const struct report *report)
 {
-    (void)printf("job %.8s (%s): %s, %u of %u subtasks accepted\n", report->id,
-                 plain_text(report->name), report->state, report->total.accepted, report->subtasks);
+    (void)printf("job %.8s (%s): %s, %u of %u subtask%s accepted\n", report->id,
+                 plain_text(report->name), report->state, report->total.accepted, report->subtasks,
+                 text_plural(report->subtasks));
     (void)printf("submitted %s", time_text(report->submitted_ns / NS_PER_MS));
     if (report->first_ns < 0) {
         (void)printf(", nothing has a result yet\n");
@@ -133,8 +136,9 @@ static void print_expected(const struct report *report)
     (void)printf("\nexpected %s a subtask, measured %s (median)", ns_text(report->expect_ns),
                  ns_text(report->median_ns));
     if (report->expect_span_ns >= 0) {
-        (void)printf("; expected %s over %u lanes, took %s", ns_text(report->expect_span_ns),
-                     report->total.lanes, ns_text(report->span_ns));
+        (void)printf("; expected %s over %u lane%s, took %s", ns_text(report->expect_span_ns),
+                     report->total.lanes, text_plural(report->total.lanes),
+                     ns_text(report->span_ns));
     }
     (void)putchar('\n');
 }
@@ -142,12 +146,13 @@ static void print_expected(const struct report *report)
 static void print_checks(const struct report *report)
 {
     if (report->checks > 0) {
-        (void)printf("\nchecks: %u of %u, by referees, in %s\n", report->checks_accepted,
-                     report->checks, ns_text(report->checks_ns));
+        (void)printf("\nchecks: %u of %u result%s accepted by referees, in %s\n",
+                     report->checks_accepted, report->checks, text_plural(report->checks),
+                     ns_text(report->checks_ns));
     }
 }
 
-static void print_slowest(const struct report *report)
+static void print_slowest(const struct report *report, const struct bourse_tasks *tasks)
 {
     if (report->slowest_count == 0) {
         return;
@@ -155,7 +160,7 @@ static void print_slowest(const struct report *report)
     (void)printf("\nslowest:");
     for (size_t i = 0; i < report->slowest_count; i++) {
         const struct report_attempt *attempt = &report->attempts[report->slowest[i]];
-        (void)printf("%s subtask %u %s", i == 0 ? "" : ",", attempt->index,
+        (void)printf("%s %s %s", i == 0 ? "" : ",", subtask_text(tasks, attempt->index),
                      ns_text(attempt->busy_ns));
     }
     (void)putchar('\n');
@@ -166,10 +171,10 @@ static void print_causes(const struct report *report)
     if (report->cause_count == 0) {
         return;
     }
-    (void)printf("\nattempts that failed:");
+    (void)printf("\nattempts that do not count:");
     for (size_t i = 0; i < report->cause_count; i++) {
-        (void)printf("%s %u %s", i == 0 ? "" : ",", report->causes[i].attempts,
-                     report->causes[i].text);
+        (void)printf("%s %s (%u)", i == 0 ? "" : ",", report->causes[i].text,
+                     report->causes[i].attempts);
     }
     (void)putchar('\n');
 }
@@ -194,7 +199,8 @@ static void print_notes(const struct report *report)
                          plain_text(device->provider), plain_text(device->name), ns_text(off_ns),
                          is_ahead ? "ahead" : "behind");
             if (device->cut > 0) {
-                (void)printf(", and %u attempts cut that claim more", device->cut);
+                (void)printf(", and %u attempt%s cut that claim%s more", device->cut,
+                             text_plural(device->cut), device->cut == 1 ? "s" : "");
             }
             (void)printf(".\n");
         }
@@ -235,7 +241,7 @@ static json_t *json_device(const struct report_device *device)
     return value;
 }
 
-static json_t *json_report(const struct report *report)
+static json_t *json_report(const struct report *report, const struct bourse_tasks *tasks)
 {
     json_t *devices = json_array();
     for (size_t i = 0; i < report->device_count; i++) {
@@ -244,8 +250,13 @@ static json_t *json_report(const struct report *report)
     json_t *slowest = json_array();
     for (size_t i = 0; i < report->slowest_count; i++) {
         const struct report_attempt *attempt = &report->attempts[report->slowest[i]];
-        (void)json_array_append_new(slowest, json_pack("{s:i, s:I}", "index", (int)attempt->index,
-                                                       "busy_ns", (json_int_t)attempt->busy_ns));
+        json_t *item = json_pack("{s:i, s:I}", "index", (int)attempt->index, "busy_ns",
+                                 (json_int_t)attempt->busy_ns);
+        const char *name = tasks == NULL ? NULL : bourse_task_name(tasks, attempt->index);
+        if (name != NULL) {
+            (void)json_object_set_new(item, "name", json_string(plain_text(name)));
+        }
+        (void)json_array_append_new(slowest, item);
     }
     json_t *causes = json_array();
     for (size_t i = 0; i < report->cause_count; i++) {
@@ -294,7 +305,7 @@ static bool write_svg(struct invocation *invocation, const struct report *report
 }
 
 static void print_report(const struct invocation *invocation, const struct report *report,
-                         unsigned width)
+                         const struct bourse_tasks *tasks, unsigned width)
 {
     if (invocation->quiet) {
         print_devices(report, false);
@@ -309,7 +320,7 @@ static void print_report(const struct invocation *invocation, const struct repor
     print_timeline(invocation, report, width);
     print_expected(report);
     print_checks(report);
-    print_slowest(report);
+    print_slowest(report, tasks);
     print_causes(report);
     print_notes(report);
 }
@@ -335,9 +346,10 @@ int command_report(struct invocation *invocation)
     if (path != NULL && !write_svg(invocation, report, path, &status)) {
         return status;
     }
+    CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
     if (invocation->json) {
-        return print_json(json_report(report), BOURSE_OK);
+        return print_json(json_report(report, tasks), BOURSE_OK);
     }
-    print_report(invocation, report, (unsigned)width);
+    print_report(invocation, report, tasks, (unsigned)width);
     return BOURSE_OK;
 }

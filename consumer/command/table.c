@@ -137,7 +137,7 @@ static const struct option_spec ledger_options[] = {
 };
 static const struct option_spec receipt_options[] = {
     {"output", 'o', "DIR", "write one file per receipt into DIR"},
-    {"all", 'a', NULL, "of every accepted subtask"},
+    {"all", 'a', NULL, "of every subtask whose result was paid"},
 };
 static const struct option_spec verify_options[] = {
     {"key", 'k', "VERIFIER", "the log's public key, from `bourse key --log`"},
@@ -275,7 +275,7 @@ static const struct command table[] = {
                    "given to the rest."},
     {.name = "explain",
      .arguments = "JOB|FILE",
-     .summary = "why a job waits, or would",
+     .summary = "why a job waits, or would, or how it ended",
      .words_min = 1,
      .words_max = 1,
      .run = command_explain,

@@ -32,86 +32,172 @@ struct bourse_tasks *load_tasks(struct invocation *invocation, const char *id)
 /* ---------------------------------------------------------------- how far each is */
 
 struct progress_of_task {
+    enum bourse_subtask_state state;
     uint32_t tries;
-    bool accepted;
-    bool failed; /* the last try */
+    bool has_result, is_checked;
+    int outcome; /* of its result, as status: 0 is good */
+    int status;
     int64_t busy_ns;
+    const char *verdict; /* of a check; else NULL */
     char why[BOURSE_TEXT_SIZE + 64];
 };
 
 struct seen_tasks {
     struct progress_of_task *items;
     uint32_t count;
+    uint32_t checks; /* the last of them */
 };
+
+enum { STATUS_ACCEPTED = 0, STATUS_PAID = 1, STATUS_REFUTED = 4 };
 
 static bool see(void *context, const struct bourse_outcome *outcome)
 {
     struct seen_tasks *seen = context;
-    if (outcome->index >= seen->count || outcome->status == 3) { /* late: nobody asked any more */
+    if (outcome->index >= seen->count) {
         return true;
     }
     struct progress_of_task *item = &seen->items[outcome->index];
-    item->tries++;
-    item->accepted = item->accepted || outcome->status == 0;
-    item->failed = !item->accepted;
+    item->has_result = true;
+    item->is_checked = outcome->checked;
+    item->outcome = outcome->outcome;
+    item->status = outcome->status;
+    item->tries = outcome->attempt;
     item->busy_ns = outcome->busy_ns;
-    item->why[0] = '\0';
-    if (outcome->status == 4) {
-        (void)snprintf(item->why, sizeof item->why, "found wrong by a referee");
-    } else if (item->failed) {
-        (void)snprintf(item->why, sizeof item->why, "%s%s%s", outcome->outcome_text,
-                       outcome->detail[0] != '\0' ? ": " : "", outcome->detail);
-    }
+    item->verdict = outcome->verdict_text;
+    item->state =
+        outcome->status == STATUS_ACCEPTED ? BOURSE_SUBTASK_ACCEPTED : BOURSE_SUBTASK_FAILED;
+    (void)snprintf(item->why, sizeof item->why, "%s%s%s", outcome->outcome_text,
+                   outcome->detail[0] != '\0' ? ": " : "", outcome->detail);
     return true;
+}
+
+static bool is_check(const struct seen_tasks *seen, uint32_t index)
+{
+    return index >= seen->count - seen->checks;
+}
+
+/* The check of that subtask; NULL: it has none. */
+static const struct progress_of_task *check_of(const struct seen_tasks *seen, uint32_t index)
+{
+    return seen->checks == 0 || is_check(seen, index) ? NULL : &seen->items[seen->checks + index];
+}
+
+/* Why its last result does not count, or what else is to be known of it. */
+static void explain_result(struct seen_tasks *seen, uint32_t index)
+{
+    struct progress_of_task *item = &seen->items[index];
+    const struct progress_of_task *check = check_of(seen, index);
+    const char *text = item->why;
+    if (item->status == STATUS_REFUTED) {
+        text = check != NULL && check->has_result && check->outcome != 0
+                   ? "not paid: what it claims to have left was not there"
+                   : "not paid: found wrong by a referee";
+    } else if (item->outcome == 0 && item->status == STATUS_PAID && item->verdict != NULL) {
+        text = strcmp(item->verdict, "reject") == 0   ? "found it wrong"
+               : strcmp(item->verdict, "unsure") == 0 ? "came to no verdict"
+                                                      : "";
+    } else if (item->outcome == 0 && item->status == STATUS_PAID) {
+        text = item->is_checked ? "paid: two checks came to no verdict, nobody is accused"
+                                : "paid: its check failed, nobody is accused";
+    } else if (item->status == STATUS_ACCEPTED) {
+        text = check != NULL && !item->is_checked ? "paid and taken unchecked: the job ended first"
+                                                  : "";
+    }
+    if (text != item->why) {
+        (void)snprintf(item->why, sizeof item->why, "%s", text);
+    }
 }
 
 static struct seen_tasks look(struct invocation *invocation, const struct bourse_job_row *row,
                               const struct bourse_tasks *tasks)
 {
     struct bourse_error error; /* what is not known is not shown */
-    struct seen_tasks seen = {.count = bourse_tasks_count(tasks)};
+    struct bourse_subtask *now = NULL;
+    uint32_t now_count = 0;
+    struct seen_tasks seen = {.count = bourse_tasks_count(tasks),
+                              .checks = bourse_tasks_checks(tasks)};
     seen.items = calloc(seen.count, sizeof *seen.items);
     if (seen.items == NULL) {
-        seen.count = 0;
-    } else {
-        (void)bourse_outcomes(invocation->bourse, row->id, 0, see, &seen, &error);
+        seen.count = seen.checks = 0;
+        return seen;
+    }
+    for (uint32_t i = 0; row->state != BOURSE_OPEN && i < seen.count; i++) {
+        seen.items[i].state = BOURSE_SUBTASK_CANCELLED; /* what has no result */
+    }
+    (void)bourse_outcomes(invocation->bourse, row->id, 0, see, &seen, &error);
+    for (uint32_t i = 0; i < seen.count; i++) {
+        if (seen.items[i].has_result) {
+            explain_result(&seen, i);
+        }
+    }
+    if (row->state == BOURSE_OPEN &&
+        bourse_subtasks(invocation->bourse, row->id, &now, &now_count, &error)) {
+        for (uint32_t i = 0; now_count == seen.count && i < seen.count; i++) {
+            seen.items[i].state = now[i].state;
+            seen.items[i].tries = now[i].tries;
+        }
+        bourse_free(now);
     }
     return seen;
 }
 
 #define NOBODY UINT32_MAX
-/* The first task that it waits for and that is not done. */
+/* The first task that it waits for and that is not done. A check waits for no more than a result. */
 static uint32_t waits_for(const struct bourse_tasks *tasks, const struct seen_tasks *seen,
                           uint32_t index)
 {
     for (size_t i = 0; i < bourse_task_waits(tasks, index); i++) {
         uint32_t before = bourse_task_wait(tasks, index, i);
-        if (before < seen->count && !seen->items[before].accepted) {
+        if (before >= seen->count) {
+            continue;
+        }
+        const enum bourse_subtask_state state = seen->items[before].state;
+        if (state != BOURSE_SUBTASK_ACCEPTED &&
+            !(state == BOURSE_SUBTASK_CHECKING && is_check(seen, index))) {
             return before;
         }
     }
     return NOBODY;
 }
 
-static const char *state_of(const struct bourse_job_row *row, const struct bourse_tasks *tasks,
-                            const struct seen_tasks *seen, uint32_t index)
+static const char *state_of(const struct bourse_tasks *tasks, const struct seen_tasks *seen,
+                            uint32_t index)
 {
     const struct progress_of_task *item = &seen->items[index];
-    bool open = row->state == BOURSE_OPEN;
-    return item->accepted                                    ? "done"
-           : open && item->failed                            ? "tried"
-           : open && waits_for(tasks, seen, index) != NOBODY ? "waiting"
-           : open                                            ? "ready"
-           : item->failed                                    ? "failed"
-                                                             : "cancelled";
+    switch (item->state) {
+    case BOURSE_SUBTASK_WAITING:
+        return waits_for(tasks, seen, index) != NOBODY ? "waiting"
+               : item->tries > 0                       ? "tried"
+                                                       : "ready";
+    case BOURSE_SUBTASK_RUNNING:
+        return "running";
+    case BOURSE_SUBTASK_CHECKING:
+        return "checking";
+    case BOURSE_SUBTASK_ACCEPTED:
+        return "done";
+    case BOURSE_SUBTASK_FAILED:
+        return "failed";
+    case BOURSE_SUBTASK_CANCELLED:
+        return "cancelled";
+    }
+    return "unknown";
 }
 
 static const char *why_of(const struct bourse_tasks *tasks, const struct seen_tasks *seen,
                           uint32_t index, char ret_text[CELL_SIZE])
 {
+    const struct progress_of_task *item = &seen->items[index];
+    const struct progress_of_task *check = check_of(seen, index);
+    if (item->state == BOURSE_SUBTASK_CHECKING && check != NULL) {
+        return check->state == BOURSE_SUBTASK_RUNNING ? "a referee checks its result"
+                                                      : "its result waits for a referee";
+    }
+    if (item->state != BOURSE_SUBTASK_WAITING) {
+        return item->why;
+    }
     uint32_t before = waits_for(tasks, seen, index);
-    if (seen->items[index].failed || before == NOBODY) {
-        return seen->items[index].why;
+    if (before == NOBODY) {
+        return item->why;
     }
     const char *name = bourse_task_name(tasks, before);
     if (name != NULL) {
@@ -140,8 +226,8 @@ void print_tasks(struct invocation *invocation, const struct bourse_job_row *row
         const char *name = bourse_task_name(tasks, i);
         const struct progress_of_task *item = &seen.items[i];
         const char *cells[] = {name != NULL ? name : subtask_text(tasks, i),
-                               state_of(row, tasks, &seen, i), count_text(item->tries),
-                               item->tries == 0 ? "" : duration_text(item->busy_ns / 1000000),
+                               state_of(tasks, &seen, i), count_text(item->tries),
+                               item->has_result ? duration_text(item->busy_ns / 1000000) : "",
                                why_of(tasks, &seen, i, text)};
         grid_add(&table, cells);
     }
@@ -162,10 +248,11 @@ json_t *json_tasks(struct invocation *invocation, const struct bourse_job_row *r
             (void)json_array_append_new(after,
                                         json_integer((json_int_t)bourse_task_wait(tasks, i, k)));
         }
+        char text[CELL_SIZE];
         json_t *item = json_pack("{s:i, s:s, s:i, s:I, s:s, s:o}", "index", (int)i, "state",
-                                 state_of(row, tasks, &seen, i), "tries", (int)seen.items[i].tries,
+                                 state_of(tasks, &seen, i), "tries", (int)seen.items[i].tries,
                                  "busy_ns", (json_int_t)seen.items[i].busy_ns, "why",
-                                 plain_text(seen.items[i].why), "after", after);
+                                 plain_text(why_of(tasks, &seen, i, text)), "after", after);
         if (name != NULL) {
             (void)json_object_set_new(item, "name", json_string(plain_text(name)));
         }
@@ -186,7 +273,15 @@ struct telling {
 
 static bool is_done(const struct telling *telling, uint32_t index)
 {
-    return index < telling->seen.count && telling->seen.items[index].accepted;
+    return index < telling->seen.count &&
+           telling->seen.items[index].state == BOURSE_SUBTASK_ACCEPTED;
+}
+
+static bool may_run(const struct telling *telling, uint32_t index)
+{
+    return index < telling->seen.count &&
+           (telling->seen.items[index].state == BOURSE_SUBTASK_WAITING ||
+            telling->seen.items[index].state == BOURSE_SUBTASK_RUNNING);
 }
 
 static const char *name_of(const struct telling *telling, uint32_t index)
@@ -206,7 +301,7 @@ static uint32_t print_startable(const struct telling *telling,
 {
     uint32_t count = 0;
     for (uint32_t i = part->first; i < part->first + part->subtasks; i++) {
-        if (is_done(telling, i) || waits_on(telling, i) != NOBODY) {
+        if (!may_run(telling, i) || waits_on(telling, i) != NOBODY) {
             continue;
         }
         if (count < NAMES_SHOWN) {

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "formats/units.h"
 #include "runtime/clock.h"
 #include "runtime/files.h"
@@ -228,10 +229,11 @@ static void say_ready(const struct embedded *embedded)
         return;
     }
     bool is_default = strcmp(market, invocation->settings.items[SETTING_MARKET].value) == 0;
-    (void)printf("market    %s\nbroker    process %ld\nprovider  process %ld, %u slots at %s "
+    (void)printf("market    %s\nbroker    process %ld\nprovider  process %ld, %u slot%s at %s "
                  "credits per slot-hour\n",
                  embedded->household.folder, (long)embedded->broker.pid,
-                 (long)embedded->provider.pid, embedded->slots, money_text(embedded->price_micro));
+                 (long)embedded->provider.pid, embedded->slots, text_plural(embedded->slots),
+                 money_text(embedded->price_micro));
     (void)fflush(stdout);
     if (!is_default) {
         (void)fprintf(stderr, "Other commands find it by: export BOURSE_MARKET='%s'\n",

@@ -56,6 +56,10 @@ until_true 60 is_held || fail "the result is not held: $(cat ps.json)"
 waits_for_referee() { "$bourse" explain "$id" >why.txt 2>&1 && grep -q 'another referee is needed' why.txt; }
 until_true 20 waits_for_referee || fail "it does not say that it waits for another referee: $(cat why.txt)"
 [ "$(field charged_micro ps.json)" = 0 ] || fail "what is held was paid: $(cat ps.json)"
+"$bourse" ps "$id" >ps.txt 2>&1 || fail "ps: $(cat ps.txt)"
+grep -qE '^subtask 0 +checking +1 .* its result waits for a referee' ps.txt || fail "what is held is not shown: $(cat ps.txt)"
+grep -qE '^check of subtask 0 +ready +0 ' ps.txt || fail "its check is not ready: $(cat ps.txt)"
+has "$("$bourse" ps "$id" --json)" '"index":0,"state":"checking","tries":1,'
 
 # Somebody else who computes and may not check: the only referee makes nothing then, though it is the cheaper one.
 agent_join "$work/maker" --name maker <<<'slots: 1'
@@ -88,7 +92,7 @@ await "the second agent does not judge the first"
 [ "$(field state ps.json)" = "done" ] || fail "an honest result is not accepted: $(cat ps.json)"
 [ "$(ended_as provider 0)" = 1 ] && [ "$(ended_as second 0)" = 1 ] || fail "who did what: $("$bourse" ps "$id")"
 "$bourse" fetch "$id" -o one >fetch.log 2>&1 || fail "fetch: $(cat fetch.log)"
-has "$(cat fetch.log)" "1 files of 1 subtasks"
+has "$(cat fetch.log)" "1 file of 1 subtask in"
 [ -s one/A1.npy.c ] || fail "the product is not where its subtask's name says: $(find one)"
 "$bourse" ps "$id" >ps.txt 2>&1 || fail "ps"
 "$bourse" logs "$id" >logs.txt 2>&1 || fail "logs: $(cat logs.txt)"
@@ -97,7 +101,7 @@ has "$(cat logs.txt)" '"verdict":"accept","rounds":20'
 "$bourse" verify receipts/* --key "$("$bourse" key --log)" >verified.txt 2>&1 || fail "verify: $(cat verified.txt)"
 has "$(cat verified.txt)" "cheap (Freivalds"
 "$bourse" report "$id" >report.txt 2>&1 || fail "report: $(cat report.txt)"
-has "$(cat report.txt)" "checks: 1 of 1, by referees, in "
+has "$(cat report.txt)" "checks: 1 of 1 result accepted by referees, in "
 
 # Without a cap the checks get one that the other referee is within, and the budget goes that far too.
 job dear 'each: A1.npy'
@@ -135,12 +139,20 @@ status=0
 "$bourse" run -y matmul A.npy M.npy -o other.npy --verify quorum >out 2>&1 || status=$?
 [ "$status" -eq 2 ] || fail "an unknown level ends with $status"
 
-# What is left of a job gets new checks; what was accepted is not computed again.
+# Of what is paid there are receipts, also of what does not count. What is left of a job gets new checks; what was accepted is
+# not computed again.
 "$maker" A3.npy 960 64 6
 job left 'each: [A1.npy, A3.npy]' 'limits: {output: 64KiB}' # too little for the second product
 submit left
 await left
 [ "$(field state ps.json)" = failed ] && [ "$(field accepted ps.json)" = 2 ] || fail "left: $(cat ps.json)"
+"$bourse" receipt "$id" --all -o paid >receipts.log 2>&1 || fail "receipts: $(cat receipts.log)"
+has "$(cat receipts.log)" '3 receipts in paid'
+has "$(cat receipts.log)" '1 of 3 results are not accepted'
+"$bourse" verify paid --key "$("$bourse" key --log)" >verified.txt 2>&1 || fail "verify: $(cat verified.txt)"
+has "$(cat verified.txt)" 'output limit, paid, not accepted'
+"$bourse" explain "$id" >why.txt 2>&1 || fail "explain: $(cat why.txt)"
+has "$(cat why.txt)" 'the job has ended: failed, some subtasks failed; 2 of 4 subtasks accepted'
 "$bourse" resume "$id" -y --quiet --cap 1 >resumed 2>err || fail "resume: $(cat err)"
 id=$(cat resumed)
 await resumed
@@ -197,7 +209,20 @@ cmp plain.npy redone.npy || fail "redone, it is another product"
 id=$(field job redone.json)
 [ "$(ended_as liar 4)" -ge 1 ] || fail "it was not planned for the liar: $(cat redone.json)"
 
+# Without another try it fails, and says what became of it.
+lie entry
+job caught 'each: A1.npy' 'at_most: 1' 'crash_limit: 0'
+submit caught
+await caught
+[ "$(field state ps.json)" = failed ] && [ "$(ended_as liar 4)" = 1 ] || fail "caught: $(cat ps.json)"
+"$bourse" ps "$id" >ps.txt 2>&1 || fail "ps: $(cat ps.txt)"
+grep -qE '^subtask 0 +failed +1 .* not paid: found wrong by a referee' ps.txt || fail "caught: $(cat ps.txt)"
+"$bourse" report "$id" >report.txt 2>&1 || fail "report: $(cat report.txt)"
+has "$(cat report.txt)" 'checks: 0 of 1 result accepted by referees, in '
+has "$(cat report.txt)" 'refuted by a referee (1)'
+
 # Bytes that are not there when they are to be checked.
+lie garbage
 kill -TERM "$second" "$agent"
 ended "$second" 20 && ended "$agent" 20 || fail "the honest agents do not end"
 until_true 60 multiplying 1 || fail "what the honest ones offered still stands"

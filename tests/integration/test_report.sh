@@ -19,7 +19,7 @@ job=$(cat id)
 
 LC_ALL=C "$bourse" report "$job" >table || fail "report"
 has "$(cat table)" 'failed, 11 of 12 subtasks accepted'
-has "$(cat table)" 'attempts that failed: 1 program failed'
+has "$(cat table)" 'attempts that do not count: program failed (1)'
 has "$(cat table)" 'expected 200ms a subtask, measured '
 grep -q 'unknown$' table || fail "an energy that no result says is not unknown: $(cat table)"
 grep -qE '^provider/.*x.* [0-9]+%$' table || fail "no failure in the timeline: $(cat table)"

@@ -7,6 +7,7 @@
 #include "consumer/rows.h"
 #include "runtime/clock.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,6 +203,7 @@ bool bourse_find_job(struct bourse *bourse, const char *text, char ret_id[BOURSE
     if (!bourse_jobs(bourse, NULL, &jobs, ret_error)) {
         return false;
     }
+    assert(jobs != NULL);
     if (!last) {
         return pick(jobs, prefix, ret_id, ret_error);
     }

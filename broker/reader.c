@@ -138,6 +138,8 @@ static struct outgoing *trades_reply(const struct request *request,
         for (size_t i = 0; i < count; i++) {
             bourse__v1__trade_row__init(&wires[i]);
             wires[i].entry = rows[i].entry;
+            wires[i].has_index = true;
+            wires[i].index = rows[i].log_index;
             wires[i].time_ms = rows[i].log_time_ns / NS_PER_MS;
             wires[i].instrument = (char *)(uintptr_t)rows[i].instrument; /* packed, never written */
             wires[i].slots = rows[i].slots;

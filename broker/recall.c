@@ -37,8 +37,10 @@ static bool recall(struct exchange *exchange, const struct ledger_trade_row *row
     bool good = true;
     for (size_t i = count; good && i > 0; i--) {
         const struct ledger_trade_row *row = &rows[i - 1];
-        struct exchange_trade trade = {
-            .time_ns = row->log_time_ns, .price_micro = row->price_micro, .slots = row->slots};
+        struct exchange_trade trade = {.index = row->log_index,
+                                       .time_ns = row->log_time_ns,
+                                       .price_micro = row->price_micro,
+                                       .slots = row->slots};
         memcpy(trade.instrument, row->instrument,
                strnlen(row->instrument, sizeof trade.instrument));
         trade.instrument[sizeof trade.instrument - 1] = '\0';

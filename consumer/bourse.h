@@ -175,6 +175,11 @@ struct bourse_quote {
     char
         first_account[BOURSE_HEX32_SIZE]; /* who asks least of what fits; "": nobody; of one part */
     int64_t second_micro; /* the least that another asks, whatever the cap; -1: nobody */
+    /* What three quarters of the slots that were traded lately, and fit, cost at most, and no less than what is free now; of the
+     * dearest part. -1: nothing that fits was traded. */
+    int64_t suggested_cap_micro;
+    uint32_t suggested_cap_trades; /* from so many */
+    int64_t suggested_cap_since_ms;
     char checks_problem
         [320]; /* `verify: cheap`: why nobody could check what is made; "": somebody can */
 };
@@ -490,7 +495,8 @@ const struct bourse_bid_level *bourse_book_bids(const struct bourse_book *book, 
 void bourse_book_destroy(struct bourse_book **self);
 
 struct bourse_trade { /* a fill, and not whose */
-    uint64_t entry;
+    uint64_t entry;   /* of the ledger; 0 in news */
+    uint64_t index;   /* log index */
     int64_t time_ms;
     char instrument[BOURSE_NAME_SIZE]; /* "" where the device said none */
     uint32_t slots;
@@ -500,6 +506,46 @@ struct bourse_trade { /* a fill, and not whose */
 typedef bool bourse_trade_visitor(void *context, const struct bourse_trade *trade);
 bool bourse_trades(struct bourse *bourse, uint64_t limit, bourse_trade_visitor *visitor,
                    void *context, struct bourse_error *ret_error);
+
+struct bourse_bar { /* trades of one instrument in a minute, or in a longer time */
+    char instrument[BOURSE_NAME_SIZE];                      /* "" where the device said none */
+    int64_t start_ms;                                       /* log time */
+    int64_t open_micro, high_micro, low_micro, close_micro; /* of the first ... of the last */
+    uint64_t slots;
+    uint32_t trades;
+};
+typedef bool bourse_bar_visitor(void *context, const struct bourse_bar *bar);
+/* The minutes in which that instrument was traded, oldest first; or with NULL for each instrument one bar over all of them, what was
+ * traded last first. `since_ms`: log time; 0: as far back as the broker knows, at most 7 days. */
+bool bourse_prices(struct bourse *bourse, const char *instrument, int64_t since_ms,
+                   bourse_bar_visitor *visitor, void *context, struct bourse_error *ret_error);
+
+struct
+    bourse_depth { /* all asks for one instrument at one price, or all bids with equal needs at one limit */
+    bool is_bid;
+    const char *of; /* the instrument, or the needs as text; lives as long as the news */
+    int64_t price_micro;
+    uint32_t orders;      /* 0: there are none any more */
+    uint64_t slots, free; /* offered, and of those not leased; or wanted now, and 0 */
+};
+struct bourse_news {
+    bool is_lost; /* the broker does not answer: it is tried again, and nothing else is filled in */
+    bool
+        is_anew; /* the first news, or so much was missed that the trades before cannot be told: bourse_trades has them */
+    uint64_t index; /* of the log: the book is as of then */
+    int64_t log_time_ms;
+    const struct bourse_depth *
+        levels; /* the book: asks by instrument, cheapest first, then bids by needs, dearest first */
+    size_t level_count;
+    const struct bourse_depth *changes; /* since the last news */
+    size_t change_count;
+    const struct bourse_trade *trades; /* likewise, oldest first */
+    size_t trade_count;
+};
+typedef bool bourse_news_visitor(void *context, const struct bourse_news *news);
+/* The market as it changes, as long as the visitor returns true. What a lost connection missed is caught up with. */
+bool bourse_follow(struct bourse *bourse, bourse_news_visitor *visitor, void *context,
+                   struct bourse_error *ret_error);
 
 struct bourse_order {
     char id[BOURSE_ID_SIZE];

@@ -212,6 +212,7 @@ bool bourse_book(struct bourse *bourse, const char *needs, struct bourse_book **
 static struct bourse_trade trade_from_wire(const Bourse__V1__TradeRow *row)
 {
     struct bourse_trade trade = {.entry = row->entry,
+                                 .index = row->index,
                                  .time_ms = row->time_ms,
                                  .slots = row->slots,
                                  .price_micro = row->price_micro};

@@ -48,7 +48,10 @@ void rows_quote(const Bourse__V1__QuoteReply *wire, struct bourse_quote *ret_quo
                               .makespan_ms = wire->makespan_ms,
                               .has_explanation = wire->explanation != NULL,
                               .index = wire->index,
-                              .second_micro = wire->has_second_micro ? wire->second_micro : -1};
+                              .second_micro = wire->has_second_micro ? wire->second_micro : -1,
+                              .suggested_cap_micro = wire->has_cap_micro ? wire->cap_micro : -1,
+                              .suggested_cap_trades = wire->cap_trades,
+                              .suggested_cap_since_ms = wire->cap_since_ms};
     if (wire->has_first_account) {
         text_hex(wire->first_account.data, wire->first_account.len, ret_quote->first_account);
     }

@@ -140,6 +140,11 @@ static void add_quote(struct bourse_quote *all, const struct bourse_quote *part)
     all->minimum_micro = larger(all->minimum_micro, part->minimum_micro);
     all->suggested_micro = sum_of(all->suggested_micro, part->suggested_micro);
     all->limit_micro = larger(all->limit_micro, part->limit_micro);
+    if (part->suggested_cap_micro > all->suggested_cap_micro) {
+        all->suggested_cap_micro = part->suggested_cap_micro;
+        all->suggested_cap_trades = part->suggested_cap_trades;
+        all->suggested_cap_since_ms = part->suggested_cap_since_ms;
+    }
     all->makespan_ms = larger(all->makespan_ms, part->makespan_ms);
     all->index = part->index;
     if (explains && part->has_explanation) {

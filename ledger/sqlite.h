@@ -123,7 +123,7 @@ enum ledger_store_status ledger_reader_results(struct ledger_reader *reader, uin
                                                size_t *ret_count, uint64_t *ret_next);
 
 struct ledger_trade_row {
-    uint64_t entry;
+    uint64_t entry, log_index;
     int64_t log_time_ns;
     uint32_t slots;
     int64_t price_micro;

@@ -49,7 +49,7 @@ static const char *const statements[STATEMENTS] = {
         " AND r.provider = (SELECT key FROM accounts WHERE number = ?3)"
         " ORDER BY r.entry DESC LIMIT ?4",
     [SELECT_RESULTS_END] = "SELECT ifnull(max(entry), 0) + 1 FROM results",
-    [SELECT_TRADES] = "SELECT entry, log_time_ns, slots, price, instrument FROM fills"
+    [SELECT_TRADES] = "SELECT entry, log_time_ns, slots, price, instrument, log_index FROM fills"
                       " WHERE entry < ?1 ORDER BY entry DESC LIMIT ?2",
     [SELECT_OUTCOMES] =
         "SELECT r.idx, r.attempt, r.status, r.charge, r.paid_ns, r.log_index, r.bytes, r.level"
@@ -255,6 +255,7 @@ static void read_trade(sqlite3_stmt *select, struct ledger_trade_row *ret_row)
         .log_time_ns = sqlite3_column_int64(select, 1),
         .slots = (uint32_t)sqlite3_column_int64(select, 2),
         .price_micro = sqlite3_column_int64(select, 3),
+        .log_index = (uint64_t)sqlite3_column_int64(select, 5),
     };
     const void *text = sqlite3_column_text(select, 4);
     size_t length = (size_t)sqlite3_column_bytes(select, 4);

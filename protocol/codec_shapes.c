@@ -302,7 +302,7 @@ SHAPE(book_bid, book_bid, COUNT, MONEY, COUNT);
 SHAPE(book_reply, book_reply, MANY(book_ask, LIMIT_ROWS), MANY(book_needs, LIMIT_ROWS),
       MANY(book_bid, LIMIT_ROWS), COUNT, COUNT);
 SHAPE(trades_request, trades_request, COUNT, ROWS_WANTED);
-SHAPE(trade_row, trade_row, COUNT, MOMENT, ATTRIBUTE_TEXT, COUNT, MONEY);
+SHAPE(trade_row, trade_row, COUNT, MOMENT, ATTRIBUTE_TEXT, COUNT, MONEY, COUNT);
 SHAPE(trades_reply, trades_reply, MANY(trade_row, LIMIT_ROWS), COUNT);
 SHAPE(market_request, market_request, COUNT, COUNT, COUNT, NUMBER(0, LIMIT_WAIT_MS));
 SHAPE(market_asks, market_asks, ATTRIBUTE_TEXT, MONEY, COUNT, COUNT, COUNT);

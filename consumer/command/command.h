@@ -125,6 +125,7 @@ int command_devices(struct invocation *invocation);
 int command_providers(struct invocation *invocation);
 int command_book(struct invocation *invocation);
 int command_trades(struct invocation *invocation);
+int command_prices(struct invocation *invocation);
 int command_order(struct invocation *invocation);
 int command_balance(struct invocation *invocation);
 int command_ledger(struct invocation *invocation);

@@ -1,5 +1,6 @@
 /* devices, providers, book, order: what the market looks like, and what is one's own in it. */
 #include "consumer/command/catalogue.h"
+#include "consumer/command/follow.h"
 #include "consumer/command/output.h"
 
 #include "base/cleanup.h"
@@ -282,6 +283,9 @@ int command_book(struct invocation *invocation)
     const char *needs = option_text(invocation, "needs", NULL);
     const char *instrument = option_text(invocation, "instrument", NULL);
     int status = 0;
+    if (option_given(invocation, "follow")) {
+        return follow_book(invocation);
+    }
     if (!connect_broker(invocation, &status)) {
         return status;
     }
@@ -309,8 +313,9 @@ static bool add_trade(void *context, const struct bourse_trade *trade)
     struct listing *listing = context;
     if (listing->list != NULL) {
         return json_array_append_new(listing->list,
-                                     json_pack("{s:I, s:I, s:s, s:I, s:I}", "entry",
-                                               (json_int_t)trade->entry, "time_ms",
+                                     json_pack("{s:I, s:I, s:I, s:s, s:I, s:I}", "entry",
+                                               (json_int_t)trade->entry, "index",
+                                               (json_int_t)trade->index, "time_ms",
                                                (json_int_t)trade->time_ms, "instrument",
                                                trade->instrument, "slots", (json_int_t)trade->slots,
                                                "price_micro", (json_int_t)trade->price_micro)) == 0;
@@ -332,6 +337,9 @@ int command_trades(struct invocation *invocation)
     int status = 0;
     if (!option_count(invocation, "limit", 1, TRADES_MOST, &limit)) {
         return BOURSE_USAGE;
+    }
+    if (option_given(invocation, "follow")) {
+        return follow_trades(invocation, (uint64_t)limit);
     }
     if (!connect_broker(invocation, &status)) {
         return status;

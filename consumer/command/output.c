@@ -310,6 +310,14 @@ json_t *json_quote(const struct bourse_quote *quote)
         (json_int_t)quote->suggested_micro, "limit_micro", (json_int_t)quote->limit_micro,
         "makespan_ms", (json_int_t)quote->makespan_ms, "levels", levels, "index",
         (json_int_t)quote->index);
+    if (quote->suggested_cap_micro >= 0) {
+        (void)json_object_set_new(value, "suggested_cap_micro",
+                                  json_integer((json_int_t)quote->suggested_cap_micro));
+        (void)json_object_set_new(value, "suggested_cap_trades",
+                                  json_integer((json_int_t)quote->suggested_cap_trades));
+        (void)json_object_set_new(value, "suggested_cap_since_ms",
+                                  json_integer((json_int_t)quote->suggested_cap_since_ms));
+    }
     if (quote->has_explanation) {
         (void)json_object_set_new(value, "explanation", json_explanation(&quote->explanation));
     }
@@ -461,4 +469,36 @@ int ask_yes_no(const char *question)
         return 0;
     }
     return answer[0] == 'y' || answer[0] == 'Y';
+}
+
+/* ---------------------------------------------------------------- a screen */
+
+/* Bytes of a line that fit in so many columns. */
+static size_t cut(const char *line, size_t length, size_t columns)
+{
+    size_t used = 0;
+    size_t column = 0;
+    for (; used < length; used++) {
+        column += ((unsigned char)line[used] & 0xc0) != 0x80;
+        if (column > columns) {
+            break;
+        }
+    }
+    return used;
+}
+
+void screen_draw(struct screen *screen, const char *text)
+{
+    if (screen->lines > 0) {
+        (void)printf("\033[%zuA\033[J", screen->lines);
+    }
+    unsigned columns = terminal_width(STDOUT_FILENO);
+    size_t most = terminal_height(STDOUT_FILENO) - 1;
+    screen->lines = 0;
+    for (const char *at = text; *at != '\0' && screen->lines < most; screen->lines++) {
+        size_t line = strcspn(at, "\n");
+        (void)printf("%.*s\n", (int)cut(at, line, columns), at);
+        at += line + (at[line] == '\n');
+    }
+    (void)fflush(stdout);
 }

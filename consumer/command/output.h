@@ -78,6 +78,13 @@ __attribute__((format(printf, 3, 4))) void progress_text(struct progress *progre
                                                          const char *format, ...);
 void progress_end(struct progress *progress);
 
+/* Lines on the terminal that stdout is, drawn anew over those before. A line that would wrap, or a screen that would scroll,
+ * could not be drawn over: what is too wide or too long is cut. */
+struct screen {
+    size_t lines;
+};
+void screen_draw(struct screen *screen, const char *text);
+
 /* Asks on the terminal. 1 yes, 0 no, -1 when there is no terminal to ask on. */
 int ask_yes_no(const char *question);
 

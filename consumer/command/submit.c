@@ -159,6 +159,14 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
                       money_text(quote->limit_micro),
                       job->cap_micro >= 0 ? "" : " (1.5 times what is on offer)");
     }
+    if (quote->suggested_cap_micro >= 0) {
+        (void)fprintf(
+            to,
+            "  lately        %s credits or less for three of four slots (%u trade%s): a cap "
+            "to begin with\n",
+            money_text(quote->suggested_cap_micro), quote->suggested_cap_trades,
+            quote->suggested_cap_trades == 1 ? "" : "s");
+    }
     if (quote->has_explanation && quote->slots_now == 0) {
         print_explanation(to, &quote->explanation);
     }

@@ -115,6 +115,7 @@ static const struct option_spec report_options[] = {
 static const struct option_spec book_options[] = {
     {"needs", 0, "TEXT", "only the asks of devices that have it: \"kind = gpu\""},
     {"instrument", 0, "NAME", "only the asks for this one: cpu.x86_64.avx512"},
+    {"follow", 'f', NULL, "live, until Ctrl-C; with --json one value a line"},
 };
 static const struct option_spec order_options[] = {
     {"price", 0, "CREDITS", "of an ask: the least for a slot and an hour; 0 is a donation"},
@@ -127,6 +128,11 @@ static const struct option_spec order_options[] = {
 };
 static const struct option_spec trades_options[] = {
     {"limit", 'n', "N", "at most so many (20)"},
+    {"follow", 'f', NULL,
+     "oldest first, then those that come, until Ctrl-C; with --json one value a line"},
+};
+static const struct option_spec prices_options[] = {
+    {"since", 0, "TIME", "how far back: 1h, 2d (7d, as far as they are kept)"},
 };
 static const struct option_spec balance_options[] = {
     {"statement", 's', NULL, "the account's entries as well"},
@@ -301,7 +307,10 @@ static const struct command table[] = {
      .run = command_book,
      .details = "Asks by instrument and price, cheapest first; then what jobs still want, by what "
                 "they need "
-                "and the most\nthey pay per slot-hour. Bids are without names."},
+                "and the most\nthey pay per slot-hour. Bids are without names.\n"
+                "--follow shows it as it changes: on a terminal drawn anew, elsewhere a line for "
+                "each level that\nchanged, with --json the whole book a line. A lost connection is "
+                "made again, and what was missed\ncaught up with."},
     {.name = "trades",
      .arguments = "",
      .summary = "the market's last fills",
@@ -309,7 +318,18 @@ static const struct command table[] = {
      .run = command_trades,
      .details = "Newest first: when, which instrument, how many slots, at what price per "
                 "slot-hour. Without "
-                "names."},
+                "names.\n--follow goes on with those that come; none is left out when the "
+                "connection is lost meanwhile."},
+    {.name = "prices",
+     .arguments = "[INSTRUMENT]",
+     .summary = "what was paid lately, by instrument or minute by minute",
+     OPTIONS(prices_options),
+     .words_max = 1,
+     .run = command_prices,
+     .details = "Of INSTRUMENT the first, highest, lowest and last price of every minute in which "
+                "it was traded;\nwithout one, those of all the time, what was traded last first. "
+                "Prices are per slot-hour. The\nmarket keeps 7 days, and of one instrument 1440 "
+                "minutes. `bourse quote` suggests a cap from the last day."},
     {.name = "order",
      .arguments = "list | place DEVICE | replace ORDER | cancel ORDER",
      .summary = "your own asks and bids",

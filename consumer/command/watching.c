@@ -27,7 +27,7 @@ struct view {
     struct invocation *invocation;
     const char *id; /* NULL: every job that is open, or becomes so */
     bool terminal, lost;
-    size_t lines;            /* that stand on the terminal */
+    struct screen screen;
     struct watched *watched; /* WATCHED_MAX */
     size_t count;
 };
@@ -133,21 +133,7 @@ static void print_view(const struct view *view, FILE *to)
     }
 }
 
-/* Bytes of a line that fit in so many columns. */
-static size_t cut(const char *line, size_t length, size_t columns)
-{
-    size_t used = 0;
-    size_t column = 0;
-    for (; used < length; used++) {
-        column += ((unsigned char)line[used] & 0xc0) != 0x80;
-        if (column > columns) {
-            break;
-        }
-    }
-    return used;
-}
-
-/* Over what stood there before. A line that would wrap, or a screen that would scroll, could not be drawn over. */
+/* Over what stood there before. */
 static void redraw(struct view *view)
 {
     char *text = NULL;
@@ -158,21 +144,9 @@ static void redraw(struct view *view)
     }
     print_view(view, to);
     (void)fclose(to); /* memory: nothing to lose */
-    if (text == NULL) {
-        return;
+    if (text != NULL) {
+        screen_draw(&view->screen, text);
     }
-    if (view->lines > 0) {
-        (void)printf("\033[%zuA\033[J", view->lines);
-    }
-    unsigned columns = terminal_width(STDOUT_FILENO);
-    size_t most = terminal_height(STDOUT_FILENO) - 1;
-    view->lines = 0;
-    for (const char *at = text; *at != '\0' && view->lines < most; view->lines++) {
-        size_t line = strcspn(at, "\n");
-        (void)printf("%.*s\n", (int)cut(at, line, columns), at);
-        at += line + (at[line] == '\n');
-    }
-    (void)fflush(stdout);
     free(text);
 }
 

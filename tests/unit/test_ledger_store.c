@@ -495,6 +495,7 @@ START_TEST(trades_come_newest_first_and_in_pages)
     ck_assert_uint_eq(count, 2);
     ck_assert_uint_eq(rows[0].entry, rows[1].entry + 1000);
     ck_assert_uint_eq(rows[0].slots, 7);
+    ck_assert_uint_gt(rows[0].log_index, 0);
     ck_assert_str_eq(rows[0].instrument, "");
     ck_assert_uint_eq(rows[1].slots, 2);
     ck_assert_str_eq(rows[1].instrument, "cpu.x86_64.avx2");

@@ -104,11 +104,12 @@ static struct tape_bar *oldest_of(const struct tape_instrument *instrument)
 static void drop_bar(struct tape *tape, struct tape_bar *bar)
 {
     struct tape_instrument *instrument = bar->instrument;
+    assert(instrument != NULL); /* it lies here */
     forget(tape, bar->number);
     list_remove(&bar->of_all);
     list_remove(&bar->of_instrument);
     instrument->bar_count--;
-    *bar = (struct tape_bar){0};
+    bar->instrument = NULL;
     tape->free_bars[tape->free_bar_count++] = (uint32_t)(bar - tape->bars);
     drop_if_unused(tape, instrument);
 }

@@ -38,8 +38,7 @@ START_TEST(every_command_of_the_manual_exists)
         "up",        "down",   "join",  "key",    "submit",     "run",     "quote",   "plan",
         "ps",        "logs",   "fetch", "cancel", "resume",     "explain", "balance", "ledger",
         "receipt",   "verify", "admin", "config", "version",    "help",    "devices", "report",
-        "providers", "book",   "order", "watch",  "completion", "trades",
-        "prices"};
+        "providers", "book",   "order", "watch",  "completion", "trades",  "prices"};
     size_t count = 0;
     (void)commands(&count);
     ck_assert_uint_eq(count, sizeof promised / sizeof *promised);

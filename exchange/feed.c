@@ -10,10 +10,15 @@
 struct level_key {
     int64_t price_micro;
     uint32_t is_bid;
-    uint32_t needs_number;
-    char instrument[ATTRIBUTE_TEXT_SIZE];
+    uint32_t of; /* number of the instrument, or of the needs */
 };
-static_assert(sizeof(struct level_key) == 16 + ATTRIBUTE_TEXT_SIZE, "no padding");
+static_assert(sizeof(struct level_key) == 16, "no padding");
+
+struct instrument { /* as long as a cell or a level is of it */
+    char name[ATTRIBUTE_TEXT_SIZE];
+    uint32_t number; /* never used again */
+    uint32_t uses;
+};
 
 struct sums {
     uint32_t orders;
@@ -22,9 +27,10 @@ struct sums {
 
 struct level {
     struct level_key key;
-    uint32_t place;    /* in feed->levels */
-    uint32_t class_id; /* of a bid's needs, as long as there is a bid */
-    uint64_t number;   /* of its last change; 0: none was told */
+    struct instrument *instrument; /* of asks */
+    uint32_t place;                /* in feed->levels */
+    uint32_t class_id;             /* of a bid's needs, as long as there is a bid */
+    uint64_t number;               /* of its last change; 0: none was told */
     struct sums
         now; /* with no orders it is gone, and kept until its change need not be told any more */
     struct sums before; /* this step, if it is touched */
@@ -51,14 +57,76 @@ struct feed {
     struct table by_key;
     struct level **levels; /* by place; NULL: free */
     uint32_t *free_places;
-    uint32_t level_count, level_capacity, free_count;
+    uint32_t level_capacity, free_count;
     struct level *touched;
     struct entry *entries; /* by handle */
     uint32_t *noted;       /* handles */
     uint32_t noted_count, handle_capacity;
     uint32_t *needs_numbers; /* by class; 0: none yet */
     uint32_t last_needs_number;
+    struct table instruments;    /* by name */
+    struct instrument **of_cell; /* by cell; NULL: not yet */
+    uint32_t cell_capacity;
+    uint32_t last_instrument_number;
 };
+
+/* ---------------------------------------------------------------- instruments */
+
+static void instrument_leave(struct feed *feed, struct instrument *instrument)
+{
+    if (--instrument->uses == 0) {
+        table_remove(&feed->instruments, instrument->name);
+        free(instrument);
+    }
+}
+
+/* NULL: out of memory. */
+static struct instrument *instrument_named(struct feed *feed, const char *name)
+{
+    struct instrument *instrument = table_find(&feed->instruments, name);
+    if (instrument != NULL) {
+        return instrument;
+    }
+    instrument = calloc(1, sizeof *instrument);
+    if (instrument == NULL) {
+        return NULL;
+    }
+    memcpy(instrument->name, name, sizeof instrument->name);
+    if (!table_insert(&feed->instruments, instrument)) {
+        free(instrument);
+        return NULL;
+    }
+    instrument->number = ++feed->last_instrument_number;
+    return instrument;
+}
+
+/* Found once for a cell: its attributes do not change. NULL: out of memory. */
+static struct instrument *instrument_of(const struct exchange *exchange, uint32_t cell)
+{
+    struct feed *feed = exchange->feed;
+    if (feed->of_cell[cell] == NULL) {
+        char name[ATTRIBUTE_TEXT_SIZE];
+        cell_instrument(exchange, cell, name);
+        struct instrument *instrument = instrument_named(feed, name);
+        if (instrument == NULL) {
+            return NULL;
+        }
+        instrument->uses++;
+        feed->of_cell[cell] = instrument;
+    }
+    return feed->of_cell[cell];
+}
+
+void feed_cell_gone(struct exchange *exchange, uint32_t cell)
+{
+    struct feed *feed = exchange->feed;
+    if (feed != NULL && feed->of_cell[cell] != NULL) {
+        instrument_leave(feed, feed->of_cell[cell]);
+        feed->of_cell[cell] = NULL;
+    }
+}
+
+/* ---------------------------------------------------------------- the feed */
 
 static bool handles_grow(struct feed *feed, uint32_t capacity)
 {
@@ -81,8 +149,18 @@ void feed_destroy(struct feed **self)
     struct feed *feed = *self;
     if (feed != NULL) {
         for (uint32_t i = 0; i < feed->level_capacity; i++) {
+            if (feed->levels[i] != NULL && feed->levels[i]->instrument != NULL) {
+                instrument_leave(feed, feed->levels[i]->instrument);
+            }
             free(feed->levels[i]);
         }
+        for (uint32_t i = 0; feed->of_cell != NULL && i < feed->cell_capacity; i++) {
+            if (feed->of_cell[i] != NULL) {
+                instrument_leave(feed, feed->of_cell[i]);
+            }
+        }
+        table_fini(&feed->instruments);
+        free(feed->of_cell);
         tape_destroy(&feed->tape);
         table_fini(&feed->by_key);
         free(feed->levels);
@@ -105,9 +183,13 @@ bool exchange_feed_open(struct exchange *exchange)
     exchange->feed = feed;
     feed->by_key =
         table_of(offsetof(struct level, key), sizeof(struct level_key), exchange->limits.table_key);
+    feed->instruments = table_of(offsetof(struct instrument, name), ATTRIBUTE_TEXT_SIZE,
+                                 exchange->limits.table_key);
+    feed->cell_capacity = exchange->limits.cells;
+    feed->of_cell = calloc(feed->cell_capacity, sizeof(struct instrument *));
     feed->tape = tape_create(exchange->limits.table_key);
     feed->needs_numbers = calloc(exchange->limits.classes, sizeof *feed->needs_numbers);
-    bool good = feed->tape != NULL && feed->needs_numbers != NULL &&
+    bool good = feed->tape != NULL && feed->of_cell != NULL && feed->needs_numbers != NULL &&
                 handles_grow(feed, exchange->handle_capacity);
     for (uint32_t handle = 0; good && handle < exchange->handle_capacity; handle++) {
         if (book_rests(exchange->book, handle)) {
@@ -146,7 +228,8 @@ static bool levels_grow(struct feed *feed)
 }
 
 /* NULL: out of memory. */
-static struct level *level_at(struct feed *feed, const struct level_key *key)
+static struct level *level_at(struct feed *feed, const struct level_key *key,
+                              struct instrument *instrument)
 {
     struct level *level = table_find(&feed->by_key, key);
     if (level != NULL) {
@@ -161,6 +244,10 @@ static struct level *level_at(struct feed *feed, const struct level_key *key)
         free(level);
         return NULL;
     }
+    level->instrument = instrument;
+    if (instrument != NULL) {
+        instrument->uses++;
+    }
     level->place = feed->free_places[--feed->free_count];
     feed->levels[level->place] = level;
     return level;
@@ -171,6 +258,9 @@ static void level_drop(struct feed *feed, struct level *level)
     table_remove(&feed->by_key, &level->key);
     feed->levels[level->place] = NULL;
     feed->free_places[feed->free_count++] = level->place;
+    if (level->instrument != NULL) {
+        instrument_leave(feed, level->instrument);
+    }
     free(level);
 }
 
@@ -223,25 +313,38 @@ static uint32_t needs_number(struct feed *feed, uint32_t class_id)
     return feed->needs_numbers[class_id];
 }
 
-/* The level in which the order is seen, and what it adds there. False: it is not seen. */
-static bool see_order(const struct exchange *exchange, uint32_t handle, struct level_key *ret_key,
-                      struct entry *ret_entry, uint32_t *ret_class)
+struct sight { /* of an order: the level in which it is seen, and what it adds there */
+    struct level_key key;
+    struct instrument *instrument; /* ASK */
+    uint32_t class_id;             /* BID */
+    uint32_t slots, free;
+};
+
+/* False: it is not seen, or memory is short. */
+static bool see_order(struct exchange *exchange, uint32_t handle, struct sight *ret_sight)
 {
     struct book_ask ask;
     struct book_bid bid;
     if (book_ask(exchange->book, handle, &ask)) {
         const struct ask *order = exchange->orders_by_handle[handle];
-        *ret_key = (struct level_key){.price_micro = ask.price_micro};
-        cell_instrument(exchange, ask.cell, ret_key->instrument);
-        *ret_entry = (struct entry){.slots = order->slots, .free = ask.slots};
+        struct instrument *instrument = instrument_of(exchange, ask.cell);
+        exchange->is_out_of_memory = exchange->is_out_of_memory || instrument == NULL;
+        if (instrument == NULL) {
+            return false;
+        }
+        *ret_sight =
+            (struct sight){.key = {.price_micro = ask.price_micro, .of = instrument->number},
+                           .instrument = instrument,
+                           .slots = order->slots,
+                           .free = ask.slots};
         return true;
     }
     if (book_bid(exchange->book, handle, &bid) && bid.slots > 0) {
-        *ret_key = (struct level_key){.price_micro = bid.limit_micro,
-                                      .is_bid = 1,
-                                      .needs_number = needs_number(exchange->feed, bid.class_id)};
-        *ret_entry = (struct entry){.slots = bid.slots};
-        *ret_class = bid.class_id;
+        *ret_sight = (struct sight){.key = {.price_micro = bid.limit_micro,
+                                            .is_bid = 1,
+                                            .of = needs_number(exchange->feed, bid.class_id)},
+                                    .class_id = bid.class_id,
+                                    .slots = bid.slots};
         return true;
     }
     return false;
@@ -261,28 +364,25 @@ static void order_settle(struct exchange *exchange, uint32_t handle)
 {
     struct feed *feed = exchange->feed;
     struct entry *entry = &feed->entries[handle];
-    struct level_key key;
-    struct entry seen;
-    uint32_t class_id = 0;
+    struct sight sight;
     if (entry->level != NO_LEVEL) {
         leave_level(feed, entry);
     }
     *entry = (struct entry){.level = NO_LEVEL};
-    if (!see_order(exchange, handle, &key, &seen, &class_id)) {
+    if (!see_order(exchange, handle, &sight)) {
         return;
     }
-    struct level *level = level_at(feed, &key);
+    struct level *level = level_at(feed, &sight.key, sight.instrument);
     if (level == NULL) {
         exchange->is_out_of_memory = true;
         return;
     }
     touch_level(feed, level);
-    level->class_id = class_id;
+    level->class_id = sight.class_id;
     level->now.orders++;
-    level->now.slots += seen.slots;
-    level->now.free += seen.free;
-    seen.level = level->place;
-    *entry = seen;
+    level->now.slots += sight.slots;
+    level->now.free += sight.free;
+    *entry = (struct entry){.level = level->place, .slots = sight.slots, .free = sight.free};
 }
 
 void feed_note(struct exchange *exchange, uint32_t handle)
@@ -377,12 +477,15 @@ bool exchange_feed_reaches(const struct exchange *exchange, uint64_t after)
 static struct exchange_change tell_level(const struct exchange *exchange, const struct level *level)
 {
     struct exchange_change told = {.type = level->key.is_bid != 0 ? CHANGE_BIDS : CHANGE_ASKS};
-    told.level = (struct exchange_level){.needs_number = level->key.needs_number,
-                                         .price_micro = level->key.price_micro,
+    told.level = (struct exchange_level){.price_micro = level->key.price_micro,
                                          .orders = level->now.orders,
                                          .slots = level->now.slots,
                                          .free = level->now.free};
-    memcpy(told.level.instrument, level->key.instrument, sizeof told.level.instrument);
+    if (level->instrument != NULL) {
+        memcpy(told.level.instrument, level->instrument->name, sizeof told.level.instrument);
+    } else {
+        told.level.needs_number = level->key.of;
+    }
     if (level->key.is_bid != 0 && level->now.orders > 0) {
         told.level.needs = book_class_requirement(exchange->book, level->class_id);
     }

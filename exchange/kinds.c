@@ -178,6 +178,7 @@ void cell_give(struct exchange *exchange, uint32_t cell)
 {
     if (book_cell_references(exchange->book, cell) == 1) {
         leave(exchange, &exchange->cells[cell]);
+        feed_cell_gone(exchange, cell);
     }
     book_cell_release(exchange->book, cell);
 }

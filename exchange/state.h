@@ -712,6 +712,7 @@ void market_run(struct exchange *exchange); /* matches all that wants, refills a
 void feed_destroy(struct feed **self);
 /* The order under that handle rests, is gone, or has other slots. */
 void feed_note(struct exchange *exchange, uint32_t handle);
+void feed_cell_gone(struct exchange *exchange, uint32_t cell);
 void feed_class_gone(struct exchange *exchange, uint32_t class_id);
 void feed_trade(struct exchange *exchange, const struct ledger_record *fill);
 void feed_settle(struct exchange *exchange); /* at the end of a step */

@@ -269,6 +269,27 @@ START_TEST(a_usual_price_is_of_instruments_that_would_do)
 }
 END_TEST
 
+/* The kind of device goes with its last one, and its number is used again: names must not be mixed up. */
+START_TEST(asks_of_two_instruments_are_two_levels)
+{
+    static const char *const names[] = {"gpu.a", "gpu.b", "gpu.a"};
+    for (size_t i = 0; i < 3; i++) {
+        const uint64_t before = number();
+        advertise_as(names[i]);
+        (void)ask_at(price, 4);
+        changes(before, MOST);
+        ck_assert_uint_eq(told_count, i == 0 ? 1 : 2);
+        const struct exchange_change *came = &told[told_count - 1];
+        check_level(came, CHANGE_ASKS, price, 1, 4, 4);
+        ck_assert_str_eq(came->level.instrument, names[i]);
+        if (i > 0) {
+            check_level(&told[0], CHANGE_ASKS, price, 0, 0, 0);
+            ck_assert_str_eq(told[0].level.instrument, names[i - 1]);
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("feed");
@@ -283,6 +304,7 @@ int main(void)
     tcase_add_test(tests, the_book_comes_in_pages);
     tcase_add_test(tests, who_is_too_far_back_begins_anew);
     tcase_add_test(tests, what_was_traded_before_the_feed_is_recalled_without_a_change);
+    tcase_add_test(tests, asks_of_two_instruments_are_two_levels);
     tcase_add_test(tests, a_usual_price_is_of_instruments_that_would_do);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

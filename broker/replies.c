@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "broker/listings.h"
+#include "broker/remedy.h"
 #include "broker/why.h"
 #include "exchange/feed.h"
 #include "formats/requirement.h"
@@ -220,6 +221,7 @@ struct explanation { /* the wire form with what it points to */
     Bourse__V1__Explanation wire;
     Bourse__V1__ExplainPredicate predicates[REQUIREMENT_NODES_MAX];
     Bourse__V1__ExplainPredicate *pointers[REQUIREMENT_NODES_MAX];
+    struct remedy_wire remedy;
 };
 
 const char *replies_figure(const char *predicate, int64_t value, char ret_text[UNITS_TEXT_SIZE])
@@ -243,14 +245,83 @@ void replies_predicate(char *text, size_t capacity)
     }
 }
 
+static uint32_t worst_predicate(const struct exchange_explanation *row)
+{
+    uint32_t worst = 0;
+    for (uint32_t i = 1; i < row->predicate_count; i++) {
+        worst = row->predicates[i].failing > row->predicates[worst].failing ? i : worst;
+    }
+    return worst;
+}
+
+/* "3 of 41 devices fit; 30 fail on memory >= 40.0 GiB (best 24.0 GiB)". */
+static size_t fitting_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char best[UNITS_TEXT_SIZE] = "";
+    uint32_t worst = worst_predicate(row);
+    int length;
+    if (row->predicate_count == 0 || row->predicates[worst].failing == 0) {
+        length = snprintf(ret_text, capacity, "%u of %u devices fit", row->fitting, row->devices);
+    } else {
+        if (row->predicates[worst].has_best) {
+            (void)replies_figure(row->predicates[worst].text, row->predicates[worst].best, best);
+        }
+        length =
+            snprintf(ret_text, capacity, "%u of %u devices fit; %u fail on %s%s%s%s", row->fitting,
+                     row->devices, row->predicates[worst].failing, row->predicates[worst].text,
+                     best[0] != '\0' ? " (best " : "", best, best[0] != '\0' ? ")" : "");
+    }
+    return length < 0 ? 0 : (size_t)length < capacity ? (size_t)length : capacity - 1;
+}
+
+/* Of those that fit, why none takes it; "" where one does, or none fits. */
+static void hurdle_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char price[UNITS_TEXT_SIZE] = "";
+    char queue[64] = "";
+    ret_text[0] = '\0';
+    if (row->fills_at_micro >= 0 && row->remedy.count == 0) {
+        units_money_text(row->fills_at_micro, price);
+    }
+    if (row->has_ahead && row->ahead > 0) {
+        (void)snprintf(queue, sizeof queue, " and %s%u bid%s before it had theirs",
+                       row->is_ahead_partial ? "at least " : "", row->ahead,
+                       row->ahead == 1 ? "" : "s");
+    }
+    if (row->fitting == 0) {
+        return;
+    }
+    if (row->asking == 0) {
+        (void)snprintf(ret_text, capacity, "none is offered now; wait for a provider to ask");
+    } else if (row->affordable == 0) {
+        (void)snprintf(ret_text, capacity, "%s ask%s more",
+                       row->asking == 1 ? "the one on offer" : "all on offer",
+                       row->asking == 1 ? "s" : "");
+    } else if (row->free == 0 && row->own > 0 && row->own == row->affordable) {
+        (void)snprintf(ret_text, capacity,
+                       "those in reach made the results that wait to be checked; another referee "
+                       "is needed");
+    } else if (row->free == 0 && row->avoided > 0) {
+        (void)snprintf(ret_text, capacity,
+                       "%u of a provider that failed this job will be tried again%s in %lld s",
+                       row->avoided, row->avoided > 1 ? ", the first" : "",
+                       (long long)((row->avoided_ns + NS_PER_S - 1) / NS_PER_S));
+    } else if (row->free == 0) {
+        (void)snprintf(ret_text, capacity, "all in reach are busy; it starts when one is free%s",
+                       queue);
+    } else {
+        (void)snprintf(ret_text, capacity, "%u are free at this price", row->free);
+    }
+    if (price[0] != '\0' && row->free == 0) {
+        size_t length = strlen(ret_text);
+        (void)snprintf(ret_text + length, capacity - length, ", or now at %s", price);
+    }
+}
+
 /* One line: how far it gets, and the smallest change that would fill. */
 static void explain_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
-    char price[UNITS_TEXT_SIZE] = "";
-    char best[UNITS_TEXT_SIZE];
-    if (row->fills_at_micro >= 0) {
-        units_money_text(row->fills_at_micro, price);
-    }
+    char part[LIMIT_TEXT_BYTES];
     if (row->has_ended) {
         (void)snprintf(
             ret_text, capacity,
@@ -258,59 +329,41 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
             "is missing");
         return;
     }
-    uint32_t worst = 0;
-    for (uint32_t i = 1; i < row->predicate_count; i++) {
-        worst = row->predicates[i].failing > row->predicates[worst].failing ? i : worst;
-    }
     if (row->devices == 0) {
         (void)snprintf(ret_text, capacity, "no device is offered by anyone yet; start a provider");
-    } else if (row->fitting == 0 && row->predicate_count > 0 && row->predicates[worst].has_best) {
-        (void)snprintf(
-            ret_text, capacity, "0 of %u devices fit; %u fail on %s (best %s); ask for less",
-            row->devices, row->predicates[worst].failing, row->predicates[worst].text,
-            replies_figure(row->predicates[worst].text, row->predicates[worst].best, best));
-    } else if (row->fitting == 0 && row->predicate_count > 0) {
-        (void)snprintf(ret_text, capacity, "0 of %u devices fit; %u fail on %s; change the needs",
-                       row->devices, row->predicates[worst].failing, row->predicates[worst].text);
-    } else if (row->asking == 0) {
-        (void)snprintf(ret_text, capacity,
-                       "%u of %u devices fit, none is offered now; wait for a provider to ask",
-                       row->fitting, row->devices);
-    } else if (row->affordable == 0 && row->fills_at_micro >= 0) {
-        (void)snprintf(ret_text, capacity,
-                       "%u of %u devices fit, all ask more; it fills now at %s per slot-hour",
-                       row->fitting, row->devices, price);
-    } else if (row->own > 0 && row->own == row->affordable && price[0] != '\0') {
+        return;
+    }
+    if (row->own > 0 && row->own == row->affordable && row->fills_at_micro >= 0) {
+        char price[UNITS_TEXT_SIZE];
+        units_money_text(row->fills_at_micro, price);
         (void)snprintf(
             ret_text, capacity,
             "another referee asks %s per slot-hour, above the cap: those within it made the "
             "results that wait to be checked; `bourse cancel` it, then `bourse resume --cap %s`",
             price, price);
-    } else if (row->free == 0 && row->own > 0 && row->own == row->affordable) {
-        (void)snprintf(
-            ret_text, capacity,
-            "%u of %u devices fit, of those who made the results that wait to be checked; "
-            "another referee is needed",
-            row->fitting, row->devices);
-    } else if (row->free == 0 && row->avoided > 0) {
-        (void)snprintf(
-            ret_text, capacity,
-            "%u of %u devices fit; %u of a provider that failed this job will be tried again%s in "
-            "%lld s%s%s",
-            row->fitting, row->devices, row->avoided, row->avoided > 1 ? ", the first" : "",
-            (long long)((row->avoided_ns + NS_PER_S - 1) / NS_PER_S),
-            price[0] == '\0' ? "" : ", or now at ", price);
-    } else if (row->free == 0) {
-        (void)snprintf(ret_text, capacity,
-                       "%u of %u devices fit, all are busy; it starts when one is free%s%s",
-                       row->fitting, row->devices, price[0] == '\0' ? "" : ", or now at ", price);
-    } else {
-        (void)snprintf(ret_text, capacity, "%u of %u devices fit, %u are free at this price",
-                       row->fitting, row->devices, row->free);
+        return;
+    }
+    size_t used = 0;
+    if (row->is_halted) {
+        used = (size_t)snprintf(ret_text, capacity, "the operator halted the market; ");
+    }
+    used += fitting_text(row, ret_text + used, capacity - used);
+    hurdle_text(row, part, sizeof part);
+    if (part[0] != '\0') {
+        int length = snprintf(ret_text + used, capacity - used, "; %s", part);
+        used += length < 0 ? 0 : (size_t)length;
+    }
+    remedy_text(&row->remedy, part, sizeof part);
+    if (part[0] == '\0' && row->fitting == 0) {
+        (void)snprintf(part, sizeof part, "ask for less, or wait for other devices");
+    }
+    if (part[0] != '\0' && used < capacity) {
+        (void)snprintf(ret_text + used, capacity - used, "; %s", part);
     }
 }
 
-static void explanation_to_wire(struct explanation *explanation)
+/* False: out of memory. explanation_free frees it. */
+static bool explanation_to_wire(struct explanation *explanation)
 {
     struct exchange_explanation *row = &explanation->row;
     assert(row->predicate_count <= REQUIREMENT_NODES_MAX);
@@ -339,6 +392,17 @@ static void explanation_to_wire(struct explanation *explanation)
     }
     wire->n_predicates = row->predicate_count;
     wire->predicates = explanation->pointers;
+    wire->has_ahead = row->has_ahead;
+    wire->ahead = row->ahead;
+    wire->has_ahead_partial = row->is_ahead_partial;
+    wire->ahead_partial = row->is_ahead_partial;
+    return remedy_to_wire(&row->remedy, &explanation->remedy, wire);
+}
+
+static void explanation_free(struct explanation *explanation)
+{
+    remedy_wire_fini(&explanation->remedy);
+    free(explanation);
 }
 
 static void quote_to_wire(const struct exchange_quote *quote, Bourse__V1__QuoteLevel *levels,
@@ -414,7 +478,7 @@ static struct outgoing *quote(const struct exchange *exchange, const struct requ
     struct exchange_quote row;
     exchange_quote(exchange, &need, &row);
     exchange_explain(exchange, &need, &explanation->row);
-    explanation_to_wire(explanation);
+    bool good = explanation_to_wire(explanation);
     Bourse__V1__QuoteLevel levels[EXCHANGE_QUOTE_LEVELS];
     Bourse__V1__QuoteLevel *pointers[EXCHANGE_QUOTE_LEVELS];
     Bourse__V1__QuoteReply answer;
@@ -422,8 +486,9 @@ static struct outgoing *quote(const struct exchange *exchange, const struct requ
     answer.index = exchange_index(exchange);
     answer.explanation = &explanation->wire;
     suggest_cap(exchange, &needs, &row, &answer);
-    struct outgoing *outgoing = outgoing_reply(request, MESSAGE_QUOTE_REPLY, &answer.base);
-    free(explanation);
+    struct outgoing *outgoing =
+        good ? outgoing_reply(request, MESSAGE_QUOTE_REPLY, &answer.base) : NULL;
+    explanation_free(explanation);
     return outgoing;
 }
 
@@ -476,14 +541,15 @@ static struct outgoing *explain(const struct exchange *exchange, const struct re
         free(explanation);
         return refuse(request, REJECT_NOT_FOUND, "part");
     }
-    explanation_to_wire(explanation);
+    bool good = explanation_to_wire(explanation);
     Bourse__V1__ExplainReply answer = BOURSE__V1__EXPLAIN_REPLY__INIT;
     add_part(exchange, &row.job, explanation->row.part, &answer);
     answer.explanation = &explanation->wire;
     answer.index = exchange_index(exchange);
     answer.state = (char *)(uintptr_t)job_state_text(row.state); /* packed, never written */
-    struct outgoing *outgoing = outgoing_reply(request, MESSAGE_EXPLAIN_REPLY, &answer.base);
-    free(explanation);
+    struct outgoing *outgoing =
+        good ? outgoing_reply(request, MESSAGE_EXPLAIN_REPLY, &answer.base) : NULL;
+    explanation_free(explanation);
     return outgoing;
 }
 

@@ -145,7 +145,13 @@ struct bourse_predicate {
     bool has_best;
     int64_t best;
 };
-enum { BOURSE_LEVELS_MAX = 64, BOURSE_PREDICATES_MAX = 64 };
+enum { BOURSE_LEVELS_MAX = 64, BOURSE_PREDICATES_MAX = 64, BOURSE_CHANGES_MAX = 4 };
+struct bourse_change {            /* to the job, as it would be submitted anew */
+    char text[BOURSE_TEXT_SIZE];  /* "with a cap of 1.90 instead of 1.60" */
+    char field[BOURSE_NAME_SIZE]; /* of a job file */
+    bool has_figures;             /* not of needs */
+    int64_t from, to;             /* micro-credits, nanoseconds or slots */
+};
 struct bourse_explanation {
     uint32_t devices, fitting, asking, affordable, free; /* each of the former */
     char text[BOURSE_TEXT_SIZE];
@@ -153,6 +159,13 @@ struct bourse_explanation {
     int64_t fills_at_micro;
     uint32_t predicate_count;
     struct bourse_predicate predicates[BOURSE_PREDICATES_MAX];
+    uint32_t
+        change_count; /* the fewest with which it fills now; 0: none would do, or none is needed */
+    struct bourse_change changes[BOURSE_CHANGES_MAX];
+    int64_t changed_price_micro; /* at which it fills then */
+    char changed_needs[2048];    /* what it needs then, whole; "": as it was, or too long */
+    int64_t ahead; /* waiting bids that come before it; -1: it is not a queue that it waits for */
+    bool ahead_partial;           /* as many at least */
     char state[BOURSE_NAME_SIZE]; /* of a job; "" for a quote, and zeros below */
     uint32_t parts;               /* of the job: its subtasks with needs and terms of their own */
     uint32_t part;                /* which of them this is about; and of its subtasks: */

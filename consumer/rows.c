@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "consumer/names.h"
+#include "formats/requirement.h"
 #include "ledger/record.h"
 
 #include <stdio.h>
@@ -14,16 +15,40 @@ static void copy(char *ret_text, size_t capacity, const char *text)
     (void)snprintf(ret_text, capacity, "%s", text != NULL ? text : ""); /* cut, never overrun */
 }
 
+static void changes(const Bourse__V1__Explanation *wire, struct bourse_explanation *explanation)
+{
+    struct requirement needs;
+    for (size_t i = 0; i < wire->n_changes && i < BOURSE_CHANGES_MAX; i++) {
+        const Bourse__V1__ExplainChange *from = wire->changes[i];
+        struct bourse_change *to = &explanation->changes[explanation->change_count++];
+        copy(to->text, sizeof to->text, from->text);
+        copy(to->field, sizeof to->field, from->field);
+        to->has_figures = from->has_from && from->has_to;
+        to->from = from->from;
+        to->to = from->to;
+    }
+    explanation->changed_price_micro = wire->changed_price_micro;
+    if (wire->changed_needs != NULL && (!codec_requirement_from_wire(wire->changed_needs, &needs) ||
+                                        !requirement_text(&needs, explanation->changed_needs,
+                                                          sizeof explanation->changed_needs))) {
+        explanation->changed_needs[0] = '\0';
+    }
+}
+
 void rows_explanation(const Bourse__V1__Explanation *wire,
                       struct bourse_explanation *ret_explanation)
 {
-    *ret_explanation = (struct bourse_explanation){.devices = wire->devices,
-                                                   .fitting = wire->fitting,
-                                                   .asking = wire->asking,
-                                                   .affordable = wire->affordable,
-                                                   .free = wire->free,
-                                                   .has_fills_at = wire->has_fills_at_micro,
-                                                   .fills_at_micro = wire->fills_at_micro};
+    *ret_explanation = (struct bourse_explanation){
+        .devices = wire->devices,
+        .fitting = wire->fitting,
+        .asking = wire->asking,
+        .affordable = wire->affordable,
+        .free = wire->free,
+        .has_fills_at = wire->has_fills_at_micro,
+        .fills_at_micro = wire->fills_at_micro,
+        .ahead = wire->has_ahead ? (int64_t)wire->ahead : -1,
+        .ahead_partial = wire->has_ahead_partial && wire->ahead_partial};
+    changes(wire, ret_explanation);
     copy(ret_explanation->text, sizeof ret_explanation->text, wire->text);
     for (size_t i = 0; i < wire->n_predicates && i < BOURSE_PREDICATES_MAX; i++) {
         const Bourse__V1__ExplainPredicate *from = wire->predicates[i];

@@ -17,6 +17,7 @@
 
 #include "base/id.h"
 #include "base/requirement.h"
+#include "exchange/remedy.h"
 #include "ledger/record.h"
 
 #include <stdbool.h>
@@ -474,6 +475,7 @@ struct exchange_need {
     int64_t cap_micro, limit_ns, term_ns, expect_ns;
     bool
         apart; /* the cheapest account is not the one to take it: nothing counts below the next one's price */
+    int64_t budget_micro; /* 0: not said */
 };
 enum { EXCHANGE_QUOTE_LEVELS = 16 };
 struct exchange_quote {
@@ -513,6 +515,11 @@ struct exchange_explanation {
         int64_t best;
     } predicates[REQUIREMENT_NODES_MAX];
     int64_t fills_at_micro; /* -1: no price would fill now */
+    bool is_halted;         /* the market: nothing fills now, whatever is changed */
+    struct exchange_remedy remedy;
+    /* Where devices fit at its price and none is free: bids that one of these would be leased to before it. */
+    bool has_ahead, is_ahead_partial; /* partial: as many at least */
+    uint32_t ahead;
 };
 void exchange_explain(const struct exchange *exchange, const struct exchange_need *need,
                       struct exchange_explanation *ret_explanation);

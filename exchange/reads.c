@@ -1,8 +1,10 @@
+#include "exchange/effort.h"
 #include "exchange/state.h"
 
 #include "base/checked.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Reads of the state: pure, no trace. */
@@ -108,6 +110,7 @@ static uint8_t reason_at(const struct exchange *exchange, const struct part *par
     struct book_ask resting;
     const struct book_ask *ask = &resting;
     if (device->ask == NULL || !book_ask(exchange->book, device->ask->handle, &resting) ||
+        device->ask->slots < part->width ||
         (ask->max_term_ns != 0 && ask->max_term_ns < part->term_ns)) {
         return XREASON_NO_ASK;
     }
@@ -523,28 +526,43 @@ void predicate_text(const struct requirement_node *node, char *ret_text, size_t 
     }
 }
 
-/* Best value of a numeric attribute on offer: the largest for > and >=, the smallest for < and <=. */
+/* One call. */
+struct explaining {
+    const struct exchange *exchange;
+    const struct exchange_need *need;
+    const struct part *part; /* of a job that is there; NULL: a need that is asked about */
+    struct effort_plan plan;
+    struct explained *seen; /* NULL: memory is short, and there will be no remedy */
+    size_t seen_count;
+    struct exchange_explanation *why;
+};
+
+/* Best value of a numeric attribute on offer, from the first of its name on: the largest for > and >=, the smallest for <
+ * and <=. */
 static void keep_best(const struct requirement_node *node, const struct attribute *attributes,
-                      size_t count, bool *has_best, int64_t *best)
+                      size_t first, size_t count, bool *has_best, int64_t *best)
 {
     bool wants_more = node->op == REQUIREMENT_GT || node->op == REQUIREMENT_GE;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = first;
+         i < count && (i == first || strcmp(attributes[i].name, node->attribute.name) == 0); i++) {
         const struct attribute *have = &attributes[i];
-        if (have->is_text || strcmp(have->name, node->attribute.name) != 0) {
-            continue;
-        }
-        if (!*has_best || (wants_more ? have->number > *best : have->number < *best)) {
+        if (!have->is_text &&
+            (!*has_best || (wants_more ? have->number > *best : have->number < *best))) {
             *has_best = true;
             *best = have->number;
         }
     }
 }
 
-static uint32_t explain_predicates(const struct requirement *needs,
+static uint32_t explain_predicates(const struct explaining *explaining,
                                    const struct attribute *attributes, size_t count,
-                                   struct exchange_explanation *why)
+                                   uint64_t *ret_truth)
 {
+    size_t first[REQUIREMENT_NODES_MAX];
+    const struct requirement *needs = explaining->need->needs;
+    struct exchange_explanation *why = explaining->why;
     uint32_t at = 0; /* every device meets the same predicates in the same order */
+    *ret_truth = effort_truth(&explaining->plan, attributes, count, first);
     for (uint32_t i = 0; i < needs->count; i++) {
         const struct requirement_node *node = &needs->nodes[i];
         if (node->op < REQUIREMENT_EQ) {
@@ -554,11 +572,9 @@ static uint32_t explain_predicates(const struct requirement *needs,
             why->predicate_count++;
             predicate_text(node, why->predicates[at].text, sizeof why->predicates[at].text);
         }
-        if (!requirement_predicate_holds(node, attributes, count)) {
-            why->predicates[at].failing++;
-        }
+        why->predicates[at].failing += (*ret_truth >> i & 1) == 0;
         if (!node->attribute.is_text && node->op != REQUIREMENT_EQ && node->op != REQUIREMENT_NE) {
-            keep_best(node, attributes, count, &why->predicates[at].has_best,
+            keep_best(node, attributes, first[i], count, &why->predicates[at].has_best,
                       &why->predicates[at].best);
         }
         at++;
@@ -584,18 +600,25 @@ static bool is_wide_enough(const struct exchange_need *need, const struct device
     return fits;
 }
 
-/* For a part of a job that is there, or for a need that is asked about: then `part` is NULL. */
-static void explain_device(const struct exchange *exchange, const struct exchange_need *need,
-                           const struct part *part, const struct device *device,
-                           struct exchange_explanation *why)
+static void explain_device(struct explaining *explaining, const struct device *device)
 {
+    const struct exchange *exchange = explaining->exchange;
+    const struct exchange_need *need = explaining->need;
+    const struct part *part = explaining->part;
+    struct exchange_explanation *why = explaining->why;
     size_t count;
     const struct attribute *attributes = book_cell_attributes(exchange->book, device->cell, &count);
     why->devices++;
-    uint32_t at = explain_predicates(need->needs, attributes, count, why);
+    struct explained seen = {.device = device};
+    uint32_t at = explain_predicates(explaining, attributes, count, &seen.truth);
     bool is_wide = is_wide_enough(need, device, why, at);
-    why->simulated += requirement_passes_over(need->needs, attributes, count);
-    if (!is_wide || !requirement_satisfied(need->needs, attributes, count) ||
+    seen.is_passed_over = requirement_passes_over(need->needs, attributes, count);
+    seen.effort = effort_of(need->needs, seen.truth);
+    if (explaining->seen != NULL) {
+        explaining->seen[explaining->seen_count++] = seen;
+    }
+    why->simulated += seen.is_passed_over;
+    if (!is_wide || seen.is_passed_over || seen.effort.hold > 0 ||
         device->key.provider == need->account) {
         return;
     }
@@ -603,6 +626,7 @@ static void explain_device(const struct exchange *exchange, const struct exchang
     struct book_ask resting;
     const struct book_ask *ask = &resting;
     if (device->ask == NULL || !book_ask(exchange->book, device->ask->handle, &resting) ||
+        device->ask->slots < need->slots ||
         (ask->max_term_ns != 0 && ask->max_term_ns < need->term_ns)) {
         return;
     }
@@ -638,14 +662,37 @@ static void explain_simulated(struct exchange_explanation *why)
     }
 }
 
+static size_t count_devices(const struct exchange *exchange)
+{
+    size_t count = 0;
+    for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
+         at = at->next) {
+        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        for (struct list_link *link = provider->devices.next; link != &provider->devices;
+             link = link->next) {
+            count++;
+        }
+    }
+    return count;
+}
+
 static void explain(const struct exchange *exchange, const struct exchange_need *need,
                     const struct part *part, struct exchange_explanation *ret_explanation)
 {
     memset(ret_explanation, 0, sizeof *ret_explanation);
     ret_explanation->fills_at_micro = -1;
+    ret_explanation->is_halted = exchange->is_halted;
     if (!requirement_well_formed(need->needs)) {
         return;
     }
+    struct explaining explaining = {
+        .exchange = exchange,
+        .need = need,
+        .part = part,
+        .plan = effort_plan(need->needs),
+        .seen = calloc(count_devices(exchange) + 1, sizeof *explaining.seen),
+        .why = ret_explanation,
+    };
     for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
          at = at->next) {
         const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
@@ -653,11 +700,19 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
              link = link->next) {
             const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
             if (device->is_advertised) {
-                explain_device(exchange, need, part, device, ret_explanation);
+                explain_device(&explaining, device);
             }
         }
     }
     explain_simulated(ret_explanation);
+    if (ret_explanation->free == 0 && ret_explanation->affordable > 0) {
+        queue_find(exchange, need, part, explaining.seen, explaining.seen_count, ret_explanation);
+    }
+    if (!exchange->is_halted && (part == NULL || part->waiting > 0)) {
+        remedy_find(exchange, need, part, explaining.seen, explaining.seen_count,
+                    &ret_explanation->remedy);
+    }
+    free(explaining.seen);
 }
 
 void exchange_explain(const struct exchange *exchange, const struct exchange_need *need,
@@ -700,6 +755,7 @@ bool exchange_explain_job(const struct exchange *exchange, const struct id128 *i
         .cap_micro = part->bid_micro,
         .limit_ns = part->limit_ns,
         .term_ns = part->term_ns,
+        .budget_micro = job->hold.amount_micro,
     };
     explain(exchange, &need, part, ret_explanation);
     ret_explanation->part = part->number;

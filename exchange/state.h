@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/list.h"
+#include "exchange/effort.h"
 #include "exchange/exchange.h"
 #include "exchange/lifecycle.h"
 #include "exchange/table.h"
@@ -792,6 +793,23 @@ int64_t escrow_micro(int64_t price_micro, uint32_t slots,
 /* ---- reads.c */
 /* A predicate as reports write it: memory >= 1024, kind = "gpu". */
 void predicate_text(const struct requirement_node *node, char *ret_text, size_t size);
+
+/* ---- remedy.c */
+struct explained { /* a device that is advertised, seen from a requirement */
+    const struct device *device;
+    uint64_t truth; /* the predicates that hold of it */
+    struct effort effort;
+    bool is_passed_over;
+};
+/* Of a need that is asked about (`part` is NULL), or of a job's part as it stands. The need is well formed; `seen` are all
+ * devices there are. */
+void remedy_find(const struct exchange *exchange, const struct exchange_need *need,
+                 const struct part *part, const struct explained *seen, size_t count,
+                 struct exchange_remedy *ret_remedy);
+/* What comes before it, where all that it could have is leased; nothing when memory is short. */
+void queue_find(const struct exchange *exchange, const struct exchange_need *need,
+                const struct part *part, const struct explained *seen, size_t count,
+                struct exchange_explanation *why);
 
 /* ---- snapshot.c */
 void track(struct exchange *exchange, struct tracked *tracked,

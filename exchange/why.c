@@ -1,75 +1,11 @@
 #include "exchange/why.h"
 
+#include "exchange/effort.h"
 #include "exchange/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---------------------------------------------------------------- the nearest change */
-
-/* What it takes to have a node hold, or not hold, in predicates to turn over; and one of these. */
-struct effort {
-    uint32_t hold, fail;
-    uint32_t hold_by, fail_by; /* index of a node; NO_NODE where nothing has to change */
-};
-#define NO_NODE UINT32_MAX
-
-static struct effort of_predicate(bool holds, uint32_t index)
-{
-    return holds ? (struct effort){0, 1, NO_NODE, index} : (struct effort){1, 0, index, NO_NODE};
-}
-
-static struct effort turned(struct effort effort)
-{
-    return (struct effort){effort.fail, effort.hold, effort.fail_by, effort.hold_by};
-}
-
-/* All must hold: the sum; one fails: the least. */
-static struct effort of_all(const struct effort *parts, uint32_t count)
-{
-    struct effort all = {0, UINT32_MAX, NO_NODE, NO_NODE};
-    for (uint32_t i = 0; i < count; i++) {
-        all.hold += parts[i].hold;
-        all.hold_by = all.hold_by == NO_NODE ? parts[i].hold_by : all.hold_by;
-        if (parts[i].fail < all.fail) {
-            all.fail = parts[i].fail;
-            all.fail_by = parts[i].fail_by;
-        }
-    }
-    return all;
-}
-
-static struct effort of_any(struct effort *parts, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        parts[i] = turned(parts[i]); /* de Morgan; the operands are not needed again */
-    }
-    return turned(of_all(parts, count));
-}
-
-/* Of a well-formed tree, which every class is. */
-static struct effort effort_of(const struct requirement *needs, const struct attribute *attributes,
-                               size_t count)
-{
-    struct effort stack[REQUIREMENT_NODES_MAX];
-    uint32_t depth = 0;
-    for (uint32_t i = 0; i < needs->count; i++) {
-        const struct requirement_node *node = &needs->nodes[i];
-        if (node->op == REQUIREMENT_NOT) {
-            stack[depth - 1] = turned(stack[depth - 1]);
-        } else if (node->op == REQUIREMENT_AND || node->op == REQUIREMENT_OR) {
-            depth -= node->arity;
-            stack[depth] = node->op == REQUIREMENT_AND ? of_all(&stack[depth], node->arity)
-                                                       : of_any(&stack[depth], node->arity);
-            depth++;
-        } else {
-            stack[depth++] = of_predicate(requirement_predicate_holds(node, attributes, count), i);
-        }
-    }
-    assert(depth <= 1);
-    return depth == 0 ? (struct effort){0, UINT32_MAX, NO_NODE, NO_NODE} : stack[0];
-}
 
 /* ---------------------------------------------------------------- demand, by class */
 
@@ -164,7 +100,9 @@ static bool describe(const struct asking *asking, const struct requirement *need
                      const struct demand *demand, struct exchange_why_refusal *ret_refusal)
 {
     const struct exchange_why *why = asking->why;
-    struct effort effort = effort_of(needs, why->attributes, why->attribute_count);
+    const struct effort_plan plan = effort_plan(needs);
+    uint64_t truth = effort_truth(&plan, why->attributes, why->attribute_count, NULL);
+    struct effort effort = effort_of(needs, truth);
     bool is_wide = demand->narrowest <= why->slots;
     bool is_simulated = requirement_passes_over(needs, why->attributes, why->attribute_count);
     *ret_refusal = (struct exchange_why_refusal){.changes = effort.hold + !is_wide + is_simulated,
@@ -175,8 +113,9 @@ static bool describe(const struct asking *asking, const struct requirement *need
     if (is_simulated) {
         (void)snprintf(text, size, "simulated = false");
     } else if (effort.hold > 0) {
-        const struct requirement_node *node = &needs->nodes[effort.hold_by];
-        bool holds = requirement_predicate_holds(node, why->attributes, why->attribute_count);
+        uint32_t first = (uint32_t)__builtin_ctzll(effort.hold_set);
+        const struct requirement_node *node = &needs->nodes[first];
+        bool holds = (truth >> first & 1) != 0;
         size_t used = holds ? (size_t)snprintf(text, size, "not ") : 0; /* it stands under a not */
         predicate_text(node, text + used, size - used);
         keep_figure(node, why->attributes, why->attribute_count, ret_refusal);

@@ -93,6 +93,9 @@ bool requirement_asks_simulated(const struct requirement *requirement);
 /* One predicate of it, for reports. `node` must be a predicate. */
 bool requirement_predicate_holds(const struct requirement_node *node,
                                  const struct attribute *attributes, size_t count);
+/* The same, of the attributes that have its name, and no others. */
+bool requirement_values_hold(const struct requirement_node *node, const struct attribute *values,
+                             size_t count);
 
 struct book_ask {
     uint32_t owner; /* account number: an order never meets one of the same owner (P14) */

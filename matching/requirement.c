@@ -67,6 +67,12 @@ static bool value_holds(const struct requirement_node *node, const struct attrib
     return false;
 }
 
+/* As strcmp, which most names do not need. */
+static int compare_names(const char *a, const char *b)
+{
+    return a[0] != b[0] ? (unsigned char)a[0] - (unsigned char)b[0] : strcmp(a, b);
+}
+
 /* The first attribute whose name is not before `name`: they are sorted by name. */
 static size_t first_named(const char *name, const struct attribute *attributes, size_t count)
 {
@@ -74,7 +80,7 @@ static size_t first_named(const char *name, const struct attribute *attributes, 
     size_t to = count;
     while (from < to) {
         size_t middle = from + (to - from) / 2;
-        if (strcmp(attributes[middle].name, name) < 0) {
+        if (compare_names(attributes[middle].name, name) < 0) {
             from = middle + 1;
         } else {
             to = middle;
@@ -83,17 +89,26 @@ static size_t first_named(const char *name, const struct attribute *attributes, 
     return from;
 }
 
+bool requirement_values_hold(const struct requirement_node *node, const struct attribute *values,
+                             size_t count)
+{
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        any = any || value_holds(node, &values[i]);
+    }
+    return node->op == REQUIREMENT_NE ? count > 0 && !any : any;
+}
+
 bool requirement_predicate_holds(const struct requirement_node *node,
                                  const struct attribute *attributes, size_t count)
 {
-    bool known = false;
-    bool any = false;
-    for (size_t i = first_named(node->attribute.name, attributes, count);
-         i < count && strcmp(attributes[i].name, node->attribute.name) == 0; i++) {
-        known = true;
-        any = any || value_holds(node, &attributes[i]);
+    const char *name = node->attribute.name;
+    size_t first = first_named(name, attributes, count);
+    size_t end = first;
+    while (end < count && compare_names(attributes[end].name, name) == 0) {
+        end++;
     }
-    return node->op == REQUIREMENT_NE ? known && !any : any;
+    return requirement_values_hold(node, &attributes[first], end - first);
 }
 
 /* ---------------------------------------------------------------- simulated devices */
@@ -106,13 +121,13 @@ static bool names_simulation(const char *instrument)
 bool requirement_simulated(const struct attribute *attributes, size_t count)
 {
     for (size_t i = first_named("instrument", attributes, count);
-         i < count && strcmp(attributes[i].name, "instrument") == 0; i++) {
+         i < count && compare_names(attributes[i].name, "instrument") == 0; i++) {
         if (attributes[i].is_text && names_simulation(attributes[i].text)) {
             return true;
         }
     }
     for (size_t i = first_named("simulated", attributes, count);
-         i < count && strcmp(attributes[i].name, "simulated") == 0; i++) {
+         i < count && compare_names(attributes[i].name, "simulated") == 0; i++) {
         if (attributes[i].is_text || attributes[i].number != 0) {
             return true;
         }

@@ -251,8 +251,10 @@ SHAPE(why_reply, why_reply, COUNT, NOTE, STATE, FLAG, FLAG, COUNT, ID, NAME(0, L
       COUNT, COUNT, MONEY, MANY(why_refusal, LIMIT_PREDICATES), FLAG);
 SHAPE(quote_level, quote_level, MONEY, COUNT, COUNT);
 SHAPE(explain_predicate, explain_predicate, LINE(0, LIMIT_TEXT_BYTES), COUNT, ANY);
+SHAPE(explain_change, explain_change, LINE(0, LIMIT_TEXT_BYTES), STATE, COUNT, COUNT);
 SHAPE(explanation, explanation, COUNT, COUNT, COUNT, COUNT, COUNT,
-      MANY(explain_predicate, LIMIT_PREDICATES), NOTE, MONEY);
+      MANY(explain_predicate, LIMIT_PREDICATES), NOTE, MONEY, MANY(explain_change, LIMIT_CHANGES),
+      NESTED(requirement), MONEY, COUNT, FLAG);
 SHAPE(quote_reply, quote_reply, COUNT, COUNT, MONEY, MONEY, MONEY, MONEY, MONEY, COUNT,
       MANY(quote_level, LIMIT_ROWS), NESTED(explanation), HASH, MONEY, MONEY, COUNT, MOMENT);
 SHAPE(explain_request, explain_request, ID, COUNT);

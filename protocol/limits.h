@@ -16,9 +16,9 @@ enum {
     LIMIT_ARGUMENT_BYTES = 32768, /* one argument, one variable */
     LIMIT_ARGUMENTS = 1024,
     LIMIT_VARIABLES = 256,
-    LIMIT_OUTPUTS = 64,        /* per subtask */
-    LIMIT_INPUTS = 256,        /* per subtask */
-    LIMIT_FROM = 65536,        /* tasks that one task waits for, and files that it takes from them */
+    LIMIT_OUTPUTS = 64, /* per subtask */
+    LIMIT_INPUTS = 256, /* per subtask */
+    LIMIT_FROM = 65536, /* tasks that one task waits for, and files that it takes from them */
     LIMIT_MANIFEST_PARTS = 17, /* of a job: what SubmitJob says itself, and its further ones */
     LIMIT_SUBTASKS = 10000000, /* per job */
     LIMIT_DEVICES = 1024,      /* per provider */
@@ -55,6 +55,7 @@ enum {
     LIMIT_ENDPOINT_BYTES = 255,
     LIMIT_STANDARD_INPUT_BYTES = 1 << 20, /* in a manifest; longer input is a file */
     LIMIT_PREDICATES = 64,                /* in one Explanation */
+    LIMIT_CHANGES = 4,                    /* likewise */
     LIMIT_RETRIES = 100,
     LIMIT_SPREAD_MS = 60000, /* longest time over which clients come back */
     LIMIT_HEARTBEAT_MS = 60 * 1000,

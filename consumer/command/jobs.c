@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "formats/requirement.h"
 #include "formats/units.h"
 
 #include <stdlib.h>
@@ -503,6 +504,30 @@ int command_cancel(struct invocation *invocation)
     return BOURSE_OK;
 }
 
+static const char *best_text(const struct bourse_predicate *predicate)
+{
+    static char text[UNITS_TEXT_SIZE];
+    char name[ATTRIBUTE_NAME_SIZE];
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(predicate->text, " "), predicate->text);
+    requirement_figure(name, predicate->best, text);
+    return text;
+}
+
+static void print_changes(FILE *to, const struct bourse_explanation *explanation)
+{
+    for (uint32_t i = 0; i < explanation->change_count; i++) {
+        (void)fprintf(to, "  %-14s%s\n", i == 0 ? "it fills now" : "  and",
+                      plain_text(explanation->changes[i].text));
+    }
+    if (explanation->change_count > 0) {
+        (void)fprintf(to, "                at %s credits per slot-hour\n",
+                      money_text(explanation->changed_price_micro));
+    }
+    if (explanation->changed_needs[0] != '\0') {
+        (void)fprintf(to, "  needs         %s\n", explanation->changed_needs);
+    }
+}
+
 void print_explanation(FILE *to, const struct bourse_explanation *explanation)
 {
     char text[BOURSE_TEXT_SIZE];
@@ -520,14 +545,19 @@ void print_explanation(FILE *to, const struct bourse_explanation *explanation)
         }
         (void)fprintf(to, "  %u fail on %s", predicate->failing, plain_text(predicate->text));
         if (predicate->has_best) {
-            (void)fprintf(to, " (best on the market: %lld)", (long long)predicate->best);
+            (void)fprintf(to, " (best on the market: %s)", best_text(predicate));
         }
         (void)fputc('\n', to);
+    }
+    if (explanation->ahead >= 0) {
+        (void)fprintf(to, "  %s%lld waiting bids come before it\n",
+                      explanation->ahead_partial ? "at least " : "", (long long)explanation->ahead);
     }
     if (explanation->has_fills_at) {
         (void)fprintf(to, "  it would start now at %s credits per slot-hour\n",
                       money_text(explanation->fills_at_micro));
     }
+    print_changes(to, explanation);
 }
 
 static int explain_file(struct invocation *invocation, const char *path)

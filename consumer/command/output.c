@@ -265,6 +265,21 @@ json_t *json_job(const struct bourse_job_row *row)
     return value;
 }
 
+static json_t *json_changes(const struct bourse_explanation *explanation)
+{
+    json_t *changes = json_array();
+    for (uint32_t i = 0; i < explanation->change_count; i++) {
+        const struct bourse_change *change = &explanation->changes[i];
+        json_t *item = json_pack("{s:s, s:s}", "field", change->field, "text", change->text);
+        if (change->has_figures) {
+            (void)json_object_set_new(item, "from", json_integer((json_int_t)change->from));
+            (void)json_object_set_new(item, "to", json_integer((json_int_t)change->to));
+        }
+        (void)json_array_append_new(changes, item);
+    }
+    return changes;
+}
+
 json_t *json_explanation(const struct bourse_explanation *explanation)
 {
     json_t *predicates = json_array();
@@ -285,6 +300,18 @@ json_t *json_explanation(const struct bourse_explanation *explanation)
     if (explanation->has_fills_at) {
         (void)json_object_set_new(value, "fills_at_micro",
                                   json_integer((json_int_t)explanation->fills_at_micro));
+    }
+    if (explanation->change_count > 0) {
+        (void)json_object_set_new(value, "changes", json_changes(explanation));
+        (void)json_object_set_new(value, "changed_price_micro",
+                                  json_integer((json_int_t)explanation->changed_price_micro));
+    }
+    if (explanation->changed_needs[0] != '\0') {
+        (void)json_object_set_new(value, "changed_needs", json_string(explanation->changed_needs));
+    }
+    if (explanation->ahead >= 0) {
+        (void)json_object_set_new(value, "ahead", json_integer((json_int_t)explanation->ahead));
+        (void)json_object_set_new(value, "ahead_partial", json_boolean(explanation->ahead_partial));
     }
     if (explanation->state[0] != '\0') {
         (void)json_object_set_new(value, "state", json_string(explanation->state));

@@ -1,0 +1,127 @@
+#include "broker/remedy.h"
+
+#include "formats/requirement.h"
+#include "formats/units.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CHANGE_SIZE = 256 };
+
+static const struct {
+    const char *field; /* of a job file */
+    const char *words;
+    enum units_kind units;
+} kinds[] = {
+    [REMEDY_CAP] = {"cap", "a cap of ", UNITS_MONEY},
+    [REMEDY_BUDGET] = {"budget", "a budget of ", UNITS_MONEY},
+    [REMEDY_TERM] = {"term", "a term of ", UNITS_DURATION},
+    [REMEDY_SLOTS] = {"slots", "slots: ", UNITS_COUNT},
+    [REMEDY_LOOSEN] = {"needs", "", UNITS_COUNT},
+    [REMEDY_DROP] = {"needs", "", UNITS_COUNT},
+};
+
+/* The condition, however long its texts are. */
+static void condition_text(const struct requirement_node *node, char ret_text[CHANGE_SIZE / 2])
+{
+    if (!requirement_node_text(node, ret_text, CHANGE_SIZE / 2)) {
+        (void)snprintf(ret_text, CHANGE_SIZE / 2, "%s", node->attribute.name);
+    }
+}
+
+/* "a cap of 1.90 instead of 1.60". */
+static void change_text(const struct exchange_remedy_change *change, char ret_text[CHANGE_SIZE])
+{
+    char before[CHANGE_SIZE / 2];
+    char after[CHANGE_SIZE / 2];
+    const char *no = change->is_negated ? "not " : "";
+    switch (change->kind) {
+    case REMEDY_CAP:
+    case REMEDY_BUDGET:
+    case REMEDY_TERM:
+    case REMEDY_SLOTS:
+        units_text(kinds[change->kind].units, change->from, before);
+        units_text(kinds[change->kind].units, change->to, after);
+        (void)snprintf(ret_text, CHANGE_SIZE, "with %s%.48s instead of %.48s",
+                       kinds[change->kind].words, after, before);
+        return;
+    case REMEDY_LOOSEN:
+        condition_text(&change->before, before);
+        condition_text(&change->after, after);
+        (void)snprintf(ret_text, CHANGE_SIZE, "with %s%.100s instead of %.100s", no, after, before);
+        return;
+    case REMEDY_DROP:
+        condition_text(&change->before, before);
+        (void)snprintf(ret_text, CHANGE_SIZE, "without %s%s", no, before);
+        return;
+    }
+}
+
+void remedy_text(const struct exchange_remedy *remedy, char *ret_text, size_t capacity)
+{
+    char price[UNITS_TEXT_SIZE];
+    char change[CHANGE_SIZE];
+    size_t used = 0;
+    ret_text[0] = '\0';
+    if (remedy->count == 0) {
+        return;
+    }
+    units_money_text(remedy->price_micro, price);
+    if (remedy->count == 1 && remedy->changes[0].kind == REMEDY_CAP &&
+        remedy->changes[0].to == remedy->price_micro) {
+        units_money_text(remedy->changes[0].from, change);
+        (void)snprintf(ret_text, capacity, "at %s instead of %s it fills now", price, change);
+        return;
+    }
+    for (uint32_t i = 0; i < remedy->count; i++) {
+        change_text(&remedy->changes[i], change);
+        int length = snprintf(ret_text + used, capacity - used, "%s%s",
+                              i == 0                   ? ""
+                              : i + 1 == remedy->count ? " and "
+                                                       : ", ",
+                              change);
+        if (length < 0 || (size_t)length >= capacity - used) {
+            return; /* cut: the changes stand one by one beside it */
+        }
+        used += (size_t)length;
+    }
+    (void)snprintf(ret_text + used, capacity - used, " it fills now at %s", price);
+}
+
+bool remedy_to_wire(const struct exchange_remedy *remedy, struct remedy_wire *wire,
+                    Bourse__V1__Explanation *explanation)
+{
+    bool has_needs = false;
+    wire->needs = NULL;
+    if (remedy->count == 0) {
+        return true;
+    }
+    for (uint32_t i = 0; i < remedy->count; i++) {
+        const struct exchange_remedy_change *change = &remedy->changes[i];
+        Bourse__V1__ExplainChange *to = &wire->changes[i];
+        bool has_figures = kinds[change->kind].words[0] != '\0';
+        bourse__v1__explain_change__init(to);
+        change_text(change, wire->texts[i]);
+        to->text = wire->texts[i];
+        to->field = (char *)(uintptr_t)kinds[change->kind].field; /* packed, never written */
+        to->has_from = to->has_to = has_figures;
+        to->from = change->from;
+        to->to = change->to;
+        has_needs = has_needs || !has_figures;
+        wire->pointers[i] = to;
+    }
+    explanation->n_changes = remedy->count;
+    explanation->changes = wire->pointers;
+    explanation->has_changed_price_micro = true;
+    explanation->changed_price_micro = remedy->price_micro;
+    wire->needs = has_needs ? codec_requirement_to_wire(&remedy->needs) : NULL;
+    explanation->changed_needs = wire->needs;
+    return !has_needs || wire->needs != NULL;
+}
+
+void remedy_wire_fini(struct remedy_wire *wire)
+{
+    if (wire->needs != NULL) {
+        codec_requirement_free(&wire->needs);
+    }
+}

@@ -1,0 +1,462 @@
+/* What explain suggests is true: in random books, a job that waits is submitted anew with the change, and fills at the
+ * price that was said. No smaller number of changes would have done; and as many bids come before it as were counted. */
+#include "base/random.h"
+#include "exchange/lifecycle.h"
+#include "formats/requirement.h"
+#include "matching/book.h"
+#include "protocol/message.h"
+#include "tests/support/hand_market.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEEDS = 8, BOOKS = 10, JOBS = 12, RIVAL = 7, TERMS = 4, DEVICES_MOST = 30, CLAUSES = 4 };
+#define GIB (INT64_C(1) << 30)
+#define TERA INT64_C(1000000000000)
+
+static const int64_t terms_ns[TERMS] = {20 * NS_PER_S, 40 * NS_PER_S, 90 * NS_PER_S,
+                                        600 * NS_PER_S};
+
+/* The book as this test knows it. */
+struct known_device {
+    uint32_t owner, slots, asked;
+    struct attribute attributes[6]; /* sorted by name */
+    size_t count;
+    int64_t price_micro, max_term_ns;
+};
+struct known_job {
+    struct id128 id;
+    struct requirement needs;
+    uint32_t slots, at_most;
+    int64_t limit_micro;
+};
+static struct {
+    struct known_device devices[DEVICES_MOST];
+    uint32_t device_count;
+    struct known_job jobs[2 * JOBS]; /* of others, and those of its own that run */
+    uint32_t job_count;
+    bool has_own; /* asks of the consumer's: what would trade with them is refused */
+} known;
+
+static uint32_t granted, suggested, alone; /* over all books: the test must have tested */
+
+/* ---------------------------------------------------------------- a market */
+
+static void open_market(void)
+{
+    memset(&market, 0, sizeof market);
+    memset(&known, 0, sizeof known);
+    struct exchange_limits limits = exchange_limits_default();
+    limits.asks = limits.jobs = limits.leases = 256;
+    limits.attempts = 4096;
+    limits.cells = limits.classes = limits.cells_per_account = limits.classes_per_account = 64;
+    market.exchange = exchange_create(&limits);
+    market.now_ns = start_ns;
+    struct exchange_genesis_account accounts[] = {
+        {.key = {{1}},
+         .roles = ROLE_CONSUMER | ROLE_PROVIDER,
+         .credits_micro = INT64_C(1000000000) * MICRO_PER_CREDIT,
+         .name = "consumer"},
+        {.key = {{2}}, .roles = ROLE_PROVIDER, .name = "provider"},
+        {.key = {{3}}, .roles = ROLE_PROVIDER, .name = "other"},
+        {.key = {{4}}, .roles = ROLE_OPERATOR, .name = "operator"},
+        {.key = {{5}},
+         .roles = ROLE_CONSUMER,
+         .credits_micro = INT64_C(1000000000) * MICRO_PER_CREDIT,
+         .name = "rival"},
+    };
+    struct exchange_command genesis = command(EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
+    genesis.genesis = (struct exchange_genesis){.cluster = {{7}},
+                                                .price_band_micro = 100 * price,
+                                                .accounts = accounts,
+                                                .account_count = 5};
+    apply(&genesis);
+}
+
+static void add_fact(struct known_device *device, const char *name, const char *text,
+                     int64_t number)
+{
+    struct attribute *fact = &device->attributes[device->count++];
+    (void)snprintf(fact->name, sizeof fact->name, "%s", name);
+    fact->is_text = text != NULL;
+    fact->number = number;
+    (void)snprintf(fact->text, sizeof fact->text, "%s", text != NULL ? text : "");
+}
+
+static void any_device(struct random *random, struct known_device *device)
+{
+    static const int64_t memories[] = {8 * GIB, 16 * GIB, 24 * GIB, 40 * GIB, 80 * GIB};
+    bool is_gpu = random_below(random, 2) == 0;
+    if (is_gpu && random_below(random, 3) > 0) {
+        add_fact(device, "bf16", NULL, (int64_t)(1 + random_below(random, 4)) * 100 * TERA);
+    }
+    add_fact(device, "kind", is_gpu ? "gpu" : "cpu", 0);
+    add_fact(device, "memory", NULL, memories[random_below(random, 5)]);
+    if (random_below(random, 4) > 0) {
+        add_fact(device, "region", random_below(random, 2) == 0 ? "eu" : "us", 0);
+    }
+    if (random_below(random, 10) == 0) {
+        add_fact(device, "simulated", NULL, 1);
+    }
+    device->slots = 1 + (uint32_t)random_below(random, 4);
+    device->price_micro = (int64_t)random_below(random, 12) * price / 4;
+    device->max_term_ns = random_below(random, 2) == 0 ? 0 : terms_ns[random_below(random, TERMS)];
+}
+
+/* Of one account, all at once; most of them are then asked for. */
+static void any_offers(struct random *random, uint32_t owner, uint32_t count)
+{
+    struct exchange_device devices[DEVICES_MOST];
+    uint32_t first = known.device_count;
+    for (uint32_t i = 0; i < count; i++) {
+        struct known_device *device = &known.devices[known.device_count++];
+        device->owner = owner;
+        any_device(random, device);
+        devices[i] = (struct exchange_device){.device = {{(uint8_t)owner, (uint8_t)i}},
+                                              .slots = device->slots,
+                                              .attributes = device->attributes,
+                                              .attribute_count = device->count,
+                                              .label = "some"};
+    }
+    struct exchange_command advertise = command(EXCHANGE_ADVERTISE, owner);
+    advertise.advertise = (struct exchange_advertise){devices, count};
+    apply(&advertise);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    for (uint32_t i = 0; i < count; i++) {
+        struct known_device *device = &known.devices[first + i];
+        device->asked = 1 + (uint32_t)random_below(random, device->slots);
+        struct exchange_command ask = command(EXCHANGE_ASK, owner);
+        ask.ask = (struct exchange_ask){
+            .device = devices[i].device,
+            .slots = device->asked,
+            .price_micro = device->price_micro,
+            .max_term_ns = device->max_term_ns,
+        };
+        apply(&ask); /* refused where it would trade with its own account's job */
+        bool stands = count_of(EFFECT_ACCEPT) == 1;
+        if (stands && random_below(random, 6) == 0) {
+            struct exchange_command cancel = command(EXCHANGE_CANCEL_ORDER, owner);
+            cancel.cancel_order.order = ask.id;
+            apply(&cancel);
+            stands = false;
+        }
+        device->price_micro = stands ? device->price_micro : -1;
+    }
+}
+
+/* ---------------------------------------------------------------- jobs */
+
+struct wish { /* a job, its needs clause by clause */
+    char clauses[CLAUSES][96];
+    uint32_t clause_count;
+    uint32_t slots, at_most;
+    int64_t cap_micro, budget_micro, limit_ns, term_ns;
+};
+
+static void any_clause(struct random *random, char *ret_text, size_t size)
+{
+    static const char *const clauses[] = {
+        "kind = gpu",
+        "kind != cpu",
+        "memory >= 40GiB",
+        "memory > 16GiB",
+        "memory < 32GiB",
+        "bf16 >= 300TFLOPS",
+        "region in (eu, asia)",
+        "region not in (us)",
+        "not memory < 24GiB",
+        "(region = us or bf16 > 200TFLOPS and memory >= 80GiB)",
+        "not (kind = gpu and region = eu)",
+        "(memory = 8GiB or memory >= 64GiB)",
+    };
+    (void)snprintf(ret_text, size, "%s",
+                   clauses[random_below(random, sizeof clauses / sizeof clauses[0])]);
+}
+
+static void any_wish(struct random *random, struct wish *ret_wish)
+{
+    memset(ret_wish, 0, sizeof *ret_wish);
+    ret_wish->clause_count = (uint32_t)random_below(random, CLAUSES + 1);
+    for (uint32_t i = 0; i < ret_wish->clause_count; i++) {
+        any_clause(random, ret_wish->clauses[i], sizeof ret_wish->clauses[i]);
+    }
+    ret_wish->slots = 1 + (uint32_t)random_below(random, 4);
+    ret_wish->at_most = ret_wish->slots * (uint32_t)random_below(random, 3);
+    ret_wish->cap_micro =
+        random_below(random, 6) == 0 ? -1 : (int64_t)random_below(random, 10) * price / 4;
+    ret_wish->budget_micro = (int64_t)(1 + random_below(random, 2000)) * MICRO_PER_CREDIT;
+    size_t term = (size_t)random_below(random, TERMS);
+    ret_wish->term_ns = terms_ns[term];
+    ret_wish->limit_ns = terms_ns[random_below(random, term + 1)];
+}
+
+/* Its needs, but for one clause. */
+static void read_needs(const struct wish *wish, uint32_t without, struct requirement *ret_needs)
+{
+    char text[512] = "any";
+    size_t length = 0;
+    struct problem problem = {""};
+    for (uint32_t i = 0; i < wish->clause_count; i++) {
+        if (i != without) {
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s",
+                                       length > 0 ? " and " : "", wish->clauses[i]);
+        }
+    }
+    ck_assert_msg(requirement_parse(text, ret_needs, &problem), "%s: %s", text, problem.text);
+}
+
+static struct id128 submit_wish(uint32_t account, const struct wish *wish,
+                                const struct requirement *needs)
+{
+    struct exchange_command job = submit_of(4, 0);
+    job.account = account;
+    job.submit.budget_micro = wish->budget_micro;
+    job.submit.cap_micro = wish->cap_micro;
+    job.submit.needs = needs;
+    job.submit.slots = wish->slots;
+    job.submit.at_most = wish->at_most;
+    job.submit.limit_ns = wish->limit_ns;
+    job.submit.term_ns = wish->term_ns;
+    apply(&job);
+    return job.id;
+}
+
+static void cancel_job(uint32_t account, struct id128 id)
+{
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, account);
+    cancel.cancel_job.job = id;
+    apply(&cancel);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+}
+
+static int64_t limit_of(const struct wish *wish)
+{
+    int64_t most = 100 * price; /* the band */
+    int64_t bought =
+        (int64_t)((int128)wish->budget_micro * NS_PER_HOUR / ((int128)wish->term_ns * wish->slots));
+    return wish->cap_micro >= 0 ? wish->cap_micro : bought < most ? bought : most;
+}
+
+static void remember(struct id128 id, const struct wish *wish, const struct requirement *needs)
+{
+    known.jobs[known.job_count++] = (struct known_job){.id = id,
+                                                       .needs = *needs,
+                                                       .slots = wish->slots,
+                                                       .at_most = wish->at_most,
+                                                       .limit_micro = limit_of(wish)};
+}
+
+static void any_rivals(struct random *random, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct wish wish;
+        struct requirement needs;
+        any_wish(random, &wish);
+        read_needs(&wish, UINT32_MAX, &needs);
+        struct id128 id = submit_wish(RIVAL, &wish, &needs);
+        if (count_of(EFFECT_ACCEPT) == 1) {
+            remember(id, &wish, &needs);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- what is checked */
+
+/* The state before a try, and again after it. */
+static uint8_t *saved;
+static size_t saved_length;
+static struct market saved_market;
+
+static void keep(void)
+{
+    saved = exchange_save(market.exchange, &saved_length);
+    ck_assert_ptr_nonnull(saved);
+    saved_market = market;
+}
+
+static void bring_back(void)
+{
+    const struct exchange_limits limits = exchange_limits_now(market.exchange);
+    struct exchange_effects effects = market.effects; /* may have grown */
+    exchange_destroy(&market.exchange);
+    market = saved_market;
+    market.effects = effects;
+    market.exchange = exchange_load(&limits, saved, saved_length);
+    ck_assert_ptr_nonnull(market.exchange);
+}
+
+/* Submits that in place of the job, and says whether it fills. */
+static bool would_fill(struct id128 instead, const struct wish *wish,
+                       const struct requirement *needs)
+{
+    cancel_job(CONSUMER, instead);
+    (void)submit_wish(CONSUMER, wish, needs);
+    bool fills = count_of(EFFECT_LEASE_GRANT) > 0;
+    bring_back();
+    return fills;
+}
+
+/* Whether some change of one thing would have done, found by trying all there are. */
+static bool one_change_fills(struct id128 job, const struct wish *wish)
+{
+    struct requirement needs;
+    bool fills = false;
+    read_needs(wish, UINT32_MAX, &needs);
+    for (uint32_t i = 0; i < known.device_count && !fills && wish->cap_micro >= 0; i++) {
+        struct wish other = *wish;
+        other.cap_micro = known.devices[i].price_micro;
+        fills = other.cap_micro > wish->cap_micro && would_fill(job, &other, &needs);
+    }
+    for (size_t i = 0; i < TERMS && !fills; i++) {
+        struct wish other = *wish;
+        other.term_ns = terms_ns[i];
+        fills = other.term_ns < wish->term_ns && other.term_ns >= wish->limit_ns &&
+                would_fill(job, &other, &needs);
+    }
+    for (uint32_t slots = 1; slots < wish->slots && !fills; slots++) {
+        struct wish other = *wish;
+        other.slots = slots;
+        fills = wish->at_most % slots == 0 && would_fill(job, &other, &needs);
+    }
+    struct wish richer = *wish;
+    richer.budget_micro = INT64_C(100000) * MICRO_PER_CREDIT;
+    fills = fills || (wish->cap_micro >= 0 && would_fill(job, &richer, &needs));
+    for (uint32_t i = 0; i < wish->clause_count && !fills; i++) {
+        bool is_plain = strchr(wish->clauses[i], '(') == NULL; /* else it is several conditions */
+        read_needs(wish, i, &needs);
+        fills = is_plain && would_fill(job, wish, &needs);
+    }
+    return fills;
+}
+
+static bool device_fits(const struct known_device *device, const struct known_job *job)
+{
+    return requirement_satisfied(&job->needs, device->attributes, device->count);
+}
+
+/* Whether it wants more lanes than it has. */
+static bool wants_more(const struct known_job *job)
+{
+    struct exchange_job_row row = job_row(job->id);
+    struct exchange_lease_row leases[64];
+    size_t count = exchange_leases(market.exchange, &job->id, leases, 64);
+    uint32_t slots = 0;
+    for (size_t i = 0; i < count; i++) {
+        slots += leases[i].state == LEASE_ACTIVE ? leases[i].slots : 0;
+    }
+    return row.state == JOB_OPEN && row.waiting > 0 &&
+           (job->at_most == 0 || slots + job->slots <= job->at_most);
+}
+
+/* Bids before it, for some device that it could have. All came earlier. */
+static uint32_t slow_ahead(const struct wish *wish, const struct known_job *own)
+{
+    uint32_t ahead = 0;
+    for (uint32_t k = 0; k < known.job_count; k++) {
+        const struct known_job *rival = &known.jobs[k];
+        bool meets = false;
+        for (uint32_t i = 0; i < known.device_count; i++) {
+            const struct known_device *device = &known.devices[i];
+            meets = meets || (device->price_micro >= 0 && device->price_micro <= own->limit_micro &&
+                              device->asked >= wish->slots && device->owner != CONSUMER &&
+                              (device->max_term_ns == 0 || device->max_term_ns >= wish->term_ns) &&
+                              device_fits(device, own) && device_fits(device, rival));
+        }
+        ahead += meets && wants_more(rival) && rival->limit_micro >= own->limit_micro;
+    }
+    return ahead;
+}
+
+static void check_waiting(struct id128 id, const struct wish *wish)
+{
+    static struct exchange_explanation why;
+    ck_assert(exchange_explain_job(market.exchange, &id, EXCHANGE_ANY_PART, &why));
+    ck_assert(!why.is_ahead_partial);
+    if (why.has_ahead) {
+        struct known_job own = {.limit_micro = limit_of(wish)};
+        read_needs(wish, UINT32_MAX, &own.needs);
+        ck_assert_uint_eq(why.ahead, slow_ahead(wish, &own));
+    }
+    const struct exchange_remedy *remedy = &why.remedy;
+    keep();
+    /* What the limit of an order without a cap becomes depends on more than is kept of it: it is told a cap. */
+    bool one_fills = wish->cap_micro >= 0 && one_change_fills(id, wish);
+    ck_assert_msg(!one_fills || remedy->count == 1 || known.has_own, "%u changes", remedy->count);
+    if (remedy->count > 0) {
+        struct wish changed = *wish;
+        changed.slots = remedy->slots;
+        bool has_cap = wish->cap_micro >= 0 || remedy->changes[0].kind == REMEDY_CAP;
+        changed.cap_micro = has_cap ? remedy->cap_micro : -1;
+        changed.term_ns = remedy->term_ns;
+        changed.budget_micro = remedy->budget_micro;
+        cancel_job(CONSUMER, id);
+        (void)submit_wish(CONSUMER, &changed, &remedy->needs);
+        char text[1024];
+        ck_assert(requirement_text(&remedy->needs, text, sizeof text));
+        const struct exchange_effect *fill = nth(EFFECT_LEASE_GRANT, 0);
+        ck_assert_msg(fill != NULL, "%u changes of kind %d..., needs %s, slots %u", remedy->count,
+                      (int)remedy->changes[0].kind, text, remedy->slots);
+        ck_assert_int_eq(fill->grant.price_micro, remedy->price_micro);
+        bring_back();
+        suggested++;
+        alone += remedy->count == 1;
+    }
+    free(saved);
+}
+
+START_TEST(what_is_suggested_fills)
+{
+    printf("seed %d\n", _i);
+    struct random random = random_seeded((uint64_t)_i);
+    granted = suggested = alone = 0;
+    for (int i = 0; i < BOOKS; i++) {
+        open_market();
+        any_offers(&random, PROVIDER, 1 + (uint32_t)random_below(&random, 12));
+        any_offers(&random, OTHER_PROVIDER, (uint32_t)random_below(&random, 12));
+        known.has_own = random_below(&random, 2) == 0;
+        if (known.has_own) {
+            any_offers(&random, CONSUMER, 1 + (uint32_t)random_below(&random, 4));
+        }
+        any_rivals(&random, (uint32_t)random_below(&random, JOBS));
+        for (int k = 0; k < JOBS; k++) {
+            struct wish wish;
+            struct requirement needs;
+            any_wish(&random, &wish);
+            read_needs(&wish, UINT32_MAX, &needs);
+            struct id128 id = submit_wish(CONSUMER, &wish, &needs);
+            if (count_of(EFFECT_ACCEPT) == 0) {
+                continue; /* it would trade with itself */
+            }
+            if (count_of(EFFECT_LEASE_GRANT) > 0) {
+                remember(id, &wish, &needs);
+                granted++;
+                continue;
+            }
+            check_waiting(id, &wish);
+            cancel_job(CONSUMER, id);
+        }
+        exchange_destroy(&market.exchange);
+        exchange_effects_fini(&market.effects);
+    }
+    ck_assert_uint_gt(granted, 5);
+    ck_assert_uint_gt(suggested, 30);
+    ck_assert_uint_gt(alone, 20);
+    ck_assert_uint_gt(suggested, alone);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("explain");
+    TCase *tests = tcase_create("explain");
+    tcase_add_loop_test(tests, what_is_suggested_fills, 1, SEEDS + 1);
+    tcase_set_timeout(tests, 120);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

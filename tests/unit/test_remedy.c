@@ -1,0 +1,179 @@
+/* What explain suggests, in the words that people read; that it is true is tests/property/prop_explain.c's. */
+#include "broker/remedy.h"
+#include "formats/requirement.h"
+#include "tests/support/hand_market.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GIB (INT64_C(1) << 30)
+
+static struct exchange_explanation why; /* large */
+
+static void set_up_many(void)
+{
+    set_up_with(64, 4096, 64);
+}
+
+/* A GPU of 24 GiB in Europe, for leases of a minute at most. */
+static void offer_gpu(uint32_t slots, int64_t at_price)
+{
+    static const struct attribute facts[] = {
+        {.name = "kind", .is_text = true, .text = "gpu"},
+        {.name = "memory", .number = 24 * GIB + 12345},
+        {.name = "program", .is_text = true, .text = "xz"},
+        {.name = "region", .is_text = true, .text = "eu"},
+    };
+    struct exchange_device device = {.device = {{PROVIDER}},
+                                     .slots = slots,
+                                     .attributes = facts,
+                                     .attribute_count = sizeof facts / sizeof facts[0],
+                                     .label = "a gpu"};
+    struct exchange_command advertise = command(EXCHANGE_ADVERTISE, PROVIDER);
+    advertise.advertise = (struct exchange_advertise){&device, 1};
+    apply(&advertise);
+    struct exchange_command ask = command(EXCHANGE_ASK, PROVIDER);
+    ask.ask = (struct exchange_ask){.device = device.device,
+                                    .slots = slots,
+                                    .price_micro = at_price,
+                                    .max_term_ns = 60 * NS_PER_S};
+    apply(&ask);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+}
+
+static struct exchange_command wanting(const char *text, struct requirement *needs)
+{
+    struct problem problem = {""};
+    ck_assert_msg(requirement_parse(text, needs, &problem), "%s", problem.text);
+    struct exchange_command job = submit_of(1, 100);
+    job.submit.needs = needs;
+    return job;
+}
+
+static void check_remedy(const struct exchange_command *job, const char *wanted)
+{
+    char text[512];
+    apply(job);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
+    ck_assert(exchange_explain_job(market.exchange, &job->id, EXCHANGE_ANY_PART, &why));
+    remedy_text(&why.remedy, text, sizeof text);
+    ck_assert_str_eq(text, wanted);
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
+    cancel.cancel_job.job = job->id;
+    apply(&cancel);
+}
+
+START_TEST(each_kind_of_change_has_its_words)
+{
+    struct requirement needs;
+    offer_gpu(2, 2 * price);
+    struct exchange_command job = wanting("kind = gpu", &needs);
+    check_remedy(&job, "at 7200.00 instead of 3600.00 it fills now");
+
+    job = wanting("kind = gpu", &needs);
+    job.submit.cap_micro = 2 * price;
+    job.submit.budget_micro = MICRO_PER_CREDIT;
+    check_remedy(&job, "with a budget of 40.00 instead of 1.00 it fills now at 7200.00");
+
+    job = wanting("kind = gpu", &needs);
+    job.submit.cap_micro = 2 * price;
+    job.submit.term_ns = 120 * NS_PER_S;
+    job.submit.budget_micro = 1000 * MICRO_PER_CREDIT;
+    check_remedy(&job, "with a term of 1m instead of 2m it fills now at 7200.00");
+
+    job = wanting("kind = gpu", &needs);
+    job.submit.cap_micro = 2 * price;
+    job.submit.slots = 3;
+    check_remedy(&job, "with slots: 2 instead of 3 it fills now at 7200.00");
+
+    job = wanting("kind = gpu and memory >= 40GiB", &needs);
+    job.submit.cap_micro = 2 * price;
+    check_remedy(&job, "with memory >= 25700MB instead of memory >= 40GiB it fills now at 7200.00");
+
+    job = wanting("kind = gpu and region = us", &needs);
+    job.submit.cap_micro = 2 * price;
+    check_remedy(&job, "without region = us it fills now at 7200.00");
+    ck_assert_uint_eq(why.remedy.needs.count, 1);
+
+    job = wanting("not region = eu", &needs);
+    job.submit.cap_micro = 2 * price;
+    check_remedy(&job, "without not region = eu it fills now at 7200.00");
+    ck_assert_uint_eq(why.remedy.needs.count, 0);
+}
+END_TEST
+
+START_TEST(several_changes_stand_in_one_sentence)
+{
+    struct requirement needs;
+    offer_gpu(2, 2 * price);
+    struct exchange_command job = wanting("memory >= 40GiB and region = us", &needs);
+    check_remedy(&job,
+                 "with a cap of 7200.00 instead of 3600.00, with memory >= 25700MB instead of "
+                 "memory >= 40GiB and without region = us it fills now at 7200.00");
+}
+END_TEST
+
+START_TEST(nothing_is_suggested_that_would_be_other_work)
+{
+    struct requirement needs;
+    offer_gpu(2, price);
+    struct exchange_command job = wanting("program = ffmpeg", &needs);
+    check_remedy(&job, "");
+    job = wanting("memory >= 40GiB and region = us and cores >= 4 and isolation >= 1 and label = x",
+                  &needs);
+    check_remedy(&job, ""); /* nothing of it would be left */
+    struct exchange_command halt = command(EXCHANGE_HALT, OPERATOR);
+    halt.halt.halted = true;
+    apply(&halt);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    const struct exchange_need need = {.needs = &anything, .slots = 1, .cap_micro = 0};
+    exchange_explain(market.exchange, &need, &why);
+    ck_assert(why.is_halted);
+    ck_assert_uint_eq(why.remedy.count, 0);
+}
+END_TEST
+
+START_TEST(who_waits_in_line_is_told_how_many_come_before)
+{
+    offer_gpu(1, price);
+    (void)submit(1, 100); /* runs */
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 1);
+    (void)submit(1, 100);
+    struct exchange_command other = submit_of(1, 100);
+    struct requirement needs;
+    struct problem problem;
+    ck_assert(requirement_parse("kind = cpu", &needs, &problem));
+    other.submit.needs = &needs; /* never for this device */
+    apply(&other);
+    struct id128 last = submit(1, 100);
+    ck_assert(exchange_explain_job(market.exchange, &last, EXCHANGE_ANY_PART, &why));
+    ck_assert(why.has_ahead);
+    ck_assert_uint_eq(why.ahead, 1);
+    struct exchange_command better = submit_of(1, 100);
+    better.submit.cap_micro = 2 * price;
+    apply(&better);
+    ck_assert(exchange_explain_job(market.exchange, &last, EXCHANGE_ANY_PART, &why));
+    ck_assert_uint_eq(why.ahead, 2);
+    ck_assert(exchange_explain_job(market.exchange, &better.id, EXCHANGE_ANY_PART, &why));
+    ck_assert_uint_eq(why.ahead, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("remedy");
+    TCase *tests = tcase_create("remedy");
+    tcase_add_checked_fixture(tests, set_up_many, tear_down);
+    tcase_add_test(tests, each_kind_of_change_has_its_words);
+    tcase_add_test(tests, several_changes_stand_in_one_sentence);
+    tcase_add_test(tests, nothing_is_suggested_that_would_be_other_work);
+    tcase_add_test(tests, who_waits_in_line_is_told_how_many_come_before);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

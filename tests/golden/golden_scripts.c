@@ -1,0 +1,321 @@
+/* Scripts that a trader can read, run through the exchange: tests/golden/scripts/X.txt. A line says what somebody does,
+ * the lines behind it that begin with > what comes of it. Several accounts trade: ann, bob and cat, each both ways.
+ *
+ *     ann asks DEVICE KIND SLOTS at PRICE [term SECONDS] [till SECONDS]
+ *     bob bids JOB KIND|any SLOTS at PRICE [wide SLOTS] [term SECONDS]
+ *     ann cancels DEVICE|JOB
+ *     wait SECONDS
+ *     > JOB gets SLOTS of DEVICE at PRICE
+ *     > DEVICE is gone                        its ask was cancelled, or its time is up
+ *     > refused: WHY                          a reject code
+ *
+ * Prices are in credits; `at` a price of a bid is its cap. */
+#include "formats/requirement.h"
+#include "formats/units.h"
+#include "protocol/message.h"
+#include "tests/support/hand_market.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMES = 32, NAME_BYTES = 16, LINE_BYTES = 160, OUTCOME_BYTES = 1024, PEOPLE = 3 };
+
+static const char *const people[PEOPLE] = {"ann", "bob", "cat"}; /* accounts 3, 4, 5 */
+
+struct named { /* a device with the order of its ask, or a job */
+    char name[NAME_BYTES];
+    struct id128 id, order;
+    uint32_t account;
+    bool is_job;
+    struct attribute kind;
+    uint32_t slots;
+};
+static struct named names[NAMES];
+static uint32_t name_count;
+static char outcome[OUTCOME_BYTES]; /* of the last command */
+
+static void open_market(void)
+{
+    memset(&market, 0, sizeof market);
+    name_count = 0;
+    struct exchange_limits limits = exchange_limits_default();
+    market.exchange = exchange_create(&limits);
+    market.now_ns = start_ns;
+    struct exchange_genesis_account accounts[PEOPLE];
+    memset(accounts, 0, sizeof accounts);
+    for (unsigned i = 0; i < PEOPLE; i++) {
+        accounts[i].key.bytes[0] = (uint8_t)(i + 1);
+        accounts[i].roles = ROLE_CONSUMER | ROLE_PROVIDER;
+        accounts[i].credits_micro = 1000 * MICRO_PER_CREDIT;
+        (void)snprintf(accounts[i].name, sizeof accounts[i].name, "%s", people[i]);
+    }
+    struct exchange_command genesis = command(EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
+    genesis.genesis = (struct exchange_genesis){.cluster = {{7}},
+                                                .price_band_micro = 100 * MICRO_PER_CREDIT,
+                                                .accounts = accounts,
+                                                .account_count = PEOPLE};
+    apply(&genesis);
+}
+
+static struct named *find(const char *name)
+{
+    for (uint32_t i = 0; i < name_count; i++) {
+        if (strcmp(names[i].name, name) == 0) {
+            return &names[i];
+        }
+    }
+    return NULL;
+}
+
+static const char *name_of(const struct id128 *id, bool is_job)
+{
+    for (uint32_t i = 0; i < name_count; i++) {
+        if (names[i].is_job == is_job && memcmp(&names[i].id, id, sizeof *id) == 0) {
+            return names[i].name;
+        }
+    }
+    return "?";
+}
+
+static struct named *add(const char *name, uint32_t account, bool is_job)
+{
+    ck_assert_uint_lt(name_count, NAMES);
+    struct named *added = &names[name_count++];
+    memset(added, 0, sizeof *added);
+    (void)snprintf(added->name, sizeof added->name, "%s", name);
+    added->account = account;
+    added->is_job = is_job;
+    added->id.bytes[0] = (uint8_t)name_count;
+    return added;
+}
+
+static int64_t money(const char *text)
+{
+    int64_t micro = 0;
+    ck_assert_msg(units_money(text, &micro) == UNITS_OK, "%s is no price", text);
+    return micro;
+}
+
+/* What follows a word of the line, or what is said otherwise. */
+static uint32_t option(const char *line, const char *word, uint32_t otherwise)
+{
+    const char *at = strstr(line, word);
+    return at == NULL ? otherwise : (uint32_t)strtoul(at + strlen(word), NULL, 10);
+}
+
+static void tell(void)
+{
+    for (size_t i = 0; i < market.effects.count; i++) {
+        const struct exchange_effect *effect = &market.effects.items[i];
+        size_t used = strlen(outcome);
+        char *to = outcome + used;
+        char paid[UNITS_TEXT_SIZE];
+        if (effect->type == EFFECT_REJECT) {
+            (void)snprintf(to, sizeof outcome - used, "> refused: %s\n",
+                           reject_name((enum reject_code)effect->reject.code));
+        } else if (effect->type == EFFECT_LEASE_GRANT) {
+            units_money_text(effect->grant.price_micro, paid);
+            (void)snprintf(to, sizeof outcome - used, "> %s gets %u of %s at %s\n",
+                           name_of(&effect->grant.job, true), effect->grant.slots,
+                           name_of(&effect->grant.device, false), paid);
+        } else if (effect->type == EFFECT_ASK && !effect->ask.stands) {
+            (void)snprintf(to, sizeof outcome - used, "> %s is gone\n",
+                           name_of(&effect->ask.device, false));
+        }
+    }
+}
+
+static void advertise_all(uint32_t account)
+{
+    struct exchange_device devices[NAMES];
+    size_t count = 0;
+    for (uint32_t i = 0; i < name_count; i++) {
+        if (!names[i].is_job && names[i].account == account) {
+            devices[count++] = (struct exchange_device){.device = names[i].id,
+                                                        .slots = names[i].slots,
+                                                        .attributes = &names[i].kind,
+                                                        .attribute_count = 1,
+                                                        .label = "device"};
+        }
+    }
+    struct exchange_command advertise = command(EXCHANGE_ADVERTISE, account);
+    advertise.advertise = (struct exchange_advertise){devices, count};
+    apply(&advertise);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+}
+
+static uint32_t account_of(const char *line)
+{
+    for (uint32_t i = 0; i < PEOPLE; i++) {
+        if (strncmp(line, people[i], strlen(people[i])) == 0) {
+            return CONSUMER + i;
+        }
+    }
+    return 0;
+}
+
+/* All that is asked for anywhere in the script is there from the start: a new list of devices takes asks away. */
+static void advertise_devices(FILE *file)
+{
+    char line[LINE_BYTES];
+    while (fgets(line, sizeof line, file) != NULL) {
+        char name[NAME_BYTES];
+        char kind[NAME_BYTES];
+        uint32_t slots;
+        if (account_of(line) == 0 ||
+            sscanf(line, "%*s asks %15s %15s %u", name, kind, &slots) != 3 || find(name) != NULL) {
+            continue;
+        }
+        struct named *device = add(name, account_of(line), false);
+        device->slots = slots;
+        device->kind = (struct attribute){.name = "kind", .is_text = true};
+        (void)snprintf(device->kind.text, sizeof device->kind.text, "%s", kind);
+    }
+    for (uint32_t i = 0; i < PEOPLE; i++) {
+        advertise_all(CONSUMER + i);
+    }
+    rewind(file);
+}
+
+static void ask(uint32_t account, const char *line)
+{
+    char name[NAME_BYTES];
+    char at[NAME_BYTES];
+    uint32_t slots;
+    ck_assert_msg(sscanf(line, "%*s asks %15s %*s %u at %15s", name, &slots, at) == 3, "%s", line);
+    struct named *device = find(name);
+    struct exchange_command made = command(EXCHANGE_ASK, account);
+    uint32_t till_s = option(line, " till ", 0);
+    made.ask = (struct exchange_ask){
+        .device = device->id,
+        .slots = slots,
+        .price_micro = money(at),
+        .good_till_ns = till_s == 0 ? 0 : market.now_ns + till_s * NS_PER_S,
+        .max_term_ns = option(line, " term ", 0) * NS_PER_S,
+    };
+    device->order = made.id;
+    apply(&made);
+}
+
+static void bid(uint32_t account, const char *line)
+{
+    char name[NAME_BYTES];
+    char kind[NAME_BYTES];
+    char at[NAME_BYTES];
+    char text[LINE_BYTES];
+    uint32_t slots;
+    struct requirement needs;
+    struct problem problem = {""};
+    ck_assert_msg(sscanf(line, "%*s bids %15s %15s %u at %15s", name, kind, &slots, at) == 4, "%s",
+                  line);
+    (void)snprintf(text, sizeof text, "%s%s", strcmp(kind, "any") == 0 ? "" : "kind = ", kind);
+    ck_assert_msg(requirement_parse(text, &needs, &problem), "%s", problem.text);
+    uint32_t width = option(line, " wide ", 1);
+    struct exchange_command made = submit_of(slots / width, 50);
+    made.account = account;
+    made.submit.needs = &needs;
+    made.submit.slots = width;
+    made.submit.cap_micro = money(at);
+    made.submit.term_ns = option(line, " term ", 60) * NS_PER_S;
+    struct named *job = add(name, account, true);
+    job->id = job->order = made.id;
+    apply(&made);
+}
+
+static void run_line(const char *line)
+{
+    char who[NAME_BYTES] = "";
+    char verb[NAME_BYTES] = "";
+    char what[NAME_BYTES] = "";
+    outcome[0] = '\0';
+    (void)sscanf(line, "%15s %15s %15s", who, verb, what);
+    uint32_t account = account_of(line);
+    if (strcmp(who, "wait") == 0) {
+        market.now_ns += (int64_t)strtol(verb, NULL, 10) * NS_PER_S;
+        struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+        apply(&tick);
+    } else if (account != 0 && strcmp(verb, "asks") == 0) {
+        ask(account, line);
+    } else if (account != 0 && strcmp(verb, "bids") == 0) {
+        bid(account, line);
+    } else if (account != 0 && strcmp(verb, "cancels") == 0 && find(what) != NULL) {
+        bool is_job = find(what)->is_job;
+        struct exchange_command cancel =
+            command(is_job ? EXCHANGE_CANCEL_JOB : EXCHANGE_CANCEL_ORDER, account);
+        if (is_job) {
+            cancel.cancel_job.job = find(what)->id;
+        } else {
+            cancel.cancel_order.order = find(what)->order;
+        }
+        apply(&cancel);
+    } else {
+        ck_abort_msg("not understood: %s", line);
+    }
+    tell();
+    check_hash();
+}
+
+static void check_outcome(const char *path, unsigned number, const char *wanted)
+{
+    ck_assert_msg(strcmp(outcome, wanted) == 0, "%s:%u:\n%sbut the script says\n%s", path, number,
+                  outcome[0] == '\0' ? "nothing comes of it\n" : outcome,
+                  wanted[0] == '\0' ? "nothing\n" : wanted);
+}
+
+static void run_script(const char *name)
+{
+    char path[512];
+    char line[LINE_BYTES];
+    char wanted[OUTCOME_BYTES] = "";
+    unsigned number = 0;
+    unsigned command_at = 0;
+    unsigned expectations = 0;
+    (void)snprintf(path, sizeof path, "%s/tests/golden/scripts/%s.txt", BOURSE_SOURCE_DIR, name);
+    FILE *file = fopen(path, "re");
+    ck_assert_msg(file != NULL, "%s", path);
+    open_market();
+    advertise_devices(file);
+    outcome[0] = '\0';
+    while (fgets(line, sizeof line, file) != NULL) {
+        number++;
+        if (line[0] == '>') {
+            size_t used = strlen(wanted);
+            (void)snprintf(wanted + used, sizeof wanted - used, "%s", line);
+            expectations++;
+        } else if (line[0] != '#' && line[0] != '\n') {
+            check_outcome(path, command_at, wanted);
+            wanted[0] = '\0';
+            command_at = number;
+            run_line(line);
+        }
+    }
+    check_outcome(path, command_at, wanted);
+    ck_assert_uint_gt(expectations, 1);
+    (void)fclose(file);
+    tear_down();
+}
+
+static const char *const scripts[] = {"price-time", "partial", "width", "term",
+                                      "self-match", "expiry",  "kinds"};
+enum { SCRIPTS = sizeof scripts / sizeof scripts[0] };
+
+START_TEST(a_script_comes_out_as_it_says)
+{
+    run_script(scripts[_i]);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("scripts");
+    TCase *tests = tcase_create("scripts");
+    tcase_add_loop_test(tests, a_script_comes_out_as_it_says, 0, SCRIPTS);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

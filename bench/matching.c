@@ -18,7 +18,7 @@
 #include <time.h>
 
 enum { OP_LIMIT = 0, OP_CANCEL = 1, OP_IMMEDIATE = 2, SIDE_BUY = 0, SIDE_SELL = 1 };
-enum { ROUNDS_MOST = 99, HANDLE_NONE = 0 };
+enum { ROUNDS_MOST = 99, OWNER_SELLS = 1, OWNER_BUYS = 2 };
 
 struct flow_head {
     char magic[8];
@@ -41,11 +41,10 @@ struct outcome {
 
 struct replay {
     struct book *book;
-    uint32_t *handles; /* by id; HANDLE_NONE: gone */
+    uint32_t *handles; /* by id: the last one that it had, perhaps another's by now */
     uint32_t *free;    /* handles that are, a stack */
     uint32_t free_count, touched, capacity;
     uint32_t *cells, *classes;
-    uint32_t *ids; /* by handle */
     struct outcome outcome;
 };
 
@@ -79,9 +78,8 @@ static struct replay replay_begin(const struct flow_head *head)
         die("out of memory");
     }
     replay.handles = memory(head->max_id + 1, sizeof *replay.handles);
-    memset(replay.handles, 0, (head->max_id + 1) * sizeof *replay.handles);
+    memset(replay.handles, 0xff, (head->max_id + 1) * sizeof *replay.handles);
     replay.free = memory(replay.capacity, sizeof *replay.free);
-    replay.ids = memory(replay.capacity, sizeof *replay.ids);
     replay.cells = memory(head->books, sizeof *replay.cells);
     replay.classes = memory(head->books, sizeof *replay.classes);
     for (uint32_t i = 0; i < head->books; i++) {
@@ -95,7 +93,6 @@ static struct replay replay_begin(const struct flow_head *head)
         }
     }
     replay.outcome.hash = UINT64_C(0xcbf29ce484222325);
-    replay.touched = 1; /* handle 0 means none */
     return replay;
 }
 
@@ -104,7 +101,6 @@ static void replay_end(struct replay *replay)
     book_destroy(&replay->book);
     free(replay->handles);
     free(replay->free);
-    free(replay->ids);
     free(replay->cells);
     free(replay->classes);
 }
@@ -117,14 +113,11 @@ static uint32_t take_handle(struct replay *replay, uint64_t id)
         die("more orders rest than there is room for");
     }
     replay->handles[id] = handle;
-    replay->ids[handle] = (uint32_t)id;
     return handle;
 }
 
-static void drop(struct replay *replay, uint32_t handle)
+static void free_handle(struct replay *replay, uint32_t handle)
 {
-    book_remove(replay->book, handle);
-    replay->handles[replay->ids[handle]] = HANDLE_NONE;
     replay->free[replay->free_count++] = handle;
     replay->outcome.resting--;
 }
@@ -140,75 +133,53 @@ static void count_trade(struct outcome *outcome, uint64_t maker, uint64_t taker,
     outcome->quantity += quantity;
 }
 
-static void rest(struct replay *replay, const struct flow_record *record, uint64_t sequence,
-                 uint32_t handle)
+/* An order's number is its sequence: they count up as they arrive. */
+static void arrive(struct replay *replay, const struct flow_record *record)
 {
-    enum book_status status;
-    if (record->side == SIDE_SELL) {
-        const struct book_ask ask = {.owner = 1,
-                                     .cell = replay->cells[record->book],
-                                     .slots = record->quantity,
-                                     .price_micro = record->price,
-                                     .sequence = sequence};
-        status = book_rest_ask(replay->book, handle, &ask);
+    bool is_bid = record->side == SIDE_BUY;
+    struct book_order order = {.is_bid = is_bid,
+                               .owner = is_bid ? OWNER_BUYS : OWNER_SELLS,
+                               .kind = is_bid ? replay->classes[record->book]
+                                              : replay->cells[record->book],
+                               .slots = record->quantity,
+                               .width = 1,
+                               .price_micro = record->price,
+                               .sequence = record->id};
+    struct book_match match;
+    while (book_match(replay->book, &order, NULL, NULL, &match) && !match.is_own) {
+        count_trade(&replay->outcome, match.sequence, record->id, (uint32_t)match.price_micro,
+                    match.slots);
+        if (book_take(replay->book, match.handle, match.slots)) {
+            free_handle(replay, match.handle);
+        }
+        order.slots -= match.slots;
+        if (order.slots == 0) {
+            return;
+        }
+    }
+    if (record->op != OP_IMMEDIATE) {
+        (void)book_rest(replay->book, take_handle(replay, record->id), &order);
+        replay->outcome.resting++;
+    }
+}
+
+static void cancel(struct replay *replay, uint64_t id)
+{
+    uint32_t handle = replay->handles[id];
+    if (book_rests(replay->book, handle) && book_sequence(replay->book, handle) == id) {
+        book_remove(replay->book, handle);
+        free_handle(replay, handle);
     } else {
-        const struct book_bid bid = {.owner = 2,
-                                     .class_id = replay->classes[record->book],
-                                     .slots = record->quantity,
-                                     .width = 1,
-                                     .limit_micro = record->price,
-                                     .sequence = sequence};
-        status = book_rest_bid(replay->book, handle, &bid);
-    }
-    if (status != BOOK_OK) {
-        die("the book is full");
-    }
-    replay->outcome.resting++;
-}
-
-static void arrive(struct replay *replay, const struct flow_record *record, uint64_t sequence)
-{
-    struct book *book = replay->book;
-    uint32_t handle = take_handle(replay, record->id);
-    rest(replay, record, sequence, handle);
-    uint32_t left = record->quantity;
-    bool sells = record->side == SIDE_SELL;
-    while (left > 0) {
-        uint32_t maker = sells ? book_best_bid(book, handle, NULL, NULL)
-                               : book_best_ask(book, handle, NULL, NULL);
-        if (maker == BOOK_NONE) {
-            break;
-        }
-        uint32_t ask = sells ? handle : maker;
-        uint32_t bid = sells ? maker : handle;
-        uint32_t slots = book_fillable(book, ask, bid);
-        int64_t price = book_price(book, ask, bid);
-        count_trade(&replay->outcome, replay->ids[maker], record->id, (uint32_t)price, slots);
-        uint32_t there = book_slots(book, maker) - slots;
-        left -= slots;
-        if (there == 0) {
-            drop(replay, maker);
-        } else {
-            book_set_slots(book, maker, there);
-        }
-        if (left > 0) {
-            book_set_slots(book, handle, left);
-        }
-    }
-    if (left == 0 || record->op == OP_IMMEDIATE) {
-        drop(replay, handle);
-    }
-}
-
-static void handle_record(struct replay *replay, const struct flow_record *record,
-                          uint64_t sequence)
-{
-    if (record->op != OP_CANCEL) {
-        arrive(replay, record, sequence);
-    } else if (replay->handles[record->id] == HANDLE_NONE) {
         replay->outcome.late++;
+    }
+}
+
+static void handle_record(struct replay *replay, const struct flow_record *record)
+{
+    if (record->op == OP_CANCEL) {
+        cancel(replay, record->id);
     } else {
-        drop(replay, replay->handles[record->id]);
+        arrive(replay, record);
     }
 }
 
@@ -286,11 +257,11 @@ int main(int argc, char **argv)
     for (int round = 0; round < rounds; round++) {
         struct replay replay = replay_begin(head);
         for (uint64_t i = 0; i < head->warm; i++) {
-            handle_record(&replay, &flow.records[i], i + 1);
+            handle_record(&replay, &flow.records[i]);
         }
         uint64_t from = now_ns();
         for (uint64_t i = head->warm; i < head->count; i++) {
-            handle_record(&replay, &flow.records[i], i + 1);
+            handle_record(&replay, &flow.records[i]);
         }
         ns[round] = (double)(now_ns() - from) / (double)(head->count - head->warm);
         outcome = replay.outcome;
@@ -301,11 +272,11 @@ int main(int argc, char **argv)
     uint32_t *each = memory(timed, sizeof *each);
     struct replay replay = replay_begin(head);
     for (uint64_t i = 0; i < head->warm; i++) {
-        handle_record(&replay, &flow.records[i], i + 1);
+        handle_record(&replay, &flow.records[i]);
     }
     for (uint64_t i = head->warm; i < head->count; i++) {
         uint64_t from = now_ns();
-        handle_record(&replay, &flow.records[i], i + 1);
+        handle_record(&replay, &flow.records[i]);
         each[i - head->warm] = (uint32_t)(now_ns() - from);
     }
     good = good && agrees(head, &replay.outcome);

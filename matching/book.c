@@ -1,13 +1,18 @@
 #include "matching/book_internal.h"
 
+#include "base/apart.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct book *book_create(struct book_limits limits)
 {
-    assert(limits.orders > 0 && limits.orders < BOOK_NONE);
-    assert(limits.cells > 0 && limits.classes > 0);
+    assert(limits.orders > 0 && limits.orders <= BOOK_ORDERS_MAX);
+    assert(limits.cells > 0 && limits.cells <= BOOK_KINDS_MAX);
+    assert(limits.classes > 0 && limits.classes <= BOOK_KINDS_MAX);
+    static_assert((int)BOOK_ORDERS_MAX == LADDER_ORDERS_MAX, "as many as there can be in ladders");
+    static_assert((int)BOOK_KINDS_MAX <= LADDER_SHELVES_MAX, "an order has a place for the number");
 
     struct book *book = calloc(1, sizeof *book);
     if (book == NULL) {
@@ -15,13 +20,14 @@ struct book *book_create(struct book_limits limits)
     }
     book->limits = limits;
     bool pool = ladder_pool_init(&book->pool, limits.orders);
+    book->terms = malloc(limits.orders * sizeof *book->terms);
     book->cells = calloc(limits.cells, sizeof *book->cells);
     book->classes = calloc(limits.classes, sizeof *book->classes);
     book->cursors = calloc(limits.cells, 2 * sizeof *book->cursors);
     bool asks = shelves_init(&book->shelves[ASKS], limits.cells, limits.classes);
     bool bids = shelves_init(&book->shelves[BIDS], limits.classes, limits.cells);
-    if (!pool || book->cells == NULL || book->classes == NULL || book->cursors == NULL || !asks ||
-        !bids) {
+    if (!pool || book->terms == NULL || book->cells == NULL || book->classes == NULL ||
+        book->cursors == NULL || !asks || !bids) {
         book_destroy(&book);
     }
     return book;
@@ -37,11 +43,12 @@ void book_destroy(struct book **self)
         free(book->cells[i].attributes);
     }
     for (uint32_t i = 0; i < book->shelves[BIDS].bound; i++) {
-        free(book->classes[i].requirement);
+        free(book->classes[i]);
     }
     shelves_fini(&book->shelves[ASKS]);
     shelves_fini(&book->shelves[BIDS]);
     ladder_pool_fini(&book->pool);
+    free(book->terms);
     free(book->cells);
     free(book->classes);
     free(book->cursors);
@@ -51,7 +58,15 @@ void book_destroy(struct book **self)
 
 bool book_grow(struct book *book, uint32_t orders)
 {
-    assert(orders < BOOK_NONE);
+    assert(orders <= BOOK_ORDERS_MAX);
+    if (orders <= book->limits.orders) {
+        return true;
+    }
+    void *terms = realloc(book->terms, orders * sizeof *book->terms);
+    if (terms == NULL) {
+        return false;
+    }
+    book->terms = terms;
     if (!ladder_pool_grow(&book->pool, orders)) {
         return false;
     }
@@ -61,25 +76,19 @@ bool book_grow(struct book *book, uint32_t orders)
 
 /* ---------------------------------------------------------------- resting orders */
 
-/* The lowest ask and the highest bid have the least key, negative prices too. */
-static uint64_t ask_key(int64_t price_micro)
+/* The lowest ask and the highest bid have the least key, negative prices too. The other way it is the same. */
+static inline uint64_t key_of(int64_t price_micro, bool is_bid)
 {
-    return (uint64_t)price_micro ^ UINT64_C(1) << 63;
+    return (uint64_t)price_micro ^ UINT64_C(1) << 63 ^ (uint64_t) - (int64_t)is_bid;
 }
 
-static uint64_t bid_key(int64_t limit_micro)
+static inline int64_t price_of(uint64_t key, bool is_bid)
 {
-    return ~ask_key(limit_micro);
+    return (int64_t)(key ^ UINT64_C(1) << 63 ^ (uint64_t) - (int64_t)is_bid);
 }
 
-static int64_t price_of(const struct order *order)
-{
-    uint64_t key = order->is_bid ? ~order->key : order->key;
-    return (int64_t)(key ^ UINT64_C(1) << 63);
-}
-
-/* The best order of a shelf has come or gone. The floor of its group only sinks here: a search that looks into the group
- * finds out how high it is. */
+/* The best key of a shelf is another. The floor of its group only sinks here: a search that looks into the group finds out
+ * how high it is. */
 static void follow_best(struct shelves *shelves, uint32_t number)
 {
     const struct ladder *ladder = &shelves->items[number].filled;
@@ -92,90 +101,113 @@ static void follow_best(struct shelves *shelves, uint32_t number)
     }
 }
 
-static void put(struct book *book, uint32_t handle)
+static inline void put(struct book *book, uint32_t handle, uint64_t key)
 {
     const struct order *order = &book->pool.orders[handle];
     struct shelves *shelves = &book->shelves[order->is_bid];
-    struct shelf *shelf = &shelves->items[order->shelf];
     if (order->slots == 0) {
-        ladder_insert(&book->pool, &shelf->idle, handle);
-        return;
-    }
-    ladder_insert(&book->pool, &shelf->filled, handle);
-    if (shelf->filled.first == handle) {
+        (void)ladder_insert(&book->pool, &shelves->idle[order->shelf], handle, key);
+    } else if (ladder_insert(&book->pool, &shelves->items[order->shelf].filled, handle, key)) {
         follow_best(shelves, order->shelf);
     }
 }
 
-static void pull(struct book *book, uint32_t handle)
+static inline void pull(struct book *book, uint32_t handle)
 {
     const struct order *order = &book->pool.orders[handle];
     struct shelves *shelves = &book->shelves[order->is_bid];
-    struct shelf *shelf = &shelves->items[order->shelf];
     if (order->slots == 0) {
-        ladder_remove(&book->pool, &shelf->idle, handle);
-        return;
-    }
-    bool was_first = shelf->filled.first == handle;
-    ladder_remove(&book->pool, &shelf->filled, handle);
-    if (was_first) {
+        (void)ladder_remove(&book->pool, &shelves->idle[order->shelf], handle);
+    } else if (ladder_remove(&book->pool, &shelves->items[order->shelf].filled, handle)) {
         follow_best(shelves, order->shelf);
     }
+}
+
+enum book_status book_rest(struct book *book, uint32_t handle, const struct book_order *order)
+{
+    assert(book->shelves[order->is_bid].items[order->kind].references > 0);
+    assert(order->width > 0);
+    if (handle >= book->limits.orders) {
+        return BOOK_FULL_ORDERS;
+    }
+    struct order *resting = &book->pool.orders[handle];
+    assert(resting->place == 0);
+    resting->sequence = order->sequence;
+    resting->slots = order->slots;
+    resting->owner = order->owner;
+    resting->shelf = order->kind & (LADDER_SHELVES_MAX - 1);
+    resting->is_bid = order->is_bid;
+    resting->has_terms = ((uint64_t)order->term_ns | (order->width ^ 1)) != 0;
+    if (resting->has_terms) {
+        book->terms[handle] = (struct terms){order->term_ns, order->width};
+    }
+    put(book, handle, key_of(order->price_micro, order->is_bid));
+    return BOOK_OK;
 }
 
 enum book_status book_rest_ask(struct book *book, uint32_t handle, const struct book_ask *ask)
 {
-    assert(book_cell_references(book, ask->cell) > 0);
-    if (handle >= book->limits.orders) {
-        return BOOK_FULL_ORDERS;
-    }
-    struct order *order = &book->pool.orders[handle];
-    assert(!order->rests);
-    order->key = ask_key(ask->price_micro);
-    order->sequence = ask->sequence;
-    order->owner = ask->owner;
-    order->shelf = ask->cell;
-    order->slots = ask->slots;
-    order->width = 1;
-    order->term_ns = ask->max_term_ns;
-    order->rests = true;
-    order->is_bid = false;
-    put(book, handle);
-    return BOOK_OK;
+    const struct book_order order = {.owner = ask->owner,
+                                     .kind = ask->cell,
+                                     .slots = ask->slots,
+                                     .width = 1,
+                                     .price_micro = ask->price_micro,
+                                     .term_ns = ask->max_term_ns,
+                                     .sequence = ask->sequence};
+    return book_rest(book, handle, &order);
 }
 
 enum book_status book_rest_bid(struct book *book, uint32_t handle, const struct book_bid *bid)
 {
-    assert(book_class_references(book, bid->class_id) > 0);
-    assert(bid->width > 0);
-    if (handle >= book->limits.orders) {
-        return BOOK_FULL_ORDERS;
-    }
-    struct order *order = &book->pool.orders[handle];
-    assert(!order->rests);
-    order->key = bid_key(bid->limit_micro);
-    order->sequence = bid->sequence;
-    order->owner = bid->owner;
-    order->shelf = bid->class_id;
-    order->slots = bid->slots;
-    order->width = bid->width;
-    order->term_ns = bid->term_ns;
-    order->rests = true;
-    order->is_bid = true;
-    put(book, handle);
-    return BOOK_OK;
+    const struct book_order order = {.is_bid = true,
+                                     .owner = bid->owner,
+                                     .kind = bid->class_id,
+                                     .slots = bid->slots,
+                                     .width = bid->width,
+                                     .price_micro = bid->limit_micro,
+                                     .term_ns = bid->term_ns,
+                                     .sequence = bid->sequence};
+    return book_rest(book, handle, &order);
 }
 
 void book_remove(struct book *book, uint32_t handle)
 {
     assert(book_rests(book, handle));
     pull(book, handle);
-    book->pool.orders[handle].rests = false;
+}
+
+bool book_take(struct book *book, uint32_t handle, uint32_t slots)
+{
+    assert(book_rests(book, handle));
+    struct order *order = &book->pool.orders[handle];
+    assert(slots <= order->slots);
+    if (slots < order->slots) {
+        order->slots -= slots;
+        return false;
+    }
+    pull(book, handle);
+    return true;
 }
 
 bool book_rests(const struct book *book, uint32_t handle)
 {
-    return handle < book->limits.orders && book->pool.orders[handle].rests;
+    return handle < book->limits.orders && book->pool.orders[handle].place != 0;
+}
+
+static struct book_order order_of(const struct book *book, uint32_t handle)
+{
+    assert(book_rests(book, handle));
+    const struct order *order = &book->pool.orders[handle];
+    const struct terms terms = order->has_terms ? book->terms[handle] : (struct terms){0, 1};
+    return (struct book_order){.is_bid = order->is_bid,
+                               .owner = order->owner,
+                               .kind = order->shelf,
+                               .slots = order->slots,
+                               .width = terms.width,
+                               .price_micro =
+                                   price_of(ladder_key(&book->pool, handle), order->is_bid),
+                               .term_ns = terms.term_ns,
+                               .sequence = order->sequence};
 }
 
 bool book_ask(const struct book *book, uint32_t handle, struct book_ask *ret_ask)
@@ -183,13 +215,13 @@ bool book_ask(const struct book *book, uint32_t handle, struct book_ask *ret_ask
     if (!book_rests(book, handle) || book->pool.orders[handle].is_bid) {
         return false;
     }
-    const struct order *order = &book->pool.orders[handle];
-    *ret_ask = (struct book_ask){.owner = order->owner,
-                                 .cell = order->shelf,
-                                 .slots = order->slots,
-                                 .price_micro = price_of(order),
-                                 .max_term_ns = order->term_ns,
-                                 .sequence = order->sequence};
+    const struct book_order order = order_of(book, handle);
+    *ret_ask = (struct book_ask){.owner = order.owner,
+                                 .cell = order.kind,
+                                 .slots = order.slots,
+                                 .price_micro = order.price_micro,
+                                 .max_term_ns = order.term_ns,
+                                 .sequence = order.sequence};
     return true;
 }
 
@@ -198,15 +230,21 @@ bool book_bid(const struct book *book, uint32_t handle, struct book_bid *ret_bid
     if (!book_rests(book, handle) || !book->pool.orders[handle].is_bid) {
         return false;
     }
-    const struct order *order = &book->pool.orders[handle];
-    *ret_bid = (struct book_bid){.owner = order->owner,
-                                 .class_id = order->shelf,
-                                 .slots = order->slots,
-                                 .width = order->width,
-                                 .limit_micro = price_of(order),
-                                 .term_ns = order->term_ns,
-                                 .sequence = order->sequence};
+    const struct book_order order = order_of(book, handle);
+    *ret_bid = (struct book_bid){.owner = order.owner,
+                                 .class_id = order.kind,
+                                 .slots = order.slots,
+                                 .width = order.width,
+                                 .limit_micro = order.price_micro,
+                                 .term_ns = order.term_ns,
+                                 .sequence = order.sequence};
     return true;
+}
+
+uint64_t book_sequence(const struct book *book, uint32_t handle)
+{
+    assert(book_rests(book, handle));
+    return book->pool.orders[handle].sequence;
 }
 
 uint32_t book_slots(const struct book *book, uint32_t handle)
@@ -219,107 +257,119 @@ void book_set_slots(struct book *book, uint32_t handle, uint32_t slots)
 {
     assert(book_rests(book, handle));
     struct order *order = &book->pool.orders[handle];
-    bool moves = (order->slots > 0) != (slots > 0);
-    if (moves) {
-        pull(book, handle);
+    if ((order->slots > 0) == (slots > 0)) {
+        order->slots = slots;
+        return;
     }
+    uint64_t key = ladder_key(&book->pool, handle);
+    pull(book, handle);
     order->slots = slots;
-    if (moves) {
-        put(book, handle);
-    }
+    put(book, handle, key);
 }
 
 /* ---------------------------------------------------------------- who trades with whom */
 
-static uint32_t common_slots(const struct order *ask, const struct order *bid)
+/* As many as come in multiples of the width. */
+static inline uint32_t in_widths(uint32_t slots, uint32_t width)
 {
-    uint32_t slots = ask->slots < bid->slots ? ask->slots : bid->slots;
-    return bid->width == 1 ? slots : slots < bid->width ? 0 : slots - slots % bid->width;
+    return width == 1 ? slots : slots - slots % width;
 }
 
-/* All but price, owner, and whether the class accepts the cell. */
-static bool fits(const struct order *ask, const struct order *bid)
+/* The same for one that rests with terms. */
+static APART uint32_t slots_agreed(const struct book_order *order, const struct terms *other,
+                                   uint32_t slots)
 {
-    return (ask->term_ns == 0 || bid->term_ns <= ask->term_ns) && common_slots(ask, bid) > 0;
+    int64_t most_ns = order->is_bid ? other->term_ns : order->term_ns;
+    int64_t term_ns = order->is_bid ? order->term_ns : other->term_ns;
+    bool fits = most_ns == 0 || term_ns <= most_ns;
+    return fits ? in_widths(slots, order->is_bid ? order->width : other->width) : 0;
+}
+
+/* Slots that two could trade if their prices cross and class and cell meet: a multiple of the bid's width. */
+static inline uint32_t slots_between(const struct book *book, const struct book_order *order,
+                                     uint32_t handle)
+{
+    const struct order *other = &book->pool.orders[handle];
+    uint32_t slots = order->slots < other->slots ? order->slots : other->slots;
+    return other->has_terms ? slots_agreed(order, &book->terms[handle], slots)
+                            : in_widths(slots, order->width);
 }
 
 uint32_t book_fillable(const struct book *book, uint32_t ask, uint32_t bid)
 {
-    assert(book_rests(book, ask) && book_rests(book, bid));
-    const struct order *a = &book->pool.orders[ask];
-    const struct order *b = &book->pool.orders[bid];
-    assert(!a->is_bid && b->is_bid);
-    return a->owner != b->owner && a->key <= ~b->key && fits(a, b) &&
-                   book_class_accepts(book, b->shelf, a->shelf)
-               ? common_slots(a, b)
+    const struct book_order a = order_of(book, ask);
+    const struct book_order b = order_of(book, bid);
+    assert(!a.is_bid && b.is_bid);
+    return a.owner != b.owner && a.price_micro <= b.price_micro &&
+                   book_class_accepts(book, b.kind, a.kind)
+               ? slots_between(book, &a, bid)
                : 0;
 }
 
 int64_t book_price(const struct book *book, uint32_t ask, uint32_t bid)
 {
     assert(book_rests(book, ask) && book_rests(book, bid));
-    const struct order *a = &book->pool.orders[ask];
-    const struct order *b = &book->pool.orders[bid];
-    int64_t price_micro = price_of(a);
-    if (price_micro == 0) {
+    int64_t ask_micro = price_of(ladder_key(&book->pool, ask), false);
+    if (ask_micro == 0) {
         return 0; /* a donation is a donation, whoever came first */
     }
-    return a->sequence < b->sequence ? price_micro : price_of(b);
+    return book->pool.orders[ask].sequence < book->pool.orders[bid].sequence
+               ? ask_micro
+               : price_of(ladder_key(&book->pool, bid), true);
 }
 
+/* Whether one that crosses and that it meets is one to trade with. */
+static inline bool is_fit(const struct book *book, const struct book_order *order, book_skip *skip,
+                          void *context, bool is_own_too, uint32_t handle)
+{
+    return (is_own_too || order->owner != book->pool.orders[handle].owner) &&
+           slots_between(book, order, handle) > 0 && (skip == NULL || !skip(context, handle));
+}
+
+/* The first that fits behind the best of a ladder, which does not. */
+static APART uint32_t next_fit(const struct book *book, const struct book_order *order,
+                               book_skip *skip, void *context, bool is_own_too,
+                               const struct ladder *ladder)
+{
+    uint64_t key_most = key_of(order->price_micro, !order->is_bid);
+    uint32_t at = ladder->first;
+    do {
+        at = ladder_next(&book->pool, ladder, at);
+        if (at == BOOK_NONE || ladder_key(&book->pool, at) > key_most) {
+            return BOOK_NONE;
+        }
+    } while (!is_fit(book, order, skip, context, is_own_too, at));
+    return at;
+}
+
+/* A search over many shelves. */
 struct search {
     const struct book *book;
-    const struct order *order; /* for whom */
     const struct shelves *others;
-    bool is_own_too; /* of the same owner as well */
+    const struct book_order *order; /* for whom */
     book_skip *skip;
     void *context;
-    uint64_t key_most; /* none above it crosses */
+    bool is_own_too;   /* orders of the same owner as well */
+    uint64_t key_most; /* none above it crosses, or is better than what was found */
     uint32_t best;
 };
 
-/* Whether it would be better than what was found, and crosses. */
-static bool would_beat(const struct search *search, const struct order *other)
-{
-    if (other->key > search->key_most || search->best == BOOK_NONE) {
-        return other->key <= search->key_most;
-    }
-    const struct order *best = &search->book->pool.orders[search->best];
-    return other->key < best->key || (other->key == best->key && other->sequence < best->sequence);
-}
-
-/* The same of a key whose sequence may be any. */
-static bool can_beat(const struct search *search, uint64_t key)
-{
-    return key <= search->key_most &&
-           (search->best == BOOK_NONE || key <= search->book->pool.orders[search->best].key);
-}
-
-static bool is_fit(const struct search *search, uint32_t handle)
-{
-    const struct order *other = &search->book->pool.orders[handle];
-    const struct order *ask = other->is_bid ? search->order : other;
-    const struct order *bid = other->is_bid ? other : search->order;
-    return (search->is_own_too || ask->owner != bid->owner) && fits(ask, bid) &&
-           (search->skip == NULL || !search->skip(search->context, handle));
-}
-
-static bool meets(const struct search *search, uint32_t number)
-{
-    uint32_t own = search->order->shelf;
-    return search->order->is_bid ? book_class_accepts(search->book, own, number)
-                                 : book_class_accepts(search->book, number, own);
-}
-
-/* The first of a shelf that fits, if it is better than the best so far. */
+/* The first of a shelf that fits, if it crosses and is better than the best so far. */
 static void search_shelf(struct search *search, uint32_t number)
 {
     const struct ladder_pool *pool = &search->book->pool;
     const struct ladder *ladder = &search->others->items[number].filled;
-    for (uint32_t at = ladder->first; at != BOOK_NONE && would_beat(search, &pool->orders[at]);
-         at = ladder_next(pool, ladder, at)) {
-        if (is_fit(search, at)) {
+    for (uint32_t at = ladder->first; at != BOOK_NONE; at = ladder_next(pool, ladder, at)) {
+        uint64_t key = ladder_key(pool, at);
+        if (key > search->key_most ||
+            (key == search->key_most && search->best != BOOK_NONE &&
+             pool->orders[at].sequence >= pool->orders[search->best].sequence)) {
+            return;
+        }
+        if (is_fit(search->book, search->order, search->skip, search->context, search->is_own_too,
+                   at)) {
             search->best = at;
+            search->key_most = key;
             return;
         }
     }
@@ -331,7 +381,7 @@ static void search_group(struct search *search, size_t group, uint64_t candidate
     const struct shelves *others = search->others;
     for (; candidates != 0; candidates &= candidates - 1) {
         uint32_t number = (uint32_t)(group * GROUP) + (uint32_t)__builtin_ctzll(candidates);
-        if (can_beat(search, others->best_keys[number]) && meets(search, number)) {
+        if (others->best_keys[number] <= search->key_most) {
             search_shelf(search, number);
         }
     }
@@ -347,70 +397,100 @@ static void raise_floor(const struct shelves *shelves, size_t group)
     shelves->floors[group] = floor;
 }
 
-static uint32_t search_all(struct search *search)
+static APART uint32_t search_groups(const struct book *book, const struct book_order *order,
+                                    book_skip *skip, void *context, bool is_own_too,
+                                    const struct shelf *own)
 {
-    const struct shelves *others = search->others;
-    const struct shelf *own =
-        &search->book->shelves[search->order->is_bid].items[search->order->shelf];
+    const struct shelves *others = &book->shelves[!order->is_bid];
+    struct search search = {.book = book,
+                            .others = others,
+                            .order = order,
+                            .skip = skip,
+                            .context = context,
+                            .is_own_too = is_own_too,
+                            .key_most = key_of(order->price_micro, !order->is_bid),
+                            .best = BOOK_NONE};
     size_t groups = bit_words(others->bound);
     uint64_t there = groups < GROUP ? (UINT64_C(1) << groups) - 1 : UINT64_MAX;
     for (uint64_t some = own->groups & there; some != 0; some &= some - 1) {
         for (size_t group = (unsigned)__builtin_ctzll(some); group < groups; group += GROUP) {
-            uint64_t candidates = own->perhaps[group] & others->filled[group];
-            if (candidates == 0 || !can_beat(search, others->floors[group])) {
+            uint64_t candidates = own->meets[group] & others->filled[group];
+            if (candidates == 0 || others->floors[group] > search.key_most) {
                 continue;
             }
             if ((candidates & (candidates - 1)) != 0) {
                 raise_floor(others, group);
             }
-            search_group(search, group, candidates);
+            search_group(&search, group, candidates);
         }
     }
-    return search->best;
+    return search.best;
 }
 
-static uint32_t best_for(const struct book *book, uint32_t handle, bool is_own_too, book_skip *skip,
-                         void *context)
+static inline uint32_t best_for(const struct book *book, const struct book_order *order,
+                                book_skip *skip, void *context, bool is_own_too)
 {
-    assert(book_rests(book, handle));
-    const struct order *order = &book->pool.orders[handle];
-    struct search search = {
-        .book = book,
-        .order = order,
-        .others = &book->shelves[order->is_bid ? ASKS : BIDS],
-        .is_own_too = is_own_too,
-        .skip = skip,
-        .context = context,
-        .key_most = ~order->key, /* the other side's key of the same price */
-        .best = BOOK_NONE,
-    };
-    return search_all(&search);
+    const struct shelf *own = &book->shelves[order->is_bid].items[order->kind];
+    assert(own->references > 0);
+    if (own->met != 1) {
+        return search_groups(book, order, skip, context, is_own_too, own);
+    }
+    const struct ladder *ladder = &book->shelves[!order->is_bid].items[own->only].filled;
+    if (ladder_is_empty(ladder) || ladder->best_key > key_of(order->price_micro, !order->is_bid)) {
+        return BOOK_NONE; /* without a look at an order */
+    }
+    return is_fit(book, order, skip, context, is_own_too, ladder->first)
+               ? ladder->first
+               : next_fit(book, order, skip, context, is_own_too, ladder);
 }
 
 uint32_t book_best_ask(const struct book *book, uint32_t bid, book_skip *skip, void *context)
 {
-    assert(book->pool.orders[bid].is_bid);
-    return best_for(book, bid, false, skip, context);
+    const struct book_order order = order_of(book, bid);
+    assert(order.is_bid);
+    return best_for(book, &order, skip, context, false);
 }
 
 uint32_t book_best_bid(const struct book *book, uint32_t ask, book_skip *skip, void *context)
 {
-    assert(!book->pool.orders[ask].is_bid);
-    return best_for(book, ask, false, skip, context);
+    const struct book_order order = order_of(book, ask);
+    assert(!order.is_bid);
+    return best_for(book, &order, skip, context, false);
 }
 
 bool book_would_self_match(const struct book *book, uint32_t handle)
 {
-    uint32_t best = best_for(book, handle, true, NULL, NULL);
-    return best != BOOK_NONE && book->pool.orders[best].owner == book->pool.orders[handle].owner;
+    const struct book_order order = order_of(book, handle);
+    uint32_t best = best_for(book, &order, NULL, NULL, true);
+    return best != BOOK_NONE && book->pool.orders[best].owner == order.owner;
+}
+
+bool book_match(const struct book *book, const struct book_order *order, book_skip *skip,
+                void *context, struct book_match *ret_match)
+{
+    uint32_t best = best_for(book, order, skip, context, true);
+    if (best == BOOK_NONE) {
+        return false;
+    }
+    const struct order *maker = &book->pool.orders[best];
+    int64_t price_micro = price_of(ladder_key(&book->pool, best), !order->is_bid);
+    int64_t ask_micro = order->price_micro;
+    ask_micro = order->is_bid ? price_micro : ask_micro;
+    ret_match->handle = best;
+    ret_match->slots = slots_between(book, order, best);
+    ret_match->is_own = order->owner == maker->owner;
+    ret_match->price_micro = ask_micro == 0 ? 0 : price_micro;
+    ret_match->sequence = maker->sequence;
+    return true;
 }
 
 uint32_t book_ahead(const struct book *book, uint32_t handle, uint32_t most)
 {
     assert(book_rests(book, handle));
     const struct order *order = &book->pool.orders[handle];
-    const struct shelf *shelf = &book->shelves[order->is_bid].items[order->shelf];
-    const struct ladder *ladder = order->slots > 0 ? &shelf->filled : &shelf->idle;
+    const struct shelves *shelves = &book->shelves[order->is_bid];
+    const struct ladder *ladder =
+        order->slots > 0 ? &shelves->items[order->shelf].filled : &shelves->idle[order->shelf];
     uint32_t ahead = 0;
     for (uint32_t at = ladder_previous(&book->pool, ladder, handle);
          at != BOOK_NONE && ahead < most; at = ladder_previous(&book->pool, ladder, at)) {
@@ -419,9 +499,11 @@ uint32_t book_ahead(const struct book *book, uint32_t handle, uint32_t most)
     return ahead;
 }
 
-static bool precedes(const struct order *a, const struct order *b)
+static bool precedes(const struct ladder_pool *pool, uint32_t a, uint32_t b)
 {
-    return a->key != b->key ? a->key < b->key : a->sequence < b->sequence;
+    uint64_t keys[] = {ladder_key(pool, a), ladder_key(pool, b)};
+    return keys[0] != keys[1] ? keys[0] < keys[1]
+                              : pool->orders[a].sequence < pool->orders[b].sequence;
 }
 
 void book_walk_asks(const struct book *book, const struct requirement *requirement,
@@ -433,18 +515,18 @@ void book_walk_asks(const struct book *book, const struct requirement *requireme
     for (uint32_t cell = 0; cell < shelves->bound; cell++) {
         const struct cell *entry = &book->cells[cell];
         const struct shelf *shelf = &shelves->items[cell];
-        bool accepted = entry->references > 0 &&
-                        !(ladder_is_empty(&shelf->filled) && ladder_is_empty(&shelf->idle)) &&
+        const struct ladder *idle = &shelves->idle[cell];
+        bool accepted = shelf->references > 0 &&
+                        !(ladder_is_empty(&shelf->filled) && ladder_is_empty(idle)) &&
                         requirement_satisfied(requirement, entry->attributes, entry->count);
         cursors[2 * cell] = accepted ? shelf->filled.first : BOOK_NONE;
-        cursors[2 * cell + 1] = accepted ? shelf->idle.first : BOOK_NONE;
+        cursors[2 * cell + 1] = accepted ? idle->first : BOOK_NONE;
     }
     for (;;) {
         uint32_t best = BOOK_NONE; /* a cursor */
         for (uint32_t i = 0; i < 2 * shelves->bound; i++) {
             if (cursors[i] != BOOK_NONE &&
-                (best == BOOK_NONE ||
-                 precedes(&pool->orders[cursors[i]], &pool->orders[cursors[best]]))) {
+                (best == BOOK_NONE || precedes(pool, cursors[i], cursors[best]))) {
                 best = i;
             }
         }
@@ -453,8 +535,8 @@ void book_walk_asks(const struct book *book, const struct requirement *requireme
             !visit(context, cursors[best], &ask)) {
             return;
         }
-        const struct shelf *shelf = &shelves->items[best / 2];
-        cursors[best] =
-            ladder_next(pool, best % 2 == 0 ? &shelf->filled : &shelf->idle, cursors[best]);
+        cursors[best] = ladder_next(
+            pool, best % 2 == 0 ? &shelves->items[best / 2].filled : &shelves->idle[best / 2],
+            cursors[best]);
     }
 }

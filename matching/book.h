@@ -25,6 +25,11 @@
 
 struct book;
 
+enum {
+    BOOK_ORDERS_MAX = (1 << 26) - 2,
+    BOOK_KINDS_MAX = 1 << 20, /* cells, or classes */
+};
+
 struct book_limits {
     uint32_t orders;
     uint32_t cells;
@@ -116,7 +121,20 @@ struct book_bid {
     uint64_t sequence;
 };
 
+/* Either of them. */
+struct book_order {
+    bool is_bid;
+    uint32_t owner;
+    uint32_t kind; /* cell of an ask, class of a bid */
+    uint32_t slots;
+    uint32_t width; /* 1 for an ask */
+    int64_t price_micro;
+    int64_t term_ns;
+    uint64_t sequence;
+};
+
 /* Rest an order under a free handle. */
+enum book_status book_rest(struct book *book, uint32_t handle, const struct book_order *order);
 enum book_status book_rest_ask(struct book *book, uint32_t handle, const struct book_ask *ask);
 enum book_status book_rest_bid(struct book *book, uint32_t handle, const struct book_bid *bid);
 void book_remove(struct book *book, uint32_t handle);
@@ -124,6 +142,7 @@ bool book_rests(const struct book *book, uint32_t handle);
 /* The resting order; false: there is none of that side under the handle. */
 bool book_ask(const struct book *book, uint32_t handle, struct book_ask *ret_ask);
 bool book_bid(const struct book *book, uint32_t handle, struct book_bid *ret_bid);
+uint64_t book_sequence(const struct book *book, uint32_t handle);
 /* Free or wanted slots of what rests. */
 uint32_t book_slots(const struct book *book, uint32_t handle);
 /* Sets the free or wanted slots; price and sequence, and so priority, stay. */
@@ -135,6 +154,19 @@ void book_set_slots(struct book *book, uint32_t handle, uint32_t slots);
 typedef bool book_skip(void *context, uint32_t handle);
 uint32_t book_best_ask(const struct book *book, uint32_t bid, book_skip *skip, void *context);
 uint32_t book_best_bid(const struct book *book, uint32_t ask, book_skip *skip, void *context);
+/* The same for an order that arrives, which need not rest for what fills at once. Orders of its own owner are not passed
+ * over. False: there is none. */
+struct book_match {
+    uint32_t handle; /* of the one that rests */
+    uint32_t slots;  /* that the two could trade */
+    bool is_own;     /* of the same owner: what is left of the newcomer is refused (P14) */
+    int64_t price_micro;
+    uint64_t sequence; /* of the one that rests */
+};
+bool book_match(const struct book *book, const struct book_order *order, book_skip *skip,
+                void *context, struct book_match *ret_match);
+/* Takes slots, of those that it has, from a resting order; with the last one it is removed: true. */
+bool book_take(struct book *book, uint32_t handle, uint32_t slots);
 /* True when the best counter order by price and time is one of the same owner: a new order that would
  * trade with oneself is refused (P14, cancel newest). Later on, own orders are passed over. */
 bool book_would_self_match(const struct book *book, uint32_t handle);

@@ -8,44 +8,51 @@
 enum side { ASKS, BIDS, SIDES };
 enum { GROUP = 64 };
 
-/* What rests in one cell (asks) or one class (bids), and which classes or cells it meets: bits by number. An order whose
- * slots are 0 keeps its place on its own ladder, where nothing that fills looks. Whether a class accepts a cell is found
- * out when both have orders, and kept on both shelves; not known yet counts as perhaps. */
-struct shelf { /* as long as a line of the cache */
-    struct ladder filled, idle;
-    uint64_t *perhaps; /* bits by number, and as many behind them that say whether it is known */
-    uint64_t groups;   /* bits by group (of each 64th, where there are more): perhaps one of it */
+/* What rests in one cell (asks) or one class (bids), and which classes or cells it meets, on one line of the cache: an order
+ * for whose shelf there is but one other touches no more than the two. */
+struct shelf {
+    alignas(LADDER_LINE) struct ladder filled;
+    uint32_t references; /* 0: the number is free */
+    uint32_t met;        /* how many of the others */
+    uint32_t only;       /* the one that is met; NONE: there are several, or none */
+    uint64_t *meets;     /* bits by number of the others */
+    uint64_t groups;     /* bits by group (of each 64th, where there are more): one of it is met */
 };
-static_assert(sizeof(struct shelf) == 64, "as long as a line");
+static_assert(sizeof(struct shelf) == LADDER_LINE, "one line");
 
 struct cell {
-    uint32_t references; /* 0: the number is free */
     uint64_t fingerprint;
     size_t count;
     struct attribute *attributes; /* in canonical order */
-};
-
-struct class_entry {
-    uint32_t references; /* 0: the number is free */
-    struct requirement *requirement;
 };
 
 /* All cells, or all classes. A search over many of them goes by groups of 64 numbers, which it passes over when nothing in
  * one can be better than what it has. */
 struct shelves {
     struct shelf *items;
-    size_t other_groups; /* of the other side: words of `perhaps` */
+    void *memory; /* of the items */
+    struct ladder
+        *idle; /* orders whose slots are 0: they keep their places where nothing that fills looks */
+    size_t other_groups; /* of the other side: words of `meets` */
     uint32_t bound;      /* numbers in use are below */
     uint64_t *filled;    /* bits by number: something can be filled from there */
     uint64_t *best_keys; /* by number, where filled */
     uint64_t *floors;    /* by group: no best key in it is lower */
 };
 
+/* What only orders that have it touch memory for: an ask's longest term, a bid's term and its width. Without, they are 0 and
+ * 1: an ask that gives any term, a bid that fits all. */
+struct terms {
+    int64_t term_ns;
+    uint32_t width;
+};
+
 struct book {
     struct book_limits limits;
     struct ladder_pool pool; /* of the orders, and of all shelves */
+    struct terms *terms;     /* by handle */
     struct cell *cells;
-    struct class_entry *classes;
+    struct requirement **classes;
     struct shelves shelves[SIDES];
     uint32_t *cursors; /* scratch for book_walk_asks: two per cell */
 };

@@ -11,68 +11,93 @@ bool shelves_init(struct shelves *shelves, uint32_t count, uint32_t others)
 {
     size_t groups = bit_words(count);
     shelves->other_groups = bit_words(others);
-    shelves->items = calloc(count, sizeof *shelves->items);
+    shelves->items = ladder_lines(count, sizeof *shelves->items, &shelves->memory);
+    shelves->idle = calloc(count, sizeof *shelves->idle);
     shelves->filled = calloc(groups, sizeof *shelves->filled);
     shelves->best_keys = calloc(count, sizeof *shelves->best_keys);
     shelves->floors = calloc(groups, sizeof *shelves->floors);
-    return shelves->items != NULL && shelves->filled != NULL && shelves->best_keys != NULL &&
-           shelves->floors != NULL;
+    return shelves->items != NULL && shelves->idle != NULL && shelves->filled != NULL &&
+           shelves->best_keys != NULL && shelves->floors != NULL;
 }
 
 void shelves_fini(struct shelves *shelves)
 {
     for (uint32_t i = 0; i < shelves->bound; i++) {
-        free(shelves->items[i].perhaps);
+        free(shelves->items[i].meets);
     }
-    free(shelves->items);
+    free(shelves->memory);
+    free(shelves->idle);
     free(shelves->filled);
     free(shelves->best_keys);
     free(shelves->floors);
 }
 
-static void shelf_learn(const struct shelves *shelves, struct shelf *shelf, uint32_t other,
-                        bool meets)
-{
-    size_t group = other / GROUP;
-    bit_set(shelf->perhaps, other, meets);
-    bit_set(shelf->perhaps + shelves->other_groups, other, true);
-    uint64_t all = 0;
-    for (size_t i = group % GROUP; i < shelves->other_groups; i += GROUP) {
-        all |= shelf->perhaps[i];
-    }
-    bit_set(&shelf->groups, group % GROUP, all != 0);
-}
-
-/* An empty shelf that may meet any of the others. False: out of memory. */
+/* An empty shelf that meets none of the others yet. False: out of memory. */
 static bool shelf_open(struct shelves *shelves, uint32_t number)
 {
-    size_t words = shelves->other_groups;
-    uint64_t *bits = calloc(2 * words, sizeof *bits);
-    if (bits == NULL) {
+    uint64_t *meets = calloc(shelves->other_groups, sizeof *meets);
+    if (meets == NULL) {
         return false;
     }
-    memset(bits, 0xff, words * sizeof *bits);
     shelves->items[number] = (struct shelf){
-        .filled = LADDER_EMPTY, .idle = LADDER_EMPTY, .perhaps = bits, .groups = UINT64_MAX};
+        .filled = LADDER_EMPTY, .references = 1, .only = LADDER_NONE, .meets = meets};
+    shelves->idle[number] = (struct ladder)LADDER_EMPTY;
     shelves->bound = number < shelves->bound ? shelves->bound : number + 1;
     return true;
 }
 
-/* What comes to have this number next is another: nobody knows anything about it. */
+/* The first that is met. */
+static uint32_t first_met(const struct shelf *shelf)
+{
+    uint32_t group = 0;
+    while (shelf->meets[group] == 0) {
+        group++;
+    }
+    return group * GROUP + (uint32_t)__builtin_ctzll(shelf->meets[group]);
+}
+
+static void shelf_meet(const struct shelves *shelves, struct shelf *shelf, uint32_t other, bool is)
+{
+    if (bit_is(shelf->meets, other) == is) {
+        return;
+    }
+    bit_set(shelf->meets, other, is);
+    shelf->met += is ? 1 : -1U;
+    shelf->only = shelf->met == 1 ? first_met(shelf) : LADDER_NONE;
+    uint32_t first = other / GROUP % GROUP;
+    uint64_t some = 0;
+    for (size_t group = first; group < shelves->other_groups; group += GROUP) {
+        some |= shelf->meets[group];
+    }
+    bit_set(&shelf->groups, first, some != 0);
+}
+
+/* The number is free for another. */
 static void shelf_close(struct shelves *shelves, uint32_t number, struct shelves *others)
 {
     struct shelf *shelf = &shelves->items[number];
-    assert(ladder_is_empty(&shelf->filled) && ladder_is_empty(&shelf->idle));
-    free(shelf->perhaps);
-    *shelf = (struct shelf){.filled = LADDER_EMPTY, .idle = LADDER_EMPTY};
+    assert(ladder_is_empty(&shelf->filled) && ladder_is_empty(&shelves->idle[number]));
+    free(shelf->meets);
+    *shelf = (struct shelf){.filled = LADDER_EMPTY};
     for (uint32_t i = 0; i < others->bound; i++) {
-        struct shelf *other = &others->items[i];
-        if (other->perhaps != NULL) {
-            bit_set(other->perhaps, number, true);
-            bit_set(other->perhaps + others->other_groups, number, false);
-            bit_set(&other->groups, number / GROUP % GROUP, true);
+        if (others->items[i].references > 0) {
+            shelf_meet(others, &others->items[i], number, false);
         }
     }
+}
+
+/* Finds out whether a class accepts a cell, for both. */
+static void introduce(struct book *book, uint32_t class_id, uint32_t cell)
+{
+    struct shelves *asks = &book->shelves[ASKS];
+    struct shelves *bids = &book->shelves[BIDS];
+    if (asks->items[cell].references == 0 || bids->items[class_id].references == 0) {
+        return;
+    }
+    const struct cell *asked = &book->cells[cell];
+    bool meet = requirement_satisfied(book->classes[class_id], asked->attributes, asked->count);
+    shelf_meet(asks, &asks->items[cell], class_id, meet);
+    shelf_meet(bids, &bids->items[class_id], cell, meet);
 }
 
 /* ---------------------------------------------------------------- cells and classes */
@@ -133,7 +158,7 @@ static bool same_attributes(const struct cell *cell, const struct attribute *att
 static uint32_t free_cell(const struct book *book)
 {
     uint32_t id = 0;
-    while (id < book->shelves[ASKS].bound && book->cells[id].references > 0) {
+    while (id < book->shelves[ASKS].bound && book->shelves[ASKS].items[id].references > 0) {
         id++;
     }
     return id;
@@ -143,7 +168,7 @@ static uint32_t find_cell(const struct book *book, uint64_t print,
                           const struct attribute *attributes, size_t count)
 {
     for (uint32_t i = 0; i < book->shelves[ASKS].bound; i++) {
-        if (book->cells[i].references > 0 && book->cells[i].fingerprint == print &&
+        if (book->shelves[ASKS].items[i].references > 0 && book->cells[i].fingerprint == print &&
             same_attributes(&book->cells[i], attributes, count)) {
             return i;
         }
@@ -170,8 +195,10 @@ static bool place_cell(struct book *book, uint32_t id, struct attribute *sorted,
         free(sorted);
         return false;
     }
-    book->cells[id] =
-        (struct cell){.references = 1, .fingerprint = print, .count = count, .attributes = sorted};
+    book->cells[id] = (struct cell){.fingerprint = print, .count = count, .attributes = sorted};
+    for (uint32_t i = 0; i < book->shelves[BIDS].bound; i++) {
+        introduce(book, i, id);
+    }
     return true;
 }
 
@@ -221,24 +248,23 @@ enum book_status book_cell_at(struct book *book, uint32_t cell, const struct att
 void book_cell_hold(struct book *book, uint32_t cell)
 {
     assert(book_cell_references(book, cell) > 0);
-    book->cells[cell].references++;
+    book->shelves[ASKS].items[cell].references++;
 }
 
 void book_cell_release(struct book *book, uint32_t cell)
 {
     assert(book_cell_references(book, cell) > 0);
-    struct cell *entry = &book->cells[cell];
-    if (--entry->references > 0) {
+    if (--book->shelves[ASKS].items[cell].references > 0) {
         return;
     }
-    free(entry->attributes);
-    *entry = (struct cell){0};
+    free(book->cells[cell].attributes);
+    book->cells[cell] = (struct cell){0};
     shelf_close(&book->shelves[ASKS], cell, &book->shelves[BIDS]);
 }
 
 uint32_t book_cell_references(const struct book *book, uint32_t cell)
 {
-    return cell < book->shelves[ASKS].bound ? book->cells[cell].references : 0;
+    return cell < book->shelves[ASKS].bound ? book->shelves[ASKS].items[cell].references : 0;
 }
 
 static bool same_requirement(const struct requirement *a, const struct requirement *b)
@@ -265,8 +291,8 @@ static bool same_requirement(const struct requirement *a, const struct requireme
 static uint32_t find_class(const struct book *book, const struct requirement *requirement)
 {
     for (uint32_t i = 0; i < book->shelves[BIDS].bound; i++) {
-        if (book->classes[i].references > 0 &&
-            same_requirement(book->classes[i].requirement, requirement)) {
+        if (book->shelves[BIDS].items[i].references > 0 &&
+            same_requirement(book->classes[i], requirement)) {
             return i;
         }
     }
@@ -276,7 +302,7 @@ static uint32_t find_class(const struct book *book, const struct requirement *re
 static uint32_t free_class(const struct book *book)
 {
     uint32_t id = 0;
-    while (id < book->shelves[BIDS].bound && book->classes[id].references > 0) {
+    while (id < book->shelves[BIDS].bound && book->shelves[BIDS].items[id].references > 0) {
         id++;
     }
     return id;
@@ -291,7 +317,10 @@ static enum book_status place_class(struct book *book, uint32_t id,
         return BOOK_OUT_OF_MEMORY;
     }
     *copy = *requirement;
-    book->classes[id] = (struct class_entry){.references = 1, .requirement = copy};
+    book->classes[id] = copy;
+    for (uint32_t i = 0; i < book->shelves[ASKS].bound; i++) {
+        introduce(book, id, i);
+    }
     return BOOK_OK;
 }
 
@@ -334,41 +363,31 @@ enum book_status book_class_at(struct book *book, uint32_t class_id,
 void book_class_hold(struct book *book, uint32_t class_id)
 {
     assert(book_class_references(book, class_id) > 0);
-    book->classes[class_id].references++;
+    book->shelves[BIDS].items[class_id].references++;
 }
 
 void book_class_release(struct book *book, uint32_t class_id)
 {
     assert(book_class_references(book, class_id) > 0);
-    struct class_entry *entry = &book->classes[class_id];
-    if (--entry->references > 0) {
+    if (--book->shelves[BIDS].items[class_id].references > 0) {
         return;
     }
-    free(entry->requirement);
-    *entry = (struct class_entry){0};
+    free(book->classes[class_id]);
+    book->classes[class_id] = NULL;
     shelf_close(&book->shelves[BIDS], class_id, &book->shelves[ASKS]);
 }
 
 uint32_t book_class_references(const struct book *book, uint32_t class_id)
 {
-    return class_id < book->shelves[BIDS].bound ? book->classes[class_id].references : 0;
+    return class_id < book->shelves[BIDS].bound ? book->shelves[BIDS].items[class_id].references
+                                                : 0;
 }
 
 bool book_class_accepts(const struct book *book, uint32_t class_id, uint32_t cell)
 {
     assert(book_class_references(book, class_id) > 0);
     assert(book_cell_references(book, cell) > 0);
-    const struct shelves *asks = &book->shelves[ASKS];
-    const struct shelves *bids = &book->shelves[BIDS];
-    struct shelf *shelf = &bids->items[class_id];
-    if (!bit_is(shelf->perhaps + bids->other_groups, cell)) {
-        const struct cell *asked = &book->cells[cell];
-        bool accepted = requirement_satisfied(book->classes[class_id].requirement,
-                                              asked->attributes, asked->count);
-        shelf_learn(bids, shelf, cell, accepted);
-        shelf_learn(asks, &asks->items[cell], class_id, accepted);
-    }
-    return bit_is(shelf->perhaps, cell);
+    return bit_is(book->shelves[BIDS].items[class_id].meets, cell);
 }
 
 uint32_t book_cell_bound(const struct book *book)
@@ -392,5 +411,5 @@ const struct attribute *book_cell_attributes(const struct book *book, uint32_t c
 const struct requirement *book_class_requirement(const struct book *book, uint32_t class_id)
 {
     assert(book_class_references(book, class_id) > 0);
-    return book->classes[class_id].requirement;
+    return book->classes[class_id];
 }

@@ -1,5 +1,7 @@
 #include "matching/ladder.h"
 
+#include "base/apart.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +13,9 @@ enum {
 };
 
 struct ladder_block { /* 64 neighbouring keys */
-    uint64_t taken;
+    alignas(LADDER_LINE) uint64_t taken;
     uint64_t prefix; /* of its keys: key >> PLACE_BITS */
-    struct {
+    struct ladder_list {
         uint32_t first, last;
     } lists[PLACES];
 };
@@ -40,71 +42,86 @@ static struct ladder_node *node_of(const struct ladder_pool *pool, uint32_t refe
     return &pool->nodes[reference & ~(UINT32_C(1) << NODE_FLAG)];
 }
 
-static unsigned lowest(uint64_t word)
+static inline unsigned lowest(uint64_t word)
 {
     return (unsigned)__builtin_ctzll(word);
 }
 
-static uint64_t bit(unsigned place)
+static inline uint64_t bit(unsigned place)
 {
     return UINT64_C(1) << place;
 }
 
-static unsigned place_in_block(uint64_t key)
+static inline unsigned place_in_block(uint64_t key)
 {
     return (unsigned)(key & (PLACES - 1));
 }
 
 /* ---------------------------------------------------------------- the pool */
 
+void *ladder_lines(size_t count, size_t size, void **ret_memory)
+{
+    *ret_memory = calloc(count + (LADDER_LINE + size - 1) / size, size);
+    return *ret_memory == NULL
+               ? NULL
+               : (void *)(((uintptr_t)*ret_memory + LADDER_LINE - 1) / LADDER_LINE * LADDER_LINE);
+}
+
 bool ladder_pool_init(struct ladder_pool *pool, uint32_t orders)
 {
-    *pool = (struct ladder_pool){.free_block = LADDER_NONE, .free_node = LADDER_NONE};
+    *pool = (struct ladder_pool){.free_block = LADDER_NONE,
+                                 .free_node = LADDER_NONE,
+                                 .blocks_touched = 1}; /* no order has the place 0 */
     return ladder_pool_grow(pool, orders);
 }
 
 void ladder_pool_fini(struct ladder_pool *pool)
 {
-    free(pool->orders);
-    free(pool->blocks);
+    free(pool->order_memory);
+    free(pool->block_memory);
     free(pool->nodes);
     *pool = (struct ladder_pool){0};
 }
 
-/* What nobody has used yet costs no memory, only addresses. */
-static bool grow_orders(struct ladder_pool *pool, uint32_t orders)
+/* Lines for `count` of them, of which `used` are copied; what nobody has used yet costs no memory, only addresses. */
+static void *more_lines(const void *lines, size_t used, size_t count, size_t size, void **memory)
 {
-    struct order *more = calloc(orders, sizeof *more);
+    void *larger;
+    void *more = ladder_lines(count, size, &larger);
     if (more == NULL) {
-        return false;
+        return NULL;
     }
-    if (pool->capacity > 0) {
-        memcpy(more, pool->orders, pool->capacity * sizeof *more);
+    if (lines != NULL) {
+        memcpy(more, lines, used * size);
     }
-    free(pool->orders);
-    pool->orders = more;
-    return true;
+    free(*memory);
+    *memory = larger;
+    return more;
 }
 
 bool ladder_pool_grow(struct ladder_pool *pool, uint32_t orders)
 {
-    assert(orders < UINT32_C(1) << NODE_FLAG);
+    assert(orders <= LADDER_ORDERS_MAX);
     if (orders <= pool->capacity) {
         return true;
     }
-    void *more = realloc(pool->blocks, orders * sizeof *pool->blocks);
-    if (more == NULL) {
-        return false;
-    }
-    pool->blocks = more;
-    more = realloc(pool->nodes, orders * sizeof *pool->nodes);
+    void *more = realloc(pool->nodes, orders * sizeof *pool->nodes);
     if (more == NULL) {
         return false;
     }
     pool->nodes = more;
-    if (!grow_orders(pool, orders)) {
+    more = more_lines(pool->blocks, pool->blocks_touched, orders + 1, sizeof *pool->blocks,
+                      &pool->block_memory);
+    if (more == NULL) {
         return false;
     }
+    pool->blocks = more;
+    more =
+        more_lines(pool->orders, pool->capacity, orders, sizeof *pool->orders, &pool->order_memory);
+    if (more == NULL) {
+        return false;
+    }
+    pool->orders = more;
     pool->capacity = orders;
     return true;
 }
@@ -114,7 +131,7 @@ static uint32_t take_block(struct ladder_pool *pool, uint64_t prefix)
 {
     uint32_t id = pool->free_block;
     if (id == LADDER_NONE) {
-        assert(pool->blocks_touched < pool->capacity); /* one for each order */
+        assert(pool->blocks_touched <= pool->capacity); /* one for each order */
         id = pool->blocks_touched++;
     } else {
         pool->free_block = (uint32_t)pool->blocks[id].prefix;
@@ -197,7 +214,7 @@ static uint32_t fork_at(struct ladder_pool *pool, uint32_t reference, uint64_t k
 }
 
 /* The block of a key, made where there is none. */
-static uint32_t block_for(struct ladder_pool *pool, struct ladder *ladder, uint64_t key)
+static APART uint32_t block_for(struct ladder_pool *pool, struct ladder *ladder, uint64_t key)
 {
     uint64_t prefix = key >> PLACE_BITS;
     if (ladder->root == LADDER_NONE) {
@@ -315,7 +332,7 @@ static uint32_t block_before(const struct ladder_pool *pool, const struct ladder
 
 /* ---------------------------------------------------------------- orders */
 
-static void set_best(const struct ladder_pool *pool, struct ladder *ladder, uint32_t id)
+static inline void set_best(const struct ladder_pool *pool, struct ladder *ladder, uint32_t id)
 {
     ladder->best = id;
     ladder->first = LADDER_NONE;
@@ -327,146 +344,174 @@ static void set_best(const struct ladder_pool *pool, struct ladder *ladder, uint
     }
 }
 
-/* Between which two of a list a sequence belongs. A new order belongs at the end, and what comes back with the sequence that
- * it had mostly at the beginning: looked for from both, in steps. */
-static void find_place(const struct ladder_pool *pool, uint32_t first, uint32_t last,
-                       uint64_t sequence, uint32_t *ret_before, uint32_t *ret_behind)
+/* The first of a list whose sequence is higher: there is one. What comes back with the sequence that it had mostly belongs
+ * at the beginning, else at the end: looked for from both, in steps. */
+static uint32_t find_behind(const struct ladder_pool *pool, uint32_t first, uint32_t last,
+                            uint64_t sequence)
 {
     for (;;) {
         if (pool->orders[last].sequence <= sequence) {
-            *ret_before = last;
-            *ret_behind = pool->orders[last].next;
-            return;
+            return pool->orders[last].next;
         }
         if (pool->orders[first].sequence > sequence) {
-            *ret_before = pool->orders[first].previous;
-            *ret_behind = first;
-            return;
+            return first;
         }
         last = pool->orders[last].previous;
         first = pool->orders[first].next;
     }
 }
 
-void ladder_insert(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle)
+/* The block for an order to come. Where the best one is, or the last one went that was not there, no tree is walked. */
+static inline uint32_t block_to_use(struct ladder_pool *pool, struct ladder *ladder, uint64_t key)
+{
+    uint64_t prefix = key >> PLACE_BITS;
+    uint32_t best =
+        ladder->best; /* both are read, so that no branch has to guess which it will be */
+    uint32_t near = ladder->near;
+    uint32_t id = ladder->best_key >> PLACE_BITS == prefix ? best : near;
+    if (id == LADDER_NONE || pool->blocks[id].prefix != prefix) {
+        id = ladder->near = block_for(pool, ladder, key);
+    }
+    return id;
+}
+
+static inline struct ladder_block *block_of(const struct ladder_pool *pool,
+                                            const struct order *order)
+{
+    return &pool->blocks[order->place >> PLACE_BITS];
+}
+
+static inline struct ladder_list *list_of(const struct ladder_pool *pool, const struct order *order)
+{
+    return &block_of(pool, order)->lists[order->place & (PLACES - 1)];
+}
+
+uint64_t ladder_key(const struct ladder_pool *pool, uint32_t handle)
+{
+    const struct order *order = &pool->orders[handle];
+    return block_of(pool, order)->prefix << PLACE_BITS | (order->place & (PLACES - 1));
+}
+
+/* Into a list that has others, not at its end. */
+static APART void insert_before(const struct ladder_pool *pool, struct ladder *ladder,
+                                uint32_t handle, struct ladder_list *list)
+{
+    struct order *order = &pool->orders[handle];
+    uint32_t behind = find_behind(pool, list->first, list->last, order->sequence);
+    order->next = behind;
+    order->previous = pool->orders[behind].previous;
+    pool->orders[behind].previous = handle;
+    if (order->previous != LADDER_NONE) {
+        pool->orders[order->previous].next = handle;
+        return;
+    }
+    ladder->first = ladder->first == list->first ? handle : ladder->first;
+    list->first = handle;
+}
+
+bool ladder_insert(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle, uint64_t key)
 {
     assert(handle < pool->capacity);
     struct order *order = &pool->orders[handle];
-    uint64_t key = order->key;
-    uint64_t prefix = key >> PLACE_BITS;
-    uint32_t id = ladder->near;
-    if (id == LADDER_NONE || pool->blocks[id].prefix != prefix) {
-        id = ladder->first != LADDER_NONE && pool->blocks[ladder->best].prefix == prefix
-                 ? ladder->best
-                 : block_for(pool, ladder, key);
-        ladder->near = id;
-    }
+    uint32_t id = block_to_use(pool, ladder, key);
     struct ladder_block *block = &pool->blocks[id];
     unsigned place = place_in_block(key);
-    if ((block->taken & bit(place)) == 0) {
+    struct ladder_list *list = &block->lists[place];
+    order->place = id << PLACE_BITS | place;
+    order->next = LADDER_NONE;
+    if ((block->taken >> place & 1) == 0) {
         block->taken |= bit(place);
-        block->lists[place].first = handle;
-        block->lists[place].last = handle;
         order->previous = LADDER_NONE;
-        order->next = LADDER_NONE;
-        if (ladder->first == LADDER_NONE || key < ladder->best_key) {
-            ladder->best = id;
-            ladder->best_key = key;
-            ladder->first = handle;
+        list->first = handle;
+        list->last = handle;
+        pool->latest = order->sequence > pool->latest ? order->sequence : pool->latest;
+        if (ladder->first != LADDER_NONE && key > ladder->best_key) {
+            return false;
         }
-        return;
+        ladder->best = id;
+        ladder->best_key = key;
+        ladder->first = handle;
+        return true;
     }
-    uint32_t before = LADDER_NONE;
-    uint32_t behind = LADDER_NONE;
-    find_place(pool, block->lists[place].first, block->lists[place].last, order->sequence, &before,
-               &behind);
-    order->previous = before;
-    order->next = behind;
-    if (before == LADDER_NONE) {
-        block->lists[place].first = handle;
-        ladder->first = key == ladder->best_key ? handle : ladder->first;
+    uint32_t last = list->last;
+    if (order->sequence < pool->latest) {
+        if (order->sequence < pool->orders[last].sequence) {
+            insert_before(pool, ladder, handle, list);
+            return false;
+        }
     } else {
-        pool->orders[before].next = handle;
+        pool->latest = order->sequence;
     }
-    *(behind == LADDER_NONE ? &block->lists[place].last : &pool->orders[behind].previous) = handle;
+    order->previous = last;
+    pool->orders[last].next = handle;
+    list->last = handle;
+    return false;
 }
 
-static uint32_t find_block(const struct ladder_pool *pool, const struct ladder *ladder,
-                           uint64_t key)
+/* A block has no orders any more. */
+static APART void leave_block(struct ladder_pool *pool, struct ladder *ladder, uint64_t key,
+                              uint32_t block)
 {
-    uint64_t prefix = key >> PLACE_BITS;
-    if (pool->blocks[ladder->best].prefix == prefix) {
-        return ladder->best;
-    }
-    if (ladder->near != LADDER_NONE && pool->blocks[ladder->near].prefix == prefix) {
-        return ladder->near;
-    }
-    uint32_t reference = ladder->root;
-    while (is_node(reference)) {
-        const struct ladder_node *node = node_of(pool, reference);
-        reference = node->children[key >> node->shift & (PLACES - 1)];
-    }
-    return reference;
-}
-
-/* The last order of its key has gone. */
-static void empty_place(struct ladder_pool *pool, struct ladder *ladder, uint64_t key)
-{
-    uint32_t id = find_block(pool, ladder, key);
-    struct ladder_block *block = &pool->blocks[id];
-    block->taken &= ~bit(place_in_block(key));
     bool was_best = key == ladder->best_key;
-    if (block->taken != 0) {
-        if (was_best) {
-            set_best(pool, ladder, id);
-        }
-        return;
-    }
-    uint32_t next = was_best ? block_after(pool, ladder, key) : ladder->best;
-    prune(pool, ladder, key, id);
+    uint32_t next = was_best ? block_after(pool, ladder, key) : LADDER_NONE;
+    prune(pool, ladder, key, block);
     if (was_best) {
         set_best(pool, ladder, next);
     }
 }
 
-void ladder_remove(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle)
+/* The last order of its key goes. */
+static inline bool empty_place(struct ladder_pool *pool, struct ladder *ladder, uint32_t place)
 {
-    const struct order *order = &pool->orders[handle];
-    uint32_t before = order->previous;
-    uint32_t behind = order->next;
-    if (before != LADDER_NONE && behind != LADDER_NONE) {
-        pool->orders[before].next = behind;
-        pool->orders[behind].previous = before;
-        return;
+    uint32_t id = place >> PLACE_BITS;
+    struct ladder_block *block = &pool->blocks[id];
+    uint64_t key = block->prefix << PLACE_BITS | (place & (PLACES - 1));
+    bool was_best = key == ladder->best_key;
+    block->taken &= ~bit(place & (PLACES - 1));
+    if (block->taken == 0) {
+        leave_block(pool, ladder, key, id);
+    } else if (was_best) {
+        set_best(pool, ladder, id);
     }
-    if (before == LADDER_NONE && behind == LADDER_NONE) {
-        empty_place(pool, ladder, order->key);
-        return;
-    }
-    struct ladder_block *block = &pool->blocks[find_block(pool, ladder, order->key)];
-    unsigned place = place_in_block(order->key);
-    if (before == LADDER_NONE) {
-        block->lists[place].first = behind;
-        pool->orders[behind].previous = LADDER_NONE;
-        ladder->first = handle == ladder->first ? behind : ladder->first;
-    } else {
-        block->lists[place].last = before;
-        pool->orders[before].next = LADDER_NONE;
-    }
+    return was_best;
 }
 
-uint32_t ladder_next(const struct ladder_pool *pool, const struct ladder *ladder, uint32_t handle)
+bool ladder_remove(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle)
+{
+    struct order *order = &pool->orders[handle];
+    uint32_t before = order->previous;
+    uint32_t behind = order->next;
+    uint32_t place = order->place;
+    order->place = 0;
+    struct ladder_list *list = &pool->blocks[place >> PLACE_BITS].lists[place & (PLACES - 1)];
+    if (behind != LADDER_NONE) {
+        pool->orders[behind].previous = before;
+    } else if (before != LADDER_NONE) {
+        list->last = before;
+    } else {
+        return empty_place(pool, ladder, place);
+    }
+    if (before != LADDER_NONE) {
+        pool->orders[before].next = behind;
+    } else {
+        list->first = behind;
+        ladder->first = handle == ladder->first ? behind : ladder->first;
+    }
+    return false;
+}
+
+APART uint32_t ladder_next(const struct ladder_pool *pool, const struct ladder *ladder,
+                           uint32_t handle)
 {
     const struct order *order = &pool->orders[handle];
     if (order->next != LADDER_NONE) {
         return order->next;
     }
-    uint32_t id = find_block(pool, ladder, order->key);
-    const struct ladder_block *block = &pool->blocks[id];
-    unsigned place = place_in_block(order->key);
+    const struct ladder_block *block = block_of(pool, order);
+    unsigned place = order->place & (PLACES - 1);
     uint64_t above = place == PLACES - 1 ? 0 : block->taken >> (place + 1) << (place + 1);
     if (above == 0) {
-        id = block_after(pool, ladder, order->key);
+        uint32_t id = block_after(pool, ladder, ladder_key(pool, handle));
         if (id == LADDER_NONE) {
             return LADDER_NONE;
         }
@@ -483,13 +528,14 @@ uint32_t ladder_previous(const struct ladder_pool *pool, const struct ladder *la
     if (order->previous != LADDER_NONE) {
         return order->previous;
     }
-    if (order->key == ladder->best_key) {
+    uint64_t key = ladder_key(pool, handle);
+    if (key == ladder->best_key) {
         return LADDER_NONE;
     }
-    const struct ladder_block *block = &pool->blocks[find_block(pool, ladder, order->key)];
-    uint64_t below = block->taken & (bit(place_in_block(order->key)) - 1);
+    const struct ladder_block *block = block_of(pool, order);
+    uint64_t below = block->taken & (bit(order->place & (PLACES - 1)) - 1);
     if (below == 0) { /* there is one before it: it is not the best */
-        block = &pool->blocks[block_before(pool, ladder, order->key)];
+        block = &pool->blocks[block_before(pool, ladder, key)];
         below = block->taken;
     }
     return block->lists[highest(below)].last;
@@ -500,11 +546,12 @@ uint32_t ladder_previous(const struct ladder_pool *pool, const struct ladder *la
 static bool list_is_sound(const struct ladder_pool *pool, const struct ladder_block *block,
                           unsigned place)
 {
-    uint64_t key = block->prefix << PLACE_BITS | place;
+    uint32_t id = (uint32_t)(block - pool->blocks);
     uint32_t before = LADDER_NONE;
     for (uint32_t at = block->lists[place].first; at != LADDER_NONE; at = pool->orders[at].next) {
         const struct order *order = &pool->orders[at];
-        if (order->key != key || order->previous != before ||
+        if (order->place != (id << PLACE_BITS | place) || order->previous != before ||
+            order->sequence > pool->latest ||
             (before != LADDER_NONE && pool->orders[before].sequence > order->sequence)) {
             return false;
         }

@@ -4,7 +4,8 @@
  * the best. Orders of one key form a list, by sequence. Lists stand by 64 neighbouring keys in blocks, blocks in a radix tree
  * of six bits a level whose paths are compressed (Morrison 1968: PATRICIA), so that keys a few thousand apart are two
  * steps deep and nothing is as long as the range of prices. Each block and node says in one word which of its 64 places are
- * taken. The block used last and the best one are remembered: what comes near the best price walks no tree.
+ * taken. The block used last and the best one are remembered, and each order knows its own: what comes near the best price,
+ * and what goes, walks no tree.
  *
  * Orders are named by dense handles of the caller's. All ladders of a pool share its memory, which is taken when the pool is
  * made or grown, and at no other time: an order takes at most one block and one node, so there is always one left. Pure. */
@@ -12,6 +13,7 @@
 #define BOURSE_MATCHING_LADDER_H
 
 #include <assert.h>
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,25 +22,30 @@
 
 struct ladder {
     uint64_t best_key;
-    uint32_t first; /* the best order; NONE: the ladder is empty, and what follows has no meaning */
-    uint32_t best;  /* its block */
+    uint32_t first; /* the best order; NONE: the ladder is empty, and the best key any */
+    uint32_t best;  /* its block, or NONE */
     uint32_t near;  /* a block of this ladder, or NONE: where a key was put last */
     uint32_t root;  /* block or node */
 };
 
-/* One order, as long as a line of the cache. The first four are the ladder's own. */
+enum {
+    LADDER_LINE = 64, /* bytes of a line of the cache */
+    LADDER_ORDERS_MAX = (1 << 26) - 2,
+    LADDER_SHELVES_MAX = 1 << 30,
+};
+
+/* One order; two of them are a line. The first five are the ladder's; of these, its user sets the sequence. */
 struct order {
-    uint64_t key;
     uint64_t sequence;
     uint32_t previous, next; /* in the list of its key */
+    uint32_t place;          /* of that list: its block and which there; 0: in no ladder */
+    uint32_t slots;
     uint32_t owner;
-    uint32_t shelf; /* its cell or class */
-    uint32_t slots, width;
-    int64_t term_ns;
-    bool rests, is_bid;
-    uint8_t spare[14];
+    uint32_t shelf : 30; /* its cell or class */
+    uint32_t is_bid : 1;
+    uint32_t has_terms : 1; /* that its user knows */
 };
-static_assert(sizeof(struct order) == 64, "as long as a line");
+static_assert(sizeof(struct order) == LADDER_LINE / 2, "two to a line");
 
 struct ladder_block;
 struct ladder_node;
@@ -47,12 +54,17 @@ struct
     struct order *orders;
     struct ladder_block *blocks;
     struct ladder_node *nodes;
-    uint32_t capacity;
+    void *order_memory, *block_memory; /* as calloc gave it: lines begin a little further on */
+    uint64_t
+        latest; /* the highest sequence ever: it goes behind all others, and they need no look */
+    uint32_t capacity; /* orders */
     uint32_t blocks_used, nodes_used;
     uint32_t blocks_touched, nodes_touched; /* above them lies what was never used */
     uint32_t free_block, free_node;
 };
 
+/* Zeros that begin a line; NULL: out of memory. `ret_memory` is for free(). */
+void *ladder_lines(size_t count, size_t size, void **ret_memory);
 /* False when out of memory; ladder_pool_fini is due even so. */
 bool ladder_pool_init(struct ladder_pool *pool, uint32_t orders);
 void ladder_pool_fini(struct ladder_pool *pool);
@@ -69,10 +81,13 @@ static inline bool ladder_is_empty(const struct ladder *ladder)
     return ladder->first == LADDER_NONE;
 }
 
-/* Puts an order that is in no ladder, by its key behind all with a lower sequence, or an equal one. */
-void ladder_insert(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle);
-/* Takes it out of the ladder that it is in. */
-void ladder_remove(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle);
+/* Puts an order that is in no ladder, behind all of its key with a lower sequence, or an equal one. True: the best key is
+ * another than before. */
+bool ladder_insert(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle, uint64_t key);
+/* Takes it out of the ladder that it is in; the same answer. */
+bool ladder_remove(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle);
+/* Under which key an order is in. */
+uint64_t ladder_key(const struct ladder_pool *pool, uint32_t handle);
 /* What comes after one that is in, and what before; NONE: there is none. The best one is ladder->first. */
 uint32_t ladder_next(const struct ladder_pool *pool, const struct ladder *ladder, uint32_t handle);
 uint32_t ladder_previous(const struct ladder_pool *pool, const struct ladder *ladder,

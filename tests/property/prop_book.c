@@ -29,21 +29,21 @@ struct slow {
 };
 
 static bool eligible(const struct slow *slow, const struct book_ask *ask,
-                     const struct book_bid *bid)
+                     const struct book_bid *bid, bool is_own_too)
 {
     uint32_t slots = ask->slots < bid->slots ? ask->slots : bid->slots;
-    return ask->owner != bid->owner && ask->price_micro <= bid->limit_micro &&
+    return (is_own_too || ask->owner != bid->owner) && ask->price_micro <= bid->limit_micro &&
            slots >= bid->width && (ask->max_term_ns == 0 || ask->max_term_ns >= bid->term_ns) &&
            requirement_satisfied(&slow->classes[bid->class_id], slow->cells[ask->cell], 2);
 }
 
-static uint32_t slow_best_ask(const struct slow *slow, uint32_t bid)
+static uint32_t slow_best_ask(const struct slow *slow, uint32_t bid, bool is_own_too)
 {
     uint32_t best = BOOK_NONE;
     for (uint32_t i = 0; i < slow->shape.orders; i++) {
         const struct slow_order *order = &slow->orders[i];
         if (!order->rests || !order->is_ask ||
-            !eligible(slow, &order->ask, &slow->orders[bid].bid)) {
+            !eligible(slow, &order->ask, &slow->orders[bid].bid, is_own_too)) {
             continue;
         }
         const struct book_ask *former = best == BOOK_NONE ? NULL : &slow->orders[best].ask;
@@ -56,13 +56,13 @@ static uint32_t slow_best_ask(const struct slow *slow, uint32_t bid)
     return best;
 }
 
-static uint32_t slow_best_bid(const struct slow *slow, uint32_t ask)
+static uint32_t slow_best_bid(const struct slow *slow, uint32_t ask, bool is_own_too)
 {
     uint32_t best = BOOK_NONE;
     for (uint32_t i = 0; i < slow->shape.orders; i++) {
         const struct slow_order *order = &slow->orders[i];
         if (!order->rests || order->is_ask ||
-            !eligible(slow, &slow->orders[ask].ask, &order->bid)) {
+            !eligible(slow, &slow->orders[ask].ask, &order->bid, is_own_too)) {
             continue;
         }
         const struct book_bid *former = best == BOOK_NONE ? NULL : &slow->orders[best].bid;
@@ -103,6 +103,46 @@ static int64_t draw_price(const struct slow *slow, struct random *random)
     return (int64_t)random_below(random, (uint64_t)slow->shape.prices);
 }
 
+/* What an order meets before it rests is what it would meet after, orders of its own owner too. */
+static void compare_match(const struct slow *slow, const struct book *book, uint32_t handle)
+{
+    const struct slow_order *order = &slow->orders[handle];
+    const struct book_ask *ask = &order->ask;
+    const struct book_bid *bid = &order->bid;
+    const struct book_order asking = {.owner = ask->owner,
+                                      .kind = ask->cell,
+                                      .slots = ask->slots,
+                                      .width = 1,
+                                      .price_micro = ask->price_micro,
+                                      .term_ns = ask->max_term_ns,
+                                      .sequence = ask->sequence};
+    const struct book_order bidding = {.is_bid = true,
+                                       .owner = bid->owner,
+                                       .kind = bid->class_id,
+                                       .slots = bid->slots,
+                                       .width = bid->width,
+                                       .price_micro = bid->limit_micro,
+                                       .term_ns = bid->term_ns,
+                                       .sequence = bid->sequence};
+    uint32_t expected =
+        order->is_ask ? slow_best_bid(slow, handle, true) : slow_best_ask(slow, handle, true);
+    struct book_match match;
+    bool is_met = book_match(book, order->is_ask ? &asking : &bidding, NULL, NULL, &match);
+    ck_assert(is_met == (expected != BOOK_NONE));
+    if (!is_met) {
+        return;
+    }
+    ask = order->is_ask ? ask : &slow->orders[expected].ask;
+    bid = order->is_ask ? &slow->orders[expected].bid : bid;
+    uint32_t slots = ask->slots < bid->slots ? ask->slots : bid->slots;
+    int64_t price = order->is_ask ? bid->limit_micro : ask->price_micro;
+    ck_assert_uint_eq(match.handle, expected);
+    ck_assert_uint_eq(match.slots, slots / bid->width * bid->width);
+    ck_assert(match.is_own == (ask->owner == bid->owner));
+    ck_assert_int_eq(match.price_micro, ask->price_micro == 0 ? 0 : price);
+    ck_assert_uint_eq(match.sequence, order->is_ask ? bid->sequence : ask->sequence);
+}
+
 static void place(struct slow *slow, struct book *book, struct random *random, uint32_t handle,
                   uint64_t sequence)
 {
@@ -119,6 +159,7 @@ static void place(struct slow *slow, struct book *book, struct random *random, u
             .max_term_ns = (int64_t)random_below(random, 3) * 10,
             .sequence = sequence,
         };
+        compare_match(slow, book, handle);
         ck_assert_int_eq(book_rest_ask(book, handle, &order->ask), BOOK_OK);
     } else {
         order->bid = (struct book_bid){
@@ -130,6 +171,7 @@ static void place(struct slow *slow, struct book *book, struct random *random, u
             .term_ns = (int64_t)random_below(random, 3) * 10,
             .sequence = sequence,
         };
+        compare_match(slow, book, handle);
         ck_assert_int_eq(book_rest_bid(book, handle, &order->bid), BOOK_OK);
     }
 }
@@ -160,8 +202,8 @@ START_TEST(the_book_and_the_slow_matcher_agree)
             *(order->is_ask ? &order->ask.slots : &order->bid.slots) = slots;
         }
         if (order->rests) {
-            uint32_t expected =
-                order->is_ask ? slow_best_bid(&slow, handle) : slow_best_ask(&slow, handle);
+            uint32_t expected = order->is_ask ? slow_best_bid(&slow, handle, false)
+                                              : slow_best_ask(&slow, handle, false);
             uint32_t found = order->is_ask ? book_best_bid(book, handle, NULL, NULL)
                                            : book_best_ask(book, handle, NULL, NULL);
             ck_assert_uint_eq(found, expected);

@@ -99,9 +99,9 @@ START_TEST(orders_come_by_key_and_sequence)
                 /* Most are new; some come back with the sequence that they had. */
                 .sequence = ++sequence - (random_below(&random, 8) == 0 ? 500000 : 0),
             };
-            pool->orders[handle].key = order->key;
             pool->orders[handle].sequence = order->sequence;
-            ladder_insert(pool, &ladders[order->ladder], handle);
+            ladder_insert(pool, &ladders[order->ladder], handle, order->key);
+            ck_assert_uint_eq(ladder_key(pool, handle), order->key);
         }
         if (step % 64 == 0) {
             compare(pool, ladders, orders);
@@ -130,9 +130,8 @@ START_TEST(as_many_blocks_as_orders)
     struct ladder ladder = LADDER_EMPTY;
     for (int round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < ORDERS; i++) {
-            pool->orders[i].key = (uint64_t)i * UINT64_C(0x9e3779b97f4a7c15);
             pool->orders[i].sequence = i;
-            ladder_insert(pool, &ladder, i);
+            ladder_insert(pool, &ladder, i, (uint64_t)i * UINT64_C(0x9e3779b97f4a7c15));
         }
         ck_assert_uint_eq(ladder_pool_use(pool).blocks, ORDERS);
         ck_assert(ladder_is_sound(pool, &ladder));

@@ -91,6 +91,43 @@ START_TEST(the_lowest_ask_comes_first_and_the_older_of_two_equal)
 }
 END_TEST
 
+START_TEST(what_fills_at_once_need_not_rest)
+{
+    CLEANUP(book_destroy) struct book *book = book_of();
+    uint32_t cell = cell_of(book, "cpu", 1);
+    rest_ask(book, 0, cell, 20, 1);
+    rest_ask(book, 1, cell, 10, 2);
+    struct book_order order = {.is_bid = true,
+                               .owner = 101, /* as that of 1 */
+                               .kind = class_any(book),
+                               .slots = 3,
+                               .width = 1,
+                               .price_micro = 20,
+                               .sequence = 3};
+    struct book_match match;
+
+    ck_assert(book_match(book, &order, NULL, NULL, &match));
+    ck_assert_uint_eq(match.handle, 1);
+    ck_assert(match.is_own);
+    order.owner = 1;
+    ck_assert(book_match(book, &order, NULL, NULL, &match));
+    ck_assert_uint_eq(match.handle, 1);
+    ck_assert(!match.is_own);
+    ck_assert_uint_eq(match.slots, 3);
+    ck_assert_int_eq(match.price_micro, 10);
+    ck_assert_uint_eq(match.sequence, 2);
+
+    ck_assert(!book_take(book, 1, 3));
+    ck_assert_uint_eq(book_slots(book, 1), 1);
+    ck_assert(book_take(book, 1, 1));
+    ck_assert(!book_rests(book, 1));
+    ck_assert(book_match(book, &order, NULL, NULL, &match));
+    ck_assert_uint_eq(match.handle, 0);
+    order.price_micro = 19;
+    ck_assert(!book_match(book, &order, NULL, NULL, &match));
+}
+END_TEST
+
 START_TEST(the_highest_bid_comes_first_across_classes)
 {
     CLEANUP(book_destroy) struct book *book = book_of();
@@ -377,6 +414,7 @@ int main(void)
     Suite *suite = suite_create("book");
     TCase *tests = tcase_create("book");
     tcase_add_test(tests, the_lowest_ask_comes_first_and_the_older_of_two_equal);
+    tcase_add_test(tests, what_fills_at_once_need_not_rest);
     tcase_add_test(tests, the_highest_bid_comes_first_across_classes);
     tcase_add_test(tests, an_ask_that_does_not_fit_the_requirement_is_never_met);
     tcase_add_test(tests, a_donation_fills_at_nothing_whoever_came_first);

@@ -1,15 +1,18 @@
 /* bench/matching.c - the order book under a recorded flow of orders. Prints one JSON object.
  *
  *     matching --flow FILE [--rounds R] [--json]
+ *     matching --shapes [--json]
  *
  * FILE is what docs/bench.md calls an order flow: limit orders that may rest, immediate-or-cancel orders and cancels
  * in any number of books, with the outcome that price-time priority leads to. Each book is a cell with a class of its own,
  * in one struct book, as the exchange has it; the flow's ids become handles at the door. R [7] rounds are timed, one more
- * takes the time of each message. Exits with 1 when the outcome is another. */
+ * takes the time of each message. Exits with 1 when the outcome is another.
+ *
+ * --shapes: books of unusual shapes instead, and memory (matching/shapes.c). */
+#include "bench/matching/shapes.h"
 #include "matching/book.h"
 
 #include <assert.h>
-
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -231,22 +234,37 @@ static struct flow flow_read(const char *path)
     return flow;
 }
 
+static void print(json_t *value)
+{
+    (void)json_dumpf(value, stdout, JSON_COMPACT);
+    (void)fputc('\n', stdout);
+    json_decref(value);
+}
+
 int main(int argc, char **argv)
 {
     const char *path = NULL;
     int rounds = 7;
+    bool is_shapes = false;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--flow") == 0 && i + 1 < argc) {
             path = argv[++i];
         } else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
             rounds = atoi(argv[++i]);
+        } else if (strcmp(argv[i], "--shapes") == 0) {
+            is_shapes = true;
         } else if (strcmp(argv[i], "--json") != 0) {
             path = NULL;
             break;
         }
     }
+    if (is_shapes) {
+        print(shapes_measure());
+        return 0;
+    }
     if (path == NULL || rounds < 1 || rounds > ROUNDS_MOST) {
-        (void)fputs("usage: matching --flow FILE [--rounds R] [--json]\n", stderr);
+        (void)fputs("usage: matching --flow FILE [--rounds R] [--json] | --shapes [--json]\n",
+                    stderr);
         return 2;
     }
     struct flow flow = flow_read(path);
@@ -292,9 +310,7 @@ int main(int argc, char **argv)
                   "p999_ns", (json_int_t)each[timed / 1000 * 999], "trades",
                   (json_int_t)outcome.trades, "quantity", (json_int_t)outcome.quantity, "resting",
                   (json_int_t)outcome.resting, "hash", hash, "rounds", rounds, "agrees", good);
-    (void)json_dumpf(value, stdout, JSON_COMPACT);
-    (void)fputc('\n', stdout);
-    json_decref(value);
+    print(value);
     free(each);
     free(flow.records);
     return good ? 0 : 1;

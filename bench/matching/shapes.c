@@ -1,0 +1,214 @@
+#include "bench/matching/shapes.h"
+
+#include "base/random.h"
+#include "matching/book.h"
+
+#include <inttypes.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    SMALL = 1000,
+    LARGE = 1000000,
+    ROUNDS = 5,
+    STEPS = 1000000,
+    RESTING = 100000,
+    BOOKS = 1000,
+    FAR = 64
+};
+
+/* Nanoseconds per order. */
+struct costs {
+    double place, fill, cancel;
+};
+
+static void check(bool holds)
+{
+    if (!holds) {
+        (void)fputs("matching: the book is not as it should be\n", stderr);
+        exit(1);
+    }
+}
+
+static double now_ns(void)
+{
+    struct timespec time;
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+static size_t resident_bytes(void)
+{
+    size_t pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    check(file != NULL && fscanf(file, "%*s %zu", &pages) == 1);
+    (void)fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A cell and the class that accepts it alone. */
+static struct book_order open_market(struct book *book, uint32_t number)
+{
+    struct attribute attribute = {.name = "instrument", .is_text = true};
+    (void)snprintf(attribute.text, sizeof attribute.text, "cpu.%" PRIu32, number);
+    struct requirement needs = {.count = 1};
+    needs.nodes[0] = (struct requirement_node){.op = REQUIREMENT_EQ, .attribute = attribute};
+    uint32_t cell;
+    uint32_t class_id;
+    check(book_cell(book, &attribute, 1, &cell) == BOOK_OK &&
+          book_class(book, &needs, &class_id) == BOOK_OK && cell == class_id);
+    return (struct book_order){.owner = 1, .kind = cell, .slots = 1, .width = 1};
+}
+
+static struct book *create(struct book_limits limits)
+{
+    struct book *book = book_create(limits);
+    check(book != NULL);
+    return book;
+}
+
+/* Asks of one price: placed, filled from the front; placed again, cancelled from the middle outwards. */
+static struct costs one_level(uint32_t orders)
+{
+    struct book *book = create((struct book_limits){orders, 1, 1});
+    struct book_order ask = open_market(book, 0);
+    struct book_order bid = ask;
+    ask.price_micro = bid.price_micro = 1000;
+    bid.is_bid = true;
+    bid.owner = 2;
+    struct costs costs;
+    for (int pass = 0; pass < 2; pass++) { /* the first one touches the memory */
+        double from = now_ns();
+        for (uint32_t i = 0; i < orders; i++) {
+            ask.sequence++;
+            check(book_rest(book, i, &ask) == BOOK_OK);
+        }
+        costs.place = (now_ns() - from) / orders;
+        from = now_ns();
+        for (uint32_t i = 0; i < orders; i++) {
+            struct book_match match;
+            check(book_match(book, &bid, NULL, NULL, &match) && match.handle == i &&
+                  book_take(book, i, 1));
+        }
+        costs.fill = (now_ns() - from) / orders;
+    }
+    for (uint32_t i = 0; i < orders; i++) {
+        ask.sequence++;
+        check(book_rest(book, i, &ask) == BOOK_OK);
+    }
+    double from = now_ns();
+    for (uint32_t i = 0; i < orders / 2; i++) {
+        book_remove(book, orders / 2 + i);
+        book_remove(book, orders / 2 - 1 - i);
+    }
+    costs.cancel = (now_ns() - from) / orders;
+    book_destroy(&book);
+    return costs;
+}
+
+/* As many rest all the time, at prices anywhere in the span; each step one goes and another comes. Nanoseconds of both. */
+static double wide(uint32_t ticks)
+{
+    struct book *book = create((struct book_limits){RESTING, 1, 1});
+    struct book_order ask = open_market(book, 0);
+    struct random random = random_seeded(1);
+    uint64_t sequence = 0;
+    for (uint32_t i = 0; i < RESTING; i++) {
+        ask.price_micro = (int64_t)random_below(&random, ticks) + 1;
+        ask.sequence = ++sequence;
+        check(book_rest(book, i, &ask) == BOOK_OK);
+    }
+    double from = now_ns();
+    for (uint32_t i = 0; i < STEPS; i++) {
+        uint32_t handle = (uint32_t)random_below(&random, RESTING);
+        book_remove(book, handle);
+        ask.price_micro = (int64_t)random_below(&random, ticks) + 1;
+        ask.sequence = ++sequence;
+        check(book_rest(book, handle, &ask) == BOOK_OK);
+    }
+    double ns = (now_ns() - from) / STEPS;
+    book_destroy(&book);
+    return ns;
+}
+
+/* Orders of one price, or of as many prices as there are orders, so many ticks apart. */
+static double bytes_per_order(uint32_t ticks_apart)
+{
+    size_t before = resident_bytes();
+    struct book *book = create((struct book_limits){LARGE, 1, 1});
+    struct book_order ask = open_market(book, 0);
+    for (uint32_t i = 0; i < LARGE; i++) {
+        ask.price_micro = (int64_t)i * ticks_apart + 1;
+        ask.sequence = i + 1;
+        check(book_rest(book, i, &ask) == BOOK_OK);
+    }
+    double bytes = (double)(resident_bytes() - before) / LARGE;
+    book_destroy(&book);
+    return bytes;
+}
+
+static double bytes_per_book(void)
+{
+    struct book *book = create((struct book_limits){1, BOOKS, BOOKS});
+    size_t before = resident_bytes();
+    for (uint32_t i = 0; i < BOOKS; i++) {
+        (void)open_market(book, i);
+    }
+    double bytes = (double)(resident_bytes() - before) / BOOKS;
+    book_destroy(&book);
+    return bytes;
+}
+
+static int compare_doubles(const void *left, const void *right)
+{
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double median(double *values)
+{
+    qsort(values, ROUNDS, sizeof *values, compare_doubles);
+    return values[ROUNDS / 2];
+}
+
+static json_t *level_row(uint32_t orders)
+{
+    double place[ROUNDS];
+    double fill[ROUNDS];
+    double cancel[ROUNDS];
+    for (int i = 0; i < ROUNDS; i++) {
+        struct costs costs = one_level(orders);
+        place[i] = costs.place;
+        fill[i] = costs.fill;
+        cancel[i] = costs.cancel;
+    }
+    return json_pack("{s:i,s:f,s:f,s:f}", "orders", (int)orders, "place_ns", median(place),
+                     "fill_ns", median(fill), "cancel_ns", median(cancel));
+}
+
+static json_t *wide_row(uint32_t ticks)
+{
+    double ns[ROUNDS];
+    for (int i = 0; i < ROUNDS; i++) {
+        ns[i] = wide(ticks);
+    }
+    return json_pack("{s:i,s:f}", "ticks", (int)ticks, "replace_ns", median(ns));
+}
+
+json_t *shapes_measure(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD,
+                  1 << 20); /* what is freed goes back, so that it is not counted */
+    double one = bytes_per_order(0);
+    double next = bytes_per_order(1);
+    double far = bytes_per_order(FAR);
+    double book = bytes_per_book();
+    return json_pack("{s:[o,o],s:[o,o],s:f,s:f,s:f,s:f}", "level", level_row(SMALL),
+                     level_row(LARGE), "span", wide_row(SMALL), wide_row(LARGE), "bytes_per_order",
+                     one, "bytes_per_order_next", next, "bytes_per_order_far", far,
+                     "bytes_per_empty_book", book);
+}

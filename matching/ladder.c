@@ -381,11 +381,6 @@ static inline struct ladder_block *block_of(const struct ladder_pool *pool,
     return &pool->blocks[order->place >> PLACE_BITS];
 }
 
-static inline struct ladder_list *list_of(const struct ladder_pool *pool, const struct order *order)
-{
-    return &block_of(pool, order)->lists[order->place & (PLACES - 1)];
-}
-
 uint64_t ladder_key(const struct ladder_pool *pool, uint32_t handle)
 {
     const struct order *order = &pool->orders[handle];

@@ -624,12 +624,16 @@ struct bourse_product_options {
  * every block. Nothing is sent. */
 bool bourse_product_plan(struct bourse *bourse, const struct bourse_product_options *options,
                          struct bourse_product **ret_product, struct bourse_error *ret_error);
-/* A product that was submitted before. Of `options` only `output` is needed; without `a` and `b` it cannot be checked. */
+/* A product that was submitted before, as `id` or as a job that `id` continues or that continues it; `ret_newest` is the
+ * newest of these, to be collected. When that has ended without all tiles, those that are missing are a job to submit, which
+ * is to be collected then. Of `options` `output` is needed; without `a` and `b` it cannot be checked; `budget_micro` and `cap_micro`
+ * are those of the job to submit, and `checks` lets no tile into C that nobody has checked; the rest is not looked at. */
 bool bourse_product_resume(struct bourse *bourse, const char *id,
                            const struct bourse_product_options *options,
-                           struct bourse_product **ret_product, struct bourse_error *ret_error);
+                           struct bourse_product **ret_product, char ret_newest[BOURSE_ID_SIZE],
+                           struct bourse_error *ret_error);
 void bourse_product_destroy(struct bourse_product **self);
-/* The job to quote and submit; it lives as long as the product. NULL: one that was submitted before. */
+/* The job to quote and submit; it lives as long as the product. NULL: nothing is to be submitted. */
 struct bourse_job *bourse_product_job(struct bourse_product *product);
 
 struct bourse_product_summary {
@@ -638,6 +642,7 @@ struct bourse_product_summary {
     uint64_t tiles, collected;        /* of these, written into C */
     uint64_t checks;                  /* one of each tile; 0: none is checked before it is paid */
     uint64_t collected_bytes;
+    uint64_t unjudged; /* of those collected, the ones that no referee has checked */
     /* Of a plan: */
     uint32_t devices, devices_used; /* that can multiply, and that are to */
     uint32_t slots;                 /* in use at a time */
@@ -649,7 +654,7 @@ struct bourse_product_summary {
 void bourse_product_summary(const struct bourse_product *product,
                             struct bourse_product_summary *ret_summary);
 
-/* Writes the tiles of the job that are accepted and not yet in C into it. Each is checked against the hash in its
+/* Writes the tiles of the job, and of those that it continues, that are accepted and not yet in C into it. Each is checked against the hash in its
  * provider's signed result, and for its shape. */
 bool bourse_product_collect(struct bourse *bourse, struct bourse_product *product, const char *id,
                             struct bourse_error *ret_error);
@@ -679,7 +684,8 @@ struct bourse_product_check {
  * filled then too. All tiles have been collected. */
 bool bourse_product_check(struct bourse *bourse, struct bourse_product *product,
                           struct bourse_product_check *ret_check, struct bourse_error *ret_error);
-/* Makes C durable and gives it its name; a file of that name is replaced. Once, when all tiles have been collected. */
+/* Makes C durable and gives it its name; a file of that name is replaced. Once, when all tiles have been collected.
+ * UNVERIFIED where checks were asked for, a tile was accepted without one, and C was not found right either. */
 bool bourse_product_keep(struct bourse_product *product, struct bourse_error *ret_error);
 
 /* ---------------------------------------------------------------- for providers */

@@ -131,12 +131,16 @@ static bool placed(struct fetch *fetch, enum place_status status, uint64_t size,
     return false;
 }
 
+/* The file of `each:`; the blocks that a tile of a product is made of are called the same in all of them. */
 static const char *input_of(const Bourse__V1__Manifest *manifest, uint32_t index)
 {
-    if (index < manifest->n_subtasks && manifest->subtasks[index]->n_inputs > 0) {
-        return manifest->subtasks[index]->inputs[0]->name;
+    const Bourse__V1__ManifestSubtask *subtask =
+        index < manifest->n_subtasks ? manifest->subtasks[index] : NULL;
+    if (subtask == NULL || subtask->n_inputs == 0) {
+        return NULL;
     }
-    return NULL;
+    const char *name = subtask->inputs[0]->name;
+    return subtask->value == NULL || strcmp(subtask->value, name) == 0 ? name : NULL;
 }
 
 /* Its number in the job that was begun: what is left of a job lands where the rest of it does. */

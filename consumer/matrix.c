@@ -240,7 +240,8 @@ bool matrix_blob_begin(const uint8_t *bytes, size_t length, uint64_t size,
 struct matrix_draft {
     struct matrix matrix;
     char *path;
-    char *temporary; /* NULL: it has its name */
+    char *temporary; /* its name until then; NULL: it has its own */
+    bool is_named;   /* has one of the two */
 };
 
 /* The folder of `path`, for the caller to free. */
@@ -252,6 +253,7 @@ static char *folder_of(const char *path)
     return folder;
 }
 
+/* A file without a name goes away with its process, however that ends; not every file system has them. */
 static bool draft_open(struct matrix_draft *draft, struct problem *ret_problem)
 {
     static unsigned serial;
@@ -259,15 +261,20 @@ static bool draft_open(struct matrix_draft *draft, struct problem *ret_problem)
     int length = folder == NULL ? -1
                                 : asprintf(&draft->temporary, "%s/.bourse-%ld-%u.part", folder,
                                            (long)getpid(), serial++);
-    free(folder);
     if (length < 0) {
+        free(folder);
         draft->temporary = NULL;
         problem_set(ret_problem, "out of memory");
         return false;
     }
     (void)unlink(draft->temporary); /* of a dead process with our number */
-    draft->matrix.fd =
-        open(draft->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    draft->matrix.fd = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
+    draft->is_named = draft->matrix.fd < 0;
+    if (draft->is_named) {
+        draft->matrix.fd =
+            open(draft->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    }
+    free(folder);
     if (draft->matrix.fd < 0) {
         (void)disk_failed(draft->path, ret_problem);
         free(draft->temporary);
@@ -275,6 +282,20 @@ static bool draft_open(struct matrix_draft *draft, struct problem *ret_problem)
         return false;
     }
     return true;
+}
+
+/* A link cannot replace a file, a rename can. */
+static bool draft_name(struct matrix_draft *draft)
+{
+    char descriptor[32];
+    if (!draft->is_named) {
+        (void)snprintf(descriptor, sizeof descriptor, "/proc/self/fd/%d", draft->matrix.fd);
+        if (linkat(AT_FDCWD, descriptor, AT_FDCWD, draft->temporary, AT_SYMLINK_FOLLOW) != 0) {
+            return false;
+        }
+        draft->is_named = true;
+    }
+    return rename(draft->temporary, draft->path) == 0;
 }
 
 static bool draft_begin(struct matrix_draft *draft, struct problem *ret_problem)
@@ -324,7 +345,7 @@ void matrix_draft_destroy(struct matrix_draft **self)
 {
     struct matrix_draft *draft = *self;
     if (draft != NULL) {
-        if (draft->temporary != NULL) {
+        if (draft->temporary != NULL && draft->is_named) {
             (void)unlink(draft->temporary); /* nothing more to do about it */
         }
         matrix_close(&draft->matrix); /* durable, or not wanted */
@@ -365,7 +386,7 @@ const struct matrix *matrix_draft_matrix(const struct matrix_draft *draft)
 
 bool matrix_draft_keep(struct matrix_draft *draft, struct problem *ret_problem)
 {
-    if (fsync(draft->matrix.fd) != 0 || rename(draft->temporary, draft->path) != 0) {
+    if (fsync(draft->matrix.fd) != 0 || !draft_name(draft)) {
         return disk_failed(draft->path, ret_problem);
     }
     free(draft->temporary);

@@ -1,7 +1,8 @@
 /* consumer/matrix.h - matrices in .npy files: blocks read out of one, and one made out of blocks. Not installed.
  *
  * A block is read with pread and written with pwrite, so that no matrix is ever in memory whole. What is made has
- * its final name only when it is complete: until then it is a file .bourse-PID-N.part beside it. */
+ * its final name only when it is complete: until then it is a file without a name in the same folder, which goes away
+ * with its process; where the file system has no such files, .bourse-PID-N.part. */
 #ifndef BOURSE_CONSUMER_MATRIX_H
 #define BOURSE_CONSUMER_MATRIX_H
 

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VALUE_SIZE = 96, HASHED_BYTES = 1 << 20 };
+enum { HASHED_BYTES = 1 << 20 };
 
 void bourse_product_destroy(struct bourse_product **self)
 {
@@ -32,6 +32,10 @@ void bourse_product_destroy(struct bourse_product **self)
         free(product->paths[0]);
         free(product->paths[1]);
         free(product->tiles);
+        for (size_t i = 0; i < product->source_count; i++) {
+            free(product->sources[i].tiles);
+        }
+        free(product->sources);
         free(product);
         *self = NULL;
     }
@@ -50,12 +54,13 @@ void bourse_product_summary(const struct bourse_product *product,
 
 /* ---------------------------------------------------------------- files */
 
-static struct bourse_product *product_create(const struct bourse_product_options *options)
+struct bourse_product *product_create(const struct bourse_product_options *options)
 {
     struct bourse_product *product = calloc(1, sizeof *product);
     if (product != NULL) {
         product->a.fd = -1;
         product->b.fd = -1;
+        product->asks_checks = options->checks;
         product->paths[0] = strdup(options->a != NULL ? options->a : "");
         product->paths[1] = strdup(options->b != NULL ? options->b : "");
         if (product->paths[0] == NULL || product->paths[1] == NULL) {
@@ -65,8 +70,7 @@ static struct bourse_product *product_create(const struct bourse_product_options
     return product;
 }
 
-/* Both, and that they fit. */
-static bool open_factors(struct bourse_product *product, struct bourse_error *error)
+bool product_open_factors(struct bourse_product *product, struct bourse_error *error)
 {
     struct problem problem = {.text = ""};
     struct matrix *a = &product->a;
@@ -84,8 +88,8 @@ static bool open_factors(struct bourse_product *product, struct bourse_error *er
     return true;
 }
 
-static bool set_shape(struct bourse_product *product, uint64_t rows, uint64_t inner,
-                      uint64_t columns, struct bourse_error *error)
+bool product_set_shape(struct bourse_product *product, uint64_t rows, uint64_t inner,
+                       uint64_t columns, struct bourse_error *error)
 {
     int64_t bytes = 0;
     if (rows > INT64_MAX / 8 || columns > INT64_MAX / 8 ||
@@ -101,8 +105,8 @@ static bool set_shape(struct bourse_product *product, uint64_t rows, uint64_t in
     return true;
 }
 
-static bool make_room(struct bourse_product *product, const char *output,
-                      struct bourse_error *error)
+bool product_make_room(struct bourse_product *product, const char *output,
+                       struct bourse_error *error)
 {
     struct problem problem = {.text = ""};
     product->draft =
@@ -110,7 +114,7 @@ static bool make_room(struct bourse_product *product, const char *output,
     return product->draft != NULL || client_fail(error, BOURSE_LOCAL, "%s", problem.text);
 }
 
-static bool make_tiles(struct bourse_product *product, struct bourse_error *error)
+bool product_make_tiles(struct bourse_product *product, struct bourse_error *error)
 {
     const struct split_grid *grid = &product->grid;
     struct bourse_product_summary *summary = &product->summary;
@@ -205,10 +209,9 @@ static bool hash_blocks(struct bourse_product *product, struct made_blobs *made,
 
 /* ---------------------------------------------------------------- the job */
 
-/* Where a tile lies in C, as the value of its subtask, so that C can be put together without A and B. */
-static void value_of(const struct matrix_block *block, char ret_value[VALUE_SIZE])
+void product_value(const struct matrix_block *block, char ret_value[PRODUCT_VALUE_SIZE])
 {
-    (void)snprintf(ret_value, VALUE_SIZE, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
+    (void)snprintf(ret_value, PRODUCT_VALUE_SIZE, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
                    block->row, block->column, block->rows, block->columns);
 }
 
@@ -217,7 +220,7 @@ struct listing { /* what a manifest points to */
     Bourse__V1__ManifestSubtask **pointers;
     Bourse__V1__ManifestInput *inputs; /* two of each subtask */
     Bourse__V1__ManifestInput **input_pointers;
-    char (*values)[VALUE_SIZE];
+    char (*values)[PRODUCT_VALUE_SIZE];
 };
 
 static void listing_fini(struct listing *listing)
@@ -248,7 +251,7 @@ static bool list_subtasks(const struct bourse_product *product, struct made_blob
                                 product->grid.rows + i % product->grid.columns};
         Bourse__V1__ManifestSubtask *subtask = listing->pointers[i] = &listing->subtasks[i];
         bourse__v1__manifest_subtask__init(subtask);
-        value_of(&product->tiles[i].block, listing->values[i]);
+        product_value(&product->tiles[i].block, listing->values[i]);
         subtask->value = listing->values[i];
         subtask->n_inputs = 2;
         subtask->inputs = &listing->input_pointers[2 * i];
@@ -362,8 +365,9 @@ bool bourse_product_plan(struct bourse *bourse, const struct bourse_product_opti
     if (product == NULL || sodium_init() < 0) {
         return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
     }
-    if (!open_factors(product, ret_error) ||
-        !set_shape(product, product->a.rows, product->a.columns, product->b.columns, ret_error)) {
+    if (!product_open_factors(product, ret_error) ||
+        !product_set_shape(product, product->a.rows, product->a.columns, product->b.columns,
+                           ret_error)) {
         return false;
     }
     if (options->tile_rows > product->a.rows || options->tile_columns > product->b.columns) {
@@ -374,95 +378,9 @@ bool bourse_product_plan(struct bourse *bourse, const struct bourse_product_opti
                            product->b.columns);
     }
     if (!product_choose(bourse, options, product, &needs, ret_error) ||
-        !make_tiles(product, ret_error) || !make_room(product, options->output, ret_error) ||
+        !product_make_tiles(product, ret_error) ||
+        !product_make_room(product, options->output, ret_error) ||
         !make_job(product, options, &needs, ret_error)) {
-        return false;
-    }
-    *ret_product = product;
-    product = NULL;
-    return true;
-}
-
-/* ---------------------------------------------------------------- a product submitted before */
-
-static bool read_value(const Bourse__V1__ManifestSubtask *subtask, struct matrix_block *ret_block)
-{
-    char again[VALUE_SIZE];
-    return subtask->value != NULL &&
-           sscanf(subtask->value, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &ret_block->row,
-                  &ret_block->column, &ret_block->rows, &ret_block->columns) == 4 &&
-           (value_of(ret_block, again), strcmp(again, subtask->value) == 0);
-}
-
-/* The last tile ends where C does, and the first row of tiles says how many there are in a row. */
-static bool read_tiles(const Bourse__V1__Manifest *manifest, struct bourse_product *product,
-                       struct bourse_error *error)
-{
-    static const char stranger[] =
-        "this job was not made by `bourse run matmul`; `bourse fetch` brings its outputs";
-    struct matrix_block block = {.row = 0};
-    uint32_t columns = 0;
-    uint32_t count = manifest->n_subtasks > 0 ? manifest->subtask_count - cheap_count(manifest) : 0;
-    if (strcmp(manifest->executor, "tensor") != 0 || manifest->n_arguments != 4 ||
-        strcmp(manifest->arguments[0], "matmul") != 0 || count < 1 || count > PRODUCT_TILES_MAX) {
-        return client_fail(error, BOURSE_USAGE, "%s", stranger);
-    }
-    while (columns < count && read_value(manifest->subtasks[columns], &block) && block.row == 0) {
-        columns++;
-    }
-    if (columns == 0 || count % columns != 0 ||
-        !read_value(manifest->subtasks[count - 1], &block) || block.rows > UINT64_MAX - block.row ||
-        block.columns > UINT64_MAX - block.column) {
-        return client_fail(error, BOURSE_USAGE, "%s", stranger);
-    }
-    product->grid = (struct split_grid){count / columns, columns};
-    product->summary.checks = cheap_count(manifest);
-    if (!set_shape(product, block.row + block.rows, 0, block.column + block.columns, error) ||
-        !make_tiles(product, error)) {
-        return false;
-    }
-    assert(product->tiles != NULL);
-    for (size_t i = 0; i < count; i++) {
-        if (!read_value(manifest->subtasks[i], &block) ||
-            memcmp(&block, &product->tiles[i].block, sizeof block) != 0 || block.rows == 0 ||
-            block.columns == 0) {
-            return client_fail(error, BOURSE_USAGE, "%s", stranger);
-        }
-    }
-    return true;
-}
-
-static bool match_factors(struct bourse_product *product, struct bourse_error *error)
-{
-    const struct bourse_product_summary *summary = &product->summary;
-    if (product->paths[0][0] == '\0') {
-        return true;
-    }
-    if (!open_factors(product, error)) {
-        return false;
-    }
-    if (product->a.rows != summary->rows || product->b.columns != summary->columns) {
-        return client_fail(error, BOURSE_USAGE,
-                           "the job's product is %" PRIu64 " x %" PRIu64
-                           ", that of these files %" PRIu64 " x %" PRIu64,
-                           summary->rows, summary->columns, product->a.rows, product->b.columns);
-    }
-    product->summary.inner = product->a.columns;
-    return true;
-}
-
-bool bourse_product_resume(struct bourse *bourse, const char *id,
-                           const struct bourse_product_options *options,
-                           struct bourse_product **ret_product, struct bourse_error *ret_error)
-{
-    CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
-    CLEANUP(bourse_product_destroy) struct bourse_product *product = product_create(options);
-    if (product == NULL) {
-        return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
-    }
-    if (!client_manifest(bourse, id, &manifest, ret_error) ||
-        !read_tiles(manifest, product, ret_error) || !match_factors(product, ret_error) ||
-        !make_room(product, options->output, ret_error)) {
         return false;
     }
     *ret_product = product;
@@ -475,6 +393,7 @@ bool bourse_product_resume(struct bourse *bourse, const char *id,
 struct collecting {
     struct bourse *bourse;
     struct bourse_product *product;
+    const struct product_source *source;
     struct bourse_error *error;
     bool failed;
 };
@@ -544,10 +463,10 @@ static bool fetch_tile(struct bourse *bourse, const struct bourse_output *output
     return good || client_blob_failed(bourse, error, reject, &problem);
 }
 
-static bool collect_tile(struct collecting *collecting, const struct bourse_outcome *outcome)
+static bool collect_tile(struct collecting *collecting, struct product_tile *tile,
+                         const struct bourse_outcome *outcome)
 {
     struct bourse_product *product = collecting->product;
-    struct product_tile *tile = &product->tiles[outcome->index];
     uint64_t most_bytes = NPY_PREFIX_BYTES + tile->block.rows * tile->block.columns * sizeof(float);
     if (outcome->output_count != 1 || outcome->outputs[0].size > most_bytes) {
         return wrong_tile(collecting->error, outcome, "it has another size");
@@ -569,30 +488,69 @@ static bool collect_tile(struct collecting *collecting, const struct bourse_outc
     memcpy(tile->provider, outcome->provider, sizeof tile->provider);
     tile->lease = outcome->lease;
     product->summary.collected++;
+    product->summary.unjudged += !outcome->checked;
     product->summary.collected_bytes += outcome->outputs[0].size;
     return true;
+}
+
+/* NULL: no tile, or one that is in C. */
+static struct product_tile *tile_of(const struct collecting *collecting, uint32_t index)
+{
+    const struct product_source *source = collecting->source;
+    struct bourse_product *product = collecting->product;
+    if (index >= source->count || source->tiles[index] >= product->summary.tiles ||
+        product->tiles[source->tiles[index]].is_collected) {
+        return NULL;
+    }
+    return &product->tiles[source->tiles[index]];
 }
 
 static bool collect_outcome(void *context, const struct bourse_outcome *outcome)
 {
     struct collecting *collecting = context;
-    bool is_wanted = outcome->status == ATTEMPT_ACCEPTED &&
-                     outcome->index < collecting->product->summary.tiles &&
-                     !collecting->product->tiles[outcome->index].is_collected;
-    if (is_wanted && client_interrupted(collecting->bourse)) {
+    struct product_tile *tile =
+        outcome->status == ATTEMPT_ACCEPTED ? tile_of(collecting, outcome->index) : NULL;
+    if (tile != NULL && client_interrupted(collecting->bourse)) {
         collecting->failed = !client_fail(collecting->error, BOURSE_INTERRUPTED, "interrupted");
-    } else if (is_wanted) {
-        collecting->failed = !collect_tile(collecting, outcome);
+    } else if (tile != NULL) {
+        collecting->failed = !collect_tile(collecting, tile, outcome);
     }
     return !collecting->failed;
+}
+
+static bool know_source(struct bourse *bourse, struct bourse_product *product, const char *id,
+                        struct bourse_error *error)
+{
+    for (size_t i = 0; i < product->source_count; i++) {
+        if (strcmp(product->sources[i].id, id) == 0) {
+            return true;
+        }
+    }
+    CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
+    return client_manifest(bourse, id, &manifest, error) &&
+           product_add_source(product, id, manifest, error) != NULL;
 }
 
 bool bourse_product_collect(struct bourse *bourse, struct bourse_product *product, const char *id,
                             struct bourse_error *ret_error)
 {
-    struct collecting collecting = {.bourse = bourse, .product = product, .error = ret_error};
-    return bourse_outcomes(bourse, id, 0, collect_outcome, &collecting, ret_error) &&
-           !collecting.failed;
+    if (!know_source(bourse, product, id, ret_error)) {
+        return false;
+    }
+    for (size_t i = 0; i < product->source_count; i++) {
+        struct product_source *source = &product->sources[i];
+        struct collecting collecting = {
+            .bourse = bourse, .product = product, .source = source, .error = ret_error};
+        if (source->is_done) {
+            continue;
+        }
+        if (!bourse_outcomes(bourse, source->id, 0, collect_outcome, &collecting, ret_error) ||
+            collecting.failed) {
+            return false;
+        }
+        source->is_done = strcmp(source->id, id) != 0; /* what is continued has ended */
+    }
+    return true;
 }
 
 uint32_t bourse_product_tiles_by(const struct bourse_product *product, uint64_t lease)
@@ -643,6 +601,7 @@ bool bourse_product_check(struct bourse *bourse, struct bourse_product *product,
                                                .unchecked_columns = verdict.unchecked_columns,
                                                .max_rel_error = verdict.max_rel_error,
                                                .wrong_tiles = verdict.wrong_tiles};
+    product->is_right = verdict.is_right;
     for (size_t i = 0; i < verdict.wrong_tiles && i < BOURSE_WRONG_TILES_MAX; i++) {
         tell_tile(product, &verdict.tiles[i], &ret_check->tiles[i]);
     }
@@ -659,6 +618,14 @@ bool bourse_product_keep(struct bourse_product *product, struct bourse_error *re
         return client_fail(
             ret_error, BOURSE_JOB_FAILED, "%" PRIu64 " of %" PRIu64 " tiles are missing",
             product->summary.tiles - product->summary.collected, product->summary.tiles);
+    }
+    if ((product->asks_checks || product->summary.checks > 0) && product->summary.unjudged > 0 &&
+        !product->is_right) {
+        return client_fail(ret_error, BOURSE_UNVERIFIED,
+                           "%" PRIu64 " of %" PRIu64
+                           " tiles were taken without a referee's check, as their job ended first; "
+                           "name A and B, without --no-check, and the product is checked here",
+                           product->summary.unjudged, product->summary.tiles);
     }
     return matrix_draft_keep(product->draft, &problem) ||
            client_fail(ret_error, BOURSE_LOCAL, "%s", problem.text);

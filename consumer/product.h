@@ -6,6 +6,7 @@
 #include "consumer/matrix.h"
 #include "consumer/prepare.h"
 #include "planner/split.h"
+#include "protocol/codec.h"
 
 /* What the plan assumes of a market it has not measured; docs/bench.md has what was measured on one machine. */
 #define PRODUCT_TILE_S 0.010 /* of a tile, whatever its size: dispatch, start, result, settlement */
@@ -13,6 +14,7 @@
 #define PRODUCT_START_S 0.050 /* lease and jail, once per device */
 #define PRODUCT_LINK 300.0e6  /* bytes per second between broker and agent */
 enum {
+    PRODUCT_VALUE_SIZE = 96,
     PRODUCT_TILES_MAX = 65536,
     PRODUCT_MEMORY_PARTS =
         4, /* a tile's matrices take this part of a slot's memory at most: files live there too */
@@ -25,13 +27,25 @@ struct product_tile {
     uint64_t lease;
 };
 
+/* A job that makes tiles: the one that began the product, or one that continues it. */
+struct product_source {
+    char id[BOURSE_ID_SIZE];
+    uint32_t *tiles; /* of each of its subtasks; owned */
+    uint32_t count;
+    bool is_done; /* it has ended, and all that it made is in C */
+};
+
 struct bourse_product {
     struct matrix a, b; /* closed: not given */
     char *paths[2];
     struct matrix_draft *draft;
     struct bourse_job *job; /* NULL: submitted before */
     struct split_grid grid;
-    struct product_tile *tiles; /* row after row */
+    struct product_tile *tiles;     /* row after row */
+    struct product_source *sources; /* newest first, as far as their manifests were read */
+    size_t source_count;
+    bool asks_checks; /* by the options, or a job of it has checks */
+    bool is_right;    /* was checked against its factors, whole */
     struct bourse_product_summary summary;
 };
 
@@ -47,5 +61,23 @@ struct product_needs {
 bool product_choose(struct bourse *bourse, const struct bourse_product_options *options,
                     struct bourse_product *product, struct product_needs *ret_needs,
                     struct bourse_error *error);
+
+/* With the names of the options' files, which are not opened. NULL: out of memory. */
+struct bourse_product *product_create(const struct bourse_product_options *options);
+/* Both, and that they fit. */
+bool product_open_factors(struct bourse_product *product, struct bourse_error *error);
+bool product_set_shape(struct bourse_product *product, uint64_t rows, uint64_t inner,
+                       uint64_t columns, struct bourse_error *error);
+/* For a product of that shape, on the disk. */
+bool product_make_room(struct bourse_product *product, const char *output,
+                       struct bourse_error *error);
+/* By the grid and the shape. */
+bool product_make_tiles(struct bourse_product *product, struct bourse_error *error);
+/* Where a tile lies in C, as the value of its subtask, so that C can be put together without A and B. */
+void product_value(const struct matrix_block *block, char ret_value[PRODUCT_VALUE_SIZE]);
+/* Remembers which tiles a job makes; NULL with the error. It lives until the next one is added. */
+struct product_source *product_add_source(struct bourse_product *product, const char *id,
+                                          const Bourse__V1__Manifest *manifest,
+                                          struct bourse_error *error);
 
 #endif

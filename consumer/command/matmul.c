@@ -142,15 +142,16 @@ static bool make_product(struct matmul *matmul, int *ret_status)
         return false;
     }
     mode_t before = umask((mode_t)invocation->umask);
-    bool good = resume != NULL ? bourse_product_resume(invocation->bourse, matmul->id,
-                                                       &matmul->options, &matmul->product, &error)
-                               : bourse_product_plan(invocation->bourse, &matmul->options,
-                                                     &matmul->product, &error);
+    bool good =
+        resume != NULL
+            ? bourse_product_resume(invocation->bourse, matmul->id, &matmul->options,
+                                    &matmul->product, matmul->id, &error)
+            : bourse_product_plan(invocation->bourse, &matmul->options, &matmul->product, &error);
     (void)umask(before);
     if (!good) {
         *ret_status = complain_with(invocation, &error);
     }
-    matmul->is_submitted = good && resume != NULL;
+    matmul->is_submitted = good && bourse_product_job(matmul->product) == NULL;
     return good;
 }
 
@@ -164,7 +165,7 @@ static bool submit_product(struct matmul *matmul, int *ret_status)
         return false;
     }
     bourse_product_summary(matmul->product, &summary);
-    if (!invocation->quiet && !invocation->json) {
+    if (!invocation->quiet && !invocation->json && !option_given(invocation, "resume")) {
         show_product(stderr, &summary);
     }
     offer->job = bourse_product_job(matmul->product);
@@ -205,7 +206,7 @@ static bool collect_once(struct matmul *matmul, struct collecting *collecting, i
     struct bourse_product_summary summary;
     bourse_product_summary(matmul->product, &summary);
     uint64_t batch = summary.tiles / 16 + 1;
-    collecting->enough = (summary.collected + batch) * (summary.checks > 0 ? 2 : 1);
+    collecting->enough = ret_row->accepted + batch * (summary.checks > 0 ? 2 : 1);
     return bourse_wait(bourse, matmul->id, left_ms, until_enough, collecting, ret_row, error) &&
            bourse_product_collect(bourse, matmul->product, matmul->id, error);
 }
@@ -228,17 +229,33 @@ static bool collect_tiles(struct matmul *matmul, struct bourse_job_row *ret_row,
     return good;
 }
 
-static void say_how_to_go_on(const struct matmul *matmul)
+static void say_command(const struct matmul *matmul)
 {
     bool named = matmul->options.a != NULL;
+    (void)fprintf(stderr, "`bourse run matmul%s%s%s%s -o %s --resume %.8s`", named ? " " : "",
+                  named ? plain_text(matmul->options.a) : "", named ? " " : "",
+                  named ? plain_text(matmul->options.b) : "", plain_text(matmul->options.output),
+                  matmul->id);
+}
+
+static void say_how_to_go_on(const struct matmul *matmul)
+{
+    (void)fprintf(stderr, "bourse: job %.8s goes on without this command; ", matmul->id);
+    say_command(matmul);
     (void)fprintf(stderr,
-                  "bourse: job %.8s goes on without this command; `bourse run matmul%s%s%s%s -o %s "
-                  "--resume %.8s`\n"
-                  "        puts its product together, `bourse ps %.8s` shows it, `bourse cancel "
+                  "\n        puts its product together, `bourse ps %.8s` shows it, `bourse cancel "
                   "%.8s` ends it.\n",
-                  matmul->id, named ? " " : "", named ? plain_text(matmul->options.a) : "",
-                  named ? " " : "", named ? plain_text(matmul->options.b) : "",
-                  plain_text(matmul->options.output), matmul->id, matmul->id, matmul->id);
+                  matmul->id, matmul->id);
+}
+
+static void say_what_is_missing(const struct matmul *matmul,
+                                const struct bourse_product_summary *product)
+{
+    const uint64_t missing = product->tiles - product->collected;
+    (void)fprintf(stderr, "bourse: %llu of %llu tile%s missing; ", (unsigned long long)missing,
+                  (unsigned long long)product->tiles, missing == 1 ? " is" : "s are");
+    say_command(matmul);
+    (void)fputs("\n        fetches the others and has them computed.\n", stderr);
 }
 
 /* ---------------------------------------------------------------- the report */
@@ -438,11 +455,14 @@ static int end_product(struct matmul *matmul, const struct bourse_job_row *last)
 {
     struct invocation *invocation = matmul->invocation;
     struct bourse_error error;
+    struct bourse_product_summary product;
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
-    if (last->state != BOURSE_DONE) {
+    bourse_product_summary(matmul->product, &product);
+    if (last->state != BOURSE_DONE && product.collected < product.tiles) {
         if (!invocation->json) {
             say_why(invocation, last);
             say_ended(last);
+            say_what_is_missing(matmul, &product);
             return job_exit_status(last);
         }
         return print_json(json_job(last), job_exit_status(last));

@@ -92,7 +92,7 @@ static const struct option_spec matmul_options[] = {
     {"budget", 0, "CREDITS", "hard ceiling (default: as quoted)"},
     {"verify", 0, "LEVEL", "none, or cheap: a referee checks each tile before it is paid (none)"},
     {"no-check", 0, NULL, "take the product as it comes, without Freivalds' check"},
-    {"resume", 0, "JOB", "go on with a product that was submitted before"},
+    {"resume", 0, "JOB", "go on with a product: fetch its tiles, compute those missing"},
     WATCH_OPTIONS,
 };
 static const struct option_spec logs_options[] = {

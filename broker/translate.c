@@ -373,6 +373,9 @@ static enum reject_code from_submit(const Bourse__V1__SubmitJob *wire, struct tr
     if (wire->has_expect_ms && !ms_to_ns(wire->expect_ms, &submit->expect_ns)) {
         return bad_time(error, "expect_ms", wire->expect_ms);
     }
+    if (wire->has_good_till_ms && !ms_to_ns(wire->good_till_ms, &submit->good_till_ns)) {
+        return bad_time(error, "good_till_ms", wire->good_till_ms);
+    }
     ret->command.type = EXCHANGE_SUBMIT;
     copy_name(submit->name, wire->name);
     submit->manifest = codec_hash(wire->manifest);

@@ -235,6 +235,7 @@ struct bourse_job_row {
     enum bourse_job_state state;
     const char *state_text; /* "open", "done", "failed", "cancelled" */
     int reason;
+    bool is_expired;         /* it ended, or only waits for what runs: its time was up */
     const char *reason_text; /* why it waits or why it ended, "" when there is nothing to say */
     uint32_t subtasks, waiting, running, accepted, failed, cancelled;
     uint32_t checking; /* results that are held until a referee has checked them */

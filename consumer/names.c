@@ -43,6 +43,7 @@ const char *names_job_reason(unsigned reason)
         [JOB_REASON_REFEREE] = "its results wait for a referee other than who made them",
         [JOB_REASON_NO_VERDICT] = "no check of some results came to a verdict: they were paid, and "
                                   "nobody is accused",
+        [JOB_REASON_EXPIRED] = "its time was up before all of it had started",
     };
     return name_in(names, COUNT(names), reason);
 }

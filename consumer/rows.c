@@ -96,6 +96,7 @@ void rows_job(const Bourse__V1__JobRow *wire, struct bourse_job_row *ret_row)
     *ret_row = (struct bourse_job_row){.state = (enum bourse_job_state)wire->state,
                                        .state_text = names_job_state(wire->state),
                                        .reason = (int)wire->reason,
+                                       .is_expired = wire->reason == JOB_REASON_EXPIRED,
                                        .reason_text = names_job_reason(wire->reason),
                                        .subtasks = wire->subtasks,
                                        .waiting = wire->waiting,

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "formats/units.h"
+#include "runtime/clock.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -554,6 +555,12 @@ bool submit_job(struct bourse *bourse, struct bourse_job *job, int64_t budget_mi
     CLEANUP(message_free) struct message *message = message_of(job, budget_micro, limits, error);
     if (message == NULL) {
         return false;
+    }
+    if (job->file->good_till_ms > 0) {
+        message->body.has_good_till_ms = 1;
+        message->body.good_till_ms =
+            consumer_session_log_time_ms(bourse->session, clock_monotonic_ns()) +
+            job->file->good_till_ms;
     }
     if (!client_call_as(bourse, &job->id, MESSAGE_SUBMIT_JOB, &message->body.base, 0, NULL,
                         error)) {

@@ -237,6 +237,7 @@ struct exchange_submit {
     /* EXCHANGE_VERIFY_CHEAP: the last part is the checks. It has as many subtasks as the others together, N, and its
      * subtask N + k waits for subtask k alone and says whether k's result is right. */
     enum exchange_verify verify;
+    int64_t good_till_ns; /* what has not started by then is cancelled; 0: it waits for ever */
 };
 struct exchange_cancel_job {
     struct id128 job;

@@ -350,6 +350,20 @@ static bool submit_in_range(struct exchange *exchange, const struct exchange_sub
         reject(exchange, XREJECT_VERIFY, "verify", 0, 0);
         return false;
     }
+    if (submit->good_till_ns != 0 && submit->good_till_ns <= exchange->now_ns) {
+        reject(exchange, XREJECT_QUANTITY, "good_till_ms", submit->good_till_ns / NS_PER_MS,
+               exchange->now_ns / NS_PER_MS);
+        return false;
+    }
+    if (submit->good_till_ns > exchange->now_ns + GOOD_TILL_MOST_NS) {
+        reject(exchange, XREJECT_QUANTITY, "good_till_ms", submit->good_till_ns / NS_PER_MS,
+               (exchange->now_ns + GOOD_TILL_MOST_NS) / NS_PER_MS);
+        return false;
+    }
+    if (submit->good_till_ns != 0 && submit->verify == EXCHANGE_VERIFY_CHEAP) {
+        reject(exchange, XREJECT_VERIFY, "good_till_ms", submit->good_till_ns / NS_PER_MS, 0);
+        return false;
+    }
     return needs_well_formed(exchange, "needs", submit->needs) &&
            parts_in_range(exchange, submit) && graph_in_range(exchange, submit) &&
            (submit->verify != EXCHANGE_VERIFY_CHEAP || checks_well_formed(exchange, submit));
@@ -421,6 +435,7 @@ static struct job *job_create(struct exchange *exchange, const struct exchange_s
     job->crash_limit = submit->crash_limit;
     job->waiting = submit->subtasks;
     job->submitted_ns = exchange->now_ns;
+    job->good_till_ns = submit->good_till_ns;
     job->pages = allocate(exchange, pages * sizeof *job->pages);
     if (job->pages == NULL || !parts_create(exchange, job, submit)) {
         job_free(job);
@@ -493,6 +508,9 @@ void apply_submit(struct exchange *exchange, const struct exchange_submit *submi
         track(exchange, &job->graph->tracked, RECORD_GRAPH);
         graph_start(job);
     }
+    if (job->good_till_ns != 0) {
+        timer_arm(exchange, TIMER_JOB, &job->id, job->good_till_ns);
+    }
     job_records(exchange, job);
     job_wants(exchange, job);
     report_job(exchange, job);
@@ -500,15 +518,13 @@ void apply_submit(struct exchange *exchange, const struct exchange_submit *submi
 
 /* ---------------------------------------------------------------- wanting, closing, settling */
 
-void job_close(struct exchange *exchange, struct job *job, enum job_phase ends_as, uint8_t reason)
+/* It buys nothing more, and what waits is cancelled. */
+static void stop_buying(struct exchange *exchange, struct job *job, enum job_phase ends_as,
+                        uint8_t reason)
 {
-    if (job->is_closing || job->phase != JOB_PHASE_OPEN) {
-        return;
-    }
     job->is_closing = true;
     job->ends_as = (uint8_t)ends_as;
     job->reason = reason;
-    job->closing_ns = exchange->now_ns + CLOSING_NS;
     job_take_bids_away(exchange, job);
     checks_give_up(exchange, job);
     job->cancelled += job->waiting;
@@ -518,6 +534,16 @@ void job_close(struct exchange *exchange, struct job *job, enum job_phase ends_a
     }
     touch(exchange, &job->tracked);
     report_job(exchange, job);
+}
+
+/* One whose time is up only waits for what runs: then it can still be closed for good. */
+void job_close(struct exchange *exchange, struct job *job, enum job_phase ends_as, uint8_t reason)
+{
+    if (job->phase != JOB_PHASE_OPEN || (job->is_closing && job->reason != XREASON_EXPIRED)) {
+        return;
+    }
+    job->closing_ns = exchange->now_ns + CLOSING_NS;
+    stop_buying(exchange, job, ends_as, reason);
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         lease_withdraw_all(exchange, LIST_ELEMENT(at, struct lease, of_job));
     }
@@ -525,6 +551,19 @@ void job_close(struct exchange *exchange, struct job *job, enum job_phase ends_a
         job_settle(exchange, job);
     } else {
         timer_arm(exchange, TIMER_JOB, &job->id, job->closing_ns);
+    }
+}
+
+void job_expire(struct exchange *exchange, struct job *job)
+{
+    assert(job->phase == JOB_PHASE_OPEN && !job->is_closing);
+    job->closing_ns = INT64_MAX;
+    stop_buying(exchange, job, JOB_PHASE_CANCELLED, XREASON_EXPIRED);
+    for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        lease_refill_later(exchange, LIST_ELEMENT(at, struct lease, of_job)); /* idle, or not */
+    }
+    if (job->running == 0) {
+        job_settle(exchange, job);
     }
 }
 
@@ -570,7 +609,8 @@ static uint8_t reason_of_failure(const struct job *job, uint8_t otherwise)
 void job_settle(struct exchange *exchange, struct job *job)
 {
     job_take_bids_away(exchange, job);
-    if (!job->is_closing) {
+    const bool all_had_started = job->reason == XREASON_EXPIRED && job->cancelled == 0;
+    if (!job->is_closing || all_had_started) {
         bool all = job->accepted == job->subtasks;
         job->ends_as = all ? JOB_PHASE_DONE : JOB_PHASE_FAILED;
         job->reason = all ? XREASON_NONE : reason_of_failure(job, XREASON_SUBTASKS_FAILED);

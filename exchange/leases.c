@@ -414,7 +414,13 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
 {
     struct job *job = lease->job;
     struct part *part = lease->part;
-    if (lease->state != LEASE_ACTIVE || job->is_closing || job->phase != JOB_PHASE_OPEN) {
+    if (lease->state != LEASE_ACTIVE || job->phase != JOB_PHASE_OPEN) {
+        return;
+    }
+    if (job->is_closing) {
+        if (job->reason == XREASON_EXPIRED) { /* others may have work for long yet */
+            become_idle(exchange, lease);
+        }
         return;
     }
     if (!has_choice(lease)) {

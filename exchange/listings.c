@@ -268,6 +268,7 @@ static struct exchange_order_row own_bid(const struct exchange *exchange, const 
         .part = part->number,
         .price_micro = resting.limit_micro,
         .slots = resting.slots,
+        .good_till_ns = part->job->good_till_ns,
         .ahead = book_ahead(exchange->book, part->handle, EXCHANGE_LISTING_STEPS),
     };
     copy_name(row.name, part->job->name);

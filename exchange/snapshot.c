@@ -190,6 +190,7 @@ static void put_job(struct writer *out, const struct job *job)
     writer_i64(out, job->reserved_micro);
     writer_i64(out, job->submitted_ns);
     writer_i64(out, job->ended_ns);
+    writer_i64(out, job->good_till_ns);
     writer_u32(out, job->avoided_count);
     for (uint32_t i = 0; i < job->avoided_count; i++) {
         writer_u32(out, job->avoided[i].provider);

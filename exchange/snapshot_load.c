@@ -401,6 +401,7 @@ static bool get_job_fields(struct exchange *exchange, struct reader *in, struct 
     job->reserved_micro = reader_i64(in);
     job->submitted_ns = get_ns(in);
     job->ended_ns = get_ns(in);
+    job->good_till_ns = get_ns(in);
     job->avoided_count = reader_u32(in);
     if (job->avoided_count > AVOIDED_PROVIDERS) {
         return false;
@@ -462,18 +463,8 @@ static bool get_job(struct exchange *exchange, struct reader *in)
     job_link_owner(exchange, job);
     exchange->job_count++;
     track(exchange, &job->tracked, RECORD_JOB);
-    if (job->is_closing && job->phase == JOB_PHASE_OPEN) {
-        timer_arm(exchange, TIMER_JOB, &job->id, job->closing_ns);
-    }
-    for (uint32_t i = 0; i < job->part_count && job->phase == JOB_PHASE_OPEN; i++) {
-        if (job->parts[i].straggler_ns != INT64_MAX) {
-            timer_arm(exchange, TIMER_JOB, &job->id, job->parts[i].straggler_ns);
-        }
-    }
-    for (uint32_t i = 0; i < job->avoided_count; i++) {
-        if (job->avoided[i].until_ns > exchange->now_ns) { /* else it has fired */
-            timer_arm(exchange, TIMER_JOB, &job->id, job->avoided[i].until_ns);
-        }
+    if (job->phase == JOB_PHASE_OPEN) {
+        timers_arm_job(exchange, job); /* its leases come later, and arm their own */
     }
     return restore_bids(exchange, job);
 }

@@ -57,6 +57,7 @@ enum {
     XREASON_AVOIDED = 12,
     XREASON_REFEREE = 13,
     XREASON_NO_VERDICT = 14,
+    XREASON_EXPIRED = 15,
     XEND_RETURNED = 0,
     XEND_TERM = 1,
     XEND_CANCELLED = 2,
@@ -90,7 +91,8 @@ enum {
 #define LEASE_GRACE_NS (5 * NS_PER_S) /* after the term: results on their way still count */
 #define LEASE_IDLE_NS (10 * NS_PER_S) /* a lease whose queue stayed empty that long is returned */
 #define LEASE_AGE_MOST_NS                                                                          \
-    (7 * 24 * NS_PER_HOUR)          /* then a new one: slot-time of a lease stays within int64 */
+    (7 * 24 * NS_PER_HOUR) /* then a new one: slot-time of a lease stays within int64 */
+#define GOOD_TILL_MOST_NS (367 * 24 * NS_PER_HOUR) /* from when a job is submitted */
 #define CLOSING_NS (20 * NS_PER_S)  /* a closing job waits that long for its withdrawn attempts */
 #define AVOID_NS (10 * NS_PER_S)    /* a provider that failed a job gets no new lease of it */
 #define REFUTED_NS (60 * NS_PER_S)  /* one whose result was refuted, likewise */
@@ -364,13 +366,14 @@ struct job {
     uint8_t reason;  /* why it ended, or what it closes for; open: computed when asked */
     bool is_closing; /* waits for withdrawn attempts, then settles as `ends_as` */
     uint8_t ends_as;
-    int64_t closing_ns; /* when waiting ends */
+    int64_t closing_ns; /* when waiting ends; INT64_MAX: what runs may take its time */
     struct hold hold;
     int64_t reserved_micro; /* drawn by leases, not charged yet */
     uint32_t waiting, running, checking, accepted, failed, cancelled;
     bool is_checked;   /* its last part is the checks of all others */
     uint32_t unjudged; /* of those that failed: paid, because no check of them came to a verdict */
     int64_t submitted_ns, ended_ns;
+    int64_t good_till_ns; /* what has not started by then is cancelled; 0: it waits for ever */
     struct {
         uint32_t provider;
         int64_t until_ns;
@@ -522,6 +525,8 @@ void limits_restore(struct exchange *exchange, const struct exchange_set_limits 
 void timer_arm(struct exchange *exchange, enum timer_kind kind, const struct id128 *key,
                int64_t at_ns);
 void timers_fire(struct exchange *exchange); /* all that are due at now_ns, in order */
+/* All deadlines of an open job and its leases. */
+void timers_arm_job(struct exchange *exchange, const struct job *job);
 void timers_weed(struct exchange *exchange); /* drops what is stale; at the end of a step */
 struct id128 timer_key_of_lease(uint64_t lease);
 
@@ -605,7 +610,8 @@ uint32_t part_next_retry(struct exchange *exchange, struct part *part);
 uint32_t part_next_fresh(struct exchange *exchange, struct part *part);
 struct part *part_of(const struct job *job, uint32_t index);
 void job_close(struct exchange *exchange, struct job *job, enum job_phase ends_as, uint8_t reason);
-void job_check(struct exchange *exchange, struct job *job); /* ended? budget gone? wants more? */
+void job_expire(struct exchange *exchange, struct job *job); /* its time is up: what runs goes on */
+void job_check(struct exchange *exchange, struct job *job);  /* ended? budget gone? wants more? */
 void job_settle(struct exchange *exchange, struct job *job);
 int64_t job_free_micro(const struct job *job);
 void job_forget(struct exchange *exchange, struct job *job);

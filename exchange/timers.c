@@ -96,6 +96,10 @@ static void fire_job(struct exchange *exchange, struct job *job, int64_t at_ns)
         }
         return;
     }
+    if (job->good_till_ns == at_ns) {
+        job_expire(exchange, job);
+        return;
+    }
     for (uint32_t i = 0; i < job->part_count; i++) {
         part_stragglers_due(exchange, &job->parts[i], at_ns);
     }
@@ -127,10 +131,13 @@ static void fire(struct exchange *exchange, const struct timer *timer)
     }
 }
 
-static void arm_job(struct exchange *exchange, const struct job *job)
+void timers_arm_job(struct exchange *exchange, const struct job *job)
 {
-    if (job->is_closing) {
+    if (job->is_closing && job->closing_ns != INT64_MAX) {
         timer_arm(exchange, TIMER_JOB, &job->id, job->closing_ns);
+    }
+    if (!job->is_closing && job->good_till_ns != 0) {
+        timer_arm(exchange, TIMER_JOB, &job->id, job->good_till_ns);
     }
     for (uint32_t i = 0; i < job->part_count; i++) {
         if (job->parts[i].straggler_ns != INT64_MAX) {
@@ -171,7 +178,7 @@ void timers_weed(struct exchange *exchange)
     for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
         const struct job *job = LIST_ELEMENT(at, struct job, all);
         if (job->phase == JOB_PHASE_OPEN) {
-            arm_job(exchange, job);
+            timers_arm_job(exchange, job);
         }
     }
     for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;

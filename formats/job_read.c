@@ -33,6 +33,7 @@ static const char *const keys[] = {
     "retries",
     "error_limit",
     "crash_limit",
+    "good_till",
     "expect",
     "term",
     "tasks",
@@ -46,7 +47,7 @@ static const char *const keys[] = {
     "llm",
     "pipeline",
 };
-enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 25 };
+enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 26 };
 
 bool job_read_no_memory(struct yaml_value value)
 {
@@ -184,6 +185,7 @@ static void read_numbers(struct yaml_value root, struct job_file *job)
     job->retries =
         (uint32_t)yaml_integer(yaml_key(root, "retries"), 0, FORMAT_RETRIES, JOB_RETRIES_DEFAULT);
     job->error_limit = yaml_integer(yaml_key(root, "error_limit"), 1, FORMAT_SUBTASKS, JOB_ABSENT);
+    job->good_till_ms = yaml_duration_ms(yaml_key(root, "good_till"), 1, FORMAT_GOOD_TILL_MS, 0);
     job->crash_limit = yaml_integer(yaml_key(root, "crash_limit"), 0, FORMAT_RETRIES, JOB_ABSENT);
 }
 

@@ -5,6 +5,8 @@
 #ifndef BOURSE_FORMATS_LIMITS_H
 #define BOURSE_FORMATS_LIMITS_H
 
+#include <stdint.h>
+
 enum {
     FORMAT_FILE_BYTES = 4 << 20,     /* a YAML file */
     FORMAT_DEPTH = 16,               /* nesting of lists and maps */
@@ -30,5 +32,7 @@ enum {
     FORMAT_RETRIES = 100,     /* of a subtask, after its own failures, or after crashes */
     FORMAT_TIME_MS = 7 * 24 * 3600 * 1000, /* of one subtask, of a lease */
 };
+
+#define FORMAT_GOOD_TILL_MS INT64_C(31622400000) /* 366 days, from when a job is submitted */
 
 #endif

@@ -166,6 +166,7 @@ enum job_reason {
     JOB_REASON_REFEREE = 13, /* its results wait for a referee other than who made them */
     JOB_REASON_NO_VERDICT =
         14, /* no check of what failed came to one: it was paid, nobody is accused */
+    JOB_REASON_EXPIRED = 15, /* its time was up before all of it had started */
 };
 
 enum lease_end_reason {

@@ -559,6 +559,7 @@ static bool set_numbers(struct invocation *invocation, struct job_file *file)
               option_count(invocation, "crash-limit", 0, FORMAT_RETRIES, &file->crash_limit) &&
               option_duration_ms(invocation, "limit", &file->limit_ms) &&
               option_duration_ms(invocation, "expect", &file->expect_ms) &&
+              option_duration_ms(invocation, "good-till", &file->good_till_ms) &&
               option_money(invocation, "cap", &file->cap_micro);
     file->slots = (uint32_t)slots;
     file->at_most = (uint32_t)at_most;

@@ -77,6 +77,7 @@ static const struct option_spec run_options[] = {
     {"cap", 0, "CREDITS", "most to pay per slot-hour"},
     {"budget", 0, "CREDITS", "hard ceiling (default: as quoted)"},
     {"retries", 0, "N", "tries more for a program that fails"},
+    {"good-till", 0, "TIME", "cancel what has not started by then, as in 2h (never)"},
     {"crash-limit", 0, "N", "tries lost by their providers' fault that a subtask bears (2)"},
     {"name", 0, "NAME", "of the job"},
     {"anyway", 0, NULL, "place it also when nothing fits or sells at this budget yet"},

@@ -148,6 +148,11 @@ expect 2 'did you mean .list' "$bourse" order lst
 expect 0 '"bids":1' "$bourse" book --json
 expect 0 '.' "$bourse" cancel "$wanting"
 
+# A job that waits only so long.
+expect 5 'its time was up' "$bourse" run -y --anyway --budget 1 --needs 'memory >= 900TiB' --good-till 1s -- true
+expect 0 'its time was up' "$bourse" ps last
+expect 2 'good_till' "$bourse" run -y --good-till 367d -- true
+
 # Money: every entry is there, and the operator can let somebody in.
 expect 0 'hold' "$bourse" ledger
 expect 0 'owner' "$bourse" admin accounts

@@ -180,6 +180,8 @@ static enum consumer_status ask_submit(struct client *client, const struct clien
     body.expect_ms = 1000;
     body.has_crash_limit = random_below(&dice, 2) == 0;
     body.crash_limit = (uint32_t)random_below(&dice, 4);
+    body.has_good_till_ms = request->expires_ms != 0;
+    body.good_till_ms = request->expires_ms;
     struct more more = {.wire = {NULL}};
     bool has_all = random_below(&dice, 4) != 0 || put_parts(&dice, &more, &body);
     if (random_below(&dice, 3) == 0) {
@@ -349,6 +351,10 @@ void client_submits(struct client *client)
         new_request(client, MESSAGE_SUBMIT_JOB, random_u64(&world.dice[DICE_WORK]));
     if (request == NULL) {
         return;
+    }
+    if (client->process.runs && draw(DICE_WORK, 8) == 0) { /* it does not wait for ever */
+        request->expires_ms = consumer_session_log_time_ms(client->session, clock_monotonic_ns()) +
+                              1 + (int64_t)draw(DICE_WORK, 60000);
     }
     send_request(client, request);
     if (client->process.runs && chance(DICE_WORK, 5000)) {

@@ -248,6 +248,9 @@ void oracle_on_fill(const struct ledger_record *record)
     if (job->is_settled || bid->is_cancelled) {
         sim_fail("command %" PRIu64 " fills the bid of a job that has ended", oracle.command);
     }
+    if (job->good_till_ns != 0 && oracle.log_time_ns >= job->good_till_ns) {
+        sim_fail("command %" PRIu64 " fills a bid whose time is up", oracle.command);
+    }
     check_priority(bid, ask);
     if (device->leased + record->slots > device->slots) {
         sim_fail("command %" PRIu64 ": %u slots are let, %u more, of %u", oracle.command,

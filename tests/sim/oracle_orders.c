@@ -41,6 +41,7 @@ void oracle_on_job(const struct exchange_command *command, const struct ledger_r
     job->owner = record->debit;
     job->subtasks = record->subtasks;
     job->budget = record->amount_micro;
+    job->good_till_ns = command->submit.good_till_ns;
     if (command->submit.graph != NULL) {
         oracle_keep_graph(job, command->submit.graph);
     }
@@ -248,6 +249,7 @@ static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
     case JOB_REASON_PROVIDERS_FAILED:
     case JOB_REASON_AVOIDED:
     case JOB_REASON_NO_VERDICT:
+    case JOB_REASON_EXPIRED:
         break;
     }
     return false; /* in a calm market none of these lasts */

@@ -303,6 +303,10 @@ static void make_submit(struct model *model)
     if (draw(model, 3) == 0) {
         add_checks(model, &model->command.submit);
     }
+    if (draw(model, 7) == 0) {
+        model->command.submit.good_till_ns =
+            or_extreme(model, model->now_ns + (int64_t)draw(model, 60) * NS_PER_S);
+    }
     model->needs = needs; /* those of the first part */
 }
 

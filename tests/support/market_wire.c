@@ -322,6 +322,8 @@ static struct body of_submit(const struct exchange_command *command)
     body.expect_ms = submit->expect_ns / NS_PER_MS;
     body.has_crash_limit = submit->crash_limit != EXCHANGE_CRASH_LIMIT;
     body.crash_limit = submit->crash_limit;
+    body.has_good_till_ms = submit->good_till_ns != 0;
+    body.good_till_ms = submit->good_till_ns / NS_PER_MS;
     Bourse__V1__Part parts[LIMIT_PARTS];
     Bourse__V1__Part *pointers[LIMIT_PARTS];
     body.n_parts = submit->part_count;

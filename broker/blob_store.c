@@ -629,6 +629,19 @@ static enum blob_status read_file(struct blob_store *store, const struct hash32 
     return status;
 }
 
+enum blob_status blob_store_file(struct blob_store *store, const struct hash32 *hash, int *ret_fd)
+{
+    char path[PATH_SIZE];
+    blob_path(store, hash, path);
+    *ret_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (*ret_fd >= 0) {
+        return BLOB_OK;
+    }
+    bool is_absent = errno == ENOENT;
+    enum blob_status status = failed(store, path);
+    return is_absent ? BLOB_NOT_FOUND : status;
+}
+
 enum blob_status blob_store_get(struct blob_store *store, const struct hash32 *hash,
                                 uint64_t offset, size_t length, uint8_t *ret_data,
                                 size_t *ret_length, uint64_t *ret_size)

@@ -2,6 +2,7 @@
 
 #include "broker/allowance.h"
 #include "broker/fatal.h"
+#include "broker/handover.h"
 #include "broker/messages.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
@@ -34,6 +35,7 @@ struct blobs {
     size_t answer_count;
     uint8_t *buffer;                     /* LIMIT_BLOB_MESSAGE_BYTES: what is sent */
     struct allowances allowances, reads; /* requests; KiB read */
+    struct handover handover;
 };
 
 struct asked { /* one message with its sender */
@@ -409,6 +411,32 @@ static enum blob_status send_data(struct blobs *blobs, const struct asked *asked
     return status;
 }
 
+/* A ticket for the file instead of its first bytes, to a peer on this machine that can take one. False: it gets bytes,
+ * because they all fit this answer, or too many tickets are open. */
+static bool send_ticket(struct blobs *blobs, const struct asked *asked,
+                        const Bourse__V1__BlobGet *body, const struct hash32 *hash)
+{
+    size_t length = 0;
+    uint64_t size = 0;
+    if (!body->by_file || body->offset != 0 || !router_is_local(blobs->config.router) ||
+        blob_store_get(blobs->config.store, hash, 0, 0, NULL, &length, &size) != BLOB_OK ||
+        size <= BLOB_ROW_BYTES || size <= body->length) {
+        return false;
+    }
+    struct id128 token = entropy_id();
+    if (!handover_promise(&blobs->handover, &token, asked->account->number, hash,
+                          clock_monotonic_ns())) {
+        return false;
+    }
+    Bourse__V1__BlobData answer = BOURSE__V1__BLOB_DATA__INIT;
+    answer.hash = body->hash;
+    answer.total = size;
+    answer.has_ticket = 1;
+    answer.ticket = (ProtobufCBinaryData){sizeof token.bytes, token.bytes};
+    reply(blobs, asked, outgoing_message(OUTGOING_REPLY, MESSAGE_BLOB_DATA, &answer.base));
+    return true;
+}
+
 static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1__BlobGet *body)
 {
     uint32_t owner;
@@ -439,6 +467,9 @@ static void get(struct blobs *blobs, const struct asked *asked, const Bourse__V1
                                               clock_monotonic_ns())) {
         refuse(blobs, asked, REJECT_BUSY, "bytes_per_second", (int64_t)wanted,
                (int64_t)BLOBS_READ_KIB << 10);
+        return;
+    }
+    if (send_ticket(blobs, asked, body, &hash)) {
         return;
     }
     uint64_t size = 0;
@@ -611,16 +642,19 @@ static void *run(void *argument)
     zmq_pollitem_t items[] = {
         {.socket = router_socket(blobs->config.router), .events = ZMQ_POLLIN},
         {.fd = queue_descriptor(blobs->config.notes), .events = ZMQ_POLLIN},
+        {.fd = blobs->config.file_port, .events = ZMQ_POLLIN},
     };
+    const int item_count = blobs->config.file_port < 0 ? 2 : 3;
     int64_t next_expiry_ns = 0;
     bool yields = false;
     while (!queue_finished(blobs->config.notes)) {
-        if (zmq_poll(items, 2, EXPIRE_MS) < 0 && errno != EINTR) {
+        if (zmq_poll(items, item_count, EXPIRE_MS) < 0 && errno != EINTR) {
             fatal("the blob port cannot be polled: %s", zmq_strerror(errno));
         }
         learn_all(blobs);
         receive_batch(blobs);
         int64_t now_ns = clock_monotonic_ns();
+        handover_serve(&blobs->handover, blobs->config.store, now_ns);
         if (now_ns >= next_expiry_ns) {
             serves_expire(blobs->config.serves, now_ns);
             blob_store_expire(blobs->config.store, now_ns);
@@ -638,6 +672,7 @@ struct blobs *blobs_start(const struct blobs_config *config)
         fatal("the blob port cannot start: out of memory");
     }
     blobs->config = *config;
+    blobs->handover.port = config->file_port;
     blobs->buffer = malloc(LIMIT_BLOB_MESSAGE_BYTES);
     if (blobs->buffer == NULL || pthread_create(&blobs->thread, NULL, run, blobs) != 0) {
         fatal("the blob port cannot start: out of memory or threads");

@@ -33,7 +33,8 @@ enum {
 struct blobs;
 
 struct blobs_config {
-    struct router *router;    /* the thread's alone while it runs */
+    struct router *router; /* the thread's alone while it runs */
+    int file_port; /* where tickets for files are taken to (broker/handover.h); borrowed; -1: none */
     struct blob_store *store; /* taken over, as are the next two */
     struct directory *directory;
     struct serves *serves;

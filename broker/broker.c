@@ -17,6 +17,7 @@
 #include "broker/verify.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
+#include "runtime/descriptor.h"
 #include "runtime/files.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
@@ -60,6 +61,7 @@ struct broker {
     void *context;
     struct zap *zap;
     struct router *control, *blob_port;
+    int file_port;
     struct directory *directories[3]; /* gateway, reader, blobs */
     struct serves *serves;
     struct blob_store *blob_store;
@@ -433,6 +435,21 @@ static bool open_port(struct broker *broker, const char *socket_name, const char
     return true;
 }
 
+/* Beside the blob port: a name no longer than that one's, so that its path fits. */
+static bool open_file_port(struct broker *broker, struct problem *ret_problem)
+{
+    char path[PATH_MAX];
+    if (!store_path(broker->folder, MARKET_FILE_SOCKET, path, sizeof path, ret_problem) ||
+        !descriptor_port_open(path, broker->is_group, &broker->file_port, ret_problem)) {
+        return false;
+    }
+    if (broker->is_group && chown(path, (uid_t)-1, broker->group) != 0) {
+        problem_set(ret_problem, "%s: %s", path, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
 static bool open_ports(struct broker *broker, struct problem *ret_problem)
 {
     const struct broker_config *config = &broker->config;
@@ -446,7 +463,8 @@ static bool open_ports(struct broker *broker, struct problem *ret_problem)
                      &broker->control, broker->market.control, ret_problem) &&
            open_port(broker, MARKET_BLOB_SOCKET, config->blob_listen, config->blob_advertise,
                      LIMIT_BLOB_MESSAGE_BYTES, &broker->blob_port, broker->market.blobs,
-                     ret_problem);
+                     ret_problem) &&
+           open_file_port(broker, ret_problem);
 }
 
 static bool announce(struct broker *broker, struct problem *ret_problem)
@@ -490,6 +508,7 @@ static void start_threads(struct broker *broker)
     broker->reader = reader_start(&reader);
 
     const struct blobs_config blobs = {.router = broker->blob_port,
+                                       .file_port = broker->file_port,
                                        .quota_bytes = broker->config.blob_quota_bytes,
                                        .size_bytes = broker->config.blob_size_bytes,
                                        .store = broker->blob_store,
@@ -601,10 +620,24 @@ static void close_port(const struct broker *broker, struct router **router, cons
     }
 }
 
+static void close_file_port(struct broker *broker)
+{
+    char path[PATH_MAX];
+    struct problem problem;
+    if (broker->file_port >= 0) {
+        (void)close(broker->file_port);
+        broker->file_port = -1;
+        if (store_path(broker->folder, MARKET_FILE_SOCKET, path, sizeof path, &problem)) {
+            (void)unlink(path); /* the next start would remove it too */
+        }
+    }
+}
+
 static void close_all(struct broker *broker)
 {
     close_port(broker, &broker->control, MARKET_SOCKET);
     close_port(broker, &broker->blob_port, MARKET_BLOB_SOCKET);
+    close_file_port(broker);
     zap_stop(&broker->zap);
     if (broker->context != NULL) {
         (void)zmq_ctx_term(broker->context); /* all sockets are closed */
@@ -767,6 +800,7 @@ bool broker_run(const struct broker_options *options, struct problem *ret_proble
         return false;
     }
     broker->store.lock = -1;
+    broker->file_port = -1;
     bool started = start(broker, options, ret_problem);
     if (started) {
         started = serve(broker, options->signals, ret_problem);

@@ -6,6 +6,7 @@
 #include "protocol/limits.h"
 #include "runtime/blob_flight.h"
 #include "runtime/clock.h"
+#include "runtime/descriptor.h"
 #include "runtime/link.h"
 
 #include <assert.h>
@@ -19,6 +20,8 @@ enum { SLICE_MS = 100 }; /* how long an interruption may go unnoticed */
 
 struct blob_client {
     struct link *link;
+    char files[108]; /* the socket for tickets; empty: none */
+    int64_t files_from_ns;
     atomic_bool interrupted;
     uint64_t sequence;
     unsigned tries; /* connections in a row that brought no answer */
@@ -36,6 +39,9 @@ bool blob_client_open(void *context, const char *endpoint, const struct key32 *s
         return false;
     }
     atomic_init(&client->interrupted, false);
+    if (!descriptor_path(endpoint, client->files, sizeof client->files)) {
+        client->files[0] = '\0';
+    }
     if (!link_open(context, endpoint, server, identity, LIMIT_BLOB_MESSAGE_BYTES, &client->link,
                    ret_problem)) {
         free(client);
@@ -61,6 +67,26 @@ void blob_client_interrupt(struct blob_client *client)
 }
 
 /* ---- flights ---- */
+
+const char *flight_files(const struct blob_client *client)
+{
+    bool is_usable = client->files[0] != '\0' && clock_monotonic_ns() >= client->files_from_ns;
+    return is_usable ? client->files : NULL;
+}
+
+void flight_no_files(struct blob_client *client)
+{
+    client->files_from_ns = clock_monotonic_ns() + FLIGHT_NO_FILES_S * NS_PER_S;
+}
+
+bool flight_interrupted(const struct blob_client *client, struct problem *ret_problem)
+{
+    if (!atomic_load(&client->interrupted)) {
+        return false;
+    }
+    problem_set(ret_problem, "interrupted");
+    return true;
+}
 
 uint8_t *flight_draft(struct blob_client *client, struct flight *flight, enum message_type type,
                       const ProtobufCMessage *body, const uint8_t *hole)
@@ -159,15 +185,6 @@ static enum flight_status reconnect(struct blob_client *client, struct flights *
     return link_reopen(client->link, ret_problem) ? FLIGHT_LOST : FLIGHT_ENDED;
 }
 
-static bool is_interrupted(const struct blob_client *client, struct problem *ret_problem)
-{
-    if (!atomic_load(&client->interrupted)) {
-        return false;
-    }
-    problem_set(ret_problem, "interrupted");
-    return true;
-}
-
 static bool is_silent(const struct blob_client *client)
 {
     return clock_monotonic_ns() - client->heard_ns >= FLIGHT_SILENCE_MS * NS_PER_MS;
@@ -189,7 +206,7 @@ enum flight_status flight_await(struct blob_client *client, struct flights *flig
         client->heard_ns = clock_monotonic_ns();
     }
     for (;;) {
-        if (is_interrupted(client, ret_problem)) {
+        if (flight_interrupted(client, ret_problem)) {
             return FLIGHT_ENDED;
         }
         if (!is_open && has_room(client)) {

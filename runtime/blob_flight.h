@@ -18,6 +18,7 @@ enum {
     FLIGHT_SILENCE_MS = 5000,     /* after which the connection is given up */
     FLIGHT_BUSY_MS = 100,         /* wait before asking a busy broker again */
     FLIGHT_BUSY_MAX = 300,        /* times in a row */
+    FLIGHT_NO_FILES_S = 60,       /* without files after nobody answered for a ticket */
 };
 
 struct flight {
@@ -45,6 +46,12 @@ struct flight_answer {
     enum message_type type; /* the expected one, or MESSAGE_REJECT */
     ProtobufCMessage *body; /* the caller frees with codec_free */
 };
+
+/* Where tickets for files are taken to; NULL: nowhere, and for FLIGHT_NO_FILES_S after flight_no_files. */
+const char *flight_files(const struct blob_client *client);
+void flight_no_files(struct blob_client *client);
+/* True with the problem once the client is to give up. */
+bool flight_interrupted(const struct blob_client *client, struct problem *ret_problem);
 
 /* Sends a request and notes it as in flight (there is room). False when it cannot go out now. */
 bool flight_send(struct blob_client *client, struct flights *flights, const struct flight *what,

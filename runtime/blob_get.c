@@ -1,15 +1,20 @@
 /* Gets: the first answer tells the size, then the rest is asked for in a window. The answers for
  * one blob come in the order asked (docs/protocol.md section 8), so that the hash is made as they
  * come; a hole among them is an answer that found the queue full, and what follows it is asked for
- * again. */
+ * again.
+ *
+ * A broker on this machine may answer the first request with a ticket for the blob's file instead. It is read and hashed
+ * like what comes in pieces; whatever is wrong with it, but the hash, has the blob asked for in pieces. */
 #include "base/sha256.h"
 #include "protocol/limits.h"
 #include "runtime/blob_flight.h"
+#include "runtime/descriptor.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { REWINDS_MAX = 64 }; /* of one blob: more is a broker that answers at random */
@@ -32,6 +37,7 @@ struct get {
     struct sha256 running;
     unsigned rewinds;
     bool is_sized;
+    const char *files; /* where a ticket, which may come, is taken to; NULL: none may */
     uint64_t size;
     uint64_t asked; /* up to here */
     uint64_t done;  /* up to here, hashed and stored */
@@ -109,6 +115,9 @@ static void ask(struct get *get)
             .length = (uint32_t)(left < FLIGHT_CHUNK_BYTES ? left : FLIGHT_CHUNK_BYTES)};
         body.offset = flight.offset;
         body.length = flight.length;
+        get->files = is_first ? flight_files(get->client) : NULL;
+        body.has_by_file = get->files != NULL;
+        body.by_file = body.has_by_file;
         if (!flight_send(get->client, &get->flights, &flight, MESSAGE_BLOB_GET, &body.base)) {
             return;
         }
@@ -153,12 +162,77 @@ static bool rewind_to_done(struct get *get, struct problem *ret_problem)
     return true;
 }
 
+/* The bytes of the file from where the get is. False: `*ret_fatal` with the problem, or the file ends too soon or
+ * cannot be read. */
+static bool take_file(struct get *get, int fd, bool *ret_fatal, struct problem *ret_problem)
+{
+    uint8_t *piece = malloc(FLIGHT_CHUNK_BYTES);
+    bool good = piece != NULL;
+    while (good && get->done < get->size) {
+        uint64_t left = get->size - get->done;
+        size_t most = left < FLIGHT_CHUNK_BYTES ? (size_t)left : FLIGHT_CHUNK_BYTES;
+        size_t length = 0;
+        while (good && length < most) {
+            ssize_t got = pread(fd, piece + length, most - length, (off_t)(get->done + length));
+            good = got > 0 || (got < 0 && errno == EINTR);
+            length += got > 0 ? (size_t)got : 0;
+        }
+        *ret_fatal = good && (flight_interrupted(get->client, ret_problem) ||
+                              !sink_put(&get->sink, get->done, piece, length, ret_problem));
+        good = good && !*ret_fatal;
+        if (good) {
+            sha256_add(&get->running, piece, length);
+            get->done += length;
+        }
+    }
+    free(piece);
+    return good;
+}
+
+static bool is_file_of(int fd, uint64_t size)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (uint64_t)status.st_size == size;
+}
+
+/* All of the blob at once, or nothing of it: then the pieces are asked for. Its size is known, so no other ticket is. */
+static bool take_ticket(struct get *get, const Bourse__V1__BlobData *data,
+                        enum reject_code *ret_reject, struct problem *ret_problem)
+{
+    if (get->files == NULL || data->data.len != 0 || data->offset != 0 ||
+        memcmp(data->hash.data, get->hash->bytes, 32) != 0) {
+        return odd(ret_problem);
+    }
+    if (!take_size(get, data->total, ret_reject, ret_problem)) {
+        return false;
+    }
+    struct id128 ticket = codec_id(data->ticket);
+    bool is_fatal = false;
+    int fd;
+    if (!descriptor_ask(get->files, &ticket, DESCRIPTOR_WAIT_MS, &fd)) {
+        flight_no_files(get->client);
+    }
+    bool good = fd >= 0 && is_file_of(fd, get->size) && take_file(get, fd, &is_fatal, ret_problem);
+    if (fd >= 0) {
+        (void)close(fd); /* only read */
+    }
+    if (good) {
+        get->asked = get->size;
+    } else if (!is_fatal) {
+        start_over(get);
+    }
+    return !is_fatal;
+}
+
 static bool take_data(struct get *get, const struct flight *flight,
                       const Bourse__V1__BlobData *data, enum reject_code *ret_reject,
                       struct problem *ret_problem)
 {
     if (flight->offset != get->done) {
         return rewind_to_done(get, ret_problem);
+    }
+    if (data->has_ticket) {
+        return take_ticket(get, data, ret_reject, ret_problem);
     }
     if (!take_size(get, data->total, ret_reject, ret_problem)) {
         return false;

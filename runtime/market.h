@@ -14,6 +14,7 @@
  *     snapshots/      state-<index>.snapshot
  *     blobs/          blobs.db and large blobs as files
  *     broker.sock, blobs.sock   ipc endpoints
+ *     blobs.fd        hands over blobs as open files
  *     provider/       the agent's folder: provider.yaml, provider.key, cache/, spool/ (0700, the
  *                     agent's user)
  */
@@ -35,6 +36,7 @@
 #define MARKET_BLOBS "blobs"
 #define MARKET_SOCKET "broker.sock"
 #define MARKET_BLOB_SOCKET "blobs.sock"
+#define MARKET_FILE_SOCKET "blobs.fd" /* descriptor_path of the one before */
 #define MARKET_PROVIDER "provider"
 #define MARKET_PROVIDER_CONFIG "provider.yaml"
 #define MARKET_PROVIDER_KEY "provider.key"

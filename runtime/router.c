@@ -299,6 +299,14 @@ int router_receive(struct router *router, int timeout_ms, struct router_message 
     }
 }
 
+/* libzmq says "localhost:UID:GID:PID" of ipc peers (SO_PEERCRED), and numbers of an address of others. */
+bool router_is_local(struct router *router)
+{
+    static const char prefix[] = "localhost:";
+    const char *address = zmq_msg_gets(&router->received, "Peer-Address");
+    return address != NULL && strncmp(address, prefix, sizeof prefix - 1) == 0;
+}
+
 uint8_t *router_draft(struct router *router, const struct key32 *client, size_t length)
 {
     uint32_t bucket = bucket_of(router, client);

@@ -80,6 +80,8 @@ void router_close(struct router **self);
 /* 1: a message; 0: none within timeout_ms (0: do not wait, -1: for ever); -1: broken (the context
  * ends). */
 int router_receive(struct router *router, int timeout_ms, struct router_message *ret_message);
+/* Whether the message received last came over ipc. */
+bool router_is_local(struct router *router);
 /* To a connection of `client`. Never waits. Copies the bytes. */
 enum router_sent router_send(struct router *router, const struct route *route,
                              const struct key32 *client, const void *bytes, size_t length);

@@ -114,6 +114,7 @@ wait "$pid" || fail "a clean stop ended with $?: $(cat "$work/log")"
 pid=
 [ -e "$dir/market.yaml" ] && fail "market.yaml is left behind"
 [ -e "$dir/broker.sock" ] && fail "broker.sock is left behind"
+[ -e "$dir/blobs.fd" ] && fail "blobs.fd is left behind"
 
 if [ -x "$bin/bourse-audit" ]; then
     "$bin/bourse-broker" audit "$dir" >/dev/null || fail "audit"

@@ -224,7 +224,7 @@ if [ "$root" = yes ]; then
     if "${disguise[@]}" test -x "$bourse"; then
         expect 6 '' "${disguise[@]}" "$bourse" balance --timeout 1s
     fi
-    for file in broker.sock blobs.sock market.yaml owner.key ledger.db provider/provider.key; do
+    for file in broker.sock blobs.sock blobs.fd market.yaml owner.key ledger.db provider/provider.key; do
         "${disguise[@]}" test -r "$market/$file" && fail "nobody reads $file"
         "${disguise[@]}" test -w "$market/$file" && fail "nobody writes $file"
     done

@@ -4,6 +4,7 @@
 #include "protocol/codec.h"
 #include "protocol/envelope.h"
 #include "protocol/limits.h"
+#include "runtime/descriptor.h"
 #include "runtime/process.h"
 #include "runtime/router.h"
 #include "runtime/zap.h"
@@ -47,6 +48,10 @@ struct port {
     atomic_int drop_answers; /* the how manieth answer to a get is dropped; 0: none */
     atomic_int puts;
     atomic_int gets;
+    atomic_bool gives_tickets; /* instead of the first bytes */
+    atomic_int file_port;      /* where these are taken to; -1: nowhere */
+    atomic_int handed;         /* what is handed over for them; -1: nothing */
+    atomic_int tickets;        /* that were given */
     struct blob blobs[BLOBS_MAX];
     size_t blob_count;
 };
@@ -161,6 +166,14 @@ static void on_get(struct port *port, const struct router_message *message,
     data.total = blob->size;
     data.data.len = left < get->length ? left : get->length;
     data.data.data = blob->bytes + get->offset;
+    struct id128 ticket = {{7}};
+    if (atomic_load(&port->gives_tickets) && (get->by_file || get->offset == 0)) {
+        (void)atomic_fetch_add(&port->tickets, 1);
+        data.has_ticket = 1;
+        data.ticket = (ProtobufCBinaryData){sizeof ticket.bytes, ticket.bytes};
+        data.data.len = 0;
+        atomic_store(&port->gives_tickets, false);
+    }
     if (atomic_fetch_sub(&port->drop_answers, 1) == 1) {
         return; /* as a full queue would */
     }
@@ -201,11 +214,18 @@ static void *serve(void *argument)
         if (router_receive(port->router, WAIT_MS, &message) == 1) {
             on_request(port, &message);
         }
+        struct id128 ticket;
+        struct descriptor_asker asker;
+        int file_port = atomic_load(&port->file_port);
+        if (file_port >= 0 && descriptor_port_receive(file_port, &ticket, &asker)) {
+            ck_assert_uint_eq(ticket.bytes[0], 7);
+            descriptor_port_answer(file_port, &asker, atomic_load(&port->handed));
+        }
     }
     return NULL;
 }
 
-static struct port *setup(void)
+static struct port *setup_at(const char *endpoint)
 {
     static const uint8_t server_seed[32] = {1};
     static const uint8_t client_seed[32] = {2};
@@ -219,12 +239,19 @@ static struct port *setup(void)
     struct router_config config = {.identity = port->server,
                                    .max_message_bytes = LIMIT_BLOB_MESSAGE_BYTES};
     ck_assert(router_open(port->context, &config, &port->router, &problem));
-    ck_assert(router_bind(port->router, "tcp://127.0.0.1:*", false, port->endpoint,
-                          sizeof port->endpoint, &problem));
+    atomic_store(&port->file_port, -1);
+    atomic_store(&port->handed, -1);
+    ck_assert(router_bind(port->router, endpoint, false, port->endpoint, sizeof port->endpoint,
+                          &problem));
     ck_assert_int_eq(pthread_create(&port->thread, NULL, serve, port), 0);
     ck_assert(blob_client_open(port->context, port->endpoint, identity_transport(port->server),
                                port->client_key, &port->client, &problem));
     return port;
+}
+
+static struct port *setup(void)
+{
+    return setup_at("tcp://127.0.0.1:*");
 }
 
 static void teardown(struct port *port)
@@ -471,6 +498,161 @@ START_TEST(descriptors_serve_on_both_ends)
 }
 END_TEST
 
+/* A port on this machine with a blob of 3 MB, and a place where tickets are taken to. */
+struct local {
+    char folder[32], path[48];
+    struct port *port;
+    struct blob_source source;
+    uint8_t *bytes;
+    int file_port, file; /* the blob itself is in `file` */
+};
+
+static struct local open_local(void)
+{
+    enum { SIZE = 3000000 };
+    struct local local = {.folder = "/tmp/bourse-blobs-XXXXXX"};
+    char endpoint[64];
+    struct problem problem = {""};
+    enum reject_code reject;
+    ck_assert_ptr_nonnull(mkdtemp(local.folder));
+    (void)snprintf(endpoint, sizeof endpoint, "ipc://%s/b.sock", local.folder);
+    local.port = setup_at(endpoint);
+    ck_assert(descriptor_path(endpoint, local.path, sizeof local.path));
+    ck_assert(descriptor_port_open(local.path, false, &local.file_port, &problem));
+    atomic_store(&local.port->file_port, local.file_port);
+    local.bytes = pattern(SIZE, 5);
+    local.source = source_of(local.bytes, SIZE);
+    ck_assert(put(local.port, &local.source, 1, &reject));
+    local.file = memfd_create("blob", MFD_CLOEXEC);
+    ck_assert_int_eq(write(local.file, local.bytes, SIZE), SIZE);
+    atomic_store(&local.port->handed, local.file);
+    atomic_store(&local.port->gives_tickets, true);
+    return local;
+}
+
+static void close_local(struct local *local)
+{
+    char path[64];
+    teardown(local->port);
+    (void)close(local->file_port);
+    (void)close(local->file);
+    (void)unlink(local->path);
+    (void)snprintf(path, sizeof path, "%s/b.sock", local->folder);
+    (void)unlink(path);
+    (void)rmdir(local->folder);
+    free(local->bytes);
+}
+
+START_TEST(a_ticket_brings_the_whole_file)
+{
+    struct local local = open_local();
+    struct problem problem = {""};
+    check_get(local.port, &local.source);
+    ck_assert_int_eq(atomic_load(&local.port->gets), 1);
+
+    struct taker taker = {.source = &local.source, .most = UINT64_MAX};
+    atomic_store(&local.port->gives_tickets, true);
+    ck_assert_msg(take_all(local.port, &taker, &problem), "%s", problem.text);
+    ck_assert_uint_eq(taker.taken, local.source.size);
+    ck_assert_int_eq(atomic_load(&local.port->gets), 2);
+
+    taker.most = local.source.size - 1; /* our side ends it: nothing is asked for again */
+    atomic_store(&local.port->gives_tickets, true);
+    ck_assert(!take_all(local.port, &taker, &problem));
+    ck_assert_str_eq(problem.text, "it is enough");
+    ck_assert_int_eq(atomic_load(&local.port->gets), 3);
+
+    enum reject_code reject;
+    uint8_t *bytes;
+    size_t length;
+    atomic_store(&local.port->gives_tickets, true);
+    ck_assert(!blob_client_get_bytes(local.port->client, &local.source.hash, NULL, 1000, &bytes,
+                                     &length, &reject, &problem));
+    ck_assert_int_eq(reject, REJECT_TOO_LARGE);
+    ck_assert_int_eq(atomic_load(&local.port->tickets), 4);
+    close_local(&local);
+}
+END_TEST
+
+enum wrong { ABSENT, DENIED, SHORT, LONG, FIFO, UNREADABLE, WRONG_COUNT };
+
+START_TEST(what_a_ticket_does_not_bring_comes_in_pieces)
+{
+    struct local local = open_local();
+    int ends[2] = {-1, -1};
+    switch ((enum wrong)_i) {
+    case ABSENT:
+        (void)unlink(local.path);
+        break;
+    case DENIED:
+        atomic_store(&local.port->handed, -1);
+        break;
+    case SHORT:
+        ck_assert_int_eq(ftruncate(local.file, 2 << 20), 0);
+        break;
+    case LONG:
+        ck_assert_int_eq(ftruncate(local.file, 4 << 20), 0);
+        break;
+    case FIFO:
+        ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+        atomic_store(&local.port->handed, ends[0]);
+        break;
+    case UNREADABLE: {
+        char path[64];
+        (void)snprintf(path, sizeof path, "%s/w", local.folder);
+        ends[0] = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        ck_assert_int_eq(ftruncate(ends[0], (off_t)local.source.size), 0);
+        (void)unlink(path);
+        atomic_store(&local.port->handed, ends[0]);
+        break;
+    }
+    case WRONG_COUNT:
+        break;
+    }
+    check_get(local.port, &local.source);
+    ck_assert_int_eq(atomic_load(&local.port->tickets), 1);
+    ck_assert_int_gt(atomic_load(&local.port->gets), 3);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    close_local(&local);
+}
+END_TEST
+
+START_TEST(a_file_with_other_bytes_is_refused)
+{
+    struct local local = open_local();
+    struct problem problem = {""};
+    enum reject_code reject;
+    uint8_t *bytes;
+    size_t length;
+    ck_assert_int_eq(pwrite(local.file, "?", 1, (off_t)local.source.size - 1), 1);
+    ck_assert(!blob_client_get_bytes(local.port->client, &local.source.hash, NULL, BLOB_BYTES_MAX,
+                                     &bytes, &length, &reject, &problem));
+    ck_assert_int_eq(reject, REJECT_BLOB_HASH);
+    check_get(local.port, &local.source);
+    close_local(&local);
+}
+END_TEST
+
+START_TEST(a_ticket_that_was_not_asked_for_is_told)
+{
+    struct port *port = setup(); /* not on this machine, as far as the client knows */
+    uint8_t *bytes = pattern(2 << 20, 6);
+    struct blob_source source = source_of(bytes, 2 << 20);
+    struct problem problem = {""};
+    enum reject_code reject;
+    uint8_t *got;
+    size_t length;
+    ck_assert(put(port, &source, 1, &reject));
+    atomic_store(&port->gives_tickets, true);
+    ck_assert(!blob_client_get_bytes(port->client, &source.hash, NULL, BLOB_BYTES_MAX, &got,
+                                     &length, &reject, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "other bytes than asked for"));
+    free(bytes);
+    teardown(port);
+}
+END_TEST
+
 START_TEST(a_busy_broker_is_asked_again)
 {
     struct port *port = setup();
@@ -596,6 +778,10 @@ int main(void)
     tcase_add_test(tests, what_is_made_as_it_is_sent_arrives);
     tcase_add_test(tests, many_go_at_once_and_what_is_there_is_not_sent);
     tcase_add_test(tests, descriptors_serve_on_both_ends);
+    tcase_add_test(tests, a_ticket_brings_the_whole_file);
+    tcase_add_loop_test(tests, what_a_ticket_does_not_bring_comes_in_pieces, 0, WRONG_COUNT);
+    tcase_add_test(tests, a_file_with_other_bytes_is_refused);
+    tcase_add_test(tests, a_ticket_that_was_not_asked_for_is_told);
     tcase_add_test(tests, a_busy_broker_is_asked_again);
     tcase_add_test(tests, a_blob_goes_on_where_the_broker_says);
     tcase_add_test(tests, a_dropped_answer_is_asked_for_again);

@@ -3,10 +3,12 @@
 #include "tests/support/arena.h"
 
 #include "base/sha256.h"
+#include "broker/handover.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
 #include "runtime/blob_client.h"
 #include "runtime/clock.h"
+#include "runtime/descriptor.h"
 
 #include <check.h>
 #include <signal.h>
@@ -306,6 +308,161 @@ START_TEST(blobs_of_others_are_not_found_and_false_ones_not_stored)
 }
 END_TEST
 
+/* Asks for the first bytes of a blob; *ret_data is decoded, the caller frees. */
+static enum reject_code asked_by_file(struct link *link, const struct hash32 *hash,
+                                      const struct id128 *job, uint64_t offset, uint32_t length,
+                                      Bourse__V1__BlobData **ret_data)
+{
+    Bourse__V1__BlobGet get = BOURSE__V1__BLOB_GET__INIT;
+    get.hash = arena_bytes(hash->bytes, 32);
+    get.offset = offset;
+    get.length = length;
+    get.has_job = job != NULL;
+    get.job = job == NULL ? get.job : arena_bytes(job->bytes, 16);
+    get.has_by_file = 1;
+    get.by_file = 1;
+    size_t body_length;
+    uint8_t *body = codec_encode(&get.base, &body_length);
+    uint8_t bytes[512];
+    struct envelope envelope = {.version = ENVELOPE_VERSION,
+                                .type = MESSAGE_BLOB_GET,
+                                .id = entropy_id(),
+                                .body = body,
+                                .body_length = (uint32_t)body_length};
+    arena_put(link, bytes, arena_write(&envelope, bytes, sizeof bytes));
+    free(body);
+    const uint8_t *message;
+    size_t message_length;
+    ck_assert_int_eq(link_receive(link, ARENA_WAIT_MS, &message, &message_length), 1);
+    struct envelope answer;
+    ck_assert_int_eq(envelope_read(message, message_length, LIMIT_BLOB_MESSAGE_BYTES, &answer),
+                     ENVELOPE_OK);
+    *ret_data = NULL;
+    if (answer.type == MESSAGE_REJECT) {
+        return arena_reject_code(&answer);
+    }
+    ProtobufCMessage *decoded = NULL;
+    struct codec_error error;
+    ck_assert_int_eq(
+        codec_decode(MESSAGE_BLOB_DATA, answer.body, answer.body_length, &decoded, &error),
+        CODEC_OK);
+    *ret_data = (Bourse__V1__BlobData *)(void *)decoded;
+    return REJECT_NONE;
+}
+
+static void check_bytes_came(struct link *link, const struct hash32 *hash, uint64_t offset,
+                             uint32_t length, size_t expected)
+{
+    Bourse__V1__BlobData *data;
+    ck_assert_int_eq(asked_by_file(link, hash, NULL, offset, length, &data), REJECT_NONE);
+    ck_assert(!data->has_ticket);
+    ck_assert_uint_eq(data->data.len, expected);
+    codec_free((ProtobufCMessage **)(void *)&data);
+}
+
+static void put_blob(void *context, const struct arena *arena, const uint8_t *bytes, size_t length)
+{
+    struct blob_client *client;
+    struct problem problem;
+    enum reject_code reject;
+    struct blob_source source = {
+        .hash = sha256_of(bytes, length), .size = length, .fd = -1, .bytes = bytes};
+    ck_assert(blob_client_open(context, arena->broker.market.blobs, &arena->broker.market.server,
+                               arena->broker.owner, &client, &problem));
+    ck_assert(blob_client_put(client, &source, 1, NULL, NULL, NULL, &reject, &problem));
+    blob_client_close(&client);
+}
+
+START_TEST(a_ticket_is_given_to_who_may_read_and_brings_the_file_once)
+{
+    enum { SIZE = 3 << 20 };
+    struct arena arena;
+    Bourse__V1__BlobData *data;
+    uint8_t *bytes = calloc(SIZE, 1);
+    ck_assert_ptr_nonnull(bytes);
+    struct hash32 hash = sha256_of(bytes, SIZE);
+    arena_open(&arena, "");
+    void *context = zmq_ctx_new();
+    put_blob(context, &arena, bytes, SIZE);
+    put_blob(context, &arena, bytes, 1000);
+    struct link *mine = arena_connect(context, arena.broker.market.blobs, &arena,
+                                      arena.broker.owner, LIMIT_BLOB_MESSAGE_BYTES);
+    struct link *theirs = arena_connect(context, arena.broker.market.blobs, &arena, arena.enemy_key,
+                                        LIMIT_BLOB_MESSAGE_BYTES);
+    struct id128 job = entropy_id();
+    ck_assert_int_eq(asked_by_file(theirs, &hash, NULL, 0, 1 << 20, &data), REJECT_NOT_FOUND);
+    ck_assert_int_eq(asked_by_file(theirs, &hash, &job, 0, 1 << 20, &data), REJECT_NOT_FOUND);
+
+    ck_assert_int_eq(asked_by_file(mine, &hash, NULL, 0, 1 << 20, &data), REJECT_NONE);
+    ck_assert(data->has_ticket);
+    ck_assert_uint_eq(data->data.len, 0);
+    ck_assert_uint_eq(data->total, SIZE);
+    char path[128];
+    struct id128 ticket = codec_id(data->ticket);
+    codec_free((ProtobufCMessage **)(void *)&data);
+    ck_assert(descriptor_path(arena.broker.market.blobs, path, sizeof path));
+    struct id128 guess = entropy_id();
+    int fd = -1;
+    ck_assert(descriptor_ask(path, &guess, ARENA_WAIT_MS, &fd));
+    ck_assert_int_eq(fd, -1);
+    ck_assert(descriptor_ask(path, &ticket, ARENA_WAIT_MS, &fd));
+    ck_assert_int_ge(fd, 0);
+    uint8_t *found = malloc(SIZE);
+    ck_assert_int_eq(pread(fd, found, SIZE, 0), SIZE);
+    ck_assert_mem_eq(found, bytes, SIZE);
+    (void)close(fd);
+    ck_assert(descriptor_ask(path, &ticket, ARENA_WAIT_MS, &fd));
+    ck_assert_int_eq(fd, -1);
+
+    struct hash32 small = sha256_of(bytes, 1000);
+    check_bytes_came(mine, &small, 0, 1 << 20, 1000);
+    check_bytes_came(mine, &hash, 0, SIZE, SIZE);       /* all of it fits one answer */
+    check_bytes_came(mine, &hash, 1 << 20, 1000, 1000); /* not from the start */
+    for (size_t i = 0; i < TICKETS_PER_ACCOUNT; i++) {
+        ck_assert_int_eq(asked_by_file(mine, &hash, NULL, 0, 1 << 20, &data), REJECT_NONE);
+        ck_assert(data->has_ticket);
+        codec_free((ProtobufCMessage **)(void *)&data);
+    }
+    check_bytes_came(mine, &hash, 0, 1 << 20, 1 << 20);
+    free(found);
+    free(bytes);
+    link_close(&mine);
+    link_close(&theirs);
+    (void)zmq_ctx_term(context);
+    arena_close(&arena);
+}
+END_TEST
+
+START_TEST(who_comes_by_tcp_gets_bytes_and_no_ticket)
+{
+    enum { SIZE = 2 << 20 };
+    struct arena arena;
+    uint8_t *bytes = calloc(SIZE, 1);
+    ck_assert_ptr_nonnull(bytes);
+    struct hash32 hash = sha256_of(bytes, SIZE);
+    arena_open(&arena, "listen: tcp://127.0.0.1:*\nblob_listen: tcp://127.0.0.1:*\n");
+    ck_assert_int_eq(strncmp(arena.broker.market.blobs, "tcp://", 6), 0);
+    void *context = zmq_ctx_new();
+    put_blob(context, &arena, bytes, SIZE);
+    struct link *link = arena_connect(context, arena.broker.market.blobs, &arena,
+                                      arena.broker.owner, LIMIT_BLOB_MESSAGE_BYTES);
+    check_bytes_came(link, &hash, 0, 1 << 20, 1 << 20);
+    link_close(&link);
+    char endpoint[200];
+    (void)snprintf(endpoint, sizeof endpoint, "ipc://%s/%s", arena.broker.folder,
+                   MARKET_BLOB_SOCKET);
+    link = arena_connect(context, endpoint, &arena, arena.broker.owner, LIMIT_BLOB_MESSAGE_BYTES);
+    Bourse__V1__BlobData *data;
+    ck_assert_int_eq(asked_by_file(link, &hash, NULL, 0, 1 << 20, &data), REJECT_NONE);
+    ck_assert(data->has_ticket); /* of the same broker */
+    codec_free((ProtobufCMessage **)(void *)&data);
+    free(bytes);
+    link_close(&link);
+    (void)zmq_ctx_term(context);
+    arena_close(&arena);
+}
+END_TEST
+
 START_TEST(a_crowd_of_connections_meets_the_caps_and_leaves_no_trace)
 {
     enum { CROWD = 400 };
@@ -362,6 +519,8 @@ int main(void)
     tcase_add_test(tests, what_another_role_may_read_is_refused);
     tcase_add_test(tests, no_type_with_a_wrong_body_or_role_is_accepted);
     tcase_add_test(tests, blobs_of_others_are_not_found_and_false_ones_not_stored);
+    tcase_add_test(tests, a_ticket_is_given_to_who_may_read_and_brings_the_file_once);
+    tcase_add_test(tests, who_comes_by_tcp_gets_bytes_and_no_ticket);
     tcase_add_test(tests, a_crowd_of_connections_meets_the_caps_and_leaves_no_trace);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

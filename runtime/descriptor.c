@@ -1,0 +1,174 @@
+#include "runtime/descriptor.h"
+
+#include "base/checked.h"
+#include "runtime/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TICKET_BYTES = sizeof((struct id128 *)NULL)->bytes, STRANGERS_MOST = 64 };
+
+bool descriptor_path(const char *endpoint, char *ret_path, size_t capacity)
+{
+    static const char scheme[] = "ipc://";
+    static const char suffix[] = ".sock";
+    size_t length = strlen(endpoint);
+    size_t around = sizeof scheme - 1 + sizeof suffix - 1;
+    if (length <= around || strncmp(endpoint, scheme, sizeof scheme - 1) != 0 ||
+        strcmp(endpoint + length - (sizeof suffix - 1), suffix) != 0) {
+        return false;
+    }
+    int name = (int)(length - around);
+    int written = snprintf(ret_path, capacity, "%.*s.fd", name, endpoint + sizeof scheme - 1);
+    return written > 0 && (size_t)written < capacity;
+}
+
+static bool address_of(const char *path, struct sockaddr_un *ret_address)
+{
+    *ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    size_t length = strlen(path);
+    if (length >= sizeof ret_address->sun_path) {
+        return false;
+    }
+    memcpy(ret_address->sun_path, path, length);
+    return true;
+}
+
+static int open_socket(void)
+{
+    return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+/* ---- who hands over ---- */
+
+bool descriptor_port_open(const char *path, bool group, int *ret_port, struct problem *ret_problem)
+{
+    struct sockaddr_un address;
+    if (!address_of(path, &address)) {
+        problem_set(ret_problem, "%.60s...: a socket's path has at most %zu bytes", path,
+                    sizeof address.sun_path - 1);
+        return false;
+    }
+    (void)unlink(path); /* there need not be one */
+    int port = open_socket();
+    if (port < 0 || bind(port, (const struct sockaddr *)&address, sizeof address) != 0 ||
+        chmod(path, group ? 0660 : 0600) != 0) {
+        problem_set(ret_problem, "%s: %s", path, strerror(errno));
+        if (port >= 0) {
+            (void)close(port);
+        }
+        return false;
+    }
+    *ret_port = port;
+    return true;
+}
+
+/* An abstract address: to send to a path could wait for the file system that somebody chose. */
+static bool can_be_answered(const struct descriptor_asker *asker)
+{
+    return asker->length > offsetof(struct sockaddr_un, sun_path) &&
+           asker->address.sun_family == AF_UNIX && asker->address.sun_path[0] == '\0';
+}
+
+bool descriptor_port_receive(int port, struct id128 *ret_ticket, struct descriptor_asker *ret_asker)
+{
+    for (int i = 0; i < STRANGERS_MOST; i++) {
+        ret_asker->length = sizeof ret_asker->address;
+        /* Without room for descriptors: the kernel closes what is sent to us. */
+        ssize_t got = recvfrom(port, ret_ticket->bytes, TICKET_BYTES, MSG_TRUNC,
+                               (struct sockaddr *)&ret_asker->address, &ret_asker->length);
+        if (got < 0 && errno != EINTR) {
+            return false;
+        }
+        if (got == TICKET_BYTES && can_be_answered(ret_asker)) {
+            return true;
+        }
+    }
+    return false; /* others have their turn */
+}
+
+void descriptor_port_answer(int port, const struct descriptor_asker *asker, int fd)
+{
+    char byte = 0;
+    struct iovec part = {.iov_base = &byte, .iov_len = sizeof byte};
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof fd)];
+    } control;
+    memset(&control, 0, sizeof control);
+    struct msghdr message = {.msg_name = (void *)(uintptr_t)&asker->address, /* only read */
+                             .msg_namelen = asker->length,
+                             .msg_iov = &part,
+                             .msg_iovlen = 1};
+    if (fd >= 0) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof control.bytes;
+        struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+        head->cmsg_level = SOL_SOCKET;
+        head->cmsg_type = SCM_RIGHTS;
+        head->cmsg_len = CMSG_LEN(sizeof fd);
+        memcpy(CMSG_DATA(head), &fd, sizeof fd);
+    }
+    (void)sendmsg(port, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* ---- who asks ---- */
+
+static bool read_answer(int socket, int *ret_fd)
+{
+    char byte;
+    struct iovec part = {.iov_base = &byte, .iov_len = sizeof byte};
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = CMSG_LEN(sizeof(int))}; /* one, and no more */
+    if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) < 0) {
+        return false;
+    }
+    const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    if (head != NULL && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
+        head->cmsg_len == CMSG_LEN(sizeof *ret_fd)) {
+        memcpy(ret_fd, CMSG_DATA(head), sizeof *ret_fd);
+    }
+    return true;
+}
+
+static bool has_answer(int socket, int wait_ms)
+{
+    struct pollfd item = {.fd = socket, .events = POLLIN};
+    int64_t until_ns = clock_monotonic_ns() + wait_ms * NS_PER_MS;
+    for (;;) {
+        int64_t left_ns = until_ns - clock_monotonic_ns();
+        int ready = poll(&item, 1, left_ns <= 0 ? 0 : (int)(left_ns / NS_PER_MS) + 1);
+        if (ready >= 0 || errno != EINTR) {
+            return ready == 1;
+        }
+    }
+}
+
+bool descriptor_ask(const char *path, const struct id128 *ticket, int wait_ms, int *ret_fd)
+{
+    *ret_fd = -1;
+    struct sockaddr_un address;
+    const struct sockaddr_un nameless = {.sun_family = AF_UNIX}; /* the kernel finds a name */
+    int socket = address_of(path, &address) ? open_socket() : -1;
+    if (socket < 0) {
+        return false;
+    }
+    /* Connected: then only that socket can send here. */
+    bool is_answered =
+        bind(socket, (const struct sockaddr *)&nameless, sizeof nameless.sun_family) == 0 &&
+        connect(socket, (const struct sockaddr *)&address, sizeof address) == 0 &&
+        send(socket, ticket->bytes, TICKET_BYTES, MSG_NOSIGNAL) == TICKET_BYTES &&
+        has_answer(socket, wait_ms) && read_answer(socket, ret_fd);
+    (void)close(socket);
+    return is_answered;
+}

@@ -119,7 +119,8 @@ static const char HELP_PAUSE[] =
     "  --market DIR     folder of a market on this machine\n"
     "\n"
     "Exit status: 0 paused and withdrawn, 1 failed, 2 usage, 3 no agent runs here, 4 not yours,\n"
-    "6 paused, but the broker has not said that the asks are gone.\n";
+    "or paused, and the operator froze the account, 6 paused, but the broker has not said that the "
+    "asks are gone.\n";
 
 static const char HELP_RESUME[] =
     "bourse-provider resume [--json] [--dir DIR] [--market DIR]\n"

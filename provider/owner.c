@@ -200,13 +200,14 @@ static const char *state_of(const struct owner *owner, const struct agent_sessio
                             const struct owner_facts *facts)
 {
     struct agent_counts counts = agent_session_counts(session);
-    return facts->is_leaving         ? "leaving"
-           : owner->is_draining      ? "draining"
-           : owner->is_paused        ? "paused"
-           : !counts.ready           ? "disconnected"
-           : facts->is_crowded       ? "disk-full"
-           : waits_for_asks(session) ? "asking"
-                                     : "offering";
+    return facts->is_leaving               ? "leaving"
+           : owner->is_draining            ? "draining"
+           : owner->is_paused              ? "paused"
+           : !counts.ready                 ? "disconnected"
+           : facts->is_crowded             ? "disk-full"
+           : agent_session_frozen(session) ? "frozen"
+           : waits_for_asks(session)       ? "asking"
+                                           : "offering";
 }
 
 static json_t *status(const struct owner *owner, const struct agent_session *session,
@@ -253,22 +254,22 @@ static json_t *progress(const struct owner *owner, const struct agent_session *s
                         const struct owner_facts *facts)
 {
     struct agent_counts counts = agent_session_counts(session);
-    return json_pack("{s:b, s:s, s:b, s:b, s:I, s:I, s:I, s:I, s:I}", "ok", 1, "state",
+    return json_pack("{s:b, s:s, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I}", "ok", 1, "state",
                      facts == NULL ? "ended" : state_of(owner, session, facts), "connected",
-                     (int)counts.ready, "withdrawn", (int)agent_session_withdrawn(session),
-                     "asks_standing", (json_int_t)counts.asks_standing, "running",
-                     (json_int_t)counts.running, "owed", (json_int_t)counts.owed, "accepted",
-                     (json_int_t)counts.accepted, "until_ms",
-                     (json_int_t)(owner->is_paused ? owner->until_ms : 0));
+                     (int)counts.ready, "frozen", (int)agent_session_frozen(session), "withdrawn",
+                     (int)agent_session_withdrawn(session), "asks_standing",
+                     (json_int_t)counts.asks_standing, "running", (json_int_t)counts.running,
+                     "owed", (json_int_t)counts.owed, "accepted", (json_int_t)counts.accepted,
+                     "until_ms", (json_int_t)(owner->is_paused ? owner->until_ms : 0));
 }
 
 static bool has_come_true(const struct agent_session *session, enum wish wish)
 {
     switch (wish) {
     case WISH_WITHDRAWN:
-        return agent_session_withdrawn(session);
+        return agent_session_withdrawn(session) || agent_session_frozen(session);
     case WISH_OFFERED:
-        return !waits_for_asks(session);
+        return !waits_for_asks(session) || agent_session_frozen(session);
     case WISH_DRAINED:
         return false; /* owner_ends */
     }

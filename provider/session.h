@@ -133,6 +133,9 @@ void agent_session_rest(struct agent_session *session, int64_t now_ns, bool rest
 /* Of one that is paused, rests or drains: no ask for its devices stands, or may still come to stand; the broker has
  * answered every cancel. */
 bool agent_session_withdrawn(const struct agent_session *session);
+/* The market has refused the devices on this connection because the operator froze the account: it drops every ask then. They
+ * are offered again and again, until it takes them. */
+bool agent_session_frozen(const struct agent_session *session);
 
 /* A (new) connection stands; `dice`: 64 random bits for the waits. */
 void agent_session_connected(struct agent_session *session, int64_t now_ns, uint64_t dice);

@@ -97,6 +97,7 @@ struct agent_session {
     bool welcomed;          /* by the right market, on this connection */
     bool begin_due;         /* offers and statement wait until what was missed has come */
     bool advertised;        /* accepted on this connection */
+    bool frozen;            /* why the devices were refused on it: the account is */
     int64_t offer_again_ns; /* after a refusal; INT64_MAX: no need */
     int64_t state_again_ns; /* likewise, for the Statement */
     uint32_t offer_refusals;

@@ -407,6 +407,11 @@ bool agent_session_withdrawn(const struct agent_session *session)
     return true;
 }
 
+bool agent_session_frozen(const struct agent_session *session)
+{
+    return session->frozen;
+}
+
 bool ask_stands(const struct offered_ask *ask)
 {
     return ask->state == ASK_STANDING || ask->state == ASK_BY_HAND;
@@ -535,6 +540,7 @@ void offers_accepted(struct agent_session *session, int64_t now_ns, enum message
     if (type == MESSAGE_ADVERTISE && id128_equal(id, &session->advertise)) {
         memset(&session->advertise, 0, sizeof session->advertise);
         session->advertised = true;
+        session->frozen = false;
         place_asks(session, now_ns);
     } else if (ask != NULL) {
         ask->state = ASK_STANDING;
@@ -550,6 +556,7 @@ void offers_rejected(struct agent_session *session, int64_t now_ns, enum message
     struct offered_ask *ask = type == MESSAGE_ASK_PLACE ? ask_of(session, id) : NULL;
     if (type == MESSAGE_ADVERTISE && id128_equal(id, &session->advertise)) {
         memset(&session->advertise, 0, sizeof session->advertise);
+        session->frozen = code == REJECT_FROZEN;
         session_note(session, "the broker refused the devices: %s", text);
         offer_later(session, now_ns);
     } else if (ask != NULL) {
@@ -573,6 +580,7 @@ void offers_forget(struct agent_session *session)
         dialogue_forget(session->dialogue, &session->asks[i].order);
     }
     session->advertised = false;
+    session->frozen = false;
     session->offer_again_ns = INT64_MAX;
     session->state_again_ns = INT64_MAX;
 }

@@ -125,6 +125,7 @@ static void print_state(const json_t *answer)
     static const char *const words[][2] = {
         {"offering", "offering"},
         {"asking", "not all asks stand yet"},
+        {"frozen", "the operator froze this account; offering again when that is undone"},
         {"disconnected", "offering again as soon as the broker is there; work goes on"},
         {"disk-full", "nothing is offered until there is room on the disk"},
         {"draining", "draining: ends when nothing runs and every result is accepted"},
@@ -251,6 +252,12 @@ static void print_pause(const json_t *answer)
     printf("\n");
 }
 
+static int fail_frozen(void)
+{
+    return fail(EXIT_REFUSED, "the operator froze this account; no ask of it stands until that is "
+                              "undone: ask the operator why");
+}
+
 int command_pause(const struct command *command)
 {
     const struct control_request request = {
@@ -261,16 +268,19 @@ int command_pause(const struct command *command)
         return status;
     }
     bool withdrawn = is_true(answer, "withdrawn");
+    bool frozen = is_true(answer, "frozen");
     if (command->json) {
         print_json(answer);
     } else {
         print_pause(answer);
     }
     json_decref(answer);
-    return withdrawn ? EXIT_OK
-                     : fail(EXIT_UNREACHABLE,
-                            "the broker has not said that the asks are gone: it drops them itself "
-                            "when it misses the agent, and what it still sends is given back");
+    return frozen ? fail_frozen()
+           : withdrawn
+               ? EXIT_OK
+               : fail(EXIT_UNREACHABLE,
+                      "the broker has not said that the asks are gone: it drops them itself "
+                      "when it misses the agent, and what it still sends is given back");
 }
 
 int command_resume(const struct command *command)
@@ -283,16 +293,18 @@ int command_resume(const struct command *command)
     }
     bool offering = strcmp(text(answer, "state"), "offering") == 0;
     bool connected = is_true(answer, "connected");
+    bool frozen = is_true(answer, "frozen");
     if (command->json) {
         print_json(answer);
     } else if (offering) {
         printf("offering again\n");
     }
     json_decref(answer);
-    return offering ? EXIT_OK
-                    : fail(connected ? EXIT_REFUSED : EXIT_UNREACHABLE,
-                           "resumed, but not all asks stand yet; `bourse-provider status` and "
-                           "`bourse-provider why` say more");
+    return frozen     ? fail_frozen()
+           : offering ? EXIT_OK
+                      : fail(connected ? EXIT_REFUSED : EXIT_UNREACHABLE,
+                             "resumed, but not all asks stand yet; `bourse-provider status` and "
+                             "`bourse-provider why` say more");
 }
 
 /* ---------------------------------------------------------------- drain */

@@ -123,7 +123,21 @@ static const char *state_of(const json_t *agent)
     return agent == NULL ? "not running" : state == NULL ? "unknown" : state;
 }
 
-static void print_agent(const json_t *agent)
+static bool has_cancelled(const json_t *agent)
+{
+    size_t index;
+    const json_t *ask;
+    json_array_foreach(json_object_get(agent, "asks"), index, ask)
+    {
+        if (json_is_true(json_object_get(ask, "cancelled"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* `frozen`: the account is, as the market says, which the agent may not have heard yet. */
+static void print_agent(const json_t *agent, bool frozen)
 {
     static const char *const words[][2] = {
         {"not running", "no agent runs here: start it with `bourse-provider run`"},
@@ -133,12 +147,19 @@ static void print_agent(const json_t *agent)
         {"draining", "the agent drains, and then ends"},
         {"leaving", "the agent is ending"},
         {"asking", "the agent runs; not all of its asks stand"},
+        {"cancelled", "the agent runs; an ask was cancelled by hand: `bourse-provider resume` "
+                      "places it again"},
+        {"frozen", "the agent runs; the operator froze its account, and no ask of it stands"},
         {"offering", "the agent runs, and its asks stand"},
     };
     const char *error =
         json_string_value(json_object_get(json_object_get(agent, "last_error"), "text"));
+    const char *state = state_of(agent);
+    if (strcmp(state, "offering") == 0 || strcmp(state, "asking") == 0) {
+        state = frozen ? "frozen" : has_cancelled(agent) ? "cancelled" : state;
+    }
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (strcmp(state_of(agent), words[i][0]) == 0) {
+        if (strcmp(state, words[i][0]) == 0) {
             printf("%-10s %s\n", "agent", words[i][1]);
         }
     }
@@ -327,11 +348,11 @@ int command_why(const struct command *command)
         return status;
     }
     json_t *devices = command->json ? json_array() : NULL;
+    bool good = bourse_whoami(bourse, &account, &error) && bourse_why(bourse, 0, &last, &error);
     if (!command->json) {
-        print_agent(agent);
+        print_agent(agent, good && last.frozen);
     }
-    bool good = bourse_whoami(bourse, &account, &error) &&
-                why_devices(bourse, account.key, devices, &last, &error);
+    good = good && why_devices(bourse, account.key, devices, &last, &error);
     if (good && command->json) {
         print_json(json_pack("{s:s, s:s, s:b, s:b, s:s, s:O}", "agent", state_of(agent), "provider",
                              last.state, "frozen", (int)last.frozen, "halted", (int)last.halted,

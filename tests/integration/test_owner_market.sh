@@ -49,6 +49,21 @@ own 0 'market +no job waits for a device' why
 says 'agent +the agent runs, and its asks stand'
 says 'price +0.10 per slot-hour; nobody else asks'
 
+# ---------------------------------------------------------------- an account that is frozen
+
+"$bourse" admin accounts --json >accounts.json 2>/dev/null || fail "accounts"
+key=$(grep -oE '\{[^{}]*"provider"[^{}]*\}' accounts.json | grep -oE '[0-9a-f]{64}' | head -n 1)
+"$bourse" admin freeze "$key" --reason test >freeze.log 2>&1 || fail "freeze: $(cat freeze.log)"
+own 0 'the operator froze this account' why
+says 'agent +the agent runs; the operator froze its account, and no ask of it stands'
+! grep -q 'its asks stand' out || fail "asks of a frozen account stand: $(cat out)"
+own 4 'the operator froze this account; no ask of it stands' pause
+own 0 '"state":"paused"' status --json
+own 4 'the operator froze this account; no ask of it stands' resume
+own 0 'state +the operator froze this account' status
+"$bourse" admin freeze "$key" --undo >freeze.log 2>&1 || fail "freeze --undo: $(cat freeze.log)"
+until_true 30 offered 1 || fail "nothing on offer after the freeze"
+
 # ---------------------------------------------------------------- a predicate, and the change that it names
 
 job=$(submit stamp 'run: [date]')
@@ -148,6 +163,7 @@ order=$("$bourse" order list --quiet --key "$work/hand/key") || fail "order list
 expect 0 "$order" "$bourse" order cancel "$order" --key "$work/hand/key"
 until_true 20 status_says 'cancelled by hand' || fail "status: $(cat out err)"
 own 0 'it was cancelled by hand' why
+says 'agent +the agent runs; an ask was cancelled by hand: .*resume'
 own 0 '' resume
 until_true 20 priced 10000 || fail "resume does not place the ask again: $("$bourse" devices)"
 

@@ -1,6 +1,7 @@
 #include "broker/replies.h"
 
 #include "base/checked.h"
+#include "base/text.h"
 #include "broker/listings.h"
 #include "broker/remedy.h"
 #include "broker/why.h"
@@ -261,15 +262,16 @@ static size_t fitting_text(const struct exchange_explanation *row, char *ret_tex
     uint32_t worst = worst_predicate(row);
     int length;
     if (row->predicate_count == 0 || row->predicates[worst].failing == 0) {
-        length = snprintf(ret_text, capacity, "%u of %u devices fit", row->fitting, row->devices);
+        length = snprintf(ret_text, capacity, "%u of %u device%s fit", row->fitting, row->devices,
+                          text_plural(row->devices));
     } else {
         if (row->predicates[worst].has_best) {
             (void)replies_figure(row->predicates[worst].text, row->predicates[worst].best, best);
         }
-        length =
-            snprintf(ret_text, capacity, "%u of %u devices fit; %u fail on %s%s%s%s", row->fitting,
-                     row->devices, row->predicates[worst].failing, row->predicates[worst].text,
-                     best[0] != '\0' ? " (best " : "", best, best[0] != '\0' ? ")" : "");
+        length = snprintf(ret_text, capacity, "%u of %u device%s fit; %u fail on %s%s%s%s",
+                          row->fitting, row->devices, text_plural(row->devices),
+                          row->predicates[worst].failing, row->predicates[worst].text,
+                          best[0] != '\0' ? " (best " : "", best, best[0] != '\0' ? ")" : "");
     }
     return length < 0 ? 0 : (size_t)length < capacity ? (size_t)length : capacity - 1;
 }

@@ -59,11 +59,11 @@ static void nearest_text(const struct exchange_why *row, char *ret_text, size_t 
     if (nearest->has_have) {
         (void)replies_figure(nearest->predicate, nearest->have, figure);
     }
-    (void)snprintf(ret_text, capacity,
-                   "none of %u waiting bids takes this device; %u ask%s for %s%s%s%s%s", row->bids,
-                   nearest->bids, nearest->bids == 1 ? "s" : "", nearest->predicate,
-                   figure[0] == '\0' ? "" : " (this device: ", figure, figure[0] == '\0' ? "" : ")",
-                   nearest->changes > 1 ? ", and for more that it has not" : "");
+    (void)snprintf(
+        ret_text, capacity, "none of %u waiting bid%s takes this device; %u ask%s for %s%s%s%s%s",
+        row->bids, text_plural(row->bids), nearest->bids, nearest->bids == 1 ? "s" : "",
+        nearest->predicate, figure[0] == '\0' ? "" : " (this device: ", figure,
+        figure[0] == '\0' ? "" : ")", nearest->changes > 1 ? ", and for more that it has not" : "");
 }
 
 static void demand_text(const struct exchange_why *row, char *ret_text, size_t capacity)
@@ -76,25 +76,27 @@ static void demand_text(const struct exchange_why *row, char *ret_text, size_t c
     } else if (row->fitting == 0 && row->refusal_count > 0) {
         nearest_text(row, ret_text, capacity);
     } else if (row->fitting == 0) {
-        (void)snprintf(ret_text, capacity, "none of %u waiting bids takes this device", row->bids);
+        (void)snprintf(ret_text, capacity, "none of %u waiting bid%s takes this device", row->bids,
+                       text_plural(row->bids));
     } else if (row->lasting == 0) {
         char term[UNITS_TEXT_SIZE];
         units_duration_short(row->longest_term_ns, term);
-        (void)snprintf(ret_text, capacity,
-                       "%u of %u waiting bids fit, and all want a longer lease than `term` allows; "
-                       "at %s all of them would do",
-                       row->fitting, row->bids, term);
+        (void)snprintf(
+            ret_text, capacity,
+            "%u of %u waiting bid%s fit, and all want a longer lease than `term` allows; "
+            "at %s all of them would do",
+            row->fitting, row->bids, text_plural(row->bids), term);
     } else if (row->paying == 0) {
         (void)snprintf(
             ret_text, capacity,
-            "%u of %u waiting bids fit, and none pays %s; at %s per slot-hour work comes",
-            row->lasting, row->bids, money(row->price_micro, price),
+            "%u of %u waiting bid%s fit, and none pays %s; at %s per slot-hour work comes",
+            row->lasting, row->bids, text_plural(row->bids), money(row->price_micro, price),
             money(row->best_limit_micro, limit));
     } else {
         (void)snprintf(ret_text, capacity,
-                       "%u of %u waiting bids fit and pay the price; a job avoids for 10 s who "
+                       "%u of %u waiting bid%s fit and pay the price; a job avoids for 10 s who "
                        "failed it or gave its work back, or has too little left for a lease",
-                       row->paying, row->bids);
+                       row->paying, row->bids, text_plural(row->bids));
     }
 }
 

@@ -615,9 +615,10 @@ bool bourse_product_keep(struct bourse_product *product, struct bourse_error *re
 {
     struct problem problem = {.text = ""};
     if (product->summary.collected < product->summary.tiles) {
-        return client_fail(
-            ret_error, BOURSE_JOB_FAILED, "%" PRIu64 " of %" PRIu64 " tiles are missing",
-            product->summary.tiles - product->summary.collected, product->summary.tiles);
+        return client_fail(ret_error, BOURSE_JOB_FAILED,
+                           "%" PRIu64 " of %" PRIu64 " tile%s missing",
+                           product->summary.tiles - product->summary.collected,
+                           product->summary.tiles, product->summary.tiles == 1 ? " is" : "s are");
     }
     if ((product->asks_checks || product->summary.checks > 0) && product->summary.unjudged > 0 &&
         !product->is_right) {

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "formats/limits.h"
 #include "formats/requirement.h"
 #include "formats/units.h"
@@ -29,7 +30,7 @@ static void show_plan(FILE *to, const struct bourse_job_summary *job)
     (void)fprintf(to, "  subtasks      %llu, %u slot%s each", (unsigned long long)job->subtasks,
                   job->slots, job->slots == 1 ? "" : "s");
     if (job->at_most > 0) {
-        (void)fprintf(to, ", at most %u slots at a time", job->at_most);
+        (void)fprintf(to, ", at most %u slot%s at a time", job->at_most, text_plural(job->at_most));
     }
     if (job->parts > 1) {
         (void)fprintf(to, "\n                in %u parts, for devices or terms that differ",
@@ -130,16 +131,16 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
         (void)fputs("  on offer now  nothing that is free; of those that fit, once they are:\n",
                     to);
     } else {
-        (void)fprintf(to, "  on offer now  %u slots, %s to %s credits per slot-hour%s\n",
-                      quote->slots_now, money_text(quote->price_low_micro),
-                      money_text(quote->price_high_micro),
+        (void)fprintf(to, "  on offer now  %u slot%s, %s to %s credits per slot-hour%s\n",
+                      quote->slots_now, text_plural(quote->slots_now),
+                      money_text(quote->price_low_micro), money_text(quote->price_high_micro),
                       job->cap_micro >= 0 ? " (within the cap)" : "");
     }
     for (uint32_t i = 0; i < quote->level_count; i++) {
         const struct bourse_level *level = &quote->levels[i];
-        (void)fprintf(to, "                %s x %u slots of %u provider%s\n",
-                      money_text(level->price_micro), level->slots, level->providers,
-                      level->providers == 1 ? "" : "s");
+        (void)fprintf(to, "                %s x %u slot%s of %u provider%s\n",
+                      money_text(level->price_micro), level->slots, text_plural(level->slots),
+                      level->providers, text_plural(level->providers));
     }
     if (quote->suggested_micro > 0) {
         (void)fprintf(to, "  expected      %s credits, %s\n", money_text(quote->expected_micro),

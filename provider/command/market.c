@@ -238,9 +238,11 @@ static void print_rivals(const struct rivals *rivals)
     } else if (rivals->cheaper == 0) {
         printf("nobody is cheaper; the next asks %s\n", money(rivals->best_micro, best));
     } else {
-        printf("%u of %u others %s cheaper, with %u slots free; the cheapest is %s at %s\n",
-               rivals->cheaper, rivals->asks, rivals->cheaper == 1 ? "is" : "are",
-               rivals->cheaper_slots, printable(rivals->best), money(rivals->best_micro, best));
+        printf("%u of %u other%s %s cheaper, with %u slot%s free; the cheapest is %s at %s\n",
+               rivals->cheaper, rivals->asks, text_plural(rivals->asks),
+               rivals->cheaper == 1 ? "is" : "are", rivals->cheaper_slots,
+               text_plural(rivals->cheaper_slots), printable(rivals->best),
+               money(rivals->best_micro, best));
     }
 }
 
@@ -264,9 +266,9 @@ static void print_refusals(const struct bourse_why *why)
 static void print_why(const struct bourse_why *why, const struct rivals *rivals)
 {
     if (why->device[0] != '\0') {
-        printf("%-10s %s, %u slots, %u leased\n", "device",
+        printf("%-10s %s, %u slot%s, %u leased\n", "device",
                why->label[0] == '\0' ? why->device : printable(why->label), why->slots,
-               why->leased);
+               text_plural(why->slots), why->leased);
     }
     printf("%-10s %s\n", "market", printable(why->text));
     print_rivals(rivals);

@@ -48,6 +48,13 @@ until_true 20 offered 1 || fail "nothing on offer"
 own 0 'market +no job waits for a device' why
 says 'agent +the agent runs, and its asks stand'
 says 'price +0.10 per slot-hour; nobody else asks'
+says 'device .*, 1 slot, 0 leased'
+printf 'run: [sh]\nat_most: 1\n' >one.yaml
+expect 0 'on offer now +1 slot, ' "$bourse" plan one.yaml
+says 'at most 1 slot at a time'
+says 'x 1 slot of 1 provider$'
+printf 'run: [sh]\nneeds: {memory: 900TiB}\n' >large.yaml
+expect 5 '0 of 1 device fit; 1 fail on memory' "$bourse" explain large.yaml
 
 # ---------------------------------------------------------------- an account that is frozen
 
@@ -67,7 +74,7 @@ until_true 30 offered 1 || fail "nothing on offer after the freeze"
 # ---------------------------------------------------------------- a predicate, and the change that it names
 
 job=$(submit stamp 'run: [date]')
-own 0 'none of 1 waiting bids takes this device; 1 asks for program = "date"' why
+own 0 'none of 1 waiting bid takes this device; 1 asks for program = "date"' why
 says 'refusing +1 bid at up to .*: program = "date"'
 own 0 '"predicate":"program = \\"date\\"","changes":1,"bids":1' why --json
 again 'programs: [sh, "true", date]'
@@ -89,7 +96,7 @@ agent_start "$work/rival"
 rival=$agent
 agent=$mine
 started+=("$rival")
-rival_shows() { "$provider" why --market "$market" >out 2>err && grep -qE '1 of 1 others is cheaper, .*rival at 0.05' out; }
+rival_shows() { "$provider" why --market "$market" >out 2>err && grep -qE '1 of 1 other is cheaper, .*rival at 0.05' out; }
 until_true 30 rival_shows || fail "why does not see who is cheaper: $(cat out err)"
 kill "$rival"
 ended "$rival" 20 || fail "the rival does not end"

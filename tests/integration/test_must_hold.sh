@@ -160,7 +160,7 @@ fi
 # ---------------------------------------------------------------- money
 
 expect 4 'budget: 60\.00 credits, limit 49\.[0-9]+' "$bourse" run -y --budget 60 -- true
-expect 8 'ask more' "$bourse" run -y --cap 0.05 --wait-at-most 300ms -- true
+expect 8 'asks more' "$bourse" run -y --cap 0.05 --wait-at-most 300ms -- true
 expect 0 '.' "$bourse" cancel last
 expect 0 '"charged_micro":0' "$bourse" ps last --json
 

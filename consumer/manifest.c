@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "consumer/cheap.h"
 #include "consumer/client.h"
 #include "protocol/codec.h"
@@ -149,6 +150,18 @@ static bool subtasks_of_lines(struct bourse_job *job, const char *folder, struct
     if (memchr(subtasks->text, '\0', length) != NULL) {
         return client_fail(error, BOURSE_USAGE, "lines: '%s' holds a NUL; it must be text",
                            job->file->lines);
+    }
+    unsigned number = 1;
+    for (const char *line = subtasks->text, *end = line + length; line < end; number++) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        stop = stop == NULL ? end : stop;
+        if (!text_is_utf8(line, (size_t)(stop - line))) {
+            return client_fail(error, BOURSE_USAGE,
+                               "%s:%u: not UTF-8, as arguments of a job are; `iconv -t utf-8` "
+                               "makes it so",
+                               job->file->lines, number);
+        }
+        line = stop + 1;
     }
     size_t count = cut_lines(subtasks->text, length, NULL);
     if (count == 0) {

@@ -38,11 +38,10 @@ const char *names_job_reason(unsigned reason)
         [JOB_REASON_CANCELLED] = "cancelled",
         [JOB_REASON_RUNNING] = "running",
         [JOB_REASON_PROVIDERS_FAILED] = "every try failed by its provider's fault",
-        [JOB_REASON_AVOIDED] = "what is free failed it a moment ago; `bourse explain` says when "
-                               "it is tried again",
+        [JOB_REASON_AVOIDED] = "what is free failed it a moment ago; see `bourse explain`",
         [JOB_REASON_REFEREE] = "its results wait for a referee other than who made them",
-        [JOB_REASON_NO_VERDICT] = "no check of some results came to a verdict: they were paid, and "
-                                  "nobody is accused",
+        [JOB_REASON_NO_VERDICT] =
+            "no check of some results came to a verdict; see `bourse explain`",
         [JOB_REASON_EXPIRED] = "its time was up before all of it had started",
     };
     return name_in(names, COUNT(names), reason);

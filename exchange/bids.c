@@ -62,10 +62,10 @@ int64_t part_limit(const struct exchange *exchange, const struct part *part, int
     if (cap_micro >= 0) {
         return cap_micro;
     }
-    assert(part->term_ns > 0 && part->width > 0);
     int128 whole_ns = planned_ns(part->job);
     int128 one_lease_ns = (int128)part->term_ns * part->width;
     whole_ns = whole_ns > one_lease_ns ? whole_ns : one_lease_ns;
+    assert(whole_ns > 0);
     int128 limit = (int128)budget_micro * NS_PER_HOUR / whole_ns;
     return limit < exchange->price_band_micro ? (int64_t)limit : exchange->price_band_micro;
 }

@@ -10,7 +10,7 @@
 enum {
     FORMAT_FILE_BYTES = 4 << 20,     /* a YAML file */
     FORMAT_DEPTH = 16,               /* nesting of lists and maps */
-    FORMAT_NODES = 1 << 18,          /* values and keys of a YAML file */
+    FORMAT_NODES = 1 << 20,          /* values and keys of a YAML file */
     FORMAT_KEYS = 1024,              /* of one map */
     FORMAT_UNIT_BYTES = 64,          /* one duration, size or amount */
     FORMAT_REQUIREMENT_BYTES = 8192, /* a requirement as text */

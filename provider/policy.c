@@ -73,6 +73,7 @@ static void describe(struct offer *offer, const struct config *config,
     number_attribute(offer, "gflops", profile->mflops / 1000);
     number_attribute(offer, "bandwidth", profile->bandwidth_bytes);
     number_attribute(offer, "fp64", operations(profile->mflops));
+    next_attribute(offer, "simulated")->number = 0; /* said, so that `simulated = false` holds */
     number_attribute(offer, "isolation", isolation->level);
     text_attribute(offer, "executor", "command");
     text_attribute(offer, "executor", "noop");
@@ -138,7 +139,9 @@ static void describe_simulated(struct offer *offer, const struct config *config,
     number_attribute(offer, "gemm_fp32", mflops);
     describe_peaks(offer, &device->profile);
     number_attribute(offer, "isolation", isolation->level);
-    text_attribute(offer, "executor", "tensor");
+    if (mflops > 0) { /* else it would refuse every product */
+        text_attribute(offer, "executor", "tensor");
+    }
     text_attribute(offer, "executor", "noop");
 }
 

@@ -79,7 +79,10 @@ static struct places places_of_value(const char *label)
     }
     if (strcmp(label, "ROLE") == 0) {
         return (struct places){.first = PLACE_WORDS,
-                               .words = "consumer provider auditor risk operator"};
+                               .words = "consumer provider referee auditor risk operator"};
+    }
+    if (strcmp(label, "LEVEL") == 0) {
+        return (struct places){.first = PLACE_WORDS, .words = "none cheap"};
     }
     return (struct places){.first = place_of(label, strlen(label))};
 }

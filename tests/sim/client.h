@@ -56,7 +56,7 @@ bool client_is_ready(const struct client *client);
 void client_submits(struct client *client);
 void client_cancels(struct client *client);
 void client_replaces(struct client *client); /* the terms of a job's bids */
-void client_asks(struct client *client); /* a read, whichever */
+void client_asks(struct client *client);     /* a read, whichever */
 /* Sends again what was accepted or refused already, or something else under its id. */
 void client_repeats(struct client *client);
 /* The operator. */

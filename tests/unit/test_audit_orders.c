@@ -127,8 +127,8 @@ static void replace_bid(struct writer_state *state, const struct story *story)
     record->owner = *identity_key(market->owner);
     record->device = market->other_device;
     record->slots = 1;
-    record->price_micro = story->told == FORMER_PRICE_FILLS ? SMALL_MARKET_PRICE
-                                                            : SMALL_MARKET_PRICE * 3 / 4;
+    record->price_micro =
+        story->told == FORMER_PRICE_FILLS ? SMALL_MARKET_PRICE : SMALL_MARKET_PRICE * 3 / 4;
     record->term_ns = INT64_C(1000000000);
     (void)snprintf(record->name, sizeof record->name, "cpu.x86_64.avx2");
     writer_commit(state);

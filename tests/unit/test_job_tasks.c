@@ -130,7 +130,7 @@ END_TEST
 
 #define TWO(first, second)                                                                         \
     "tasks:\n- {name: a, run: [x], outputs: [one, two]" first "}\n- {name: b, run: [x]" second "}" \
-                                                                                               "\n"
+    "\n"
 
 START_TEST(names_that_are_nobodys_are_refused_with_the_nearest)
 {

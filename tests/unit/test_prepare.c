@@ -268,6 +268,9 @@ START_TEST(lines_become_values_without_empty_ones)
     put("empty", "\n\n");
     struct bourse_error error = refused("lines: empty\nrun: [echo, \"{line}\"]\n");
     ck_assert_ptr_nonnull(strstr(error.text, "no line"));
+    put("latin", "one\ncaf\xe9\n");
+    error = refused("lines: latin\nrun: [echo, \"{line}\"]\n");
+    ck_assert_ptr_nonnull(strstr(error.text, "latin:2: not UTF-8"));
 }
 END_TEST
 

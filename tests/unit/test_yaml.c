@@ -163,7 +163,7 @@ START_TEST(caps_hold_before_a_tree_is_built)
         memcpy(text + i, "1,", 2);
     }
     ck_assert_ptr_null(yaml_open(text, 2 * (size_t)FORMAT_NODES + 1, "f.yaml", &problem));
-    ck_assert_str_eq(problem.text, "f.yaml:1: more values than 262144");
+    ck_assert_str_eq(problem.text, "f.yaml:1: more values than 1048576");
 
     size_t length = 0;
     for (int i = 0; i <= FORMAT_KEYS; i++) {

@@ -179,9 +179,11 @@ static struct outgoing *trades(struct reader_thread *reader, const struct reques
 /* ---------------------------------------------------------------- outcomes */
 
 static struct outgoing *outcomes_reply(const struct request *request,
-                                       const struct ledger_outcome_row *rows, size_t count,
-                                       bool more)
+                                       const struct ledger_outcome_row *rows, size_t count)
 {
+    const Bourse__V1__OutcomesRequest *body = (const void *)request->translation.body;
+    /* A short page may have met the bytes, not the end: only an empty one is surely the last. */
+    bool more = count > 0;
     Bourse__V1__OutcomeRow *wires = calloc(count + 1, sizeof *wires);
     Bourse__V1__OutcomeRow **pointers = calloc(count + 1, sizeof(Bourse__V1__OutcomeRow *));
     struct outgoing *outgoing = NULL;
@@ -203,8 +205,10 @@ static struct outgoing *outcomes_reply(const struct request *request,
         Bourse__V1__OutcomesReply answer = BOURSE__V1__OUTCOMES_REPLY__INIT;
         answer.n_rows = count;
         answer.rows = pointers;
-        answer.has_next = more;
+        answer.has_next = more && !body->has_others_from;
         answer.next = more ? rows[count - 1].index + 1 : 0;
+        answer.has_next_entry = more && body->has_others_from;
+        answer.next_entry = more ? rows[count - 1].entry + 1 : 0;
         outgoing = outgoing_reply(request, MESSAGE_OUTCOMES_REPLY, &answer.base);
     }
     free(wires);
@@ -222,14 +226,16 @@ static struct outgoing *outcomes(struct reader_thread *reader, const struct requ
         return NULL;
     }
     size_t count = 0;
-    enum ledger_store_status status = ledger_reader_outcomes(reader->ledger, &job, body->from,
-                                                             limit, OUTCOMES_BYTES, rows, &count);
+    enum ledger_store_status status =
+        body->has_others_from ? ledger_reader_others(reader->ledger, &job, body->others_from, limit,
+                                                     OUTCOMES_BYTES, rows, &count)
+                              : ledger_reader_outcomes(reader->ledger, &job, body->from, limit,
+                                                       OUTCOMES_BYTES, rows, &count);
     struct outgoing *outgoing = NULL;
     if (status != LEDGER_STORE_OK && status != LEDGER_STORE_NOT_FOUND) {
         outgoing = failed(request, status, "job");
     } else {
-        /* A short page may have met the bytes, not the end: only an empty one is surely the last. */
-        outgoing = outcomes_reply(request, rows, count, count > 0);
+        outgoing = outcomes_reply(request, rows, count);
     }
     for (size_t i = 0; i < count; i++) {
         free(rows[i].result);

@@ -153,45 +153,78 @@ bool bourse_provided(struct bourse *bourse, bourse_entry_visitor *visitor, void 
     return walk_entries(bourse, true, 0, visitor, context, ret_error);
 }
 
-bool client_outcomes(struct bourse *client, const char *id, uint32_t from, uint32_t page_rows,
-                     bourse_outcome_visitor *visitor, void *context, struct bourse_error *error)
+/* Visits one page; `ret_stopped`: the visitor wants no more. */
+static bool read_page(struct bourse *client, const struct id128 *job,
+                      const Bourse__V1__OutcomesRequest *body, bourse_outcome_visitor *visitor,
+                      void *context, ProtobufCMessage **ret_answer, bool *ret_stopped,
+                      struct bourse_error *error)
 {
-    struct id128 job;
-    if (!client_id_read(id, &job, error)) {
+    *ret_stopped = false;
+    if (!client_call(client, MESSAGE_OUTCOMES_REQUEST, &body->base, MESSAGE_OUTCOMES_REPLY,
+                     ret_answer, error)) {
         return false;
     }
     CLEANUP(rows_outcome_free) struct bourse_outcome *outcome = malloc(sizeof *outcome);
     if (outcome == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
+    const Bourse__V1__OutcomesReply *reply = (const void *)*ret_answer;
+    for (size_t i = 0; i < reply->n_rows && !*ret_stopped; i++) {
+        if (!rows_outcome(reply->rows[i], job, outcome)) {
+            return client_fail(error, BOURSE_UNVERIFIED,
+                               "the broker sent a result of subtask %u that does not decode, or is "
+                               "not this job's",
+                               reply->rows[i]->index);
+        }
+        *ret_stopped = !visitor(context, outcome);
+    }
+    return true;
+}
+
+/* From where `body` says, to the end. */
+static bool walk_outcomes(struct bourse *client, const char *id, Bourse__V1__OutcomesRequest body,
+                          bourse_outcome_visitor *visitor, void *context,
+                          struct bourse_error *error)
+{
+    struct id128 job;
+    if (!client_id_read(id, &job, error)) {
+        return false;
+    }
+    body.job = client_bytes(job.bytes, sizeof job.bytes);
     for (;;) {
-        Bourse__V1__OutcomesRequest body = BOURSE__V1__OUTCOMES_REQUEST__INIT;
-        body.job = client_bytes(job.bytes, sizeof job.bytes);
-        body.from = from;
-        body.limit = page_rows;
         CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
-        if (!client_call(client, MESSAGE_OUTCOMES_REQUEST, &body.base, MESSAGE_OUTCOMES_REPLY,
-                         &answer, error)) {
+        bool is_stopped;
+        if (!read_page(client, &job, &body, visitor, context, &answer, &is_stopped, error)) {
             return false;
         }
         const Bourse__V1__OutcomesReply *reply = (const void *)answer;
-        for (size_t i = 0; i < reply->n_rows; i++) {
-            if (!rows_outcome(reply->rows[i], &job, outcome)) {
-                return client_fail(
-                    error, BOURSE_UNVERIFIED,
-                    "the broker sent a result of subtask %u that does not decode, or is not "
-                    "this job's",
-                    reply->rows[i]->index);
-            }
-            if (!visitor(context, outcome)) {
-                return true;
-            }
-        }
-        if (!reply->has_next || reply->next <= from) {
+        bool goes_on = body.has_others_from
+                           ? reply->has_next_entry && reply->next_entry > body.others_from
+                           : reply->has_next && reply->next > body.from;
+        if (is_stopped || !goes_on) {
             return true;
         }
-        from = reply->next;
+        body.from = reply->next;
+        body.others_from = reply->next_entry;
     }
+}
+
+bool client_outcomes(struct bourse *client, const char *id, uint32_t from, uint32_t page_rows,
+                     bourse_outcome_visitor *visitor, void *context, struct bourse_error *error)
+{
+    Bourse__V1__OutcomesRequest body = BOURSE__V1__OUTCOMES_REQUEST__INIT;
+    body.from = from;
+    body.limit = page_rows;
+    return walk_outcomes(client, id, body, visitor, context, error);
+}
+
+bool client_other_outcomes(struct bourse *client, const char *id, bourse_outcome_visitor *visitor,
+                           void *context, struct bourse_error *error)
+{
+    Bourse__V1__OutcomesRequest body = BOURSE__V1__OUTCOMES_REQUEST__INIT;
+    body.limit = PAGE_ROWS;
+    body.has_others_from = true;
+    return walk_outcomes(client, id, body, visitor, context, error);
 }
 
 bool bourse_outcomes(struct bourse *bourse, const char *id, uint32_t from,

@@ -80,6 +80,10 @@ void client_blobs_end(struct bourse *client);
 bool client_outcomes(struct bourse *client, const char *id, uint32_t from, uint32_t page_rows,
                      bourse_outcome_visitor *visitor, void *context, struct bourse_error *error);
 
+/* Every result that bourse_outcomes leaves out: attempts before the one that counts, and late ones. As they came. */
+bool client_other_outcomes(struct bourse *client, const char *id, bourse_outcome_visitor *visitor,
+                           void *context, struct bourse_error *error);
+
 /* The manifest of a job, decoded; the caller frees it with client_manifest_free. */
 bool client_manifest(struct bourse *client, const char *id, Bourse__V1__Manifest **ret_manifest,
                      struct bourse_error *error);

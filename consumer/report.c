@@ -32,7 +32,8 @@ struct reading {
     struct left *left; /* by task; none where nobody takes files of others */
     size_t left_count, left_capacity;
     bool takes_files;
-    bool *is_seen; /* by lease of the row: a result of it came */
+    bool *is_seen;  /* by lease of the row: a result of it came */
+    size_t decided; /* the first attempts: of each subtask the one that counts, by index */
     bool no_memory;
 };
 
@@ -290,13 +291,39 @@ static bool add_outcome(void *context, const struct bourse_outcome *outcome)
     return true;
 }
 
+/* All others. Where the job goes on meanwhile, the one that counted a moment ago may be among them. */
+static bool add_other(void *context, const struct bourse_outcome *outcome)
+{
+    struct reading *reading = context;
+    const struct report_attempt *attempts = reading->report->attempts;
+    size_t low = 0;
+    size_t high = reading->decided;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (attempts[middle].index < outcome->index) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    bool is_known = low < reading->decided && attempts[low].index == outcome->index &&
+                    attempts[low].attempt == outcome->attempt;
+    return is_known || add_outcome(context, outcome);
+}
+
 static bool read_results(struct bourse *bourse, struct reading *reading, struct bourse_error *error)
 {
     reading->is_seen = calloc(reading->row->lease_count + 1, sizeof *reading->is_seen);
     if (reading->is_seen == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
+    /* Those that count first: what a task took from another is known from that one's. */
     if (!bourse_outcomes(bourse, reading->row->id, 0, add_outcome, reading, error)) {
+        return false;
+    }
+    reading->decided = reading->report->attempt_count;
+    if (!reading->no_memory &&
+        !client_other_outcomes(bourse, reading->row->id, add_other, reading, error)) {
         return false;
     }
     enum report_status status =

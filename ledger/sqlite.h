@@ -134,7 +134,8 @@ enum ledger_store_status ledger_reader_trades(struct ledger_reader *reader, uint
                                               size_t limit, struct ledger_trade_row *ret_rows,
                                               size_t *ret_count);
 
-struct ledger_outcome_row { /* the decided attempt of one subtask */
+struct ledger_outcome_row { /* a result of one subtask */
+    uint64_t entry;
     uint32_t index, attempt;
     uint8_t status;
     uint8_t *result; /* malloc'ed, the caller frees */
@@ -150,6 +151,11 @@ enum ledger_store_status ledger_reader_outcomes(struct ledger_reader *reader,
                                                 size_t limit, size_t max_bytes,
                                                 struct ledger_outcome_row *ret_rows,
                                                 size_t *ret_count);
+/* Every other result of `job`, late ones too, with entry >= from, ascending by entry. */
+enum ledger_store_status ledger_reader_others(struct ledger_reader *reader, const struct id128 *job,
+                                              uint64_t from, size_t limit, size_t max_bytes,
+                                              struct ledger_outcome_row *ret_rows,
+                                              size_t *ret_count);
 /* The receipt of the decided attempt of (job, index), against the newest checkpoint. NOT_FOUND
  * also while that checkpoint does not cover it yet. FULL: more than `capacity` (RECEIPT_TEXT_MAX
  * always suffices). */

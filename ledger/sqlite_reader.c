@@ -12,6 +12,7 @@ enum statement {
     SELECT_RESULTS_END,
     SELECT_TRADES,
     SELECT_OUTCOMES,
+    SELECT_OTHERS,
     SELECT_DECIDED,
     SELECT_BATCH,
     SELECT_CHECKPOINT,
@@ -20,6 +21,8 @@ enum statement {
 
 #define MONEY "entry, log_index, log_time_ns, kind, debit, credit, amount, job, lease, idx, attempt"
 
+#define OUTCOME                                                                                    \
+    "r.idx, r.attempt, r.status, r.charge, r.paid_ns, r.log_index, r.bytes, r.level, r.entry"
 #define KIND_CAPTURE "4"
 #define KIND_FEE "7"
 static_assert(LEDGER_CAPTURE == 4 && LEDGER_FEE == 7,
@@ -51,10 +54,13 @@ static const char *const statements[STATEMENTS] = {
     [SELECT_RESULTS_END] = "SELECT ifnull(max(entry), 0) + 1 FROM results",
     [SELECT_TRADES] = "SELECT entry, log_time_ns, slots, price, instrument, log_index FROM fills"
                       " WHERE entry < ?1 ORDER BY entry DESC LIMIT ?2",
-    [SELECT_OUTCOMES] =
-        "SELECT r.idx, r.attempt, r.status, r.charge, r.paid_ns, r.log_index, r.bytes, r.level"
-        " FROM outcomes o JOIN results r ON r.entry = o.entry"
-        " WHERE o.job = ?1 AND o.idx >= ?2 ORDER BY o.idx LIMIT ?3",
+    [SELECT_OUTCOMES] = "SELECT " OUTCOME " FROM outcomes o JOIN results r ON r.entry = o.entry"
+                        " WHERE o.job = ?1 AND o.idx >= ?2 ORDER BY o.idx LIMIT ?3",
+    /* An accepted result always decides, so that the index of those that are not has all of these. */
+    [SELECT_OTHERS] =
+        "SELECT " OUTCOME " FROM results r LEFT JOIN outcomes o ON o.job = r.job AND o.idx = r.idx"
+        " WHERE r.job = ?1 AND r.status <> 0 AND r.entry >= ?2 AND r.entry IS NOT o.entry"
+        " ORDER BY r.entry LIMIT ?3",
     [SELECT_DECIDED] = ("SELECT r.* FROM outcomes o JOIN results r ON r.entry = o.entry"
                         " WHERE o.job = ?1 AND o.idx = ?2"),
     [SELECT_BATCH] = "SELECT signature, leaves FROM batches WHERE log_index = ?1",
@@ -314,6 +320,7 @@ static bool read_outcome(sqlite3_stmt *select, struct ledger_outcome_row *ret_ro
         .paid_ns = sqlite3_column_int64(select, 4),
         .log_index = (uint64_t)sqlite3_column_int64(select, 5),
         .level = (uint8_t)sqlite3_column_int(select, 7),
+        .entry = (uint64_t)sqlite3_column_int64(select, 8),
     };
     if (!copy_blob(select, 6, &row.result, &row.result_length)) {
         return false;
@@ -322,19 +329,17 @@ static bool read_outcome(sqlite3_stmt *select, struct ledger_outcome_row *ret_ro
     return true;
 }
 
-enum ledger_store_status ledger_reader_outcomes(struct ledger_reader *reader,
-                                                const struct id128 *job, uint32_t from,
-                                                size_t limit, size_t max_bytes,
-                                                struct ledger_outcome_row *ret_rows,
-                                                size_t *ret_count)
+static enum ledger_store_status read_outcomes(sqlite3_stmt *select, const struct id128 *job,
+                                              uint64_t from, size_t limit, size_t max_bytes,
+                                              struct ledger_outcome_row *ret_rows,
+                                              size_t *ret_count)
 {
-    sqlite3_stmt *select = reader->prepared[SELECT_OUTCOMES];
     enum ledger_store_status status = LEDGER_STORE_OK;
     size_t count = 0;
     size_t bytes = 0;
     int code = SQLITE_DONE;
     (void)sqlite3_bind_blob(select, 1, job->bytes, sizeof job->bytes, SQLITE_STATIC); /* as above */
-    (void)sqlite3_bind_int64(select, 2, from);
+    (void)sqlite3_bind_int64(select, 2, from > INT64_MAX ? INT64_MAX : (sqlite3_int64)from);
     (void)sqlite3_bind_int64(select, 3, (sqlite3_int64)limit);
     while (count < limit && (code = sqlite3_step(select)) == SQLITE_ROW) {
         size_t length = (size_t)sqlite3_column_bytes(select, 6);
@@ -357,6 +362,25 @@ enum ledger_store_status ledger_reader_outcomes(struct ledger_reader *reader,
     }
     *ret_count = count;
     return LEDGER_STORE_OK;
+}
+
+enum ledger_store_status ledger_reader_outcomes(struct ledger_reader *reader,
+                                                const struct id128 *job, uint32_t from,
+                                                size_t limit, size_t max_bytes,
+                                                struct ledger_outcome_row *ret_rows,
+                                                size_t *ret_count)
+{
+    return read_outcomes(reader->prepared[SELECT_OUTCOMES], job, from, limit, max_bytes, ret_rows,
+                         ret_count);
+}
+
+enum ledger_store_status ledger_reader_others(struct ledger_reader *reader, const struct id128 *job,
+                                              uint64_t from, size_t limit, size_t max_bytes,
+                                              struct ledger_outcome_row *ret_rows,
+                                              size_t *ret_count)
+{
+    return read_outcomes(reader->prepared[SELECT_OTHERS], job, from, limit, max_bytes, ret_rows,
+                         ret_count);
 }
 
 /* ---- receipts */

@@ -152,6 +152,7 @@ static const char other_tables[] =
     "CREATE UNIQUE INDEX IF NOT EXISTS accounts_number ON accounts(number);"
     "CREATE UNIQUE INDEX IF NOT EXISTS accounts_key ON accounts(key);"
     "CREATE UNIQUE INDEX IF NOT EXISTS fills_lease ON fills(lease);"
+    "CREATE INDEX IF NOT EXISTS results_failed ON results(job) WHERE status <> 0;"
     "CREATE INDEX IF NOT EXISTS transfers_debit ON transfers(debit);"
     "CREATE INDEX IF NOT EXISTS transfers_credit ON transfers(credit) WHERE credit <> debit;";
 

@@ -269,10 +269,10 @@ SHAPE(job_row, job_row, ID, NAME(0, LIMIT_NAME_BYTES), NUMBER(JOB_OPEN, JOB_CANC
       TALLY, SIZED(0, LIMIT_GRAPH_SUBTASKS), PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTASKS));
 SHAPE(jobs_reply, jobs_reply, MANY(job_row, LIMIT_ROWS), COUNT);
 SHAPE(job_event, job_event, NESTED(job_row));
-SHAPE(outcomes_request, outcomes_request, ID, TALLY, ROWS_WANTED);
+SHAPE(outcomes_request, outcomes_request, ID, TALLY, ROWS_WANTED, COUNT);
 SHAPE(outcome_row, outcome_row, SUBTASK_INDEX, ATTEMPT, NUMBER(ATTEMPT_ACCEPTED, ATTEMPT_REFUTED),
       SIZED(0, LIMIT_RESULT_BYTES), MONEY, COUNT, COUNT, COUNT);
-SHAPE(outcomes_reply, outcomes_reply, MANY(outcome_row, LIMIT_ROWS), TALLY);
+SHAPE(outcomes_reply, outcomes_reply, MANY(outcome_row, LIMIT_ROWS), TALLY, COUNT);
 SHAPE_EMPTY(balance_request, balance_request);
 SHAPE(balance_reply, balance_reply, HASH, NAME(0, LIMIT_NAME_BYTES), ANY, ANY, COUNT);
 SHAPE(statement_request, statement_request, COUNT, ROWS_WANTED, FLAG);

@@ -179,6 +179,24 @@ static void print_causes(const struct report *report)
     (void)putchar('\n');
 }
 
+/* Which of two clocks is right nobody here knows. */
+static void print_clock(const struct report_device *device)
+{
+    int64_t off_ns = device->moved_ns < 0 ? -device->moved_ns : device->moved_ns;
+    if (off_ns >= CLOCK_OFF_NS) {
+        (void)printf("\nthe clock of %s/%s and the market's log time differ by at least %s: log "
+                     "time stands still while the broker is down, and any clock can be wrong; its "
+                     "times were moved to what the market saw.\n",
+                     plain_text(device->provider), plain_text(device->name), ns_text(off_ns));
+    }
+    if (device->cut > 0) {
+        (void)printf("\n%u attempt%s of %s/%s ran longer than the market saw, and %s cut in the "
+                     "timeline.\n",
+                     device->cut, text_plural(device->cut), plain_text(device->provider),
+                     plain_text(device->name), device->cut == 1 ? "is" : "are");
+    }
+}
+
 static void print_notes(const struct report *report)
 {
     if (report->total.simulated > 0) {
@@ -186,23 +204,8 @@ static void print_notes(const struct report *report)
                      "measured.\n");
     }
     for (size_t i = 0; i < report->device_count; i++) {
-        const struct report_device *device = &report->devices[i];
-        bool is_behind = device->moved_ns >= CLOCK_OFF_NS;
-        bool is_ahead = device->moved_ns <= -CLOCK_OFF_NS;
-        if (device->sum.simulated > 0) {
-            continue; /* a model may well take longer than the market saw */
-        }
-        if (is_behind || is_ahead || device->cut > 0) {
-            int64_t off_ns = device->moved_ns < 0 ? -device->moved_ns : device->moved_ns;
-            (void)printf("\nthe clock of %s/%s is at least %s %s; its times were moved to what the "
-                         "market saw",
-                         plain_text(device->provider), plain_text(device->name), ns_text(off_ns),
-                         is_ahead ? "ahead" : "behind");
-            if (device->cut > 0) {
-                (void)printf(", and %u attempt%s cut that claim%s more", device->cut,
-                             text_plural(device->cut), device->cut == 1 ? "s" : "");
-            }
-            (void)printf(".\n");
+        if (report->devices[i].sum.simulated == 0) { /* a model may well take longer */
+            print_clock(&report->devices[i]);
         }
     }
 }

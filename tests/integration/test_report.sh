@@ -51,6 +51,16 @@ got=0
 "$bourse" report ffff >out 2>err || got=$?
 [ "$got" -eq 3 ] || fail "no such job ended with $got"
 
+# Attempts that failed are among the attempts, and what they cost is in the cost.
+printf 'name: thrice\nretries: 2\nrun: [sh, -c, "sleep 0.2; exit 1"]\n' >thrice.yaml
+"$bourse" submit thrice.yaml -y --wait --quiet >id || [ $? -eq 1 ] || fail "submit of thrice ended with $?"
+"$bourse" report "$(cat id)" --json >json || fail "report --json of retries"
+"$bourse" ps "$(cat id)" --json >ps.json || fail "ps"
+[ "$(number charged_micro ps.json)" -gt 0 ] || fail "nothing was charged: $(cat ps.json)"
+[ "$(number charged_micro json)" = "$(number charged_micro ps.json)" ] || fail "retries charged: $(cat json ps.json)"
+"$bourse" report "$(cat id)" >table || fail "report of retries"
+has "$(cat table)" 'attempts that do not count: program failed (3)'
+
 # What tasks hand on is among what went in, once for each that takes it.
 cat >tasks.yaml <<'YAML'
 limit: 1m

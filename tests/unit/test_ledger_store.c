@@ -479,6 +479,39 @@ START_TEST(outcomes_are_the_accepted_attempt_else_the_last_failed)
 }
 END_TEST
 
+START_TEST(other_results_are_all_that_do_not_decide_their_subtask)
+{
+    struct small_market market;
+    struct ledger_reader *reader;
+    struct ledger_outcome_row rows[8];
+    size_t count;
+    small_market_create(&market, NULL, NULL);
+    ck_assert_int_eq(ledger_reader_open(market.database, &reader), LEDGER_STORE_OK);
+    ck_assert_int_eq(ledger_reader_others(reader, &market.job, 0, 8, 1 << 20, rows, &count),
+                     LEDGER_STORE_OK);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_uint_eq(rows[0].index, 1);
+    ck_assert_uint_eq(rows[0].attempt, 1);
+    ck_assert_uint_ne(rows[0].status, 0);
+    struct hash32 hash = sha256_of(rows[0].result, rows[0].result_length);
+    ck_assert(hash32_equal(&hash, &market.results[1]));
+    free(rows[0].result);
+    uint64_t entry = rows[0].entry;
+    ck_assert_int_eq(ledger_reader_others(reader, &market.job, entry, 8, 1 << 20, rows, &count),
+                     LEDGER_STORE_OK);
+    ck_assert_uint_eq(count, 1);
+    free(rows[0].result);
+    ck_assert_int_eq(ledger_reader_others(reader, &market.job, entry + 1, 8, 1 << 20, rows, &count),
+                     LEDGER_STORE_OK);
+    ck_assert_uint_eq(count, 0);
+    ck_assert_int_eq(ledger_reader_others(reader, &market.cluster, 0, 8, 1 << 20, rows, &count),
+                     LEDGER_STORE_OK);
+    ck_assert_uint_eq(count, 0);
+    ledger_reader_close(&reader);
+    small_market_destroy(&market);
+}
+END_TEST
+
 START_TEST(trades_come_newest_first_and_in_pages)
 {
     struct small_market market;
@@ -711,6 +744,7 @@ int main(void)
     tcase_add_test(readers, a_result_that_was_held_has_a_receipt_that_names_its_check);
     tcase_add_test(readers, a_result_that_no_checkpoint_covers_has_no_receipt_yet);
     tcase_add_test(readers, outcomes_are_the_accepted_attempt_else_the_last_failed);
+    tcase_add_test(readers, other_results_are_all_that_do_not_decide_their_subtask);
     tcase_add_test(readers, trades_come_newest_first_and_in_pages);
     tcase_add_test(readers, a_statement_adds_up_to_the_balance);
     tcase_add_test(readers, accepted_results_are_found_page_by_page);

@@ -63,6 +63,8 @@ until_true 30 has_accepted $((before + 4)) || fail "with a clock that stands sti
 whole 60
 elapsed=$(($(now_ms) - begun))
 set_clock +0
+"$bourse" report "$job" >report.log || fail "report: $(cat report.log)"
+has "$(cat report.log)" "and the market's log time differ by at least " # and nobody knows whose is right
 
 # Log time went by what passed, and at most a hundredth more or less; so did what was paid.
 span=$(($(query "SELECT (max(log_time_ns) - min(log_time_ns)) / 1000000 FROM results")))

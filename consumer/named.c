@@ -214,6 +214,14 @@ static bool check_operation(const struct scene *scene, const struct job_strings 
         (op.c != NULL && !find_operand(scene, op.c, &c))) {
         return false;
     }
+    if (op.is_drawn) {
+        problem_set(scene->problem,
+                    "the seed \"" TENSOR_DRAWN
+                    "\" is for the checks that `verify: cheap` makes; write %d "
+                    "hexadecimal digits",
+                    2 * TENSOR_SEED_BYTES);
+        return false;
+    }
     if (op.verb != TENSOR_GEMM || strtof(op.beta, NULL) == 0) {
         c = (struct operand){.name = NULL}; /* judged, or not read at all */
     }

@@ -93,11 +93,15 @@ static bool read_name(const struct words *words, size_t which, const char **ret_
     return true;
 }
 
-static bool read_dice(const struct words *words, struct tensor_op *op)
+static bool is_hole(const struct words *words, size_t index)
+{
+    return words->has_holes && strchr(words->items[index], '{') != NULL;
+}
+
+static bool read_seed(const struct words *words, struct tensor_op *op)
 {
     char text[80];
-    const char *rounds = words->items[4];
-    if (words->has_holes) {
+    if (is_hole(words, 3)) {
         return true;
     }
     op->is_drawn = strcmp(words->items[3], TENSOR_DRAWN) == 0;
@@ -105,6 +109,16 @@ static bool read_dice(const struct words *words, struct tensor_op *op)
         return REFUSE(words->problem,
                       "the seed \"%s\" is not %d hexadecimal digits, nor the word " TENSOR_DRAWN,
                       shown(words->items[3], text), 2 * TENSOR_SEED_BYTES);
+    }
+    return true;
+}
+
+static bool read_rounds(const struct words *words, struct tensor_op *op)
+{
+    char text[80];
+    const char *rounds = words->items[4];
+    if (is_hole(words, 4)) {
+        return true;
     }
     size_t length = digits(rounds);
     for (size_t i = 0; i < length && length <= 2; i++) {
@@ -128,7 +142,7 @@ static bool read_operands(const struct words *words, struct tensor_op *op)
     case TENSOR_GEMM:
         return read_name(words, 2, &op->c) && read_name(words, 3, &op->result);
     case TENSOR_FREIVALDS:
-        return read_name(words, 2, &op->c) && read_dice(words, op);
+        return read_name(words, 2, &op->c) && read_seed(words, op) && read_rounds(words, op);
     }
     return false;
 }

@@ -486,6 +486,15 @@ START_TEST(what_an_operation_reads_is_looked_at_before_it_is_sent)
         {"executor: tensor\nfiles: [a.npy, b.npy]\noutputs: c.npy\n"
          "run: [gemm, --beta, \"1\", a.npy, b.npy, c.npy]\n",
          "job:4: run: gemm reads a file C0 to add, and three are named; write [gemm, "},
+        {"executor: tensor\nfiles: [a.npy, b.npy]\n"
+         "run: [freivalds, a.npy, b.npy, a.npy, \"00\", \"20\"]\n",
+         "job:3: run: the seed \"00\" is not 64 hexadecimal digits"},
+        {"executor: tensor\nfiles: [a.npy, b.npy]\n"
+         "run: [freivalds, a.npy, b.npy, a.npy, drawn, \"20\"]\n",
+         "job:3: run: the seed \"drawn\" is for the checks that `verify: cheap` makes"},
+        {"executor: tensor\nfiles: [a.npy, b.npy]\n"
+         "run: [freivalds, a.npy, b.npy, a.npy, \"{value}\", \"65\"]\n",
+         "job:3: run: \"65\" rounds; 1 to 64 are computed"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct bourse_error error = refused(wrong[i].text);

@@ -67,7 +67,7 @@ static bool is_simulated(const struct offer *offer)
 {
     for (size_t i = 0; i < offer->device.attribute_count; i++) {
         if (strcmp(offer->attributes[i].name, "simulated") == 0) {
-            return true;
+            return offer->attributes[i].number != 0;
         }
     }
     return false;

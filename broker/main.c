@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "broker/backup.h"
 #include "broker/broker.h"
+#include "broker/door.h"
 #include "broker/replay.h"
 #include "runtime/clock.h"
 #include "runtime/completion.h"
@@ -315,6 +316,10 @@ static int run(const struct arguments *arguments)
         return EXIT_OK;
     }
     if (!process_open_files(OPEN_FILES_LEAST, OPEN_FILES_MOST, &problem)) {
+        return fail(&problem, EXIT_FAILED);
+    }
+    if (!door_keep_one()) {
+        problem_set(&problem, "/dev/null cannot be opened: %s", strerror(errno));
         return fail(&problem, EXIT_FAILED);
     }
     int signals = process_signals();

@@ -16,7 +16,7 @@ function(program name)
   target_link_libraries(${name} PRIVATE bourse_flags ${PROGRAM_LINKS})
 endfunction()
 
-program(bourse-broker SOURCES broker/main.c LINKS broker)
+program(bourse-broker SOURCES broker/main.c broker/door.c LINKS broker)
 program(bourse-audit SOURCES broker/audit_main.c LINKS audit)
 program(bourse-provider SOURCES provider/main.c LINKS owner provider)
 

@@ -58,7 +58,10 @@ done
 crowded=$(find "/proc/$broker/fd" -mindepth 1 | wc -l)
 [ "$crowded" -ge 120 ] || fail "the broker has only $crowded descriptors open"
 # Whoever needs a new descriptor waits or is put off; nothing ends.
-sleep 3 # of crowd: the input of this test
+for _ in 1 2 3; do # local ones as well
+    offered 1 && fail "a caller finds a descriptor where there is none"
+    gone "$broker" && fail "a local caller ended the broker: $(tail -n 3 broker.log)"
+done
 gone "$broker" && fail "the broker ended: $(tail -n 3 broker.log)"
 for caller in "${callers[@]}"; do
     exec {caller}>&-

@@ -271,6 +271,17 @@ static bool check_field(const struct shape *shape, unsigned index, unsigned wire
     return check_bytes(rule, field, bytes, length, ret_error);
 }
 
+/* Which rule is of the field with that number; rule_count: none, the field is unknown. */
+static unsigned rule_of(const struct shape *shape, unsigned number)
+{
+    const ProtobufCFieldDescriptor *fields = shape->descriptor->fields;
+    unsigned index = number < shape->rule_count ? number : shape->rule_count;
+    while (index > 0 && fields[index - 1].id > number) { /* numbers were left out before it */
+        index--;
+    }
+    return index > 0 && fields[index - 1].id == number ? index - 1 : shape->rule_count;
+}
+
 bool codec_check(const struct shape *shape, const uint8_t *bytes, size_t length,
                  struct codec_error *ret_error)
 {
@@ -281,13 +292,13 @@ bool codec_check(const struct shape *shape, const uint8_t *bytes, size_t length,
         if (!walk_varint(&walk, &tag) || tag > UINT32_MAX || tag >> 3 == 0) {
             return refuse(ret_error, "", 0, 0);
         }
-        unsigned number = (unsigned)(tag >> 3);
+        unsigned rule = rule_of(shape, (unsigned)(tag >> 3));
         unsigned wire = (unsigned)(tag & 7);
-        if (number > shape->rule_count) {
+        if (rule == shape->rule_count) {
             if (!walk_unknown(&walk, wire)) {
                 return refuse(ret_error, "", 0, 0);
             }
-        } else if (!check_field(shape, number - 1, wire, &walk, &sighting, ret_error)) {
+        } else if (!check_field(shape, rule, wire, &walk, &sighting, ret_error)) {
             return false;
         }
     }
@@ -300,11 +311,10 @@ bool codec_check(const struct shape *shape, const uint8_t *bytes, size_t length,
     return shape->check == NULL || shape->check(&sighting, ret_error);
 }
 
-static bool rule_agrees(const struct rule *rule, const ProtobufCFieldDescriptor *field,
-                        unsigned number)
+static bool rule_agrees(const struct rule *rule, const ProtobufCFieldDescriptor *field)
 {
     bool is_repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
-    if (field->id != number || is_repeated != (rule->count_max > 0) || rule->least > rule->most) {
+    if (is_repeated != (rule->count_max > 0) || rule->least > rule->most) {
         return false;
     }
     switch (rule->kind) {
@@ -335,7 +345,8 @@ bool codec_shape_agrees(const struct shape *shape)
         return false;
     }
     for (unsigned i = 0; i < shape->rule_count; i++) {
-        if (!rule_agrees(&shape->rules[i], &shape->descriptor->fields[i], i + 1)) {
+        const ProtobufCFieldDescriptor *field = &shape->descriptor->fields[i];
+        if ((i > 0 && field->id <= field[-1].id) || !rule_agrees(&shape->rules[i], field)) {
             return false;
         }
     }

@@ -1,7 +1,7 @@
 /* protocol/codec_check.h - shapes of messages, and the check of raw bytes against them.
  *
- * A shape lists one rule per field of a protobuf message, in the order of the field numbers, which
- * run from 1 without gaps. codec_check walks the encoded bytes with it before anything is unpacked:
+ * A shape lists one rule per field of a protobuf message, in the order of the field numbers, of
+ * which some may be left out. codec_check walks the encoded bytes with it before anything is unpacked:
  * no memory is taken, and the depth of its recursion is the depth of the schema, which has no
  * recursive type. Inner to the codec. Pure. */
 #ifndef BOURSE_PROTOCOL_CODEC_CHECK_H

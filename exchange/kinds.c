@@ -220,7 +220,7 @@ bool cell_restore(struct exchange *exchange, uint32_t cell, const struct attribu
 
 bool class_restore(struct exchange *exchange, uint32_t class_id, const struct requirement *needs)
 {
-    if (book_class_at(exchange->book, class_id, needs) != BOOK_OK) {
+    if (book_class_at(exchange->book, class_id, needs, RATE_NONE) != BOOK_OK) {
         return false;
     }
     enter(exchange, &exchange->classes[class_id], class_id, RECORD_CLASS);

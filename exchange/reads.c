@@ -484,7 +484,7 @@ void exchange_quote(const struct exchange *exchange, const struct exchange_need 
         .exchange = exchange, .need = need, .first = EXCHANGE_NO_ACCOUNT, .second_micro = -1};
     bool is_askable = requirement_well_formed(need->needs);
     if (is_askable) {
-        book_walk_asks(exchange->book, need->needs, find_rivals, &rivals);
+        book_walk_asks(exchange->book, need->needs, RATE_NONE, find_rivals, &rivals);
     }
     ret_quote->second_micro = rivals.second_micro;
     ret_quote->is_asked = rivals.first != EXCHANGE_NO_ACCOUNT;
@@ -495,11 +495,11 @@ void exchange_quote(const struct exchange *exchange, const struct exchange_need 
         quoting.floor_micro = rivals.second_micro;
     }
     if (is_askable) {
-        book_walk_asks(exchange->book, need->needs, quote_ask, &quoting);
+        book_walk_asks(exchange->book, need->needs, RATE_NONE, quote_ask, &quoting);
     }
     if (is_askable && ret_quote->slots_now == 0) { /* it would wait, and then pay what they ask */
         quoting.as_if_idle = true;
-        book_walk_asks(exchange->book, need->needs, quote_ask, &quoting);
+        book_walk_asks(exchange->book, need->needs, RATE_NONE, quote_ask, &quoting);
     }
     if (quoting.lanes_taken == 0 && need->cap_micro >= 0) { /* all that is known of its price */
         quote_lanes(&quoting, need->cap_micro, 1);

@@ -19,6 +19,7 @@ struct book *book_create(struct book_limits limits)
         return NULL;
     }
     book->limits = limits;
+    book->price_most = INT64_MAX;
     bool pool = ladder_pool_init(&book->pool, limits.orders);
     book->terms = malloc(limits.orders * sizeof *book->terms);
     book->cells = calloc(limits.cells, sizeof *book->cells);
@@ -93,6 +94,10 @@ static void follow_best(struct shelves *shelves, uint32_t number)
 {
     const struct ladder *ladder = &shelves->items[number].filled;
     bool is_filled = !ladder_is_empty(ladder);
+    if (shelves->items[number].rate != RATE_NONE) {
+        bit_set(shelves->valued, number, is_filled);
+        return;
+    }
     bit_set(shelves->filled, number, is_filled);
     if (is_filled) {
         uint64_t *floor = &shelves->floors[number / GROUP];
@@ -295,13 +300,35 @@ static inline uint32_t slots_between(const struct book *book, const struct book_
                             : in_widths(slots, order->width);
 }
 
+static int64_t limit_in(const struct book *book, uint32_t class_id, int64_t limit_micro,
+                        uint32_t cell)
+{
+    uint32_t rate = book->shelves[BIDS].items[class_id].rate;
+    if (rate == RATE_NONE) {
+        return limit_micro;
+    }
+    int64_t limit = rate_limit(limit_micro, book->cells[cell].rates[rate]);
+    return limit < book->price_most ? limit : book->price_most;
+}
+
+int64_t book_limit(const struct book *book, uint32_t class_id, int64_t limit_micro, uint32_t cell)
+{
+    assert(book_class_references(book, class_id) > 0 && book_cell_references(book, cell) > 0);
+    return limit_in(book, class_id, limit_micro, cell);
+}
+
+void book_set_price_most(struct book *book, int64_t price_micro)
+{
+    book->price_most = price_micro;
+}
+
 uint32_t book_fillable(const struct book *book, uint32_t ask, uint32_t bid)
 {
     const struct book_order a = order_of(book, ask);
     const struct book_order b = order_of(book, bid);
     assert(!a.is_bid && b.is_bid);
-    return a.owner != b.owner && a.price_micro <= b.price_micro &&
-                   book_class_accepts(book, b.kind, a.kind)
+    return a.owner != b.owner && book_class_accepts(book, b.kind, a.kind) &&
+                   a.price_micro <= limit_in(book, b.kind, b.price_micro, a.kind)
                ? slots_between(book, &a, bid)
                : 0;
 }
@@ -313,9 +340,12 @@ int64_t book_price(const struct book *book, uint32_t ask, uint32_t bid)
     if (ask_micro == 0) {
         return 0; /* a donation is a donation, whoever came first */
     }
-    return book->pool.orders[ask].sequence < book->pool.orders[bid].sequence
+    const struct order *asked = &book->pool.orders[ask];
+    const struct order *wanted = &book->pool.orders[bid];
+    return asked->sequence < wanted->sequence
                ? ask_micro
-               : price_of(ladder_key(&book->pool, bid), true);
+               : limit_in(book, wanted->shelf, price_of(ladder_key(&book->pool, bid), true),
+                          asked->shelf);
 }
 
 /* Whether one that crosses and that it meets is one to trade with. */
@@ -397,6 +427,84 @@ static void raise_floor(const struct shelves *shelves, size_t group)
     shelves->floors[group] = floor;
 }
 
+/* By what bids are worth in the ask's cell: those of classes by value, beside the best of the others, if there is one. */
+static APART uint32_t search_values(struct search *search, const struct shelf *own)
+{
+    const struct book *book = search->book;
+    const struct ladder_pool *pool = &book->pool;
+    const int64_t *rates = book->cells[search->order->kind].rates;
+    int128 least = rate_price(price_of(search->key_most, true));
+    for (size_t group = 0; group < bit_words(search->others->bound); group++) {
+        uint64_t some = own->meets[group] & search->others->valued[group];
+        for (; some != 0; some &= some - 1) {
+            size_t number = group * GROUP + (unsigned)__builtin_ctzll(some);
+            const struct shelf *shelf = &search->others->items[number];
+            for (uint32_t at = shelf->filled.first; at != BOOK_NONE;
+                 at = ladder_next(pool, &shelf->filled, at)) {
+                int128 worth = rate_worth(price_of(ladder_key(pool, at), true), rates[shelf->rate]);
+                if (worth < least ||
+                    (worth == least && search->best != BOOK_NONE &&
+                     pool->orders[at].sequence >= pool->orders[search->best].sequence)) {
+                    break;
+                }
+                if (is_fit(book, search->order, search->skip, search->context, search->is_own_too,
+                           at)) {
+                    search->best = at;
+                    least = worth;
+                    break;
+                }
+            }
+        }
+    }
+    return search->best;
+}
+
+/* Of an ask: its price, and how much work a slot-hour of it is. */
+struct offer {
+    int64_t price_micro, operations;
+    uint64_t sequence;
+};
+
+/* Whether it asks less for a unit of work, or came first of equals. */
+static bool offers_more(const struct offer *offer, const struct offer *other)
+{
+    int128 here = rate_worth(offer->price_micro, other->operations);
+    int128 there = rate_worth(other->price_micro, offer->operations);
+    return here != there ? here < there : offer->sequence < other->sequence;
+}
+
+/* For a bid by value: the ask of most work for its price, of those that the bid's worth of it covers. */
+static APART uint32_t search_offers(struct search *search, const struct shelf *own)
+{
+    const struct book *book = search->book;
+    const struct ladder_pool *pool = &book->pool;
+    struct offer best = {0};
+    for (size_t group = 0; group < bit_words(search->others->bound); group++) {
+        uint64_t some = own->meets[group] & search->others->filled[group];
+        for (; some != 0; some &= some - 1) {
+            size_t number = group * GROUP + (unsigned)__builtin_ctzll(some);
+            const struct ladder *ladder = &search->others->items[number].filled;
+            struct offer offer = {.operations = book->cells[number].rates[own->rate]};
+            int128 most = rate_worth(search->order->price_micro, offer.operations);
+            for (uint32_t at = ladder->first; at != BOOK_NONE; at = ladder_next(pool, ladder, at)) {
+                offer.price_micro = price_of(ladder_key(pool, at), false);
+                offer.sequence = pool->orders[at].sequence;
+                if (rate_price(offer.price_micro) > most ||
+                    (search->best != BOOK_NONE && !offers_more(&offer, &best))) {
+                    break;
+                }
+                if (is_fit(book, search->order, search->skip, search->context, search->is_own_too,
+                           at)) {
+                    search->best = at;
+                    best = offer;
+                    break;
+                }
+            }
+        }
+    }
+    return search->best;
+}
+
 static APART uint32_t search_groups(const struct book *book, const struct book_order *order,
                                     book_skip *skip, void *context, bool is_own_too,
                                     const struct shelf *own)
@@ -410,6 +518,9 @@ static APART uint32_t search_groups(const struct book *book, const struct book_o
                             .is_own_too = is_own_too,
                             .key_most = key_of(order->price_micro, !order->is_bid),
                             .best = BOOK_NONE};
+    if (own->rate != RATE_NONE) {
+        return search_offers(&search, own);
+    }
     size_t groups = bit_words(others->bound);
     uint64_t there = groups < GROUP ? (UINT64_C(1) << groups) - 1 : UINT64_MAX;
     for (uint64_t some = own->groups & there; some != 0; some &= some - 1) {
@@ -424,7 +535,7 @@ static APART uint32_t search_groups(const struct book *book, const struct book_o
             search_group(&search, group, candidates);
         }
     }
-    return search.best;
+    return others->valued_count == 0 ? search.best : search_values(&search, own);
 }
 
 static inline uint32_t best_for(const struct book *book, const struct book_order *order,
@@ -432,7 +543,7 @@ static inline uint32_t best_for(const struct book *book, const struct book_order
 {
     const struct shelf *own = &book->shelves[order->is_bid].items[order->kind];
     assert(own->references > 0);
-    if (own->met != 1) {
+    if (own->only == BOOK_NONE) {
         return search_groups(book, order, skip, context, is_own_too, own);
     }
     const struct ladder *ladder = &book->shelves[!order->is_bid].items[own->only].filled;
@@ -474,8 +585,10 @@ bool book_match(const struct book *book, const struct book_order *order, book_sk
     }
     const struct order *maker = &book->pool.orders[best];
     int64_t price_micro = price_of(ladder_key(&book->pool, best), !order->is_bid);
-    int64_t ask_micro = order->price_micro;
-    ask_micro = order->is_bid ? price_micro : ask_micro;
+    int64_t ask_micro = order->is_bid ? price_micro : order->price_micro;
+    if (!order->is_bid) {
+        price_micro = limit_in(book, maker->shelf, price_micro, order->kind);
+    }
     ret_match->handle = best;
     ret_match->slots = slots_between(book, order, best);
     ret_match->is_own = order->owner == maker->owner;
@@ -499,14 +612,21 @@ uint32_t book_ahead(const struct book *book, uint32_t handle, uint32_t most)
     return ahead;
 }
 
-static bool precedes(const struct ladder_pool *pool, uint32_t a, uint32_t b)
+/* Cells have two cursors each. */
+static bool precedes(const struct book *book, enum rate rate, uint32_t a, uint32_t b)
 {
-    uint64_t keys[] = {ladder_key(pool, a), ladder_key(pool, b)};
-    return keys[0] != keys[1] ? keys[0] < keys[1]
-                              : pool->orders[a].sequence < pool->orders[b].sequence;
+    const struct ladder_pool *pool = &book->pool;
+    const uint32_t *cursors = book->cursors;
+    const struct offer offers[] = {
+        {price_of(ladder_key(pool, cursors[a]), false),
+         rate == RATE_NONE ? 1 : book->cells[a / 2].rates[rate], pool->orders[cursors[a]].sequence},
+        {price_of(ladder_key(pool, cursors[b]), false),
+         rate == RATE_NONE ? 1 : book->cells[b / 2].rates[rate], pool->orders[cursors[b]].sequence},
+    };
+    return offers_more(&offers[0], &offers[1]);
 }
 
-void book_walk_asks(const struct book *book, const struct requirement *requirement,
+void book_walk_asks(const struct book *book, const struct requirement *requirement, enum rate rate,
                     book_visit *visit, void *context)
 {
     const struct shelves *shelves = &book->shelves[ASKS];
@@ -518,6 +638,7 @@ void book_walk_asks(const struct book *book, const struct requirement *requireme
         const struct ladder *idle = &shelves->idle[cell];
         bool accepted = shelf->references > 0 &&
                         !(ladder_is_empty(&shelf->filled) && ladder_is_empty(idle)) &&
+                        (rate == RATE_NONE || entry->rates[rate] > 0) &&
                         requirement_satisfied(requirement, entry->attributes, entry->count);
         cursors[2 * cell] = accepted ? shelf->filled.first : BOOK_NONE;
         cursors[2 * cell + 1] = accepted ? idle->first : BOOK_NONE;
@@ -525,8 +646,7 @@ void book_walk_asks(const struct book *book, const struct requirement *requireme
     for (;;) {
         uint32_t best = BOOK_NONE; /* a cursor */
         for (uint32_t i = 0; i < 2 * shelves->bound; i++) {
-            if (cursors[i] != BOOK_NONE &&
-                (best == BOOK_NONE || precedes(pool, cursors[i], cursors[best]))) {
+            if (cursors[i] != BOOK_NONE && (best == BOOK_NONE || precedes(book, rate, i, best))) {
                 best = i;
             }
         }

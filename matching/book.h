@@ -2,9 +2,14 @@
  *
  * A *cell* is one kind of device: an interned set of attributes. A *class* is one distinct requirement,
  * compiled once into the set of cells that satisfy it. Asks rest in the book of their cell, bids in the
- * book of their class. Price-time priority among mutually eligible orders holds exactly across them: an
+ * book of their class. A class may be *by value*: its bids say what a unit of work of one rate of the device is worth to
+ * them (base/rate.h) instead of a price, and cells without that rate do not satisfy it. Price-time priority among mutually eligible orders holds exactly across them: an
  * arriving bid takes the best (price, then sequence) ask of any eligible cell, an arriving ask the best bid of any class
  * that accepts its cell. A fill is at the maker's price, except that an ask at 0 fills at 0 whoever is maker.
+ *
+ * A bid by value is worth value x rate in a cell, which is its limit there, and takes the ask with the lowest price for a unit
+ * of work; an ask takes the bid that is worth most in its cell. Both compare whole products, so that nothing is rounded but
+ * the price of a fill at such a limit: down, and to no more than book_set_price_most says.
  *
  * Cells and classes live as long as somebody refers to them: book_cell and book_class take a reference, and the last
  * one given back frees the number, the lowest of which is the next to be used. Whether a class accepts a cell is found
@@ -17,6 +22,7 @@
 #ifndef BOURSE_MATCHING_BOOK_H
 #define BOURSE_MATCHING_BOOK_H
 
+#include "base/rate.h"
 #include "base/requirement.h"
 
 #include <stdbool.h>
@@ -59,12 +65,15 @@ enum book_status book_cell(struct book *book, const struct attribute *attributes
 /* The class of exactly this requirement, likewise. BAD_REQUIREMENT: not a well-formed tree. */
 enum book_status book_class(struct book *book, const struct requirement *requirement,
                             uint32_t *ret_class);
+/* The class of exactly this requirement whose bids are by value in that rate, likewise; NONE: book_class. */
+enum book_status book_value_class(struct book *book, const struct requirement *requirement,
+                                  enum rate rate, uint32_t *ret_class);
 /* The same under a number of the caller's choice, which is free: for a book that is made again. FULL when the number is
  * in use or above the limit, or when another cell (class) is like it. */
 enum book_status book_cell_at(struct book *book, uint32_t cell, const struct attribute *attributes,
                               size_t count);
 enum book_status book_class_at(struct book *book, uint32_t class_id,
-                               const struct requirement *requirement);
+                               const struct requirement *requirement, enum rate rate);
 /* Gives a reference back. With the last one go cell or class, in whose book nothing rests any more. */
 void book_cell_release(struct book *book, uint32_t cell);
 void book_class_release(struct book *book, uint32_t class_id);
@@ -81,6 +90,12 @@ uint32_t book_class_bound(const struct book *book);
 const struct attribute *book_cell_attributes(const struct book *book, uint32_t cell,
                                              size_t *ret_count);
 const struct requirement *book_class_requirement(const struct book *book, uint32_t class_id);
+enum rate book_class_rate(const struct book *book, uint32_t class_id); /* NONE: not by value */
+int64_t book_cell_rate(const struct book *book, uint32_t cell, enum rate rate); /* 0: it has none */
+/* What a bid of that class and limit gives for a slot-hour in a cell that has the class's rate. */
+int64_t book_limit(const struct book *book, uint32_t class_id, int64_t limit_micro, uint32_t cell);
+/* INT64_MAX until it is said. */
+void book_set_price_most(struct book *book, int64_t price_micro);
 /* Whether attributes, sorted by name, satisfy a requirement (well formed). The one place that decides: the tree holds, and
  * a simulated device is asked for. */
 bool requirement_satisfied(const struct requirement *requirement,
@@ -114,9 +129,9 @@ struct book_ask {
 struct book_bid {
     uint32_t owner;
     uint32_t class_id;
-    uint32_t slots; /* wanted now */
-    uint32_t width; /* slots_per_device: a fill is a multiple of it on one device */
-    int64_t limit_micro;
+    uint32_t slots;      /* wanted now */
+    uint32_t width;      /* slots_per_device: a fill is a multiple of it on one device */
+    int64_t limit_micro; /* its value, in a class by value */
     int64_t term_ns;
     uint64_t sequence;
 };
@@ -127,8 +142,8 @@ struct book_order {
     uint32_t owner;
     uint32_t kind; /* cell of an ask, class of a bid */
     uint32_t slots;
-    uint32_t width; /* 1 for an ask */
-    int64_t price_micro;
+    uint32_t width;      /* 1 for an ask */
+    int64_t price_micro; /* the value of a bid by value */
     int64_t term_ns;
     uint64_t sequence;
 };
@@ -157,11 +172,11 @@ uint32_t book_best_bid(const struct book *book, uint32_t ask, book_skip *skip, v
 /* The same for an order that arrives, which need not rest for what fills at once. Orders of its own owner are not passed
  * over. False: there is none. */
 struct book_match {
-    uint32_t handle; /* of the one that rests */
-    uint32_t slots;  /* that the two could trade */
-    bool is_own;     /* of the same owner: what is left of the newcomer is refused (P14) */
-    int64_t price_micro;
-    uint64_t sequence; /* of the one that rests */
+    uint32_t handle;     /* of the one that rests */
+    uint32_t slots;      /* that the two could trade */
+    bool is_own;         /* of the same owner: what is left of the newcomer is refused (P14) */
+    int64_t price_micro; /* of the fill */
+    uint64_t sequence;   /* of the one that rests */
 };
 bool book_match(const struct book *book, const struct book_order *order, book_skip *skip,
                 void *context, struct book_match *ret_match);
@@ -178,10 +193,11 @@ int64_t book_price(const struct book *book, uint32_t ask, uint32_t bid);
 /* How many orders of its cell or class come before a resting one, counted up to `most`. */
 uint32_t book_ahead(const struct book *book, uint32_t handle, uint32_t most);
 
-/* Walks all resting asks of the cells that `requirement` accepts, best first. */
+/* Walks all resting asks of the cells that `requirement` accepts and that have the rate, best first: by price, or by
+ * price for a unit of work. */
 typedef bool book_visit(void *context, uint32_t handle,
                         const struct book_ask *ask); /* false: stop */
-void book_walk_asks(const struct book *book, const struct requirement *requirement,
+void book_walk_asks(const struct book *book, const struct requirement *requirement, enum rate rate,
                     book_visit *visit, void *context);
 
 #endif

@@ -14,9 +14,11 @@ struct shelf {
     alignas(LADDER_LINE) struct ladder filled;
     uint32_t references; /* 0: the number is free */
     uint32_t met;        /* how many of the others */
-    uint32_t only;       /* the one that is met; NONE: there are several, or none */
-    uint64_t *meets;     /* bits by number of the others */
-    uint64_t groups;     /* bits by group (of each 64th, where there are more): one of it is met */
+    uint32_t
+        only; /* the one that is met; NONE: there are several, or none, or one of the two is by value */
+    uint32_t rate;   /* of a class by value, whose keys are values: enum rate; else NONE */
+    uint64_t *meets; /* bits by number of the others */
+    uint64_t groups; /* bits by group (of each 64th, where there are more): one of it is met */
 };
 static_assert(sizeof(struct shelf) == LADDER_LINE, "one line");
 
@@ -24,10 +26,11 @@ struct cell {
     uint64_t fingerprint;
     size_t count;
     struct attribute *attributes; /* in canonical order */
+    int64_t rates[RATES];         /* what they say of each; 0: nothing */
 };
 
 /* All cells, or all classes. A search over many of them goes by groups of 64 numbers, which it passes over when nothing in
- * one can be better than what it has. */
+ * one can be better than what it has. Classes by value are looked at apart, each for what its best is worth in the cell. */
 struct shelves {
     struct shelf *items;
     void *memory; /* of the items */
@@ -35,9 +38,11 @@ struct shelves {
         *idle; /* orders whose slots are 0: they keep their places where nothing that fills looks */
     size_t other_groups; /* of the other side: words of `meets` */
     uint32_t bound;      /* numbers in use are below */
-    uint64_t *filled;    /* bits by number: something can be filled from there */
-    uint64_t *best_keys; /* by number, where filled */
-    uint64_t *floors;    /* by group: no best key in it is lower */
+    uint64_t *filled; /* bits by number: something can be filled from there, and keys are prices */
+    uint64_t *valued; /* likewise where keys are values */
+    uint32_t valued_count; /* classes by value */
+    uint64_t *best_keys;   /* by number, where filled */
+    uint64_t *floors;      /* by group: no best key in it is lower */
 };
 
 /* What only orders that have it touch memory for: an ask's longest term, a bid's term and its width. Without, they are 0 and
@@ -54,7 +59,8 @@ struct book {
     struct cell *cells;
     struct requirement **classes;
     struct shelves shelves[SIDES];
-    uint32_t *cursors; /* scratch for book_walk_asks: two per cell */
+    uint32_t *cursors;  /* scratch for book_walk_asks: two per cell */
+    int64_t price_most; /* no fill at the limit of a bid by value is above it */
 };
 
 static inline size_t bit_words(uint32_t bits)

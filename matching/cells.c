@@ -14,10 +14,11 @@ bool shelves_init(struct shelves *shelves, uint32_t count, uint32_t others)
     shelves->items = ladder_lines(count, sizeof *shelves->items, &shelves->memory);
     shelves->idle = calloc(count, sizeof *shelves->idle);
     shelves->filled = calloc(groups, sizeof *shelves->filled);
+    shelves->valued = calloc(groups, sizeof *shelves->valued);
     shelves->best_keys = calloc(count, sizeof *shelves->best_keys);
     shelves->floors = calloc(groups, sizeof *shelves->floors);
     return shelves->items != NULL && shelves->idle != NULL && shelves->filled != NULL &&
-           shelves->best_keys != NULL && shelves->floors != NULL;
+           shelves->valued != NULL && shelves->best_keys != NULL && shelves->floors != NULL;
 }
 
 void shelves_fini(struct shelves *shelves)
@@ -28,19 +29,21 @@ void shelves_fini(struct shelves *shelves)
     free(shelves->memory);
     free(shelves->idle);
     free(shelves->filled);
+    free(shelves->valued);
     free(shelves->best_keys);
     free(shelves->floors);
 }
 
 /* An empty shelf that meets none of the others yet. False: out of memory. */
-static bool shelf_open(struct shelves *shelves, uint32_t number)
+static bool shelf_open(struct shelves *shelves, uint32_t number, enum rate rate)
 {
     uint64_t *meets = calloc(shelves->other_groups, sizeof *meets);
     if (meets == NULL) {
         return false;
     }
     shelves->items[number] = (struct shelf){
-        .filled = LADDER_EMPTY, .references = 1, .only = LADDER_NONE, .meets = meets};
+        .filled = LADDER_EMPTY, .references = 1, .only = LADDER_NONE, .rate = rate, .meets = meets};
+    shelves->valued_count += rate != RATE_NONE;
     shelves->idle[number] = (struct ladder)LADDER_EMPTY;
     shelves->bound = number < shelves->bound ? shelves->bound : number + 1;
     return true;
@@ -56,14 +59,18 @@ static uint32_t first_met(const struct shelf *shelf)
     return group * GROUP + (uint32_t)__builtin_ctzll(shelf->meets[group]);
 }
 
-static void shelf_meet(const struct shelves *shelves, struct shelf *shelf, uint32_t other, bool is)
+static void shelf_meet(const struct shelves *shelves, struct shelf *shelf,
+                       const struct shelves *others, uint32_t other, bool is)
 {
     if (bit_is(shelf->meets, other) == is) {
         return;
     }
     bit_set(shelf->meets, other, is);
     shelf->met += is ? 1 : -1U;
-    shelf->only = shelf->met == 1 ? first_met(shelf) : LADDER_NONE;
+    uint32_t only = shelf->met == 1 ? first_met(shelf) : LADDER_NONE;
+    bool is_by_price =
+        shelf->rate == RATE_NONE && only != LADDER_NONE && others->items[only].rate == RATE_NONE;
+    shelf->only = is_by_price ? only : LADDER_NONE;
     uint32_t first = other / GROUP % GROUP;
     uint64_t some = 0;
     for (size_t group = first; group < shelves->other_groups; group += GROUP) {
@@ -78,10 +85,11 @@ static void shelf_close(struct shelves *shelves, uint32_t number, struct shelves
     struct shelf *shelf = &shelves->items[number];
     assert(ladder_is_empty(&shelf->filled) && ladder_is_empty(&shelves->idle[number]));
     free(shelf->meets);
+    shelves->valued_count -= shelf->rate != RATE_NONE;
     *shelf = (struct shelf){.filled = LADDER_EMPTY};
     for (uint32_t i = 0; i < others->bound; i++) {
         if (others->items[i].references > 0) {
-            shelf_meet(others, &others->items[i], number, false);
+            shelf_meet(others, &others->items[i], shelves, number, false);
         }
     }
 }
@@ -95,9 +103,11 @@ static void introduce(struct book *book, uint32_t class_id, uint32_t cell)
         return;
     }
     const struct cell *asked = &book->cells[cell];
-    bool meet = requirement_satisfied(book->classes[class_id], asked->attributes, asked->count);
-    shelf_meet(asks, &asks->items[cell], class_id, meet);
-    shelf_meet(bids, &bids->items[class_id], cell, meet);
+    uint32_t rate = bids->items[class_id].rate;
+    bool meet = (rate == RATE_NONE || asked->rates[rate] > 0) &&
+                requirement_satisfied(book->classes[class_id], asked->attributes, asked->count);
+    shelf_meet(asks, &asks->items[cell], bids, class_id, meet);
+    shelf_meet(bids, &bids->items[class_id], asks, cell, meet);
 }
 
 /* ---------------------------------------------------------------- cells and classes */
@@ -191,11 +201,14 @@ static struct attribute *sorted_copy(const struct attribute *attributes, size_t 
 static bool place_cell(struct book *book, uint32_t id, struct attribute *sorted, size_t count,
                        uint64_t print)
 {
-    if (!shelf_open(&book->shelves[ASKS], id)) {
+    if (!shelf_open(&book->shelves[ASKS], id, RATE_NONE)) {
         free(sorted);
         return false;
     }
     book->cells[id] = (struct cell){.fingerprint = print, .count = count, .attributes = sorted};
+    for (unsigned rate = RATE_NONE + 1; rate < RATES; rate++) {
+        book->cells[id].rates[rate] = rate_of((enum rate)rate, sorted, count);
+    }
     for (uint32_t i = 0; i < book->shelves[BIDS].bound; i++) {
         introduce(book, i, id);
     }
@@ -288,10 +301,12 @@ static bool same_requirement(const struct requirement *a, const struct requireme
     return true;
 }
 
-static uint32_t find_class(const struct book *book, const struct requirement *requirement)
+static uint32_t find_class(const struct book *book, const struct requirement *requirement,
+                           enum rate rate)
 {
     for (uint32_t i = 0; i < book->shelves[BIDS].bound; i++) {
-        if (book->shelves[BIDS].items[i].references > 0 &&
+        const struct shelf *shelf = &book->shelves[BIDS].items[i];
+        if (shelf->references > 0 && shelf->rate == rate &&
             same_requirement(book->classes[i], requirement)) {
             return i;
         }
@@ -309,10 +324,10 @@ static uint32_t free_class(const struct book *book)
 }
 
 static enum book_status place_class(struct book *book, uint32_t id,
-                                    const struct requirement *requirement)
+                                    const struct requirement *requirement, enum rate rate)
 {
     struct requirement *copy = malloc(sizeof *copy);
-    if (copy == NULL || !shelf_open(&book->shelves[BIDS], id)) {
+    if (copy == NULL || !shelf_open(&book->shelves[BIDS], id, rate)) {
         free(copy);
         return BOOK_OUT_OF_MEMORY;
     }
@@ -324,13 +339,13 @@ static enum book_status place_class(struct book *book, uint32_t id,
     return BOOK_OK;
 }
 
-enum book_status book_class(struct book *book, const struct requirement *requirement,
-                            uint32_t *ret_class)
+enum book_status book_value_class(struct book *book, const struct requirement *requirement,
+                                  enum rate rate, uint32_t *ret_class)
 {
     if (!requirement_well_formed(requirement)) {
         return BOOK_BAD_REQUIREMENT;
     }
-    uint32_t id = find_class(book, requirement);
+    uint32_t id = find_class(book, requirement, rate);
     if (id != BOOK_NONE) {
         book_class_hold(book, id);
         *ret_class = id;
@@ -340,24 +355,30 @@ enum book_status book_class(struct book *book, const struct requirement *require
     if (id == book->limits.classes) {
         return BOOK_FULL_CLASSES;
     }
-    enum book_status status = place_class(book, id, requirement);
+    enum book_status status = place_class(book, id, requirement, rate);
     if (status == BOOK_OK) {
         *ret_class = id;
     }
     return status;
 }
 
+enum book_status book_class(struct book *book, const struct requirement *requirement,
+                            uint32_t *ret_class)
+{
+    return book_value_class(book, requirement, RATE_NONE, ret_class);
+}
+
 enum book_status book_class_at(struct book *book, uint32_t class_id,
-                               const struct requirement *requirement)
+                               const struct requirement *requirement, enum rate rate)
 {
     if (!requirement_well_formed(requirement)) {
         return BOOK_BAD_REQUIREMENT;
     }
     if (class_id >= book->limits.classes || book_class_references(book, class_id) > 0 ||
-        find_class(book, requirement) != BOOK_NONE) {
+        find_class(book, requirement, rate) != BOOK_NONE) {
         return BOOK_FULL_CLASSES;
     }
-    return place_class(book, class_id, requirement);
+    return place_class(book, class_id, requirement, rate);
 }
 
 void book_class_hold(struct book *book, uint32_t class_id)
@@ -412,4 +433,16 @@ const struct requirement *book_class_requirement(const struct book *book, uint32
 {
     assert(book_class_references(book, class_id) > 0);
     return book->classes[class_id];
+}
+
+enum rate book_class_rate(const struct book *book, uint32_t class_id)
+{
+    assert(book_class_references(book, class_id) > 0);
+    return (enum rate)book->shelves[BIDS].items[class_id].rate;
+}
+
+int64_t book_cell_rate(const struct book *book, uint32_t cell, enum rate rate)
+{
+    assert(book_cell_references(book, cell) > 0);
+    return book->cells[cell].rates[rate];
 }

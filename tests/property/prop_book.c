@@ -1,4 +1,5 @@
-/* The book against a slow, obvious matcher: a flat list of orders, sorted anew for every question. */
+/* The book against a slow, obvious matcher: a flat list of orders, sorted anew for every question. Bids by value are compared
+ * as fractions, by whole parts and what remains (Euclid), where the book multiplies crosswise. */
 #include "base/random.h"
 #include "matching/book.h"
 
@@ -12,7 +13,10 @@ enum { ORDERS = 240, CELLS = 48, CLASSES = 40, STEPS = 4000, SEEDS = 30 };
 static const struct shape {
     uint32_t orders, cells, classes;
     int64_t prices;
-} shapes[] = {{48, 5, 6, 6}, {ORDERS, CELLS, CLASSES, 6}, {ORDERS, CELLS, CLASSES, 100000}};
+} shapes[] = {{48, 5, 6, 6},
+              {ORDERS, CELLS, CLASSES, 6},
+              {ORDERS, CELLS, CLASSES, 100000},
+              {ORDERS, CELLS, CLASSES, INT64_MAX}}; /* as large as they can be, rates too */
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
 struct slow_order {
@@ -25,16 +29,88 @@ struct slow {
     struct shape shape;
     struct slow_order orders[ORDERS];
     struct requirement classes[CLASSES];
-    struct attribute cells[CELLS][2];
+    enum rate rates[CLASSES]; /* NONE: not by value */
+    struct attribute cells[CELLS][4];
+    size_t counts[CELLS]; /* of their attributes */
 };
+
+/* The sign of a/b - c/d, all >= 0, b and d > 0. */
+static int compare(int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    if (a / b != c / d) {
+        return a / b < c / d ? -1 : 1;
+    }
+    if (a % b == 0 || c % d == 0) {
+        return (a % b > 0) - (c % d > 0);
+    }
+    return compare(d, c % d, b, a % b); /* the other way up */
+}
+
+static int64_t operations(const struct slow *slow, uint32_t cell, enum rate rate)
+{
+    return rate_of(rate, slow->cells[cell], slow->counts[cell]);
+}
+
+/* The sign of what one bid is worth in a cell less what the other is. A price is what it is worth. */
+static int compare_bids(const struct slow *slow, uint32_t cell, const struct book_bid *a,
+                        const struct book_bid *b)
+{
+    enum rate x = slow->rates[a->class_id];
+    enum rate y = slow->rates[b->class_id];
+    int64_t in_x = x == RATE_NONE ? RATE_UNIT : operations(slow, cell, x);
+    int64_t in_y = y == RATE_NONE ? RATE_UNIT : operations(slow, cell, y);
+    return compare(a->limit_micro, in_y, b->limit_micro, in_x);
+}
+
+static bool covers(const struct slow *slow, const struct book_bid *bid, const struct book_ask *ask)
+{
+    enum rate rate = slow->rates[bid->class_id];
+    return rate == RATE_NONE ? ask->price_micro <= bid->limit_micro
+                             : compare(ask->price_micro, operations(slow, ask->cell, rate),
+                                       bid->limit_micro, RATE_UNIT) <= 0;
+}
+
+static int compare_asks(const struct slow *slow, enum rate rate, const struct book_ask *a,
+                        const struct book_ask *b)
+{
+    int64_t in_a = rate == RATE_NONE ? 1 : operations(slow, a->cell, rate);
+    int64_t in_b = rate == RATE_NONE ? 1 : operations(slow, b->cell, rate);
+    return compare(a->price_micro, in_a, b->price_micro, in_b);
+}
+
+static bool has_rate(const struct slow *slow, uint32_t cell, enum rate rate)
+{
+    return rate == RATE_NONE || operations(slow, cell, rate) > 0;
+}
+
+/* What a resting bid pays: worth, rounded down, in two steps that each fit. */
+static int64_t pays(const struct slow *slow, const struct book_bid *bid, uint32_t cell)
+{
+    enum rate rate = slow->rates[bid->class_id];
+    if (rate == RATE_NONE) {
+        return bid->limit_micro;
+    }
+    int64_t low = 0; /* the greatest price that is covered, by halves */
+    int64_t high = INT64_MAX;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2 + (high - low) % 2;
+        bool is_covered =
+            covers(slow, bid, &(struct book_ask){.cell = cell, .price_micro = middle});
+        low = is_covered ? middle : low;
+        high = is_covered ? high : middle - 1;
+    }
+    return low;
+}
 
 static bool eligible(const struct slow *slow, const struct book_ask *ask,
                      const struct book_bid *bid, bool is_own_too)
 {
     uint32_t slots = ask->slots < bid->slots ? ask->slots : bid->slots;
-    return (is_own_too || ask->owner != bid->owner) && ask->price_micro <= bid->limit_micro &&
+    return (is_own_too || ask->owner != bid->owner) &&
+           has_rate(slow, ask->cell, slow->rates[bid->class_id]) && covers(slow, bid, ask) &&
            slots >= bid->width && (ask->max_term_ns == 0 || ask->max_term_ns >= bid->term_ns) &&
-           requirement_satisfied(&slow->classes[bid->class_id], slow->cells[ask->cell], 2);
+           requirement_satisfied(&slow->classes[bid->class_id], slow->cells[ask->cell],
+                                 slow->counts[ask->cell]);
 }
 
 static uint32_t slow_best_ask(const struct slow *slow, uint32_t bid, bool is_own_too)
@@ -47,9 +123,9 @@ static uint32_t slow_best_ask(const struct slow *slow, uint32_t bid, bool is_own
             continue;
         }
         const struct book_ask *former = best == BOOK_NONE ? NULL : &slow->orders[best].ask;
-        if (former == NULL || order->ask.price_micro < former->price_micro ||
-            (order->ask.price_micro == former->price_micro &&
-             order->ask.sequence < former->sequence)) {
+        enum rate rate = slow->rates[slow->orders[bid].bid.class_id];
+        int sign = former == NULL ? -1 : compare_asks(slow, rate, &order->ask, former);
+        if (sign < 0 || (sign == 0 && order->ask.sequence < former->sequence)) {
             best = i;
         }
     }
@@ -66,34 +142,55 @@ static uint32_t slow_best_bid(const struct slow *slow, uint32_t ask, bool is_own
             continue;
         }
         const struct book_bid *former = best == BOOK_NONE ? NULL : &slow->orders[best].bid;
-        if (former == NULL || order->bid.limit_micro > former->limit_micro ||
-            (order->bid.limit_micro == former->limit_micro &&
-             order->bid.sequence < former->sequence)) {
+        uint32_t cell = slow->orders[ask].ask.cell;
+        int sign = former == NULL ? 1 : compare_bids(slow, cell, &order->bid, former);
+        if (sign > 0 || (sign == 0 && order->bid.sequence < former->sequence)) {
             best = i;
         }
     }
     return best;
 }
 
+static int64_t draw_rate(const struct slow *slow, struct random *random)
+{
+    int64_t few = (int64_t)random_below(random, 5) * (RATE_UNIT / 2);
+    return slow->shape.prices == INT64_MAX ? (int64_t)random_below(random, INT64_MAX) : few;
+}
+
+static void set_number(struct attribute *attribute, const char *name, int64_t value)
+{
+    strcpy(attribute->name, name);
+    attribute->number = value;
+}
+
 static void set_up(struct slow *slow, struct book *book, struct random *random)
 {
     for (uint32_t i = 0; i < slow->shape.cells; i++) {
-        strcpy(slow->cells[i][0].name, "memory");
-        slow->cells[i][0].number = (int64_t)i;
-        strcpy(slow->cells[i][1].name, "speed");
-        slow->cells[i][1].number = (int64_t)random_below(random, 4);
+        struct attribute *to = slow->cells[i];
+        if (i % 4 != 0) {
+            set_number(to++, "bf16", draw_rate(slow, random));
+        }
+        if (i % 3 != 0) {
+            set_number(to++, "int8", draw_rate(slow, random));
+        }
+        set_number(to++, "memory", (int64_t)i);
+        set_number(to++, "speed", (int64_t)random_below(random, 4));
+        slow->counts[i] = (size_t)(to - slow->cells[i]);
         uint32_t cell;
-        ck_assert_int_eq(book_cell(book, slow->cells[i], 2, &cell), BOOK_OK);
+        ck_assert_int_eq(book_cell(book, slow->cells[i], slow->counts[i], &cell), BOOK_OK);
         ck_assert_uint_eq(cell, i);
     }
+    static const enum rate rates[] = {RATE_NONE, RATE_NONE, RATE_BF16, RATE_INT8};
     for (uint32_t i = 0; i < slow->shape.classes; i++) {
+        slow->rates[i] = rates[random_below(random, 4)];
         slow->classes[i].count = i == 0 ? 0 : 1;
         struct requirement_node *node = &slow->classes[i].nodes[0];
         node->op = i % 2 == 0 ? REQUIREMENT_GE : REQUIREMENT_NE;
         strcpy(node->attribute.name, i % 3 == 0 ? "memory" : "speed");
         node->attribute.number = (int64_t)i / 2;
         uint32_t class_id;
-        ck_assert_int_eq(book_class(book, &slow->classes[i], &class_id), BOOK_OK);
+        ck_assert_int_eq(book_value_class(book, &slow->classes[i], slow->rates[i], &class_id),
+                         BOOK_OK);
         ck_assert_uint_eq(class_id, i);
     }
 }
@@ -135,7 +232,7 @@ static void compare_match(const struct slow *slow, const struct book *book, uint
     ask = order->is_ask ? ask : &slow->orders[expected].ask;
     bid = order->is_ask ? &slow->orders[expected].bid : bid;
     uint32_t slots = ask->slots < bid->slots ? ask->slots : bid->slots;
-    int64_t price = order->is_ask ? bid->limit_micro : ask->price_micro;
+    int64_t price = order->is_ask ? pays(slow, bid, ask->cell) : ask->price_micro;
     ck_assert_uint_eq(match.handle, expected);
     ck_assert_uint_eq(match.slots, slots / bid->width * bid->width);
     ck_assert(match.is_own == (ask->owner == bid->owner));
@@ -176,6 +273,41 @@ static void place(struct slow *slow, struct book *book, struct random *random, u
     }
 }
 
+struct walk {
+    const struct slow *slow;
+    enum rate rate;
+    uint32_t last, count;
+};
+
+static bool take_step(void *context, uint32_t handle, const struct book_ask *ask)
+{
+    struct walk *walk = context;
+    if (walk->last != BOOK_NONE) {
+        const struct book_ask *before = &walk->slow->orders[walk->last].ask;
+        int sign = compare_asks(walk->slow, walk->rate, before, ask);
+        ck_assert(sign < 0 || (sign == 0 && before->sequence < ask->sequence));
+    }
+    walk->last = handle;
+    walk->count++;
+    return true;
+}
+
+/* A walk meets all asks that a class accepts, best first. */
+static void compare_walk(const struct slow *slow, const struct book *book, uint32_t class_id)
+{
+    const struct requirement *needs = &slow->classes[class_id];
+    struct walk walk = {.slow = slow, .rate = slow->rates[class_id], .last = BOOK_NONE};
+    uint32_t expected = 0;
+    for (uint32_t i = 0; i < slow->shape.orders; i++) {
+        const struct slow_order *order = &slow->orders[i];
+        uint32_t cell = order->ask.cell;
+        expected += order->rests && order->is_ask && has_rate(slow, cell, walk.rate) &&
+                    requirement_satisfied(needs, slow->cells[cell], slow->counts[cell]);
+    }
+    book_walk_asks(book, needs, walk.rate, take_step, &walk);
+    ck_assert_uint_eq(walk.count, expected);
+}
+
 START_TEST(the_book_and_the_slow_matcher_agree)
 {
     printf("seed %d\n", _i);
@@ -208,6 +340,9 @@ START_TEST(the_book_and_the_slow_matcher_agree)
                                            : book_best_ask(book, handle, NULL, NULL);
             ck_assert_uint_eq(found, expected);
             crossings += found != BOOK_NONE;
+        }
+        if (step % 64 == 0) {
+            compare_walk(&slow, book, (uint32_t)random_below(&random, slow.shape.classes));
         }
     }
     ck_assert_uint_gt(crossings, STEPS / 10);

@@ -163,6 +163,145 @@ START_TEST(an_ask_that_does_not_fit_the_requirement_is_never_met)
 }
 END_TEST
 
+/* ---- bids by value */
+
+static uint32_t rated_cell(struct book *book, int64_t bf16)
+{
+    const struct attribute attributes[] = {number("bf16", bf16), text("kind", "gpu")};
+    uint32_t cell = 99;
+    ck_assert_int_eq(book_cell(book, attributes, 2, &cell), BOOK_OK);
+    return cell;
+}
+
+static uint32_t class_by_value(struct book *book, enum rate rate)
+{
+    const struct requirement anything = {0};
+    uint32_t class_id = 99;
+    ck_assert_int_eq(book_value_class(book, &anything, rate, &class_id), BOOK_OK);
+    return class_id;
+}
+
+START_TEST(a_bid_by_value_takes_the_most_work_for_its_price)
+{
+    CLEANUP(book_destroy) struct book *book = book_of();
+    rest_ask(book, 0, rated_cell(book, RATE_UNIT), 10, 1);
+    rest_ask(book, 1, rated_cell(book, 3 * RATE_UNIT), 29, 2); /* dearer, and cheaper by work */
+    rest_ask(book, 2, cell_of(book, "gpu", 8), 0, 3);          /* says nothing of its speed */
+    rest_bid(book, 9, class_by_value(book, RATE_BF16), 10, 4);
+
+    ck_assert_uint_eq(book_best_ask(book, 9, NULL, NULL), 1);
+    ck_assert_int_eq(book_price(book, 1, 9), 29);
+    book_remove(book, 1);
+    ck_assert_uint_eq(book_best_ask(book, 9, NULL, NULL), 0);
+    book_remove(book, 0);
+    ck_assert_uint_eq(book_best_ask(book, 9, NULL, NULL), BOOK_NONE);
+    rest_ask(book, 1, rated_cell(book, 3 * RATE_UNIT), 31, 5); /* above 3 x 10 */
+    ck_assert_uint_eq(book_best_ask(book, 9, NULL, NULL), BOOK_NONE);
+}
+END_TEST
+
+START_TEST(asks_of_the_same_price_for_work_are_taken_in_the_order_they_came)
+{
+    CLEANUP(book_destroy) struct book *book = book_of();
+    rest_bid(book, 9, class_by_value(book, RATE_BF16), INT64_MAX, 4);
+    rest_ask(book, 0, rated_cell(book, 3 * RATE_UNIT), 21, 2);
+    rest_ask(book, 1, rated_cell(book, RATE_UNIT), 7, 1);
+    ck_assert_uint_eq(book_best_ask(book, 9, NULL, NULL), 1);
+}
+END_TEST
+
+START_TEST(an_ask_takes_what_is_worth_most_in_its_cell)
+{
+    CLEANUP(book_destroy) struct book *book = book_of();
+    uint32_t slow = rated_cell(book, RATE_UNIT);
+    uint32_t fast = rated_cell(book, 2 * RATE_UNIT + 1);
+    rest_bid(book, 0, class_any(book), 20, 1);
+    rest_bid(book, 1, class_by_value(book, RATE_BF16), 10, 2);
+    rest_ask(book, 8, slow, 5, 3);
+    rest_ask(book, 9, fast, 5, 4);
+
+    ck_assert_uint_eq(book_best_bid(book, 8, NULL, NULL), 0); /* 20 against 10 */
+    ck_assert_uint_eq(book_best_bid(book, 9, NULL, NULL), 1); /* against 20 and 10 parts of 10^15 */
+    ck_assert_int_eq(book_price(book, 9, 1), 20);
+    book_remove(book, 9);
+    rest_ask(book, 9, rated_cell(book, 2 * RATE_UNIT), 5, 4);
+    ck_assert_uint_eq(book_best_bid(book, 9, NULL, NULL), 0); /* equal: the older one */
+}
+END_TEST
+
+START_TEST(a_bid_by_value_that_waits_pays_its_limit_rounded_down)
+{
+    CLEANUP(book_destroy) struct book *book = book_of();
+    uint32_t cell = rated_cell(book, RATE_UNIT / 2);
+    uint32_t by_value = class_by_value(book, RATE_BF16);
+    rest_bid(book, 0, by_value, 41, 1);
+    const struct book_order ask = {
+        .owner = 7, .kind = cell, .slots = 4, .width = 1, .price_micro = 20, .sequence = 2};
+    struct book_match match;
+
+    ck_assert_int_eq(book_limit(book, by_value, 41, cell), 20);
+    ck_assert(book_match(book, &ask, NULL, NULL, &match));
+    ck_assert_uint_eq(match.handle, 0);
+    ck_assert_int_eq(match.price_micro, 20);
+    rest_ask(book, 9, cell, 20, 2);
+    ck_assert_int_eq(book_price(book, 9, 0), 20);
+    ck_assert_uint_eq(book_fillable(book, 9, 0), 4);
+    book_remove(book, 9);
+    rest_ask(book, 9, cell, 21, 2); /* above 20.5 */
+    ck_assert_uint_eq(book_fillable(book, 9, 0), 0);
+    ck_assert_uint_eq(book_best_bid(book, 9, NULL, NULL), BOOK_NONE);
+}
+END_TEST
+
+START_TEST(the_largest_values_and_rates_neither_wrap_nor_pay_above_the_most)
+{
+    CLEANUP(book_destroy) struct book *book = book_of();
+    uint32_t cell = rated_cell(book, INT64_MAX);
+    uint32_t other = rated_cell(book, INT64_MAX - 1);
+    uint32_t by_value = class_by_value(book, RATE_BF16);
+    rest_bid(book, 0, by_value, INT64_MAX, 1);
+    rest_bid(book, 1, by_value, INT64_MAX - 1, 2);
+    rest_ask(book, 8, cell, INT64_MAX, 3);
+    rest_ask(book, 9, other, INT64_MAX, 4);
+
+    ck_assert_uint_eq(book_best_bid(book, 8, NULL, NULL), 0);
+    ck_assert_uint_eq(book_best_ask(book, 1, NULL, NULL), 8); /* by one operation of 2^63 */
+    ck_assert_int_eq(book_limit(book, by_value, INT64_MAX, cell), INT64_MAX);
+    book_set_price_most(book, 1000);
+    ck_assert_int_eq(book_limit(book, by_value, INT64_MAX, cell), 1000);
+    rest_bid(book, 2, by_value, 0, 5);
+    ck_assert_uint_eq(book_best_ask(book, 2, NULL, NULL), BOOK_NONE);
+    rest_ask(book, 7, cell, 0, 6); /* nothing for nothing */
+    ck_assert_uint_eq(book_best_ask(book, 2, NULL, NULL), 7);
+}
+END_TEST
+
+START_TEST(classes_by_value_are_told_apart_and_go_like_others)
+{
+    CLEANUP(book_destroy) struct book *book = book_of();
+    uint32_t cell = rated_cell(book, RATE_UNIT);
+    uint32_t plain = class_any(book);
+    uint32_t by_value = class_by_value(book, RATE_BF16);
+    ck_assert_uint_ne(plain, by_value);
+    ck_assert_uint_ne(by_value, class_by_value(book, RATE_INT8));
+    ck_assert_uint_eq(by_value, class_by_value(book, RATE_BF16));
+    ck_assert_int_eq(book_class_rate(book, by_value), RATE_BF16);
+    ck_assert_int_eq(book_class_rate(book, plain), RATE_NONE);
+    ck_assert(book_class_accepts(book, by_value, cell));
+    ck_assert(!book_class_accepts(book, 2, cell)); /* no figure in int8 */
+    ck_assert_int_eq(book_cell_rate(book, cell, RATE_BF16), RATE_UNIT);
+    ck_assert_int_eq(book_cell_rate(book, cell, RATE_INT8), 0);
+
+    book_class_release(book, by_value);
+    book_class_release(book, by_value);
+    ck_assert_uint_eq(book_class_references(book, by_value), 0);
+    book_class_release(book, 2);
+    rest_bid(book, 0, plain, 20, 1); /* the only class again */
+    rest_ask(book, 9, cell, 10, 2);
+    ck_assert_uint_eq(book_best_bid(book, 9, NULL, NULL), 0);
+}
+END_TEST
+
 START_TEST(a_donation_fills_at_nothing_whoever_came_first)
 {
     CLEANUP(book_destroy) struct book *book = book_of();
@@ -296,8 +435,8 @@ START_TEST(a_book_made_again_has_the_same_numbers)
     ck_assert_int_eq(book_cell_at(book, 2, &gpu, 1), BOOK_FULL_CELLS);
     ck_assert_int_eq(book_cell_at(book, 3, &cpu, 1), BOOK_FULL_CELLS); /* one like it is there */
     ck_assert_int_eq(book_cell_at(book, 4, &gpu, 1), BOOK_FULL_CELLS);
-    ck_assert_int_eq(book_class_at(book, 3, &anything), BOOK_OK);
-    ck_assert_int_eq(book_class_at(book, 1, &anything), BOOK_FULL_CLASSES);
+    ck_assert_int_eq(book_class_at(book, 3, &anything, RATE_NONE), BOOK_OK);
+    ck_assert_int_eq(book_class_at(book, 1, &anything, RATE_NONE), BOOK_FULL_CLASSES);
     ck_assert_uint_eq(class_any(book), 3);
     uint32_t cell;
     ck_assert_int_eq(book_cell(book, &gpu, 1, &cell), BOOK_OK);
@@ -417,6 +556,12 @@ int main(void)
     tcase_add_test(tests, what_fills_at_once_need_not_rest);
     tcase_add_test(tests, the_highest_bid_comes_first_across_classes);
     tcase_add_test(tests, an_ask_that_does_not_fit_the_requirement_is_never_met);
+    tcase_add_test(tests, a_bid_by_value_takes_the_most_work_for_its_price);
+    tcase_add_test(tests, asks_of_the_same_price_for_work_are_taken_in_the_order_they_came);
+    tcase_add_test(tests, an_ask_takes_what_is_worth_most_in_its_cell);
+    tcase_add_test(tests, a_bid_by_value_that_waits_pays_its_limit_rounded_down);
+    tcase_add_test(tests, the_largest_values_and_rates_neither_wrap_nor_pay_above_the_most);
+    tcase_add_test(tests, classes_by_value_are_told_apart_and_go_like_others);
     tcase_add_test(tests, a_donation_fills_at_nothing_whoever_came_first);
     tcase_add_test(tests, a_fill_is_a_multiple_of_the_width);
     tcase_add_test(tests, a_term_longer_than_the_ask_allows_does_not_fill);

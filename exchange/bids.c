@@ -141,39 +141,52 @@ void part_bid_record(struct exchange *exchange, const struct part *part)
     record->price_micro = part->bid_micro;
 }
 
-static bool rest(struct exchange *exchange, const struct part *part, uint32_t slots)
+static uint32_t slots_wanted(const struct part *part)
 {
-    const struct book_bid bid = {
+    uint32_t most = part->at_most == 0 ? UINT32_MAX : part->at_most / part->width;
+    uint32_t useful = part->waiting + part->running;
+    uint32_t lanes = useful < most ? useful : most;
+    uint32_t wanted = part->waiting > 0 && lanes > part->lanes ? lanes - part->lanes : 0;
+    return wanted > UINT32_MAX / part->width ? UINT32_MAX - UINT32_MAX % part->width
+                                             : wanted * part->width;
+}
+
+struct book_order part_order(const struct part *part)
+{
+    return (struct book_order){
+        .is_bid = true,
         .owner = part->job->owner,
-        .class_id = part->class_id,
-        .slots = slots,
+        .kind = part->class_id,
+        .slots = slots_wanted(part),
         .width = part->width,
-        .limit_micro = part->bid_micro,
+        .price_micro = part->bid_micro,
         .term_ns = part->term_ns,
         .sequence = part->sequence,
     };
-    return book_rest_bid(exchange->book, part->handle, &bid) == BOOK_OK;
 }
 
-bool part_rest_bid(struct exchange *exchange, struct part *part)
+void part_rest(struct exchange *exchange, const struct part *part)
 {
-    part->handle = handle_take(exchange, part);
-    return part->handle != BOOK_NONE && rest(exchange, part, 0); /* as to its handle */
-}
-
-void part_rests_anew(struct exchange *exchange, const struct part *part)
-{
-    const uint32_t slots = book_slots(exchange->book, part->handle);
-    book_remove(exchange->book, part->handle);
-    (void)rest(exchange, part, slots); /* its handle is within the book's limit */
+    const struct book_order order = part_order(part);
+    (void)book_rest(exchange->book, part->handle, &order); /* it is within the book's limit */
     feed_note(exchange, part->handle);
+}
+
+bool part_would_self_match(const struct exchange *exchange, const struct part *part)
+{
+    struct book_order order = part_order(part);
+    struct book_match match;
+    order.slots = part->width;
+    return book_match(exchange->book, &order, NULL, NULL, &match) && match.is_own;
 }
 
 static void take_away(struct exchange *exchange, struct part *part)
 {
     if (part->handle != BOOK_NONE) {
-        book_remove(exchange->book, part->handle);
-        feed_note(exchange, part->handle);
+        if (book_rests(exchange->book, part->handle)) {
+            book_remove(exchange->book, part->handle);
+            feed_note(exchange, part->handle);
+        }
         handle_give(exchange, part->handle);
         part->handle = BOOK_NONE;
     }
@@ -191,12 +204,12 @@ static bool bid(struct exchange *exchange, struct part *part, const struct requi
         return false;
     }
     part->sequence = exchange->sequence;
-    if (!part_rest_bid(exchange, part)) {
+    part->handle = handle_take(exchange, part);
+    if (part->handle == BOOK_NONE) {
         reject(exchange, XREJECT_LIMIT, "orders", 0, exchange->limits.asks + exchange->limits.jobs);
         return false;
     }
-    book_set_slots(exchange->book, part->handle, part->width);
-    if (book_would_self_match(exchange->book, part->handle)) {
+    if (part_would_self_match(exchange, part)) {
         reject(exchange, XREJECT_SELF_MATCH, part->number == 0 ? "needs" : "parts.needs", 0, 0);
         return false;
     }
@@ -243,12 +256,10 @@ void part_wants(struct exchange *exchange, struct part *part)
     if (job->phase != JOB_PHASE_OPEN || job->is_closing) {
         return;
     }
-    uint32_t most = part->at_most == 0 ? UINT32_MAX : part->at_most / part->width;
-    uint32_t useful = part->waiting + part->running;
-    uint32_t lanes = useful < most ? useful : most;
-    uint32_t wanted = part->waiting > 0 && lanes > part->lanes ? lanes - part->lanes : 0;
-    uint32_t slots = wanted > UINT32_MAX / part->width ? UINT32_MAX - UINT32_MAX % part->width
-                                                       : wanted * part->width;
+    if (!book_rests(exchange->book, part->handle)) {
+        return; /* it arrives in this step, wanting what it wants then */
+    }
+    const uint32_t slots = slots_wanted(part);
     book_set_slots(exchange->book, part->handle, slots);
     feed_note(exchange, part->handle);
     if (slots > 0 && list_empty(&part->wanting)) {
@@ -260,6 +271,27 @@ void job_wants(struct exchange *exchange, struct job *job)
 {
     for (uint32_t i = 0; i < job->part_count; i++) {
         part_wants(exchange, &job->parts[i]);
+    }
+}
+
+void job_bids_arrive(struct exchange *exchange, struct job *job)
+{
+    bool has_come[PARTS_MOST] = {false};
+    for (uint32_t k = 0; k < job->part_count; k++) {
+        struct part *best = NULL;
+        for (uint32_t i = 0; i < job->part_count; i++) {
+            struct part *part = &job->parts[i];
+            if (!has_come[i] &&
+                (best == NULL || part->bid_micro > best->bid_micro ||
+                 (part->bid_micro == best->bid_micro && part->sequence < best->sequence))) {
+                best = part;
+            }
+        }
+        has_come[best->number] = true;
+        part_wants(exchange, best);
+        if (!book_rests(exchange->book, best->handle)) {
+            list_append(&exchange->wanting_parts, &best->wanting);
+        }
     }
 }
 

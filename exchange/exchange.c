@@ -56,8 +56,7 @@ struct exchange *exchange_create(const struct exchange_limits *limits)
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         list_init(lists[i]);
     }
-    uint32_t orders =
-        limits->asks + limits->jobs + 1; /* an ask that replaces another rests beside it at first */
+    uint32_t orders = limits->asks + limits->jobs;
     exchange->accounts = accounts_create();
     exchange->book = book_create((struct book_limits){orders, limits->cells, limits->classes});
     exchange->cells = calloc(limits->cells, sizeof *exchange->cells);
@@ -656,6 +655,7 @@ enum exchange_status exchange_step(struct exchange *exchange,
     ids_expire(exchange);
     invitations_expire(exchange);
     timers_fire(exchange);
+    market_run(exchange); /* what comes now meets a market at rest */
     if (is_from_broker(command->type)) {
         apply_from_broker(exchange, command);
     } else {

@@ -90,11 +90,20 @@ static uint32_t affordable_lanes(const struct part *part, int64_t price_micro)
     return lanes > UINT32_MAX ? UINT32_MAX : (uint32_t)lanes;
 }
 
-static bool grant_between(struct exchange *exchange, struct part *part, struct ask *ask)
+/* The maker's price: of whoever came first. A donation is one, whoever did. */
+static int64_t price_between(const struct part *part, const struct ask *ask)
 {
-    int64_t price = book_price(exchange->book, ask->handle, part->handle);
+    return ask->price_micro == 0 || ask->sequence < part->sequence ? ask->price_micro
+                                                                   : part->bid_micro;
+}
+
+/* Of so many slots that the two could trade. */
+static bool grant_between(struct exchange *exchange, struct part *part, struct ask *ask,
+                          uint32_t slots)
+{
+    int64_t price = price_between(part, ask);
     uint32_t lanes = affordable_lanes(part, price);
-    uint32_t fillable = book_fillable(exchange->book, ask->handle, part->handle) / part->width;
+    uint32_t fillable = slots / part->width;
     lanes = lanes < fillable ? lanes : fillable;
     if (exchange->lease_count >= exchange->limits.leases) {
         leases_make_room(exchange);
@@ -137,16 +146,17 @@ static bool may_serve(const struct exchange *exchange, const struct part *part, 
            (part->waiting == 0 || part_choice(part, provider) > 0);
 }
 
+/* Own orders are passed over: a new one that would have met its own first was refused. */
 static bool skip_ask(void *context, uint32_t handle)
 {
     struct pair_context *pair = context;
     const struct exchange *exchange = pair->exchange;
     const struct ask *ask = exchange->orders_by_handle[handle];
-    if (!may_serve(exchange, pair->part, ask->device->key.provider)) {
+    const uint32_t provider = ask->device->key.provider;
+    if (provider == pair->part->job->owner || !may_serve(exchange, pair->part, provider)) {
         return true;
     }
-    int64_t price = book_price(exchange->book, handle, pair->part->handle);
-    bool is_short = affordable_lanes(pair->part, price) == 0;
+    bool is_short = affordable_lanes(pair->part, price_between(pair->part, ask)) == 0;
     pair->is_short = pair->is_short || is_short;
     return is_short;
 }
@@ -156,30 +166,48 @@ static bool skip_bid(void *context, uint32_t handle)
     const struct pair_context *pair = context;
     struct exchange *exchange = pair->exchange;
     struct part *part = exchange->orders_by_handle[handle];
-    if (!may_serve(exchange, part, pair->ask->device->key.provider)) {
+    const uint32_t provider = pair->ask->device->key.provider;
+    if (provider == part->job->owner || !may_serve(exchange, part, provider)) {
         return true;
     }
-    int64_t price = book_price(exchange->book, pair->ask->handle, handle);
-    bool is_short = affordable_lanes(part, price) == 0;
+    bool is_short = affordable_lanes(part, price_between(part, pair->ask)) == 0;
     if (is_short && list_empty(&part->wanting) && is_used_up(part->job)) {
         list_append(&exchange->wanting_parts, &part->wanting); /* match_part ends it */
     }
     return is_short;
 }
 
-static struct part *best_part(struct exchange *exchange, struct ask *ask)
+/* The best bid that rests, whether the ask rests or arrives; NULL: none. */
+static struct part *best_part(struct exchange *exchange, struct ask *ask, uint32_t *ret_slots)
 {
     struct pair_context pair = {.exchange = exchange, .ask = ask};
-    uint32_t handle = book_best_bid(exchange->book, ask->handle, skip_bid, &pair);
-    return handle == BOOK_NONE ? NULL : exchange->orders_by_handle[handle];
+    const struct book_order order = ask_order(ask);
+    struct book_match match;
+    if (order.slots == 0 || !book_match(exchange->book, &order, skip_bid, &pair, &match)) {
+        return NULL;
+    }
+    *ret_slots = match.slots;
+    return exchange->orders_by_handle[match.handle];
 }
 
-static struct ask *best_ask(struct exchange *exchange, struct part *part, bool *ret_is_short)
+struct found_ask {
+    struct ask *ask;
+    uint32_t slots; /* that the two could trade */
+    bool is_short;  /* one was passed over for the budget */
+};
+
+/* The best ask that rests, whether the bid rests or arrives. */
+static struct found_ask best_ask(struct exchange *exchange, struct part *part)
 {
     struct pair_context pair = {.exchange = exchange, .part = part};
-    uint32_t handle = book_best_ask(exchange->book, part->handle, skip_ask, &pair);
-    *ret_is_short = pair.is_short;
-    return handle == BOOK_NONE ? NULL : exchange->orders_by_handle[handle];
+    const struct book_order order = part_order(part);
+    struct book_match match = {.handle = BOOK_NONE};
+    bool is_found = order.slots > 0 && book_match(exchange->book, &order, skip_ask, &pair, &match);
+    return (struct found_ask){
+        .ask = is_found ? exchange->orders_by_handle[match.handle] : NULL,
+        .slots = match.slots,
+        .is_short = pair.is_short,
+    };
 }
 
 /* A step may free several asks and make several jobs want more; whoever is looked at first may be nobody's
@@ -188,27 +216,27 @@ static struct ask *best_ask(struct exchange *exchange, struct part *part, bool *
 static bool trade_from(struct exchange *exchange, struct ask *ask)
 {
     for (;;) {
-        bool is_short;
-        struct part *part = best_part(exchange, ask);
-        struct ask *better = part == NULL ? NULL : best_ask(exchange, part, &is_short);
-        if (better == NULL) {
+        uint32_t slots;
+        struct part *part = best_part(exchange, ask, &slots);
+        if (part == NULL) {
             return false;
         }
-        if (better == ask) {
-            return grant_between(exchange, part, ask);
+        const struct found_ask better = best_ask(exchange, part);
+        if (better.ask == NULL) {
+            return false;
         }
-        ask = better;
+        if (better.ask == ask) {
+            return grant_between(exchange, part, ask, slots);
+        }
+        ask = better.ask;
     }
 }
 
 /* Whether a part of the job finds an ask that the budget covers: then the job goes on for now. */
 static bool can_buy(struct exchange *exchange, struct job *job)
 {
-    bool is_short;
     for (uint32_t i = 0; i < job->part_count; i++) {
-        struct part *part = &job->parts[i];
-        if (book_slots(exchange->book, part->handle) > 0 &&
-            best_ask(exchange, part, &is_short) != NULL) {
+        if (best_ask(exchange, &job->parts[i]).ask != NULL) {
             return true;
         }
     }
@@ -228,7 +256,7 @@ static bool would_take(const struct exchange *exchange, const struct part *part,
     if (!book_ask(exchange->book, lease->device->ask->handle, &ask)) {
         return false;
     }
-    const int64_t price = book_price(exchange->book, lease->device->ask->handle, part->handle);
+    const int64_t price = price_between(part, lease->device->ask);
     return book_class_accepts(exchange->book, part->class_id, lease->device->cell) &&
            ask.price_micro <= part->bid_micro &&
            (ask.max_term_ns == 0 || ask.max_term_ns >= part->term_ns) &&
@@ -253,25 +281,43 @@ static void take_idle(struct exchange *exchange, const struct part *part)
     }
 }
 
+/* The market was at rest before what arrives: whom that meets first has nobody better, and no more of it rests than what
+ * is left. What rested already and wants more is one of several that do. */
 static void match_part(struct exchange *exchange, struct part *part)
 {
-    bool is_short = false;
-    struct ask *ask = NULL;
+    const bool rests = book_rests(exchange->book, part->handle);
+    struct found_ask found;
     do {
-        bool wants = book_slots(exchange->book, part->handle) > 0;
-        ask = wants ? best_ask(exchange, part, &is_short) : NULL;
-    } while (ask != NULL && trade_from(exchange, ask));
-    if (is_short && is_used_up(part->job) && !can_buy(exchange, part->job)) {
+        found = best_ask(exchange, part);
+    } while (found.ask != NULL && (rests ? trade_from(exchange, found.ask)
+                                         : grant_between(exchange, part, found.ask, found.slots)));
+    if (!rests) {
+        part_rest(exchange, part);
+    }
+    if (found.is_short && is_used_up(part->job) && !can_buy(exchange, part->job)) {
         job_close(exchange, part->job, JOB_PHASE_FAILED, XREASON_BUDGET);
     } else if (part->job->part_count > 1) {
         take_idle(exchange, part);
     }
 }
 
+static bool fill_arriving_ask(struct exchange *exchange, struct ask *ask)
+{
+    uint32_t slots;
+    struct part *part = best_part(exchange, ask, &slots);
+    return part != NULL && grant_between(exchange, part, ask, slots);
+}
+
 static void match_ask(struct exchange *exchange, struct ask *ask)
 {
-    while (book_slots(exchange->book, ask->handle) > 0 && trade_from(exchange, ask)) {
+    if (book_rests(exchange->book, ask->handle)) {
+        while (trade_from(exchange, ask)) {
+        }
+        return;
     }
+    while (fill_arriving_ask(exchange, ask)) {
+    }
+    ask_rest(exchange, ask);
 }
 
 /* ---------------------------------------------------------------- the turns of a step */

@@ -512,7 +512,7 @@ void apply_submit(struct exchange *exchange, const struct exchange_submit *submi
         timer_arm(exchange, TIMER_JOB, &job->id, job->good_till_ns);
     }
     job_records(exchange, job);
-    job_wants(exchange, job);
+    job_bids_arrive(exchange, job);
     report_job(exchange, job);
 }
 

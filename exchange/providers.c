@@ -7,9 +7,9 @@
 
 /* ---------------------------------------------------------------- asks and free slots */
 
-static uint32_t free_slots(const struct device *device)
+static uint32_t free_slots(const struct device *device, uint32_t asked)
 {
-    uint32_t offered = device->ask->slots < device->slots ? device->ask->slots : device->slots;
+    uint32_t offered = asked < device->slots ? asked : device->slots;
     return offered > device->leased ? offered - device->leased : 0;
 }
 
@@ -17,11 +17,11 @@ void device_slots_changed(struct exchange *exchange, struct device *device)
 {
     touch(exchange, &device->tracked);
     struct ask *ask = device->ask;
-    if (ask == NULL) {
+    if (ask == NULL || !book_rests(exchange->book, ask->handle)) {
         return;
     }
     uint32_t before = book_slots(exchange->book, ask->handle);
-    uint32_t now = free_slots(device);
+    uint32_t now = free_slots(device, ask->slots);
     book_set_slots(exchange->book, ask->handle, now);
     feed_note(exchange, ask->handle);
     if (now > before && list_empty(&ask->wanting)) {
@@ -84,28 +84,34 @@ void provider_asks_cancel(struct exchange *exchange, struct provider *provider, 
     }
 }
 
-static void rest(struct exchange *exchange, const struct ask *ask)
+struct book_order ask_order(const struct ask *ask)
 {
-    const struct book_ask resting = {
+    return (struct book_order){
         .owner = ask->device->key.provider,
-        .cell = ask->device->cell,
-        .slots = free_slots(ask->device),
+        .kind = ask->device->cell,
+        .slots = free_slots(ask->device, ask->slots),
+        .width = 1,
         .price_micro = ask->price_micro,
-        .max_term_ns = ask->max_term_ns,
+        .term_ns = ask->max_term_ns,
         .sequence = ask->sequence,
     };
-    (void)book_rest_ask(exchange->book, ask->handle,
-                        &resting); /* the handle is within the book's limit */
+}
+
+void ask_rest(struct exchange *exchange, const struct ask *ask)
+{
+    const struct book_order order = ask_order(ask);
+    (void)book_rest(exchange->book, ask->handle, &order); /* it is within the book's limit */
     feed_note(exchange, ask->handle);
 }
 
-void ask_rests_anew(struct exchange *exchange, struct ask *ask)
+bool ask_would_self_match(const struct exchange *exchange, const struct ask *ask)
 {
-    book_remove(exchange->book, ask->handle);
-    rest(exchange, ask);
+    const struct book_order order = ask_order(ask);
+    struct book_match match;
+    return book_match(exchange->book, &order, NULL, NULL, &match) && match.is_own;
 }
 
-struct ask *ask_restore(struct exchange *exchange, const struct ask *fields)
+struct ask *ask_create(struct exchange *exchange, const struct ask *fields)
 {
     struct ask *ask = allocate(exchange, sizeof *ask);
     if (ask == NULL) {
@@ -120,23 +126,9 @@ struct ask *ask_restore(struct exchange *exchange, const struct ask *fields)
     }
     ask->device->ask = ask;
     list_init(&ask->wanting);
-    rest(exchange, ask);
     exchange->ask_count++;
     track(exchange, &ask->tracked, RECORD_ASK);
     return ask;
-}
-
-/* Takes an ask that was only tried out of the book again, without a trace. */
-static void ask_undo(struct exchange *exchange, struct ask *ask)
-{
-    book_remove(exchange->book, ask->handle);
-    feed_note(exchange, ask->handle);
-    handle_give(exchange, ask->handle);
-    table_remove(&exchange->asks, &ask->order);
-    ask->device->ask = NULL;
-    exchange->ask_count--;
-    untrack(exchange, &ask->tracked);
-    free(ask);
 }
 
 /* ---------------------------------------------------------------- leases of a provider */
@@ -429,10 +421,6 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
         reject(exchange, XREJECT_EXISTS, "id", 0, 0); /* another account's order has that id */
         return;
     }
-    struct ask *former = device->ask;
-    if (former != NULL) { /* out of the way while the new one is tried; cancelled for good below */
-        book_set_slots(exchange->book, former->handle, 0);
-    }
     const struct ask fields = {
         .order = exchange->command->id,
         .device = device,
@@ -442,24 +430,16 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
         .max_term_ns = given->max_term_ns,
         .sequence = exchange->sequence,
     };
-    device->ask = NULL;
-    struct ask *ask = ask_restore(exchange, &fields);
-    if (ask == NULL) {
-        return;
-    }
-    if (book_would_self_match(exchange->book, ask->handle)) {
-        ask_undo(exchange, ask);
-        device->ask = former;
-        if (former != NULL) {
-            book_set_slots(exchange->book, former->handle, free_slots(device));
-        }
+    if (ask_would_self_match(exchange, &fields)) {
         reject(exchange, XREJECT_SELF_MATCH, "price_micro", given->price_micro, 0);
         return;
     }
-    if (former != NULL) {
-        device->ask = former; /* ask_cancel clears it */
-        ask_cancel(exchange, former, CANCEL_REPLACED);
-        device->ask = ask;
+    if (device->ask != NULL) {
+        ask_cancel(exchange, device->ask, CANCEL_REPLACED);
+    }
+    struct ask *ask = ask_create(exchange, &fields);
+    if (ask == NULL) {
+        return;
     }
     exchange->sequence++;
     if (ask->good_till_ns != 0) {

@@ -5,7 +5,6 @@
 struct rebid {
     int64_t cap_micro, bid_micro;
     uint32_t at_most;
-    uint64_t sequence;
 };
 
 static bool slots_reduced(uint32_t from, uint32_t to)
@@ -36,25 +35,26 @@ static void replace_ask(struct exchange *exchange, struct ask *ask,
     if (!ask_in_range(exchange, ask, replace)) {
         return;
     }
-    const struct ask before = *ask;
-    ask->slots = replace->has_slots ? replace->slots : ask->slots;
-    ask->price_micro = replace->has_price ? replace->price_micro : ask->price_micro;
-    if (ask->slots == before.slots && ask->price_micro == before.price_micro) {
+    struct ask wanted = *ask;
+    wanted.slots = replace->has_slots ? replace->slots : ask->slots;
+    wanted.price_micro = replace->has_price ? replace->price_micro : ask->price_micro;
+    if (wanted.slots == ask->slots && wanted.price_micro == ask->price_micro) {
         return;
     }
-    const bool keeps_place = ask->slots < before.slots && ask->price_micro == before.price_micro;
-    ask->sequence = keeps_place ? ask->sequence : exchange->sequence;
-    ask_rests_anew(exchange, ask);
-    if (!keeps_place && book_would_self_match(exchange->book, ask->handle)) {
-        const int64_t price_micro = ask->price_micro;
-        ask->slots = before.slots;
-        ask->price_micro = before.price_micro;
-        ask->sequence = before.sequence;
-        ask_rests_anew(exchange, ask);
-        reject(exchange, XREJECT_SELF_MATCH, "price_micro", price_micro, 0);
+    const bool keeps_place = wanted.slots < ask->slots && wanted.price_micro == ask->price_micro;
+    if (!keeps_place && ask_would_self_match(exchange, &wanted)) {
+        reject(exchange, XREJECT_SELF_MATCH, "price_micro", wanted.price_micro, 0);
         return;
     }
-    exchange->sequence += keeps_place ? 0 : 1;
+    ask->slots = wanted.slots;
+    ask->price_micro = wanted.price_micro;
+    feed_note(exchange, ask->handle);
+    if (keeps_place) {
+        book_set_slots(exchange->book, ask->handle, ask_order(ask).slots);
+    } else {
+        ask->sequence = exchange->sequence++;
+        book_remove(exchange->book, ask->handle); /* it arrives */
+    }
     touch(exchange, &ask->tracked);
     ask_placed(exchange, ask);
 }
@@ -103,19 +103,11 @@ static bool bids_in_range(struct exchange *exchange, const struct job *job,
     return true;
 }
 
-static struct rebid what_stands(const struct part *part)
-{
-    return (struct rebid){.cap_micro = part->cap_micro,
-                          .bid_micro = part->bid_micro,
-                          .at_most = part->at_most,
-                          .sequence = part->sequence};
-}
-
 /* Under the budget that is to be: a bid at market price follows it. */
 static struct rebid what_is_wanted(const struct exchange *exchange, const struct part *part,
                                    const struct exchange_replace *replace)
 {
-    struct rebid wanted = what_stands(part);
+    struct rebid wanted = {part->cap_micro, part->bid_micro, part->at_most};
     if (is_meant(replace, part)) {
         wanted.at_most = replace->has_slots ? replace->slots : wanted.at_most;
         wanted.cap_micro = replace->has_price ? replace->price_micro : wanted.cap_micro;
@@ -128,52 +120,38 @@ static struct rebid what_is_wanted(const struct exchange *exchange, const struct
     return wanted;
 }
 
-static void set_bid(struct exchange *exchange, struct part *part, const struct rebid *bid)
+static void set_bid(struct part *part, const struct rebid *bid)
 {
     part->cap_micro = bid->cap_micro;
     part->bid_micro = bid->bid_micro;
     part->at_most = bid->at_most;
-    part->sequence = bid->sequence;
-    part_rests_anew(exchange, part);
 }
 
-static bool would_self_match(const struct exchange *exchange, const struct part *part)
+static bool keeps_place(const struct part *part, const struct rebid *wanted)
 {
-    const uint32_t slots = book_slots(exchange->book, part->handle);
-    book_set_slots(exchange->book, part->handle, part->width);
-    const bool would = book_would_self_match(exchange->book, part->handle);
-    book_set_slots(exchange->book, part->handle, slots);
-    return would;
+    return wanted->bid_micro == part->bid_micro && slots_reduced(part->at_most, wanted->at_most);
 }
 
-/* Gives each part what is wanted of it; false with the refusal, and no trace, when one would trade with its own owner. */
-static bool set_bids(struct exchange *exchange, struct job *job,
-                     const struct exchange_replace *replace, bool ret_changed[PARTS_MOST])
+static bool is_changed(const struct part *part, const struct rebid *wanted)
 {
-    struct rebid before[PARTS_MOST];
-    const uint64_t sequence = exchange->sequence;
-    bool fits = true;
-    uint32_t count = 0;
-    for (; fits && count < job->part_count; count++) {
-        struct part *part = &job->parts[count];
-        struct rebid wanted = what_is_wanted(exchange, part, replace);
-        const struct rebid *was = &before[count];
-        before[count] = what_stands(part);
-        const bool keeps_place =
-            wanted.bid_micro == was->bid_micro && slots_reduced(was->at_most, wanted.at_most);
-        ret_changed[count] = wanted.bid_micro != was->bid_micro || wanted.at_most != was->at_most;
-        wanted.sequence = keeps_place ? was->sequence : exchange->sequence++;
-        set_bid(exchange, part, &wanted);
-        fits = keeps_place || !would_self_match(exchange, part);
-    }
-    if (!fits) {
-        while (count-- > 0) {
-            set_bid(exchange, &job->parts[count], &before[count]);
+    return wanted->bid_micro != part->bid_micro || wanted->at_most != part->at_most;
+}
+
+/* What is wanted of each part; false with the refusal when one would trade with its own owner. */
+static bool bids_wanted(struct exchange *exchange, const struct job *job,
+                        const struct exchange_replace *replace, struct rebid ret_wanted[PARTS_MOST])
+{
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        struct part tried = job->parts[i];
+        ret_wanted[i] = what_is_wanted(exchange, &tried, replace);
+        const bool is_new = !keeps_place(&tried, &ret_wanted[i]);
+        set_bid(&tried, &ret_wanted[i]);
+        if (is_new && part_would_self_match(exchange, &tried)) {
+            reject(exchange, XREJECT_SELF_MATCH, "price_micro", replace->price_micro, 0);
+            return false;
         }
-        exchange->sequence = sequence;
-        reject(exchange, XREJECT_SELF_MATCH, "price_micro", replace->price_micro, 0);
     }
-    return fits;
+    return true;
 }
 
 static void raise_budget(struct exchange *exchange, struct job *job, int64_t budget_micro)
@@ -195,20 +173,28 @@ static void raise_budget(struct exchange *exchange, struct job *job, int64_t bud
 static void replace_bids(struct exchange *exchange, struct job *job,
                          const struct exchange_replace *replace)
 {
-    bool changed[PARTS_MOST] = {false};
-    if (!bids_in_range(exchange, job, replace) || !set_bids(exchange, job, replace, changed)) {
+    struct rebid wanted[PARTS_MOST];
+    if (!bids_in_range(exchange, job, replace) || !bids_wanted(exchange, job, replace, wanted)) {
         return;
     }
     if (replace->has_budget) {
         raise_budget(exchange, job, replace->budget_micro);
     }
     for (uint32_t i = 0; i < job->part_count; i++) {
-        if (changed[i]) {
-            part_bid_record(exchange, &job->parts[i]);
+        struct part *part = &job->parts[i];
+        const bool is_told = is_changed(part, &wanted[i]);
+        if (!keeps_place(part, &wanted[i])) {
+            part->sequence = exchange->sequence++;
+            book_remove(exchange->book, part->handle); /* it arrives */
+            feed_note(exchange, part->handle);
+        }
+        set_bid(part, &wanted[i]);
+        if (is_told) {
+            part_bid_record(exchange, part);
         }
     }
     touch(exchange, &job->tracked);
-    job_wants(exchange, job);
+    job_bids_arrive(exchange, job);
     report_job(exchange, job);
 }
 

@@ -275,11 +275,15 @@ static bool get_ask(struct exchange *exchange, struct reader *in)
         fields.price_micro < 0 || table_find(&exchange->asks, &fields.order) != NULL) {
         return false;
     }
-    const struct ask *ask = ask_restore(exchange, &fields);
-    if (ask != NULL && ask->good_till_ns != 0) {
+    const struct ask *ask = ask_create(exchange, &fields);
+    if (ask == NULL) {
+        return false;
+    }
+    ask_rest(exchange, ask);
+    if (ask->good_till_ns != 0) {
         timer_arm(exchange, TIMER_ASK, &ask->order, ask->good_till_ns);
     }
-    return ask != NULL;
+    return true;
 }
 
 static bool get_record(struct exchange *exchange, uint8_t type, struct reader *in)

@@ -116,9 +116,11 @@ static bool restore_bids(struct exchange *exchange, struct job *job)
             return false;
         }
         book_class_hold(exchange->book, part->class_id);
-        if (!part_rest_bid(exchange, part)) {
+        part->handle = handle_take(exchange, part);
+        if (part->handle == BOOK_NONE) {
             return false;
         }
+        part_rest(exchange, part);
     }
     return true;
 }

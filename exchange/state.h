@@ -246,7 +246,7 @@ struct ask {
     uint32_t slots;
     int64_t price_micro, good_till_ns, max_term_ns;
     uint64_t sequence;
-    uint32_t handle;
+    uint32_t handle;          /* between steps it rests; one that arrives fills first */
     struct list_link wanting; /* in exchange->wanting_asks when its free slots grew */
 };
 
@@ -286,8 +286,9 @@ struct part {
     /* not recorded */
     uint32_t *ready; /* with a graph: a heap of those that wait for a lane and were never started */
     uint32_t ready_count;
-    uint32_t lanes;           /* of leases that take work */
-    uint32_t handle;          /* of its bid while open, else BOOK_NONE */
+    uint32_t lanes; /* of leases that take work */
+    /* Of its bid while open, else BOOK_NONE. Between steps the bid rests; one that arrives fills first. */
+    uint32_t handle;
     uint32_t decided;         /* subtasks: accepted, failed or cancelled */
     struct list_link wanting; /* in exchange->wanting_parts when it may buy more */
     struct list_link spread;  /* in exchange->spreads when subtasks came to its queue */
@@ -582,11 +583,14 @@ void provider_leases_revoke(struct exchange *exchange, struct provider *provider
 void device_slots_changed(struct exchange *exchange, struct device *device);
 void device_drop_if_gone(struct exchange *exchange, struct device *device);
 /* Its free slots are looked at again; they may have grown where the offer has. */
-void ask_rests_anew(struct exchange *exchange, struct ask *ask); /* by its price and sequence */
+struct ask *ask_create(struct exchange *exchange,
+                       const struct ask *fields); /* does not rest; NULL: no handle or memory */
+/* As the book knows it: what is free of its slots, at its price and sequence. */
+struct book_order ask_order(const struct ask *ask);
+void ask_rest(struct exchange *exchange, const struct ask *ask);
+bool ask_would_self_match(const struct exchange *exchange, const struct ask *ask);
 void ask_placed(struct exchange *exchange,
                 struct ask *ask); /* is recorded, told and queued for matching */
-struct ask *ask_restore(struct exchange *exchange,
-                        const struct ask *fields); /* rests it; NULL: no handle or memory */
 void provider_asks_cancel(struct exchange *exchange, struct provider *provider, uint8_t reason);
 
 /* ---- jobs.c */
@@ -621,20 +625,25 @@ void job_free(struct job *job); /* its own memory: no leases, in no table */
 void part_init(struct part *part, struct job *job, uint32_t number);
 /* The parts of a new job, as the command says them; it is checked. False: out of memory. */
 bool parts_create(struct exchange *exchange, struct job *job, const struct exchange_submit *submit);
-/* Rests a bid for each part. False with the refusal, and no trace, when one has no class or no handle. */
+/* Gives each part a class and a handle. False with the refusal, and no trace, when it has none or would trade with its
+ * own owner. The bids do not rest: they arrive. */
 bool parts_bid(struct exchange *exchange, struct job *job, const struct exchange_submit *submit);
 /* Limit of the bid of a part of that cap, under that budget of its job: the cap; or what lets the budget buy the time that
  * is planned, within the price band. */
 int64_t part_limit(const struct exchange *exchange, const struct part *part, int64_t cap_micro,
                    int64_t budget_micro);
-void part_rests_anew(struct exchange *exchange, const struct part *part); /* likewise */
 /* The order id of its bid: the job's for the first part. */
 struct id128 part_bid_id(const struct part *part);
 void part_bid_record(struct exchange *exchange, const struct part *part);
-bool part_rest_bid(struct exchange *exchange, struct part *part); /* false: no handle */
-void part_wants(struct exchange *exchange,
-                struct part *part); /* sets its bid's slots; queues it for matching */
+/* Its bid as the book knows it: the slots it wants now, at its limit and sequence. */
+struct book_order part_order(const struct part *part);
+void part_rest(struct exchange *exchange, const struct part *part);
+bool part_would_self_match(const struct exchange *exchange, const struct part *part);
+/* What it wants may be another number now: its bid is queued for matching when it wants some. */
+void part_wants(struct exchange *exchange, struct part *part);
 void job_wants(struct exchange *exchange, struct job *job); /* all its parts */
+/* The same, the best bid first: those of one command that do not rest yet arrive in that order. */
+void job_bids_arrive(struct exchange *exchange, struct job *job);
 void job_take_bids_away(struct exchange *exchange, struct job *job);
 
 /* ---- replace.c */

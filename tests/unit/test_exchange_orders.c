@@ -114,6 +114,21 @@ START_TEST(back_at_its_price_it_is_last)
 }
 END_TEST
 
+/* Log time of the command is later than all of it. */
+START_TEST(what_fell_due_is_settled_before_a_command_is_looked_at)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 first = submit_at(price, 1);
+    struct id128 second = submit_at(2 * price, 1);
+    ck_assert_uint_eq(granted_to(second), 0);
+    market.now_ns += 3600 * NS_PER_S; /* the first's lease is over: its slot is the second's */
+    struct id128 third = submit_at(3 * price, 1);
+    ck_assert_uint_eq(granted_to(first), 0);
+    ck_assert_uint_eq(granted_to(second), 1);
+    ck_assert_uint_eq(granted_to(third), 0);
+}
+END_TEST
+
 START_TEST(what_is_said_again_changes_nothing)
 {
     struct id128 first = submit_at(price, 4);
@@ -679,6 +694,7 @@ int main(void)
     tcase_add_test(tests, a_waiting_job_pays_more_and_starts);
     tcase_add_test(tests, another_price_is_a_new_place_and_fewer_slots_are_not);
     tcase_add_test(tests, back_at_its_price_it_is_last);
+    tcase_add_test(tests, what_fell_due_is_settled_before_a_command_is_looked_at);
     tcase_add_test(tests, what_is_said_again_changes_nothing);
     tcase_add_test(tests, a_budget_is_raised_out_of_what_is_there);
     tcase_add_test(tests, a_market_price_follows_the_budget);

@@ -421,6 +421,12 @@ END_TEST
 
 /* ---------------------------------------------------------------- bounds */
 
+static void tick(void)
+{
+    struct exchange_command made = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    apply(&made);
+}
+
 START_TEST(a_subtask_that_is_given_back_for_ever_has_a_last_attempt)
 {
     offer(PROVIDER, 1, price);
@@ -432,7 +438,7 @@ START_TEST(a_subtask_that_is_given_back_for_ever_has_a_last_attempt)
         result(PROVIDER, job, work, OUTCOME_CANCELLED, 0); /* nobody asked it to */
         market.now_ns += 11 * NS_PER_S;                    /* then it may serve the job again */
         if (job_row(job).state == JOB_OPEN) {
-            offer(PROVIDER, 1, price);
+            tick();
         }
     }
     ck_assert_uint_eq(last, 1000);
@@ -464,7 +470,7 @@ START_TEST(a_job_that_only_its_providers_failed_says_so)
         result(PROVIDER, job, work, OUTCOME_JAIL_FAILED, 0);
         if (job_row(job).state == JOB_OPEN && count_of(EFFECT_DISPATCH) == 0) {
             market.now_ns += 11 * NS_PER_S;
-            offer(PROVIDER, 1, price);
+            tick();
         }
     }
     ck_assert_uint_eq(job_row(job).state, JOB_FAILED);

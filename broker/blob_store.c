@@ -6,6 +6,7 @@
 #include "ledger/sqlite_code.h"
 #include "ledger/sqlite_wal.h"
 #include "runtime/files.h"
+#include "runtime/hasher.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -52,6 +53,7 @@ struct blob_store {
     struct wal wal;
     sqlite3_stmt *statements[STATEMENT_COUNT];
     struct partial partials[BLOB_PARTIALS_MAX];
+    struct hasher *hasher; /* made with the first large chunk, by the thread that puts */
     char error[256];
 };
 
@@ -214,6 +216,7 @@ void blob_store_close(struct blob_store **self)
             (void)sqlite3_finalize(store->statements[i]);
         }
         (void)sqlite3_close(store->database); /* committed data is safe either way */
+        hasher_destroy(&store->hasher);
         free(store);
         *self = NULL;
     }
@@ -514,6 +517,20 @@ static enum blob_status finish(struct blob_store *store, struct partial *partial
     return status;
 }
 
+/* Hashed while it is written. */
+static enum blob_status take_chunk(struct blob_store *store, struct partial *partial,
+                                   const struct blob_chunk *chunk)
+{
+    if (store->hasher == NULL && chunk->length >= HASHER_LEAST_BYTES) {
+        store->hasher = hasher_create();
+    }
+    hasher_begin(store->hasher, &partial->hasher, chunk->data, chunk->length);
+    enum blob_status status =
+        write_all(store, partial->fd, chunk->data, chunk->length, chunk->offset);
+    hasher_finish(store->hasher);
+    return status;
+}
+
 static enum blob_status append(struct blob_store *store, const struct blob_chunk *chunk,
                                int64_t now_ns, uint64_t *ret_stored, bool *ret_complete)
 {
@@ -530,14 +547,12 @@ static enum blob_status append(struct blob_store *store, const struct blob_chunk
             return status;
         }
     }
-    enum blob_status status =
-        write_all(store, partial->fd, chunk->data, chunk->length, chunk->offset);
+    enum blob_status status = take_chunk(store, partial, chunk);
     if (status != BLOB_OK) {
         drop_partial(store, partial);
         return status;
     }
     begin_writeback(partial, chunk->length);
-    sha256_add(&partial->hasher, chunk->data, chunk->length);
     partial->stored += chunk->length;
     partial->touched_ns = now_ns;
     *ret_stored = partial->stored;

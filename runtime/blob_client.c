@@ -20,7 +20,8 @@ enum { SLICE_MS = 100 }; /* how long an interruption may go unnoticed */
 
 struct blob_client {
     struct link *link;
-    char files[108]; /* the socket for tickets; empty: none */
+    struct hasher *hasher; /* made when first needed */
+    char files[108];       /* the socket for tickets; empty: none */
     int64_t files_from_ns;
     atomic_bool interrupted;
     uint64_t sequence;
@@ -56,6 +57,7 @@ void blob_client_close(struct blob_client **self)
     struct blob_client *client = *self;
     if (client != NULL) {
         link_close(&client->link);
+        hasher_destroy(&client->hasher);
         free(client);
         *self = NULL;
     }
@@ -77,6 +79,14 @@ const char *flight_files(const struct blob_client *client)
 void flight_no_files(struct blob_client *client)
 {
     client->files_from_ns = clock_monotonic_ns() + FLIGHT_NO_FILES_S * NS_PER_S;
+}
+
+struct hasher *flight_hasher(struct blob_client *client)
+{
+    if (client->hasher == NULL) {
+        client->hasher = hasher_create();
+    }
+    return client->hasher;
 }
 
 bool flight_interrupted(const struct blob_client *client, struct problem *ret_problem)

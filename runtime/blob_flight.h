@@ -6,6 +6,7 @@
 #include "runtime/blob_client.h"
 
 #include "protocol/codec.h"
+#include "runtime/hasher.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,6 +51,8 @@ struct flight_answer {
 /* Where tickets for files are taken to; NULL: nowhere, and for FLIGHT_NO_FILES_S after flight_no_files. */
 const char *flight_files(const struct blob_client *client);
 void flight_no_files(struct blob_client *client);
+/* For what comes in large pieces; may be NULL. */
+struct hasher *flight_hasher(struct blob_client *client);
 /* True with the problem once the client is to give up. */
 bool flight_interrupted(const struct blob_client *client, struct problem *ret_problem);
 

@@ -95,6 +95,18 @@ static bool sink_put(struct sink *sink, uint64_t offset, const uint8_t *bytes, s
     return true;
 }
 
+/* What comes next goes on to the sink while it is hashed. */
+static bool take_bytes(struct get *get, const uint8_t *bytes, size_t length,
+                       struct problem *ret_problem)
+{
+    struct hasher *hasher = length < HASHER_LEAST_BYTES ? NULL : flight_hasher(get->client);
+    hasher_begin(hasher, &get->running, bytes, length);
+    bool good = sink_put(&get->sink, get->done, bytes, length, ret_problem);
+    hasher_finish(hasher);
+    get->done += good ? length : 0;
+    return good;
+}
+
 /* Asks for as much as fits into the window; until the size is known, for the first chunk only. */
 static void ask(struct get *get)
 {
@@ -178,12 +190,8 @@ static bool take_file(struct get *get, int fd, bool *ret_fatal, struct problem *
             length += got > 0 ? (size_t)got : 0;
         }
         *ret_fatal = good && (flight_interrupted(get->client, ret_problem) ||
-                              !sink_put(&get->sink, get->done, piece, length, ret_problem));
+                              !take_bytes(get, piece, length, ret_problem));
         good = good && !*ret_fatal;
-        if (good) {
-            sha256_add(&get->running, piece, length);
-            get->done += length;
-        }
     }
     free(piece);
     return good;
@@ -243,11 +251,9 @@ static bool take_data(struct get *get, const struct flight *flight,
         memcmp(data->hash.data, get->hash->bytes, 32) != 0) {
         return odd(ret_problem);
     }
-    if (!sink_put(&get->sink, get->done, data->data.data, data->data.len, ret_problem)) {
+    if (!take_bytes(get, data->data.data, data->data.len, ret_problem)) {
         return false;
     }
-    sha256_add(&get->running, data->data.data, data->data.len);
-    get->done += data->data.len;
     if (get->asked > get->size) {
         get->asked = get->size; /* the first request may have asked for more than there is */
     }

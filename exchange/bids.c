@@ -191,7 +191,7 @@ static void take_away(struct exchange *exchange, struct part *part)
         part->handle = BOOK_NONE;
     }
     if (part->class_id != NO_CLASS) {
-        class_give(exchange, part->class_id);
+        class_give(exchange, part->job->owner, part->class_id);
         part->class_id = NO_CLASS;
     }
     list_remove(&part->wanting);
@@ -199,8 +199,7 @@ static void take_away(struct exchange *exchange, struct part *part)
 
 static bool bid(struct exchange *exchange, struct part *part, const struct requirement *needs)
 {
-    struct job *job = part->job;
-    if (!class_take(exchange, needs, job->parts, part->number, &part->class_id)) {
+    if (!class_take(exchange, needs, &part->class_id)) {
         return false;
     }
     part->sequence = exchange->sequence;

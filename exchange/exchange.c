@@ -47,11 +47,13 @@ struct exchange *exchange_create(const struct exchange_limits *limits)
     exchange->leases = table_of(offsetof(struct lease, id), sizeof(uint64_t), limits->table_key);
     exchange->attempts =
         table_of(offsetof(struct attempt, key), sizeof(struct attempt_key), limits->table_key);
+    exchange->class_uses =
+        table_of(offsetof(struct class_use, key), sizeof(struct class_use_key), limits->table_key);
     struct list_link *lists[] = {
-        &exchange->id_ages,  &exchange->invitation_list, &exchange->provider_list,
-        &exchange->job_list, &exchange->wanting_asks,    &exchange->wanting_parts,
-        &exchange->refills,  &exchange->spreads,         &exchange->fronts,
-        &exchange->reports,  &exchange->dirty,
+        &exchange->id_ages,        &exchange->invitation_list, &exchange->provider_list,
+        &exchange->class_use_list, &exchange->job_list,        &exchange->wanting_asks,
+        &exchange->wanting_parts,  &exchange->refills,         &exchange->spreads,
+        &exchange->fronts,         &exchange->reports,         &exchange->dirty,
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         list_init(lists[i]);
@@ -119,6 +121,15 @@ static void destroy_jobs(struct exchange *exchange)
     }
 }
 
+static void destroy_class_uses(struct exchange *exchange)
+{
+    while (!list_empty(&exchange->class_use_list)) {
+        struct class_use *use = LIST_ELEMENT(exchange->class_use_list.next, struct class_use, all);
+        list_remove(&use->all);
+        free(use);
+    }
+}
+
 void exchange_destroy(struct exchange **self)
 {
     struct exchange *exchange = *self;
@@ -127,6 +138,7 @@ void exchange_destroy(struct exchange **self)
     }
     destroy_jobs(exchange);
     destroy_providers(exchange);
+    destroy_class_uses(exchange);
     while (!list_empty(&exchange->invitation_list)) {
         struct invitation *invitation =
             LIST_ELEMENT(exchange->invitation_list.next, struct invitation, all);
@@ -138,13 +150,16 @@ void exchange_destroy(struct exchange **self)
         list_remove(&entry->age);
         free(entry);
     }
+    free(exchange->ended.jobs);
     for (uint32_t i = 0; i < exchange->member_count; i++) {
+        free(exchange->members[i]->ended.jobs);
         free(exchange->members[i]);
     }
     free(exchange->members);
-    struct table *tables[] = {&exchange->members_by_key, &exchange->invitations, &exchange->ids,
-                              &exchange->devices,        &exchange->asks,        &exchange->jobs,
-                              &exchange->leases,         &exchange->attempts};
+    struct table *tables[] = {
+        &exchange->members_by_key, &exchange->invitations, &exchange->ids,
+        &exchange->devices,        &exchange->asks,        &exchange->jobs,
+        &exchange->leases,         &exchange->attempts,    &exchange->class_uses};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         table_fini(tables[i]);
     }

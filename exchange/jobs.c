@@ -13,12 +13,16 @@ struct subtask *job_subtask(struct exchange *exchange, struct job *job, uint32_t
     assert(index < job->subtasks);
     struct page **page = &job->pages[index / PAGE_SUBTASKS];
     if (*page == NULL) {
-        *page = allocate(exchange, sizeof **page);
+        const uint32_t first = index - index % PAGE_SUBTASKS;
+        const uint32_t left = job->subtasks - first;
+        const uint32_t count = left < PAGE_SUBTASKS ? left : PAGE_SUBTASKS;
+        *page = allocate(exchange, sizeof **page + count * sizeof(struct subtask));
         if (*page == NULL) {
             return NULL;
         }
         (*page)->job = job;
         (*page)->number = index / PAGE_SUBTASKS;
+        (*page)->count = count;
         track(exchange, &(*page)->tracked, RECORD_PAGE);
     }
     return &(*page)->subtasks[index % PAGE_SUBTASKS];
@@ -170,40 +174,17 @@ void job_link_owner(struct exchange *exchange, struct job *job)
     owner->job_count++;
 }
 
-static struct job *oldest_ended(const struct exchange *exchange)
-{
-    for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
-        struct job *job = LIST_ELEMENT(at, struct job, all);
-        if (job->phase != JOB_PHASE_OPEN) {
-            return job;
-        }
-    }
-    return NULL;
-}
-
-/* At most as many open ones are passed over as an account may have. */
-static struct job *oldest_ended_of(const struct member *member)
-{
-    for (const struct list_link *at = member->jobs.next; at != &member->jobs; at = at->next) {
-        struct job *job = LIST_ELEMENT(at, struct job, of_owner);
-        if (job->phase != JOB_PHASE_OPEN) {
-            return job;
-        }
-    }
-    return NULL;
-}
-
 /* Only once nothing can be refused any more: a refusal changes nothing. Nobody's ended jobs go for those of
  * another while there is room for all. */
 static void make_room_for_job(struct exchange *exchange)
 {
     const struct member *member = sender(exchange);
-    struct job *own =
-        member->job_count - member->open_jobs >= ENDED_JOBS_KEPT ? oldest_ended_of(member) : NULL;
+    struct job *own = member->ended.count >= ENDED_JOBS_KEPT ? ended_oldest(&member->ended) : NULL;
     if (own != NULL) {
         job_forget(exchange, own);
     }
-    struct job *any = exchange->job_count >= exchange->limits.jobs ? oldest_ended(exchange) : NULL;
+    struct job *any =
+        exchange->job_count >= exchange->limits.jobs ? ended_oldest(&exchange->ended) : NULL;
     if (any != NULL) {
         job_forget(exchange, any);
     }
@@ -215,6 +196,7 @@ void job_forget(struct exchange *exchange, struct job *job)
     while (!list_empty(&job->leases)) {
         lease_forget(exchange, LIST_ELEMENT(job->leases.next, struct lease, of_job));
     }
+    ended_remove(exchange, job);
     table_remove(&exchange->jobs, &job->id);
     list_remove(&job->all);
     list_remove(&job->of_owner);
@@ -408,7 +390,7 @@ static bool submit_allowed(struct exchange *exchange, const struct exchange_subm
         reject(exchange, XREJECT_FUNDS, "budget_micro", submit->budget_micro, available);
         return false;
     }
-    if (exchange->job_count >= exchange->limits.jobs && oldest_ended(exchange) == NULL) {
+    if (exchange->job_count >= exchange->limits.jobs && ended_oldest(&exchange->ended) == NULL) {
         reject(exchange, XREJECT_LIMIT, "jobs", exchange->job_count, exchange->limits.jobs);
         return false;
     }
@@ -627,6 +609,7 @@ void job_settle(struct exchange *exchange, struct job *job)
     assert(job->running == 0 && job->waiting == 0 && job->checking == 0);
     job->phase = job->ends_as;
     job->ended_ns = exchange->now_ns;
+    ended_add(exchange, job);
 
     struct member *owner = member_by_number(exchange, job->owner);
     int64_t charged = job->hold.captured_micro;

@@ -122,36 +122,55 @@ bool cells_take(struct exchange *exchange, const struct exchange_advertise *adve
 
 /* ---------------------------------------------------------------- classes */
 
-static void meet_classes(struct census *census, const struct part *parts, uint32_t count)
+static struct class_use *use_of(const struct exchange *exchange, uint32_t account,
+                                uint32_t class_id)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        if (parts[i].class_id != NO_CLASS) {
-            meet(census, parts[i].class_id);
+    const struct class_use_key key = {.account = account, .class_id = class_id};
+    return table_find(&exchange->class_uses, &key);
+}
+
+bool class_use_add(struct exchange *exchange, uint32_t account, uint32_t class_id)
+{
+    struct class_use *use = use_of(exchange, account, class_id);
+    if (use == NULL) {
+        use = allocate(exchange, sizeof *use);
+        if (use == NULL) {
+            return false;
         }
+        use->key = (struct class_use_key){.account = account, .class_id = class_id};
+        if (!table_insert(&exchange->class_uses, use)) {
+            exchange->is_out_of_memory = true;
+            free(use);
+            return false;
+        }
+        list_append(&exchange->class_use_list, &use->all);
+        member_by_number(exchange, account)->classes++;
     }
+    use->parts++;
+    return true;
 }
 
-/* Those that the open jobs of an account use, and the parts of another, `class_id` among them. */
-static uint32_t classes_with(struct exchange *exchange, const struct member *member,
-                             const struct part *parts, uint32_t count, uint32_t class_id)
+static void class_use_drop(struct exchange *exchange, uint32_t account, uint32_t class_id)
 {
-    struct census census = {
-        .is_met = allocate(exchange, book_class_bound(exchange->book) * sizeof *census.is_met)};
-    if (census.is_met == NULL) {
-        return 0;
+    struct class_use *use = use_of(exchange, account, class_id);
+    if (--use->parts == 0) {
+        table_remove(&exchange->class_uses, &use->key);
+        list_remove(&use->all);
+        member_by_number(exchange, account)->classes--;
+        free(use);
     }
-    meet(&census, class_id);
-    meet_classes(&census, parts, count);
-    for (const struct list_link *at = member->jobs.next; at != &member->jobs; at = at->next) {
-        const struct job *job = LIST_ELEMENT(at, struct job, of_owner);
-        meet_classes(&census, job->parts, job->part_count);
-    }
-    free(census.is_met);
-    return census.count;
 }
 
-bool class_take(struct exchange *exchange, const struct requirement *needs,
-                const struct part *parts, uint32_t count, uint32_t *ret_class)
+static void class_release(struct exchange *exchange, uint32_t class_id)
+{
+    if (book_class_references(exchange->book, class_id) == 1) {
+        leave(exchange, &exchange->classes[class_id]);
+        feed_class_gone(exchange, class_id);
+    }
+    book_class_release(exchange->book, class_id);
+}
+
+bool class_take(struct exchange *exchange, const struct requirement *needs, uint32_t *ret_class)
 {
     const struct member *member = sender(exchange);
     const uint32_t most = exchange->limits.classes_per_account;
@@ -162,16 +181,20 @@ bool class_take(struct exchange *exchange, const struct requirement *needs,
         return false;
     }
     enter(exchange, &exchange->classes[class_id], class_id, RECORD_CLASS);
-    /* With fewer parts of jobs than it may use classes there is nothing to count. */
-    bool is_far = (member->open_jobs + UINT64_C(1)) * PARTS_MOST <= most;
-    uint32_t used = is_far ? 0 : classes_with(exchange, member, parts, count, class_id);
-    if (used > most) {
-        class_give(exchange, class_id);
+    uint32_t used = member->classes + (use_of(exchange, member->number, class_id) == NULL);
+    if (used > most || !class_use_add(exchange, member->number, class_id)) {
+        class_release(exchange, class_id);
         reject(exchange, XREJECT_LIMIT, "classes_per_account", used, most);
         return false;
     }
     *ret_class = class_id;
     return true;
+}
+
+void class_give(struct exchange *exchange, uint32_t account, uint32_t class_id)
+{
+    class_use_drop(exchange, account, class_id);
+    class_release(exchange, class_id);
 }
 
 void cell_give(struct exchange *exchange, uint32_t cell)
@@ -195,15 +218,6 @@ void cell_instrument(const struct exchange *exchange, uint32_t cell,
             return;
         }
     }
-}
-
-void class_give(struct exchange *exchange, uint32_t class_id)
-{
-    if (book_class_references(exchange->book, class_id) == 1) {
-        leave(exchange, &exchange->classes[class_id]);
-        feed_class_gone(exchange, class_id);
-    }
-    book_class_release(exchange->book, class_id);
 }
 
 /* ---------------------------------------------------------------- from a snapshot */

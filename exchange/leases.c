@@ -112,7 +112,7 @@ void attempt_drop(struct exchange *exchange, struct attempt *attempt)
 
 /* ---------------------------------------------------------------- its deadline, its provider, its turn */
 
-static int64_t lease_deadline(const struct lease *lease)
+int64_t lease_deadline(const struct lease *lease)
 {
     int64_t at_ns = lease->term_end_ns + LEASE_GRACE_NS;
     bool is_idle = lease->idle_since_ns != INT64_MAX;

@@ -188,10 +188,14 @@ static void leave(struct exchange *exchange, struct lease *lease, const void *co
 }
 
 /* Another part of its job may have its slots now that the device is on offer. */
-static void offer_if_idle(struct exchange *exchange, struct lease *lease, const void *context)
+static void offer_idle_leases(struct exchange *exchange, const struct device *device)
 {
-    if (lease->device == context && lease->live == 0 && lease->job->part_count > 1) {
-        lease_refill_later(exchange, lease);
+    const struct provider *provider = member_by_number(exchange, device->key.provider)->provider;
+    for (struct list_link *at = provider->leases.next; at != &provider->leases; at = at->next) {
+        struct lease *lease = LIST_ELEMENT(at, struct lease, of_provider);
+        if (lease->device == device && lease->live == 0 && lease->job->part_count > 1) {
+            lease_refill_later(exchange, lease);
+        }
     }
 }
 
@@ -370,11 +374,8 @@ void ask_placed(struct exchange *exchange, struct ask *ask)
     if (list_empty(&ask->wanting)) {
         list_append(&exchange->wanting_asks, &ask->wanting);
     }
-    const struct provider *provider =
-        member_by_number(exchange, ask->device->key.provider)->provider;
-    if (provider->lease_count > 0) { /* at its former terms they had no use but their own */
-        for_leases_of(exchange, provider, offer_if_idle, ask->device);
-    }
+    offer_idle_leases(exchange,
+                      ask->device); /* at its former terms they had no use but their own */
 }
 
 void apply_ask(struct exchange *exchange, const struct exchange_ask *given)

@@ -10,12 +10,12 @@
  * all records in a fixed order; the state hash is the sum of the records' SHA-256 (four lanes of 64 bits,
  * modulo 2^64), which does not depend on order and so can be kept up to date record by record.
  *
- *   snapshot: "BSS8", u32 record count, then records: u8 type, u32 length, fields
+ *   snapshot: "BSS9", u32 record count, then records: u8 type, u32 length, fields
  *
  * What can be rebuilt (handles, lists, lanes, timers) is left out. */
 
 enum { SNAPSHOT_HEAD_BYTES = 8, RECORD_HEAD_BYTES = 5 };
-static const uint8_t snapshot_magic[4] = {'B', 'S', 'S', '8'};
+static const uint8_t snapshot_magic[4] = {'B', 'S', 'S', '9'};
 
 /* ---------------------------------------------------------------- writing fields */
 
@@ -246,7 +246,7 @@ static void put_page(struct writer *out, const struct page *page)
 {
     PUT_ID(out, page->job->id);
     writer_u32(out, page->number);
-    for (size_t i = 0; i < PAGE_SUBTASKS; i++) {
+    for (uint32_t i = 0; i < page->count; i++) {
         const struct subtask *subtask = &page->subtasks[i];
         writer_u8(out, subtask->state);
         writer_u8(out, subtask->live);
@@ -508,25 +508,35 @@ void untrack(struct exchange *exchange, struct tracked *tracked)
     }
 }
 
-/* Hash of one record, its type in front. Small ones fit the stack; a lease with much in flight does not. */
+static void put_record(struct writer *out, const struct exchange *exchange,
+                       const struct tracked *tracked)
+{
+    writer_u8(out, tracked->type);
+    put_entity(out, exchange, tracked);
+}
+
+/* Hash of one record, its type in front. Most fit the stack; a lease with much in flight does not. */
 static bool record_hash(const struct exchange *exchange, const struct tracked *tracked,
                         struct hash32 *ret_hash)
 {
     uint8_t small[4096];
+    struct writer out = writer_over(small, sizeof small);
+    put_record(&out, exchange, tracked);
+    if (!out.failed) {
+        *ret_hash = sha256_of(small, out.position);
+        return true;
+    }
     struct writer count = writer_counting();
-    put_entity(&count, exchange, tracked);
-    uint8_t *bytes = count.position + 1 <= sizeof small ? small : malloc(count.position + 1);
+    put_record(&count, exchange, tracked);
+    uint8_t *bytes = malloc(count.position);
     if (bytes == NULL) {
         return false;
     }
-    struct writer out = writer_over(bytes, count.position + 1);
-    writer_u8(&out, tracked->type);
-    put_entity(&out, exchange, tracked);
+    out = writer_over(bytes, count.position);
+    put_record(&out, exchange, tracked);
     assert(!out.failed);
     *ret_hash = sha256_of(bytes, out.position);
-    if (bytes != small) {
-        free(bytes);
-    }
+    free(bytes);
     return true;
 }
 

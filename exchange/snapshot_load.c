@@ -328,7 +328,7 @@ static bool get_record(struct exchange *exchange, uint8_t type, struct reader *i
 static bool load_records(struct exchange *exchange, struct reader *in)
 {
     const uint8_t *magic = reader_view(in, 4);
-    if (magic == NULL || memcmp(magic, "BSS8", 4) != 0) {
+    if (magic == NULL || memcmp(magic, "BSS9", 4) != 0) {
         return false;
     }
     uint32_t count = reader_u32(in);

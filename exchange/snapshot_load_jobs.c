@@ -117,7 +117,7 @@ static bool restore_bids(struct exchange *exchange, struct job *job)
         }
         book_class_hold(exchange->book, part->class_id);
         part->handle = handle_take(exchange, part);
-        if (part->handle == BOOK_NONE) {
+        if (part->handle == BOOK_NONE || !class_use_add(exchange, job->owner, part->class_id)) {
             return false;
         }
         part_rest(exchange, part);
@@ -154,6 +154,8 @@ bool load_job(struct exchange *exchange, struct reader *in)
     track(exchange, &job->tracked, RECORD_JOB);
     if (job->phase == JOB_PHASE_OPEN) {
         timers_arm_job(exchange, job); /* its leases come later, and arm their own */
+    } else {
+        ended_add(exchange, job);
     }
     return restore_bids(exchange, job);
 }
@@ -276,7 +278,7 @@ bool load_page(struct exchange *exchange, struct reader *in)
     if (job_subtask(exchange, job, number * PAGE_SUBTASKS) == NULL) {
         return false;
     }
-    for (size_t i = 0; i < PAGE_SUBTASKS; i++) {
+    for (uint32_t i = 0; i < job->pages[number]->count; i++) {
         struct subtask *subtask = &job->pages[number]->subtasks[i];
         subtask->state = get_small(in, SUBTASK_CANCELLED);
         subtask->live = reader_u8(in);

@@ -157,6 +157,16 @@ struct tracked {
     struct hash32 hash;     /* as counted in exchange->total */
 };
 
+/* Jobs that have ended, the oldest on top. Not recorded. */
+struct job_heap {
+    struct ended_job {
+        uint64_t order; /* the job's: jobs lie far apart */
+        struct job *job;
+    } * jobs;
+    uint32_t count, capacity;
+};
+enum heap_kind { HEAP_OF_ALL, HEAP_OF_OWNER };
+
 struct
     member { /* an account's rights; its money is in exchange->accounts, and is part of this record */
     struct tracked tracked;
@@ -169,8 +179,10 @@ struct
     char name[EXCHANGE_NAME_SIZE];
     /* not recorded */
     struct provider *provider; /* or NULL */
+    uint32_t classes;          /* that its open jobs use */
     struct list_link jobs;     /* by age */
     uint32_t job_count;        /* ended ones too */
+    struct job_heap ended;     /* of those */
     uint64_t open_subtasks;    /* of its open jobs */
     struct list_link refusals; /* struct refused_id, oldest first */
     uint32_t refusal_count;
@@ -180,6 +192,16 @@ struct
 struct kind {
     struct tracked tracked; /* type 0: the number is free */
     uint32_t number;
+};
+
+/* By how many parts of its open jobs an account uses a class. Not recorded. */
+struct class_use_key {
+    uint32_t account, class_id;
+};
+struct class_use {
+    struct class_use_key key; /* compared as bytes: no padding (4 + 4) */
+    uint32_t parts;
+    struct list_link all;
 };
 
 struct invitation {
@@ -265,7 +287,8 @@ struct page {
     struct tracked tracked;
     struct job *job;
     uint32_t number;
-    struct subtask subtasks[PAGE_SUBTASKS];
+    uint32_t count; /* PAGE_SUBTASKS, or fewer in the last of the job */
+    struct subtask subtasks[];
 };
 
 /* Subtasks of a job under one requirement, with a bid of their own. Most jobs have one part. */
@@ -386,7 +409,8 @@ struct job {
     struct checks *checks; /* NULL: none, or it has ended */
     struct list_link leases;
     struct list_link of_owner;
-    bool is_reported; /* a JOB effect is due at the end of this step */
+    uint32_t heap_at[2]; /* once ended: its place, by enum heap_kind */
+    bool is_reported;    /* a JOB effect is due at the end of this step */
     struct list_link report;
 };
 
@@ -474,10 +498,12 @@ struct exchange {
     struct accounts *accounts;
     struct member **members; /* by account number; the system's three too */
     uint32_t member_count, member_capacity;
-    struct table members_by_key, invitations, ids, devices, asks, jobs, leases, attempts;
-    struct list_link id_ages, invitation_list, provider_list, job_list;
+    struct table members_by_key, invitations, ids, devices, asks, jobs, leases, attempts,
+        class_uses;
+    struct list_link id_ages, invitation_list, provider_list, job_list, class_use_list;
     uint32_t invitation_count, ask_count, job_count, lease_count, attempt_count;
     uint64_t subtask_count;
+    struct job_heap ended;
     struct book *book;
     struct kind *cells, *classes; /* by number, up to the limits */
     uint32_t *free_handles;
@@ -547,14 +573,15 @@ void invitation_link(struct exchange *exchange, struct invitation *invitation);
  * the advertisement replaces. */
 bool cells_take(struct exchange *exchange, const struct exchange_advertise *advertise,
                 uint32_t *ret_cells);
-bool class_take(struct exchange *exchange, const struct requirement *needs,
-                const struct part *parts, uint32_t count,
-                uint32_t *ret_class); /* `parts`: those of the same job before it */
+bool class_take(struct exchange *exchange, const struct requirement *needs, uint32_t *ret_class);
+/* One part more of that account with that class, which it holds; false: out of memory. */
+bool class_use_add(struct exchange *exchange, uint32_t account, uint32_t class_id);
 void cell_give(struct exchange *exchange, uint32_t cell);
 /* What the market calls a device of that cell; "" where it says none. */
 void cell_instrument(const struct exchange *exchange, uint32_t cell,
                      char ret_text[ATTRIBUTE_TEXT_SIZE]);
-void class_give(struct exchange *exchange, uint32_t class_id);
+/* Of a part of that account. */
+void class_give(struct exchange *exchange, uint32_t account, uint32_t class_id);
 /* As a snapshot says it: that number, and as yet nobody's. False when that cannot be. Whoever refers to it holds it
  * (book_cell_hold); kinds_settle gives back what restoring held, false when one is nobody's. */
 bool cell_restore(struct exchange *exchange, uint32_t cell, const struct attribute *attributes,
@@ -620,6 +647,11 @@ void job_settle(struct exchange *exchange, struct job *job);
 int64_t job_free_micro(const struct job *job);
 void job_forget(struct exchange *exchange, struct job *job);
 void job_free(struct job *job); /* its own memory: no leases, in no table */
+
+/* ---- ended.c */
+void ended_add(struct exchange *exchange, struct job *job); /* its phase is no longer open */
+void ended_remove(struct exchange *exchange, const struct job *job);
+struct job *ended_oldest(const struct job_heap *heap); /* NULL: none */
 
 /* ---- bids.c */
 void part_init(struct part *part, struct job *job, uint32_t number);
@@ -762,7 +794,8 @@ void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, b
  * one that is ending ends when nothing is in flight. */
 void lease_end_if_failing(struct exchange *exchange, struct lease *lease);
 void lease_due(struct exchange *exchange, struct lease *lease,
-               int64_t at_ns); /* its timer of that time */
+               int64_t at_ns);                     /* its timer of that time */
+int64_t lease_deadline(const struct lease *lease); /* of one that has not ended */
 void lease_arm(struct exchange *exchange, const struct lease *lease);
 void lease_suspect(struct exchange *exchange, struct lease *lease);
 void lease_returned(struct exchange *exchange, struct lease *lease);

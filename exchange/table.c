@@ -78,32 +78,44 @@ uint64_t table_hash(const uint64_t hash_key[2], const void *bytes, size_t size)
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-static size_t position_of(const struct table *table, const uint8_t *key)
+static uint64_t hash_of(const struct table *table, const void *key)
 {
-    size_t mask = table->capacity - 1;
-    size_t at = (size_t)table_hash(table->hash_key, key, table->key_size) & mask;
-    while (table->slots[at] != NULL &&
-           memcmp(key_of(table, table->slots[at]), key, table->key_size) != 0) {
+    return table_hash(table->hash_key, key, table->key_size);
+}
+
+/* Where the key is, or would be. */
+static size_t position_of(const struct table *table, const void *key, uint64_t hash)
+{
+    const size_t mask = table->capacity - 1;
+    size_t at = (size_t)hash & mask;
+    while (table->slots[at].element != NULL &&
+           (table->slots[at].hash != hash ||
+            memcmp(key_of(table, table->slots[at].element), key, table->key_size) != 0)) {
         at = (at + 1) & mask;
     }
     return at;
 }
 
+/* Elements differ, so that none need be looked at. */
 static bool grow(struct table *table)
 {
-    struct table larger = *table;
-    larger.capacity = table->capacity == 0 ? 16 : 2 * table->capacity;
-    larger.slots = calloc(larger.capacity, sizeof *larger.slots);
-    if (larger.slots == NULL) {
+    const size_t capacity = table->capacity == 0 ? 16 : 2 * table->capacity;
+    struct table_slot *slots = calloc(capacity, sizeof *slots);
+    if (slots == NULL) {
         return false;
     }
     for (size_t i = 0; i < table->capacity; i++) {
-        if (table->slots[i] != NULL) {
-            larger.slots[position_of(&larger, key_of(table, table->slots[i]))] = table->slots[i];
+        if (table->slots[i].element != NULL) {
+            size_t at = (size_t)table->slots[i].hash & (capacity - 1);
+            while (slots[at].element != NULL) {
+                at = (at + 1) & (capacity - 1);
+            }
+            slots[at] = table->slots[i];
         }
     }
     free(table->slots);
-    *table = larger;
+    table->slots = slots;
+    table->capacity = capacity;
     return true;
 }
 
@@ -112,34 +124,35 @@ bool table_insert(struct table *table, void *element)
     if (2 * (table->count + 1) > table->capacity && !grow(table)) {
         return false;
     }
-    size_t at = position_of(table, key_of(table, element));
-    assert(table->slots[at] == NULL);
-    table->slots[at] = element;
+    const uint8_t *key = key_of(table, element);
+    const uint64_t hash = hash_of(table, key);
+    size_t at = position_of(table, key, hash);
+    assert(table->slots[at].element == NULL);
+    table->slots[at] = (struct table_slot){.element = element, .hash = hash};
     table->count++;
     return true;
 }
 
 void *table_find(const struct table *table, const void *key)
 {
-    return table->capacity == 0 ? NULL : table->slots[position_of(table, key)];
+    return table->count == 0 ? NULL
+                             : table->slots[position_of(table, key, hash_of(table, key))].element;
 }
 
 void table_remove(struct table *table, const void *key)
 {
     assert(table->capacity > 0);
-    size_t mask = table->capacity - 1;
-    size_t hole = position_of(table, key);
-    assert(table->slots[hole] != NULL);
-    table->slots[hole] = NULL;
+    const size_t mask = table->capacity - 1;
+    size_t hole = position_of(table, key, hash_of(table, key));
+    assert(table->slots[hole].element != NULL);
+    table->slots[hole].element = NULL;
     table->count--;
     /* Close the gap: move back whatever would no longer be reached (Knuth, TAOCP 6.4, algorithm R). */
-    for (size_t at = (hole + 1) & mask; table->slots[at] != NULL; at = (at + 1) & mask) {
-        size_t home =
-            (size_t)table_hash(table->hash_key, key_of(table, table->slots[at]), table->key_size) &
-            mask;
+    for (size_t at = (hole + 1) & mask; table->slots[at].element != NULL; at = (at + 1) & mask) {
+        const size_t home = (size_t)table->slots[at].hash & mask;
         if (((at - home) & mask) >= ((at - hole) & mask)) {
             table->slots[hole] = table->slots[at];
-            table->slots[at] = NULL;
+            table->slots[at].element = NULL;
             hole = at;
         }
     }

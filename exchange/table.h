@@ -9,9 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct table_slot {
+    void *element; /* NULL: it is free */
+    uint64_t hash; /* of its key: elements lie far apart, and most need not be looked at */
+};
+
 struct table {
     uint64_t hash_key[2];
-    void **slots;
+    struct table_slot *slots;
     size_t capacity; /* a power of two, or 0 before the first insertion */
     size_t count;
     size_t key_offset, key_size;

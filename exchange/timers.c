@@ -6,7 +6,7 @@
 /* A binary heap ordered by (time, kind, key). An entry may be stale: whoever it wakes acts only when its
  * own deadline is the entry's time, and sets another when it is later. So nothing need be removed, deadlines
  * that fall into one step are met in their true order whatever was set when, and snapshots leave the heap out.
- * When more than half may be stale, the heap is made anew from what stands. */
+ * When more than half may be stale, those that are go: it costs what the heap holds, not what the market does. */
 
 enum { WEED_LEAST = 1024 };
 
@@ -157,35 +157,68 @@ void timers_arm_job(struct exchange *exchange, const struct job *job)
     }
 }
 
-static void arm_asks(struct exchange *exchange, const struct provider *provider)
+/* Whether something still waits for that time. */
+static bool job_awaits(const struct exchange *exchange, const struct job *job, int64_t at_ns)
 {
-    for (const struct list_link *at = provider->devices.next; at != &provider->devices;
-         at = at->next) {
-        const struct ask *ask = LIST_ELEMENT(at, struct device, of_provider)->ask;
-        if (ask != NULL && ask->good_till_ns != 0) {
-            timer_arm(exchange, TIMER_ASK, &ask->order, ask->good_till_ns);
-        }
+    if (job->phase != JOB_PHASE_OPEN) {
+        return false;
     }
+    bool awaits = job->is_closing ? job->closing_ns == at_ns : job->good_till_ns == at_ns;
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        awaits = awaits || job->parts[i].straggler_ns == at_ns;
+    }
+    for (uint32_t i = 0; i < job->avoided_count; i++) {
+        awaits = awaits || (job->avoided[i].until_ns == at_ns && at_ns > exchange->now_ns);
+    }
+    return awaits;
 }
 
-/* All that was due has fired: whatever stands has its deadline ahead. */
+/* A lease's may be early: its deadline has moved since, and so does the entry. */
+static bool stands(const struct exchange *exchange, struct timer *timer)
+{
+    if (timer->kind == TIMER_LEASE) {
+        const struct lease *lease = lease_by_id(exchange, lease_of_timer_key(&timer->key));
+        if (lease == NULL || lease->state == LEASE_ENDED) {
+            return false;
+        }
+        timer->at_ns = lease_deadline(lease);
+        return true;
+    }
+    if (timer->kind == TIMER_ASK) {
+        const struct ask *ask = table_find(&exchange->asks, &timer->key);
+        return ask != NULL && ask->good_till_ns == timer->at_ns;
+    }
+    const struct job *job = table_find(&exchange->jobs, &timer->key);
+    return job != NULL && job_awaits(exchange, job, timer->at_ns);
+}
+
+static int compare_timers(const void *left, const void *right)
+{
+    return compare(left, right);
+}
+
+/* All that was due has fired: whatever stands has its deadline ahead. What is sorted is a heap. */
 void timers_weed(struct exchange *exchange)
 {
     if (exchange->timer_count < WEED_LEAST || exchange->timer_count < exchange->timer_rebuild_at) {
         return;
     }
-    exchange->timer_count = 0;
-    for (struct list_link *at = exchange->job_list.next; at != &exchange->job_list; at = at->next) {
-        const struct job *job = LIST_ELEMENT(at, struct job, all);
-        if (job->phase == JOB_PHASE_OPEN) {
-            timers_arm_job(exchange, job);
+    struct timer *timers = exchange->timers;
+    size_t standing = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < exchange->timer_count; i++) {
+        if (stands(exchange, &timers[i])) {
+            timers[standing++] = timers[i];
         }
     }
-    for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
-         at = at->next) {
-        arm_asks(exchange, LIST_ELEMENT(at, struct provider, all));
+    qsort(timers, standing, sizeof *timers, compare_timers);
+    for (size_t i = 0; i < standing; i++) {
+        if (i == 0 || compare(&timers[i], &timers[kept - 1]) != 0) {
+            timers[kept++] = timers[i];
+        }
     }
-    exchange->timer_rebuild_at = 2 * exchange->timer_count;
+    exchange->timer_count = kept;
+    exchange->timer_rebuild_at = 2 * kept;
 }
 
 void timers_fire(struct exchange *exchange)

@@ -23,7 +23,6 @@ struct shelf {
 static_assert(sizeof(struct shelf) == LADDER_LINE, "one line");
 
 struct cell {
-    uint64_t fingerprint;
     size_t count;
     struct attribute *attributes; /* in canonical order */
     int64_t rates[RATES];         /* what they say of each; 0: nothing */
@@ -38,6 +37,10 @@ struct shelves {
         *idle; /* orders whose slots are 0: they keep their places where nothing that fills looks */
     size_t other_groups; /* of the other side: words of `meets` */
     uint32_t bound;      /* numbers in use are below */
+    /* Finding a number by what it stands for: chains of those whose prints end alike. */
+    uint64_t *prints;        /* by number */
+    uint32_t *heads, *nexts; /* LADDER_NONE: the end */
+    uint32_t heads_mask;
     uint64_t *filled; /* bits by number: something can be filled from there, and keys are prices */
     uint64_t *valued; /* likewise where keys are values */
     uint32_t valued_count; /* classes by value */

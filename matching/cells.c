@@ -17,8 +17,20 @@ bool shelves_init(struct shelves *shelves, uint32_t count, uint32_t others)
     shelves->valued = calloc(groups, sizeof *shelves->valued);
     shelves->best_keys = calloc(count, sizeof *shelves->best_keys);
     shelves->floors = calloc(groups, sizeof *shelves->floors);
+    shelves->heads_mask = 1;
+    while (shelves->heads_mask < count - 1) {
+        shelves->heads_mask = 2 * shelves->heads_mask + 1;
+    }
+    const size_t heads = (size_t)shelves->heads_mask + 1;
+    shelves->prints = calloc(count, sizeof *shelves->prints);
+    shelves->nexts = calloc(count, sizeof *shelves->nexts);
+    shelves->heads = malloc(heads * sizeof *shelves->heads);
+    for (size_t i = 0; shelves->heads != NULL && i < heads; i++) {
+        shelves->heads[i] = LADDER_NONE;
+    }
     return shelves->items != NULL && shelves->idle != NULL && shelves->filled != NULL &&
-           shelves->valued != NULL && shelves->best_keys != NULL && shelves->floors != NULL;
+           shelves->valued != NULL && shelves->best_keys != NULL && shelves->floors != NULL &&
+           shelves->prints != NULL && shelves->nexts != NULL && shelves->heads != NULL;
 }
 
 void shelves_fini(struct shelves *shelves)
@@ -32,10 +44,18 @@ void shelves_fini(struct shelves *shelves)
     free(shelves->valued);
     free(shelves->best_keys);
     free(shelves->floors);
+    free(shelves->prints);
+    free(shelves->nexts);
+    free(shelves->heads);
+}
+
+static uint32_t *chain_of(const struct shelves *shelves, uint64_t print)
+{
+    return &shelves->heads[print & shelves->heads_mask];
 }
 
 /* An empty shelf that meets none of the others yet. False: out of memory. */
-static bool shelf_open(struct shelves *shelves, uint32_t number, enum rate rate)
+static bool shelf_open(struct shelves *shelves, uint32_t number, enum rate rate, uint64_t print)
 {
     uint64_t *meets = calloc(shelves->other_groups, sizeof *meets);
     if (meets == NULL) {
@@ -46,6 +66,9 @@ static bool shelf_open(struct shelves *shelves, uint32_t number, enum rate rate)
     shelves->valued_count += rate != RATE_NONE;
     shelves->idle[number] = (struct ladder)LADDER_EMPTY;
     shelves->bound = number < shelves->bound ? shelves->bound : number + 1;
+    shelves->prints[number] = print;
+    shelves->nexts[number] = *chain_of(shelves, print);
+    *chain_of(shelves, print) = number;
     return true;
 }
 
@@ -87,6 +110,11 @@ static void shelf_close(struct shelves *shelves, uint32_t number, struct shelves
     free(shelf->meets);
     shelves->valued_count -= shelf->rate != RATE_NONE;
     *shelf = (struct shelf){.filled = LADDER_EMPTY};
+    uint32_t *link = chain_of(shelves, shelves->prints[number]);
+    while (*link != number) {
+        link = &shelves->nexts[*link];
+    }
+    *link = shelves->nexts[number];
     for (uint32_t i = 0; i < others->bound; i++) {
         if (others->items[i].references > 0) {
             shelf_meet(others, &others->items[i], shelves, number, false);
@@ -138,16 +166,49 @@ static uint64_t mix(uint64_t state, const char *text)
     return state * UINT64_C(0x9e3779b97f4a7c15);
 }
 
+static uint64_t mix_number(uint64_t state, uint64_t number)
+{
+    return (state ^ number ^ number >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static uint64_t mix_attribute(uint64_t state, const struct attribute *attribute)
+{
+    state = mix(state, attribute->name);
+    return attribute->is_text ? mix(state, attribute->text)
+                              : mix_number(state, (uint64_t)attribute->number);
+}
+
+/* The high bits are mixed best, and chains go by the low ones. */
+static uint64_t folded(uint64_t state)
+{
+    return state ^ state >> 32;
+}
+
 static uint64_t fingerprint(const struct attribute *attributes, size_t count)
 {
     uint64_t state = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < count; i++) {
-        state = mix(state, attributes[i].name);
-        state = attributes[i].is_text
-                    ? mix(state, attributes[i].text)
-                    : (state ^ (uint64_t)attributes[i].number) * UINT64_C(0x100000001b3);
+        state = mix_attribute(state, &attributes[i]);
     }
-    return state;
+    return folded(state);
+}
+
+static bool is_predicate(const struct requirement_node *node)
+{
+    return node->op >= REQUIREMENT_EQ;
+}
+
+static uint64_t print_of(const struct requirement *requirement, enum rate rate)
+{
+    uint64_t state = mix_number(UINT64_C(0xcbf29ce484222325), rate);
+    for (uint32_t i = 0; i < requirement->count; i++) {
+        const struct requirement_node *node = &requirement->nodes[i];
+        state = mix_number(state, node->op);
+        state = is_predicate(node)            ? mix_attribute(state, &node->attribute)
+                : node->op == REQUIREMENT_NOT ? state
+                                              : mix_number(state, node->arity);
+    }
+    return folded(state);
 }
 
 static bool same_attributes(const struct cell *cell, const struct attribute *attributes,
@@ -177,13 +238,13 @@ static uint32_t free_cell(const struct book *book)
 static uint32_t find_cell(const struct book *book, uint64_t print,
                           const struct attribute *attributes, size_t count)
 {
-    for (uint32_t i = 0; i < book->shelves[ASKS].bound; i++) {
-        if (book->shelves[ASKS].items[i].references > 0 && book->cells[i].fingerprint == print &&
-            same_attributes(&book->cells[i], attributes, count)) {
-            return i;
-        }
+    const struct shelves *asks = &book->shelves[ASKS];
+    uint32_t at = *chain_of(asks, print);
+    while (at != LADDER_NONE &&
+           (asks->prints[at] != print || !same_attributes(&book->cells[at], attributes, count))) {
+        at = asks->nexts[at];
     }
-    return BOOK_NONE;
+    return at == LADDER_NONE ? BOOK_NONE : at;
 }
 
 /* In canonical order, for the caller to free; NULL: out of memory. */
@@ -201,11 +262,11 @@ static struct attribute *sorted_copy(const struct attribute *attributes, size_t 
 static bool place_cell(struct book *book, uint32_t id, struct attribute *sorted, size_t count,
                        uint64_t print)
 {
-    if (!shelf_open(&book->shelves[ASKS], id, RATE_NONE)) {
+    if (!shelf_open(&book->shelves[ASKS], id, RATE_NONE, print)) {
         free(sorted);
         return false;
     }
-    book->cells[id] = (struct cell){.fingerprint = print, .count = count, .attributes = sorted};
+    book->cells[id] = (struct cell){.count = count, .attributes = sorted};
     for (unsigned rate = RATE_NONE + 1; rate < RATES; rate++) {
         book->cells[id].rates[rate] = rate_of((enum rate)rate, sorted, count);
     }
@@ -291,10 +352,8 @@ static bool same_requirement(const struct requirement *a, const struct requireme
         if (left->op != right->op) {
             return false;
         }
-        bool joins = left->op == REQUIREMENT_AND || left->op == REQUIREMENT_OR;
-        if (joins ? left->arity != right->arity
-                  : left->op != REQUIREMENT_NOT &&
-                        compare_attributes(&left->attribute, &right->attribute) != 0) {
+        if (is_predicate(left) ? compare_attributes(&left->attribute, &right->attribute) != 0
+                               : left->op != REQUIREMENT_NOT && left->arity != right->arity) {
             return false;
         }
     }
@@ -304,14 +363,14 @@ static bool same_requirement(const struct requirement *a, const struct requireme
 static uint32_t find_class(const struct book *book, const struct requirement *requirement,
                            enum rate rate)
 {
-    for (uint32_t i = 0; i < book->shelves[BIDS].bound; i++) {
-        const struct shelf *shelf = &book->shelves[BIDS].items[i];
-        if (shelf->references > 0 && shelf->rate == rate &&
-            same_requirement(book->classes[i], requirement)) {
-            return i;
-        }
+    const struct shelves *bids = &book->shelves[BIDS];
+    const uint64_t print = print_of(requirement, rate);
+    uint32_t at = *chain_of(bids, print);
+    while (at != LADDER_NONE && (bids->prints[at] != print || bids->items[at].rate != rate ||
+                                 !same_requirement(book->classes[at], requirement))) {
+        at = bids->nexts[at];
     }
-    return BOOK_NONE;
+    return at == LADDER_NONE ? BOOK_NONE : at;
 }
 
 static uint32_t free_class(const struct book *book)
@@ -327,7 +386,7 @@ static enum book_status place_class(struct book *book, uint32_t id,
                                     const struct requirement *requirement, enum rate rate)
 {
     struct requirement *copy = malloc(sizeof *copy);
-    if (copy == NULL || !shelf_open(&book->shelves[BIDS], id, rate)) {
+    if (copy == NULL || !shelf_open(&book->shelves[BIDS], id, rate, print_of(requirement, rate))) {
         free(copy);
         return BOOK_OUT_OF_MEMORY;
     }

@@ -1,0 +1,530 @@
+/* bench/exchange_step.c - orders per second through the whole exchange, without I/O. Prints one JSON object.
+ *
+ *     exchange_step [--orders N] [--rounds R] [--json]
+ *
+ * Drives exchange_step, book, escrow, ledger records and effects as the broker's core does, but decodes, signs, stores and sends
+ * nothing. 64 providers have 512 devices of 64 kinds, 64 consumers bid for them. An order is an ask placed, replaced or cancelled, or a
+ * job of one subtask submitted, replaced or cancelled. Of those that are submitted some are filled at once: they are leased a device,
+ * dispatched, and their result comes in a command of its own, which counts in the time and not as an order. N [400000] orders
+ * make a round on a new exchange that has seen as many before; R [7] rounds are timed whole, one more takes the time of each command. */
+#include "base/checked.h"
+#include "base/random.h"
+#include "exchange/exchange.h"
+#include "protocol/message.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    PROVIDERS = 64,
+    CONSUMERS = 64,
+    FIRST_CONSUMER = 3,
+    FIRST_PROVIDER = FIRST_CONSUMER + CONSUMERS,
+    DEVICES_EACH = 8,
+    DEVICES = PROVIDERS * DEVICES_EACH,
+    KINDS = 64,
+    SLOTS = 16,
+    RESTING_MOST = 10000, /* jobs that wait, */
+    WAIT_LONG = 5000,     /* and of those some from start to end */
+    RUNNING_MOST = 64,    /* subtasks that are out */
+    GROUP = 256,          /* commands whose effects are kept together, until a commit */
+    ROUNDS_MOST = 99,
+};
+
+enum kind {
+    ASK_PLACE,
+    ASK_REPLACE,
+    ASK_CANCEL,
+    JOB_REST,    /* submitted, and cheaper than any ask */
+    JOB_REPLACE, /* its cap */
+    JOB_CANCEL,
+    JOB_FILL, /* submitted and leased at once */
+    RESULT,
+    KIND_COUNT,
+};
+
+static const char *const names[KIND_COUNT] = {
+    "ask_place",   "ask_replace", "ask_cancel", "job_rest",
+    "job_replace", "job_cancel",  "job_fill",   "result",
+};
+
+struct waiting_job {
+    struct id128 job;
+    uint32_t owner;
+};
+
+struct running {
+    struct exchange_result result;
+    uint32_t provider;
+};
+
+struct market {
+    struct exchange *exchange;
+    struct exchange_effects effects;
+    struct random dice;
+    uint64_t index;
+    struct requirement needs[KINDS];
+    struct id128 asks[DEVICES]; /* zero: none stands */
+    struct waiting_job *resting;
+    uint32_t resting_count;
+    struct running running[RUNNING_MOST];
+    uint32_t running_count;
+    uint64_t fills, refused;
+};
+
+static _Noreturn void die(const char *text)
+{
+    (void)fprintf(stderr, "exchange_step: %s\n", text);
+    exit(1);
+}
+
+static void *memory(size_t count, size_t size)
+{
+    void *bytes = calloc(count, size);
+    if (bytes == NULL) {
+        die("out of memory");
+    }
+    return bytes;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+static int64_t wall_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cheaper to read than the thread's own */
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* ---------------------------------------------------------------- commands */
+
+static void number_to_id(uint64_t number, struct id128 *ret_id)
+{
+    memset(ret_id, 0, sizeof *ret_id);
+    memcpy(ret_id->bytes, &number, sizeof number);
+}
+
+/* A microsecond after the one before. */
+static struct exchange_command command_of(struct market *market, enum exchange_command_type type,
+                                          uint32_t account)
+{
+    struct exchange_command command = {.type = type, .index = ++market->index, .account = account};
+    command.log_time_ns =
+        INT64_C(1700000000) * NS_PER_S + (int64_t)market->index * (NS_PER_MS / 1000);
+    command.created_ms = command.log_time_ns / NS_PER_MS;
+    number_to_id(market->index, &command.id);
+    memcpy(command.body.bytes, &market->index, sizeof market->index);
+    return command;
+}
+
+static void apply(struct market *market, const struct exchange_command *command)
+{
+    if (exchange_step(market->exchange, command, &market->effects) != EXCHANGE_OK) {
+        die("the exchange is out of memory");
+    }
+}
+
+static void open_accounts(struct market *market)
+{
+    static struct exchange_genesis_account accounts[CONSUMERS + PROVIDERS];
+    for (uint32_t i = 0; i < CONSUMERS + PROVIDERS; i++) {
+        accounts[i].key.bytes[0] = (uint8_t)(i + 1);
+        accounts[i].roles = i < CONSUMERS ? ROLE_CONSUMER : ROLE_PROVIDER;
+        accounts[i].credits_micro = i < CONSUMERS ? INT64_C(1000000000) * MICRO_PER_CREDIT : 0;
+        (void)snprintf(accounts[i].name, sizeof accounts[i].name, "account %" PRIu32, i);
+    }
+    struct exchange_command genesis = command_of(market, EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
+    genesis.genesis = (struct exchange_genesis){.cluster = {{1}},
+                                                .fee_ppm = 10000,
+                                                .price_band_micro = 1000 * MICRO_PER_CREDIT,
+                                                .accounts = accounts,
+                                                .account_count = CONSUMERS + PROVIDERS};
+    apply(market, &genesis);
+}
+
+static struct attribute instrument(uint32_t kind)
+{
+    struct attribute attribute = {.name = "instrument", .is_text = true};
+    (void)snprintf(attribute.text, sizeof attribute.text, "custom.bench.%" PRIu32, kind);
+    return attribute;
+}
+
+static uint32_t provider_of(uint32_t device)
+{
+    return FIRST_PROVIDER + device / DEVICES_EACH;
+}
+
+static void advertise(struct market *market)
+{
+    for (uint32_t provider = 0; provider < PROVIDERS; provider++) {
+        struct exchange_device devices[DEVICES_EACH] = {0};
+        struct attribute attributes[DEVICES_EACH];
+        for (uint32_t i = 0; i < DEVICES_EACH; i++) {
+            uint32_t number = provider * DEVICES_EACH + i;
+            attributes[i] = instrument(number % KINDS);
+            devices[i] = (struct exchange_device){.slots = SLOTS,
+                                                  .attributes = &attributes[i],
+                                                  .attribute_count = 1,
+                                                  .label = "device"};
+            number_to_id(number + 1, &devices[i].device);
+        }
+        struct exchange_command command =
+            command_of(market, EXCHANGE_ADVERTISE, FIRST_PROVIDER + provider);
+        command.advertise = (struct exchange_advertise){devices, DEVICES_EACH};
+        apply(market, &command);
+    }
+}
+
+static uint32_t below(struct market *market, uint32_t bound)
+{
+    return (uint32_t)random_below(&market->dice, bound);
+}
+
+/* From `from` to `to` hundredths of a credit. */
+static int64_t price_between(struct market *market, uint32_t from, uint32_t to)
+{
+    return (int64_t)(from + below(market, to - from)) * MICRO_PER_CREDIT / 100;
+}
+
+static struct exchange_command place(struct market *market, uint32_t device)
+{
+    struct exchange_command command = command_of(market, EXCHANGE_ASK, provider_of(device));
+    number_to_id(device + 1, &command.ask.device);
+    command.ask.slots = SLOTS;
+    command.ask.price_micro = price_between(market, 50, 1050);
+    market->asks[device] = command.id;
+    return command;
+}
+
+static struct exchange_command submit(struct market *market, bool fills)
+{
+    uint32_t owner = FIRST_CONSUMER + below(market, CONSUMERS);
+    struct exchange_command command = command_of(market, EXCHANGE_SUBMIT, owner);
+    command.submit = (struct exchange_submit){
+        .name = "job",
+        .subtasks = 1,
+        .budget_micro = 100 * MICRO_PER_CREDIT,
+        .cap_micro = fills ? 20 * MICRO_PER_CREDIT : price_between(market, 1, 50),
+        .needs = &market->needs[below(market, KINDS)],
+        .slots = 1,
+        .limit_ns = 60 * NS_PER_S,
+        .term_ns = 600 * NS_PER_S,
+        .crash_limit = EXCHANGE_CRASH_LIMIT,
+        .verify = EXCHANGE_VERIFY_NONE,
+    };
+    return command;
+}
+
+static struct exchange_command wait(struct market *market)
+{
+    struct exchange_command command = submit(market, false);
+    market->resting[market->resting_count++] =
+        (struct waiting_job){.job = command.id, .owner = command.account};
+    return command;
+}
+
+static struct exchange_command hand_in(struct market *market)
+{
+    struct running *done =
+        &market->running[0]; /* kept in its place until the command was applied */
+    struct exchange_command command = command_of(market, EXCHANGE_RESULTS, done->provider);
+    command.results = (struct exchange_results){.results = &done->result, .count = 1};
+    return command;
+}
+
+/* ---------------------------------------------------------------- which comes next */
+
+static enum kind draw(struct market *market)
+{
+    static const struct {
+        uint32_t of_hundred;
+        enum kind kind;
+    } mix[] = {{30, ASK_PLACE},  {20, ASK_REPLACE}, {10, ASK_CANCEL}, {13, JOB_REST},
+               {7, JOB_REPLACE}, {10, JOB_CANCEL},  {10, JOB_FILL}};
+    if (market->running_count == RUNNING_MOST) {
+        return RESULT;
+    }
+    uint32_t drawn = below(market, 100);
+    size_t at = 0;
+    while (drawn >= mix[at].of_hundred) {
+        drawn -= mix[at++].of_hundred;
+    }
+    enum kind kind = mix[at].kind;
+    if (kind == JOB_REST && market->resting_count == RESTING_MOST) {
+        return JOB_CANCEL;
+    }
+    return kind == JOB_CANCEL && market->resting_count == WAIT_LONG ? JOB_REST : kind;
+}
+
+/* Of an ask that does not stand it becomes its placing. */
+static struct exchange_command make(struct market *market, enum kind *kind)
+{
+    static const struct id128 none;
+    const uint32_t device = below(market, DEVICES);
+    const uint32_t first = *kind == JOB_CANCEL ? WAIT_LONG : 0;
+    const uint32_t resting = first + below(market, market->resting_count - first);
+    const struct waiting_job *job = &market->resting[resting];
+    struct exchange_command command;
+    if ((*kind == ASK_REPLACE || *kind == ASK_CANCEL) &&
+        id128_equal(&market->asks[device], &none)) {
+        *kind = ASK_PLACE;
+    }
+    switch (*kind) {
+    case ASK_PLACE:
+        return place(market, device);
+    case ASK_REPLACE:
+        command = command_of(market, EXCHANGE_REPLACE, provider_of(device));
+        command.replace = (struct exchange_replace){.order = market->asks[device],
+                                                    .part = EXCHANGE_ANY_PART,
+                                                    .has_price = true,
+                                                    .price_micro = price_between(market, 50, 1050)};
+        return command;
+    case ASK_CANCEL:
+        command = command_of(market, EXCHANGE_CANCEL_ORDER, provider_of(device));
+        command.cancel_order.order = market->asks[device];
+        market->asks[device] = none;
+        return command;
+    case JOB_REPLACE:
+        command = command_of(market, EXCHANGE_REPLACE, job->owner);
+        command.replace = (struct exchange_replace){.order = job->job,
+                                                    .part = EXCHANGE_ANY_PART,
+                                                    .has_price = true,
+                                                    .price_micro = price_between(market, 1, 50)};
+        return command;
+    case JOB_CANCEL:
+        command = command_of(market, EXCHANGE_CANCEL_JOB, job->owner);
+        command.cancel_job.job = job->job;
+        market->resting[resting] = market->resting[--market->resting_count];
+        return command;
+    case JOB_REST:
+        return wait(market);
+    case JOB_FILL:
+        return submit(market, true);
+    case RESULT:
+    case KIND_COUNT:
+        break;
+    }
+    return hand_in(market);
+}
+
+/* What came of it: subtasks that are out now. */
+static void take_effects(struct market *market, enum kind kind, size_t first)
+{
+    struct running *next = &market->running[market->running_count];
+    for (size_t i = first; i < market->effects.count; i++) {
+        const struct exchange_effect *effect = &market->effects.items[i];
+        market->refused += effect->type == EFFECT_REJECT;
+        if (effect->type == EFFECT_LEASE_GRANT) {
+            assert(kind == JOB_FILL && market->running_count < RUNNING_MOST);
+            next->provider = effect->account;
+            next->result = (struct exchange_result){.job = effect->grant.job,
+                                                    .lease = effect->grant.lease,
+                                                    .device = effect->grant.device,
+                                                    .manifest = effect->grant.manifest,
+                                                    .busy_ns = 1000};
+        } else if (effect->type == EFFECT_DISPATCH) {
+            next->result.index = effect->work.index;
+            next->result.attempt = effect->work.attempt;
+            market->running_count++;
+            market->fills++;
+        }
+    }
+    if (kind == RESULT) {
+        market->running[0] = market->running[--market->running_count];
+    }
+}
+
+static void market_open(struct market *market, uint64_t seed)
+{
+    struct exchange_limits limits = exchange_limits_default();
+    *market = (struct market){.dice = random_seeded(seed)};
+    limits.ids_per_account = UINT32_MAX; /* the window is a day, and this is one second of it */
+    limits.jobs_per_account = RESTING_MOST + RUNNING_MOST;
+    market->exchange = exchange_create(&limits);
+    market->resting = memory(RESTING_MOST, sizeof *market->resting);
+    if (market->exchange == NULL) {
+        die("out of memory");
+    }
+    for (uint32_t i = 0; i < KINDS; i++) {
+        market->needs[i].count = 1;
+        market->needs[i].nodes[0] =
+            (struct requirement_node){.op = REQUIREMENT_EQ, .attribute = instrument(i)};
+    }
+    open_accounts(market);
+    advertise(market);
+    for (uint32_t i = 0; i < DEVICES; i++) {
+        struct exchange_command command = place(market, i);
+        apply(market, &command);
+    }
+    for (uint32_t i = 0; i < WAIT_LONG; i++) {
+        struct exchange_command command = wait(market);
+        apply(market, &command);
+    }
+}
+
+static void market_close(struct market *market)
+{
+    exchange_effects_fini(&market->effects);
+    exchange_destroy(&market->exchange);
+    free(market->resting);
+}
+
+/* ---------------------------------------------------------------- rounds */
+
+struct samples { /* nanoseconds of each command, by kind */
+    uint32_t *each[KIND_COUNT];
+    size_t count[KIND_COUNT];
+};
+
+struct outcome {
+    double orders_per_s, hash_ns;
+    uint64_t fills, refused;
+    size_t state_bytes, memory_bytes;
+    struct hash32 state;
+};
+
+static void one_command(struct market *market, struct samples *samples, uint64_t *orders)
+{
+    enum kind kind = draw(market);
+    struct exchange_command command = make(market, &kind);
+    size_t first = market->effects.count;
+    int64_t before_ns = samples == NULL ? 0 : wall_ns();
+    apply(market, &command);
+    if (samples != NULL) {
+        samples->each[kind][samples->count[kind]++] = (uint32_t)(wall_ns() - before_ns);
+    }
+    take_effects(market, kind, first);
+    *orders += kind != RESULT;
+}
+
+static void run_orders(struct market *market, uint64_t orders, struct samples *samples)
+{
+    for (uint64_t done = 0; done < orders;) {
+        exchange_effects_clear(&market->effects);
+        for (uint32_t i = 0; i < GROUP && done < orders; i++) {
+            one_command(market, samples, &done);
+        }
+    }
+}
+
+/* The time of making up commands is in it: a tenth of all. */
+static struct outcome run(uint64_t orders, struct samples *samples)
+{
+    struct market market;
+    struct outcome outcome = {0};
+    market_open(&market, 1);
+    run_orders(&market, orders, NULL); /* as many first that do not count */
+    (void)exchange_state_hash(market.exchange);
+    const uint64_t first = market.index;
+    const uint64_t fills = market.fills;
+    const int64_t before_ns = now_ns();
+    run_orders(&market, orders, samples);
+    int64_t after_ns = now_ns();
+    const double commands = (double)(market.index - first);
+    outcome.orders_per_s = (double)orders * 1e9 / (double)(after_ns - before_ns);
+    outcome.fills = market.fills - fills;
+    outcome.refused = market.refused;
+    outcome.state = exchange_state_hash(market.exchange);
+    outcome.hash_ns = (double)(now_ns() - after_ns) / commands;
+    outcome.memory_bytes = mallinfo2().uordblks + mallinfo2().hblkhd;
+    uint8_t *bytes = exchange_save(market.exchange, &outcome.state_bytes);
+    if (bytes == NULL) {
+        die("out of memory");
+    }
+    free(bytes);
+    market_close(&market);
+    return outcome;
+}
+
+/* ---------------------------------------------------------------- figures */
+
+static int compare_doubles(const void *left, const void *right)
+{
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static int compare_samples(const void *left, const void *right)
+{
+    uint32_t a = *(const uint32_t *)left;
+    uint32_t b = *(const uint32_t *)right;
+    return (a > b) - (a < b);
+}
+
+static json_t *by_kind(uint64_t orders)
+{
+    struct samples samples = {0};
+    json_t *figures = json_object();
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        samples.each[kind] = memory(orders, sizeof *samples.each[kind]);
+    }
+    (void)run(orders, &samples);
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        uint32_t *each = samples.each[kind];
+        size_t count = samples.count[kind];
+        qsort(each, count, sizeof *each, compare_samples);
+        if (count > 0) {
+            (void)json_object_set_new(figures, names[kind],
+                                      json_pack("{s:I, s:I, s:I}", "commands", (json_int_t)count,
+                                                "p50_ns", (json_int_t)each[count / 2], "p99_ns",
+                                                (json_int_t)each[count - 1 - count / 100]));
+        }
+        free(each);
+    }
+    return figures;
+}
+
+static uint64_t number_after(int argc, char **argv, const char *option, uint64_t otherwise)
+{
+    for (int i = 1; i + 1 < argc; i++) {
+        if (strcmp(argv[i], option) == 0) {
+            return strtoull(argv[i + 1], NULL, 10);
+        }
+    }
+    return otherwise;
+}
+
+int main(int argc, char **argv)
+{
+    const uint64_t orders = number_after(argc, argv, "--orders", 400000);
+    const uint64_t rounds = number_after(argc, argv, "--rounds", 7);
+    double per_s[ROUNDS_MOST];
+    double hash_ns[ROUNDS_MOST];
+    if (orders < 1000 || orders > 10000000 || rounds < 1 || rounds > ROUNDS_MOST) {
+        die("--orders is from 1000 to 10000000, --rounds from 1 to 99");
+    }
+    struct outcome first = {0};
+    for (uint64_t round = 0; round < rounds; round++) {
+        struct outcome outcome = run(orders, NULL);
+        first = round == 0 ? outcome : first;
+        if (!hash32_equal(&first.state, &outcome.state) || outcome.refused > 0) {
+            die("the same commands led to another state, or some were refused");
+        }
+        per_s[round] = outcome.orders_per_s;
+        hash_ns[round] = outcome.hash_ns;
+    }
+    qsort(per_s, rounds, sizeof *per_s, compare_doubles);
+    qsort(hash_ns, rounds, sizeof *hash_ns, compare_doubles);
+    json_t *value = json_pack(
+        "{s:f, s:f, s:f, s:I, s:I, s:f, s:I, s:I, s:I, s:o}", "orders_per_s", per_s[rounds / 2],
+        "slowest", per_s[0], "fastest", per_s[rounds - 1], "orders", (json_int_t)orders, "fills",
+        (json_int_t)first.fills, "hash_ns_per_command", hash_ns[rounds / 2], "memory_bytes",
+        (json_int_t)first.memory_bytes, "state_bytes", (json_int_t)first.state_bytes, "rounds",
+        (json_int_t)rounds, "commands", by_kind(orders));
+    (void)json_dumpf(value, stdout, JSON_COMPACT);
+    (void)putchar('\n');
+    json_decref(value);
+    return 0;
+}

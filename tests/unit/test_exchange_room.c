@@ -1,0 +1,163 @@
+/* What is kept about jobs and makes room for others: counted as it comes and goes, and again from a snapshot. */
+#include "tests/support/hand_market.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void set_limits(const struct exchange_limits *limits)
+{
+    struct exchange_command set = command(EXCHANGE_LIMITS, EXCHANGE_NO_ACCOUNT);
+    set.set_limits = (struct exchange_set_limits){.rules = EXCHANGE_RULES, .limits = *limits};
+    apply(&set);
+}
+
+static void cancel(struct id128 job)
+{
+    struct exchange_command made = command(EXCHANGE_CANCEL_JOB, CONSUMER);
+    made.cancel_job.job = job;
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+}
+
+static bool is_kept(struct id128 job)
+{
+    struct exchange_job_row row;
+    return exchange_job(market.exchange, &job, &row);
+}
+
+START_TEST(the_oldest_that_has_ended_makes_room_whichever_ended_first)
+{
+    struct exchange_limits limits = exchange_limits_now(market.exchange);
+    limits.jobs = 6;
+    set_limits(&limits);
+    struct id128 jobs[6];
+    for (int i = 0; i < 6; i++) {
+        jobs[i] = submit(1, 10);
+    }
+    const int ends[] = {4, 1, 5, 2}; /* 0 and 3 wait on */
+    for (int i = 0; i < 4; i++) {
+        cancel(jobs[ends[i]]);
+    }
+    const int goes[] = {1, 2, 4, 5};
+    for (int i = 0; i < 4; i++) {
+        ck_assert(is_kept(jobs[goes[i]]));
+        (void)submit(1, 10);
+        ck_assert(!is_kept(jobs[goes[i]]));
+        check_hash();
+        if (i == 1) {
+            reload();
+        }
+    }
+    ck_assert(is_kept(jobs[0]) && is_kept(jobs[3]));
+    struct exchange_command more = submit_of(1, 10);
+    apply(&more);
+    check_rejected(REJECT_LIMIT); /* none has ended */
+    cancel(jobs[3]);
+    (void)submit(1, 10);
+    ck_assert(!is_kept(jobs[3]));
+}
+END_TEST
+
+/* A requirement of its own for each number. */
+static struct requirement needs_memory(int64_t bytes)
+{
+    struct requirement needs = {.count = 1};
+    needs.nodes[0].op = REQUIREMENT_GE;
+    (void)snprintf(needs.nodes[0].attribute.name, sizeof needs.nodes[0].attribute.name, "memory");
+    needs.nodes[0].attribute.number = bytes;
+    return needs;
+}
+
+static struct exchange_command job_of_class(const struct requirement *needs)
+{
+    struct exchange_command made = submit_of(1, 1);
+    made.submit.needs = needs;
+    return made;
+}
+
+static struct id128 submit_class(const struct requirement *needs)
+{
+    struct exchange_command made = job_of_class(needs);
+    apply(&made);
+    const struct exchange_effect *refusal = nth(EFFECT_REJECT, 0);
+    ck_assert_msg(refusal == NULL, "refused: %u", refusal == NULL ? 0 : refusal->reject.code);
+    return made.id;
+}
+
+static void check_class_refused(const struct requirement *needs, int64_t used)
+{
+    struct exchange_command made = job_of_class(needs);
+    apply(&made);
+    check_rejected(REJECT_LIMIT);
+    ck_assert_str_eq(nth(EFFECT_REJECT, 0)->reject.field, "classes_per_account");
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.value, used);
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.limit, 2);
+}
+
+START_TEST(classes_of_an_account_are_counted_once_each_and_as_long_as_they_are_used)
+{
+    tear_down();
+    set_up_with(16, 64, 8);
+    struct exchange_limits limits = exchange_limits_now(market.exchange);
+    limits.classes_per_account = 2;
+    set_limits(&limits);
+    const struct requirement a = needs_memory(1);
+    const struct requirement b = needs_memory(2);
+    const struct requirement c = needs_memory(3);
+    struct id128 first = submit_class(&a);
+    struct id128 second = submit_class(&a);
+    struct id128 third = submit_class(&b);
+    check_class_refused(&c, 3);
+    cancel(first); /* one more job has it */
+    check_class_refused(&c, 3);
+    reload();
+    check_class_refused(&c, 3);
+    cancel(second);
+    struct id128 fourth = submit_class(&c);
+    check_class_refused(&a, 3);
+    cancel(third);
+    cancel(fourth);
+    (void)submit_class(&a);
+    (void)submit_class(&b);
+    check_hash();
+}
+END_TEST
+
+START_TEST(a_class_is_found_among_many)
+{
+    tear_down();
+    set_up_with(16, 64, 400);
+    struct exchange_limits limits = exchange_limits_now(market.exchange);
+    limits.jobs = limits.jobs_per_account = limits.classes_per_account = 400;
+    set_limits(&limits);
+    static struct requirement needs[300];
+    for (int i = 0; i < 300; i++) {
+        needs[i] = needs_memory(i);
+        (void)submit_class(&needs[i]);
+    }
+    limits.classes_per_account = 300; /* all that are used: none of these is another */
+    set_limits(&limits);
+    for (int i = 0; i < 300; i += 7) {
+        cancel(submit_class(&needs[i]));
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("exchange room");
+    TCase *tests = tcase_create("room");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, the_oldest_that_has_ended_makes_room_whichever_ended_first);
+    tcase_add_test(tests, classes_of_an_account_are_counted_once_each_and_as_long_as_they_are_used);
+    tcase_add_test(tests, a_class_is_found_among_many);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

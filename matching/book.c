@@ -106,13 +106,17 @@ static void follow_best(struct shelves *shelves, uint32_t number)
     }
 }
 
+/* Orders with slots stand where matches look, the others keep their places beside. */
+static inline struct ladder *ladder_of(struct shelves *shelves, const struct order *order)
+{
+    return order->slots == 0 ? &shelves->idle[order->shelf] : &shelves->items[order->shelf].filled;
+}
+
 static inline void put(struct book *book, uint32_t handle, uint64_t key)
 {
     const struct order *order = &book->pool.orders[handle];
     struct shelves *shelves = &book->shelves[order->is_bid];
-    if (order->slots == 0) {
-        (void)ladder_insert(&book->pool, &shelves->idle[order->shelf], handle, key);
-    } else if (ladder_insert(&book->pool, &shelves->items[order->shelf].filled, handle, key)) {
+    if (ladder_insert(&book->pool, ladder_of(shelves, order), handle, key) && order->slots > 0) {
         follow_best(shelves, order->shelf);
     }
 }
@@ -121,9 +125,7 @@ static inline void pull(struct book *book, uint32_t handle)
 {
     const struct order *order = &book->pool.orders[handle];
     struct shelves *shelves = &book->shelves[order->is_bid];
-    if (order->slots == 0) {
-        (void)ladder_remove(&book->pool, &shelves->idle[order->shelf], handle);
-    } else if (ladder_remove(&book->pool, &shelves->items[order->shelf].filled, handle)) {
+    if (ladder_remove(&book->pool, ladder_of(shelves, order), handle) && order->slots > 0) {
         follow_best(shelves, order->shelf);
     }
 }
@@ -137,13 +139,14 @@ enum book_status book_rest(struct book *book, uint32_t handle, const struct book
     }
     struct order *resting = &book->pool.orders[handle];
     assert(resting->place == 0);
-    resting->sequence = order->sequence;
-    resting->slots = order->slots;
-    resting->owner = order->owner;
-    resting->shelf = order->kind & (LADDER_SHELVES_MAX - 1);
-    resting->is_bid = order->is_bid;
-    resting->has_terms = ((uint64_t)order->term_ns | (order->width ^ 1)) != 0;
-    if (resting->has_terms) {
+    bool has_terms = ((uint64_t)order->term_ns | (order->width ^ 1)) != 0;
+    *resting = (struct order){.sequence = order->sequence,
+                              .slots = order->slots,
+                              .owner = order->owner,
+                              .shelf = order->kind & (LADDER_SHELVES_MAX - 1),
+                              .is_bid = order->is_bid,
+                              .has_terms = has_terms};
+    if (has_terms) {
         book->terms[handle] = (struct terms){order->term_ns, order->width};
     }
     put(book, handle, key_of(order->price_micro, order->is_bid));
@@ -584,7 +587,9 @@ bool book_match(const struct book *book, const struct book_order *order, book_sk
         return false;
     }
     const struct order *maker = &book->pool.orders[best];
-    int64_t price_micro = price_of(ladder_key(&book->pool, best), !order->is_bid);
+    const struct ladder *ladder = &book->shelves[!order->is_bid].items[maker->shelf].filled;
+    uint64_t key = ladder->first == best ? ladder->best_key : ladder_key(&book->pool, best);
+    int64_t price_micro = price_of(key, !order->is_bid);
     int64_t ask_micro = order->is_bid ? price_micro : order->price_micro;
     if (!order->is_bid) {
         price_micro = limit_in(book, maker->shelf, price_micro, order->kind);

@@ -12,12 +12,15 @@ enum {
     NODE_FLAG = 31, /* of a reference: bit 31 says that it is a node, not a block */
 };
 
-struct ladder_block { /* 64 neighbouring keys */
-    alignas(LADDER_LINE) uint64_t taken;
+/* 64 neighbouring keys. Their lists lie apart, so that the blocks of a whole market stay in the cache: who comes to a key
+ * brings in the line of its list, and no other. */
+struct ladder_block {
+    uint64_t taken;
     uint64_t prefix; /* of its keys: key >> PLACE_BITS */
-    struct ladder_list {
-        uint32_t first, last;
-    } lists[PLACES];
+};
+
+struct ladder_list {
+    uint32_t first, last;
 };
 
 struct ladder_node {
@@ -78,7 +81,8 @@ bool ladder_pool_init(struct ladder_pool *pool, uint32_t orders)
 void ladder_pool_fini(struct ladder_pool *pool)
 {
     free(pool->order_memory);
-    free(pool->block_memory);
+    free(pool->list_memory);
+    free(pool->blocks);
     free(pool->nodes);
     *pool = (struct ladder_pool){0};
 }
@@ -110,12 +114,17 @@ bool ladder_pool_grow(struct ladder_pool *pool, uint32_t orders)
         return false;
     }
     pool->nodes = more;
-    more = more_lines(pool->blocks, pool->blocks_touched, orders + 1, sizeof *pool->blocks,
-                      &pool->block_memory);
+    more = realloc(pool->blocks, (orders + (size_t)1) * sizeof *pool->blocks);
     if (more == NULL) {
         return false;
     }
     pool->blocks = more;
+    more = more_lines(pool->lists, (size_t)pool->blocks_touched * PLACES,
+                      (orders + (size_t)1) * PLACES, sizeof *pool->lists, &pool->list_memory);
+    if (more == NULL) {
+        return false;
+    }
+    pool->lists = more;
     more =
         more_lines(pool->orders, pool->capacity, orders, sizeof *pool->orders, &pool->order_memory);
     if (more == NULL) {
@@ -337,10 +346,9 @@ static inline void set_best(const struct ladder_pool *pool, struct ladder *ladde
     ladder->best = id;
     ladder->first = LADDER_NONE;
     if (id != LADDER_NONE) {
-        const struct ladder_block *block = &pool->blocks[id];
-        unsigned place = lowest(block->taken);
-        ladder->best_key = block->prefix << PLACE_BITS | place;
-        ladder->first = block->lists[place].first;
+        unsigned place = lowest(pool->blocks[id].taken);
+        ladder->best_key = pool->blocks[id].prefix << PLACE_BITS | place;
+        ladder->first = pool->lists[id << PLACE_BITS | place].first;
     }
 }
 
@@ -375,16 +383,14 @@ static inline uint32_t block_to_use(struct ladder_pool *pool, struct ladder *lad
     return id;
 }
 
-static inline struct ladder_block *block_of(const struct ladder_pool *pool,
-                                            const struct order *order)
+static inline uint64_t key_at(const struct ladder_pool *pool, uint32_t place)
 {
-    return &pool->blocks[order->place >> PLACE_BITS];
+    return pool->blocks[place >> PLACE_BITS].prefix << PLACE_BITS | (place & (PLACES - 1));
 }
 
 uint64_t ladder_key(const struct ladder_pool *pool, uint32_t handle)
 {
-    const struct order *order = &pool->orders[handle];
-    return block_of(pool, order)->prefix << PLACE_BITS | (order->place & (PLACES - 1));
+    return key_at(pool, pool->orders[handle].place);
 }
 
 /* Into a list that has others, not at its end. */
@@ -404,22 +410,23 @@ static APART void insert_before(const struct ladder_pool *pool, struct ladder *l
     list->first = handle;
 }
 
-bool ladder_insert(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle, uint64_t key)
+inline bool ladder_insert(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle,
+                          uint64_t key)
 {
     assert(handle < pool->capacity);
     struct order *order = &pool->orders[handle];
     uint32_t id = block_to_use(pool, ladder, key);
+    uint32_t place = id << PLACE_BITS | place_in_block(key);
     struct ladder_block *block = &pool->blocks[id];
-    unsigned place = place_in_block(key);
-    struct ladder_list *list = &block->lists[place];
-    order->place = id << PLACE_BITS | place;
+    struct ladder_list *list = &pool->lists[place];
+    uint64_t latest = pool->latest;
+    order->place = place;
     order->next = LADDER_NONE;
-    if ((block->taken >> place & 1) == 0) {
-        block->taken |= bit(place);
+    if ((block->taken >> place_in_block(key) & 1) == 0) {
+        block->taken |= bit(place_in_block(key));
         order->previous = LADDER_NONE;
-        list->first = handle;
-        list->last = handle;
-        pool->latest = order->sequence > pool->latest ? order->sequence : pool->latest;
+        *list = (struct ladder_list){handle, handle};
+        pool->latest = order->sequence > latest ? order->sequence : latest;
         if (ladder->first != LADDER_NONE && key > ladder->best_key) {
             return false;
         }
@@ -429,7 +436,7 @@ bool ladder_insert(struct ladder_pool *pool, struct ladder *ladder, uint32_t han
         return true;
     }
     uint32_t last = list->last;
-    if (order->sequence < pool->latest) {
+    if (order->sequence < latest) {
         if (order->sequence < pool->orders[last].sequence) {
             insert_before(pool, ladder, handle, list);
             return false;
@@ -460,7 +467,7 @@ static inline bool empty_place(struct ladder_pool *pool, struct ladder *ladder, 
 {
     uint32_t id = place >> PLACE_BITS;
     struct ladder_block *block = &pool->blocks[id];
-    uint64_t key = block->prefix << PLACE_BITS | (place & (PLACES - 1));
+    uint64_t key = key_at(pool, place);
     bool was_best = key == ladder->best_key;
     block->taken &= ~bit(place & (PLACES - 1));
     if (block->taken == 0) {
@@ -471,27 +478,22 @@ static inline bool empty_place(struct ladder_pool *pool, struct ladder *ladder, 
     return was_best;
 }
 
-bool ladder_remove(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle)
+inline bool ladder_remove(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle)
 {
     struct order *order = &pool->orders[handle];
+    struct ladder_list *list = &pool->lists[order->place];
     uint32_t before = order->previous;
     uint32_t behind = order->next;
     uint32_t place = order->place;
     order->place = 0;
-    struct ladder_list *list = &pool->blocks[place >> PLACE_BITS].lists[place & (PLACES - 1)];
-    if (behind != LADDER_NONE) {
-        pool->orders[behind].previous = before;
-    } else if (before != LADDER_NONE) {
-        list->last = before;
-    } else {
+    if ((before & behind) == LADDER_NONE) {
         return empty_place(pool, ladder, place);
     }
-    if (before != LADDER_NONE) {
-        pool->orders[before].next = behind;
-    } else {
-        list->first = behind;
-        ladder->first = handle == ladder->first ? behind : ladder->first;
-    }
+    uint32_t *to_behind = before == LADDER_NONE ? &list->first : &pool->orders[before].next;
+    uint32_t *to_before = behind == LADDER_NONE ? &list->last : &pool->orders[behind].previous;
+    *to_behind = behind;
+    *to_before = before;
+    ladder->first = handle == ladder->first ? behind : ladder->first;
     return false;
 }
 
@@ -502,18 +504,18 @@ APART uint32_t ladder_next(const struct ladder_pool *pool, const struct ladder *
     if (order->next != LADDER_NONE) {
         return order->next;
     }
-    const struct ladder_block *block = block_of(pool, order);
+    uint32_t id = order->place >> PLACE_BITS;
     unsigned place = order->place & (PLACES - 1);
-    uint64_t above = place == PLACES - 1 ? 0 : block->taken >> (place + 1) << (place + 1);
+    uint64_t taken = pool->blocks[id].taken;
+    uint64_t above = place == PLACES - 1 ? 0 : taken >> (place + 1) << (place + 1);
     if (above == 0) {
-        uint32_t id = block_after(pool, ladder, ladder_key(pool, handle));
+        id = block_after(pool, ladder, key_at(pool, order->place));
         if (id == LADDER_NONE) {
             return LADDER_NONE;
         }
-        block = &pool->blocks[id];
-        above = block->taken;
+        above = pool->blocks[id].taken;
     }
-    return block->lists[lowest(above)].first;
+    return pool->lists[id << PLACE_BITS | lowest(above)].first;
 }
 
 uint32_t ladder_previous(const struct ladder_pool *pool, const struct ladder *ladder,
@@ -523,48 +525,46 @@ uint32_t ladder_previous(const struct ladder_pool *pool, const struct ladder *la
     if (order->previous != LADDER_NONE) {
         return order->previous;
     }
-    uint64_t key = ladder_key(pool, handle);
+    uint64_t key = key_at(pool, order->place);
     if (key == ladder->best_key) {
         return LADDER_NONE;
     }
-    const struct ladder_block *block = block_of(pool, order);
-    uint64_t below = block->taken & (bit(order->place & (PLACES - 1)) - 1);
+    uint32_t id = order->place >> PLACE_BITS;
+    uint64_t below = pool->blocks[id].taken & (bit(order->place & (PLACES - 1)) - 1);
     if (below == 0) { /* there is one before it: it is not the best */
-        block = &pool->blocks[block_before(pool, ladder, key)];
-        below = block->taken;
+        id = block_before(pool, ladder, key);
+        below = pool->blocks[id].taken;
     }
-    return block->lists[highest(below)].last;
+    return pool->lists[id << PLACE_BITS | highest(below)].last;
 }
 
 /* ---------------------------------------------------------------- for tests */
 
-static bool list_is_sound(const struct ladder_pool *pool, const struct ladder_block *block,
-                          unsigned place)
+static bool list_is_sound(const struct ladder_pool *pool, uint32_t place)
 {
-    uint32_t id = (uint32_t)(block - pool->blocks);
     uint32_t before = LADDER_NONE;
-    for (uint32_t at = block->lists[place].first; at != LADDER_NONE; at = pool->orders[at].next) {
+    for (uint32_t at = pool->lists[place].first; at != LADDER_NONE; at = pool->orders[at].next) {
         const struct order *order = &pool->orders[at];
-        if (order->place != (id << PLACE_BITS | place) || order->previous != before ||
-            order->sequence > pool->latest ||
+        if (order->place != place || order->previous != before || order->sequence > pool->latest ||
             (before != LADDER_NONE && pool->orders[before].sequence > order->sequence)) {
             return false;
         }
         before = at;
     }
-    return before != LADDER_NONE && before == block->lists[place].last;
+    return before != LADDER_NONE && before == pool->lists[place].last;
 }
 
 static bool tree_is_sound(const struct ladder_pool *pool, uint32_t reference)
 {
     if (!is_node(reference)) {
-        const struct ladder_block *block = &pool->blocks[reference];
+        uint64_t taken = pool->blocks[reference].taken;
         for (unsigned place = 0; place < PLACES; place++) {
-            if ((block->taken & bit(place)) != 0 && !list_is_sound(pool, block, place)) {
+            if ((taken & bit(place)) != 0 &&
+                !list_is_sound(pool, reference << PLACE_BITS | place)) {
                 return false;
             }
         }
-        return block->taken != 0;
+        return taken != 0;
     }
     const struct ladder_node *node = node_of(pool, reference);
     if ((node->taken & (node->taken - 1)) == 0) {
@@ -601,6 +601,7 @@ struct ladder_use ladder_pool_use(const struct ladder_pool *pool)
 {
     return (struct ladder_use){.blocks = pool->blocks_used,
                                .nodes = pool->nodes_used,
-                               .block_bytes = sizeof(struct ladder_block),
+                               .block_bytes = sizeof(struct ladder_block) +
+                                              PLACES * sizeof(struct ladder_list),
                                .node_bytes = sizeof(struct ladder_node)};
 }

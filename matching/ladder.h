@@ -48,13 +48,15 @@ struct order {
 static_assert(sizeof(struct order) == LADDER_LINE / 2, "two to a line");
 
 struct ladder_block;
+struct ladder_list;
 struct ladder_node;
 struct
     ladder_pool { /* its users touch nothing but the orders, of which those that were never used are zeros */
     struct order *orders;
+    struct ladder_list *lists; /* by place */
     struct ladder_block *blocks;
     struct ladder_node *nodes;
-    void *order_memory, *block_memory; /* as calloc gave it: lines begin a little further on */
+    void *order_memory, *list_memory; /* as calloc gave it: lines begin a little further on */
     uint64_t
         latest; /* the highest sequence ever: it goes behind all others, and they need no look */
     uint32_t capacity; /* orders */

@@ -410,8 +410,7 @@ static APART void insert_before(const struct ladder_pool *pool, struct ladder *l
     list->first = handle;
 }
 
-inline bool ladder_insert(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle,
-                          uint64_t key)
+bool ladder_insert(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle, uint64_t key)
 {
     assert(handle < pool->capacity);
     struct order *order = &pool->orders[handle];
@@ -478,7 +477,7 @@ static inline bool empty_place(struct ladder_pool *pool, struct ladder *ladder, 
     return was_best;
 }
 
-inline bool ladder_remove(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle)
+bool ladder_remove(struct ladder_pool *pool, struct ladder *ladder, uint32_t handle)
 {
     struct order *order = &pool->orders[handle];
     struct ladder_list *list = &pool->lists[order->place];

@@ -182,7 +182,8 @@ bool audit_ask_row(struct audit *audit, struct audit_command *command)
                               .cell = known != NULL ? known->cell : (struct hash32){{0}},
                               .slots = row->slots,
                               .price = row->price,
-                              .max_term_ms = body->has_max_term_ms ? body->max_term_ms : 0};
+                              .max_term_ms = body->has_max_term_ms ? body->max_term_ms : 0,
+                              .has_conditions = body->n_to > 0 || body->n_hours > 0};
     *(audit->last_ask != NULL ? &audit->last_ask->next : &audit->first_ask) = ask;
     audit->last_ask = ask;
     return true;
@@ -303,15 +304,16 @@ static int64_t price_of(const struct audit_ask *ask, const struct audit_bid *bid
 }
 
 /* An arriving bid takes the best ask. A witness against that is an ask of the same cell (so it
- * satisfies the same requirements) whose device never had a lease, and was better. */
+ * satisfies the same requirements), for anybody at any hour, whose device never had a lease, and was better. */
 static bool is_better(struct audit *audit, const struct audit_ask *other,
                       const struct audit_ask *taken, const struct audit_bid *bid)
 {
     struct hash32 account = audit_number(other->owner_number);
     struct hash32 device_name = audit_id(&other->device);
     const struct audit_device *device = audit_map_find(&audit->devices, &device_name);
-    bool stands = !other->is_cancelled && device != NULL && !device->was_filled &&
-                  other->owner_number != bid->job->owner_number && other->slots >= bid->width &&
+    bool stands = !other->is_cancelled && !other->has_conditions && device != NULL &&
+                  !device->was_filled && other->owner_number != bid->job->owner_number &&
+                  other->slots >= bid->width &&
                   (other->max_term_ms == 0 || other->max_term_ms >= bid->term_ms) &&
                   audit_map_find(&audit->tainted, &account) == NULL;
     bool is_alike = !hash32_is_zero(&other->cell) && hash32_equal(&other->cell, &taken->cell);

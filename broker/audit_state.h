@@ -158,6 +158,7 @@ struct audit_ask {
     struct hash32 cell; /* zeros: unknown */
     uint32_t slots;
     int64_t price, max_term_ms;
+    bool has_conditions; /* whose bids, or which hours: it may be passed over */
     bool is_cancelled;
     struct audit_ask *next; /* in order of entry, for the check of priority */
 };

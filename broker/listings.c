@@ -1,12 +1,14 @@
 #include "broker/listings.h"
 
 #include "base/checked.h"
+#include "base/text.h"
 #include "exchange/lifecycle.h"
 #include "exchange/listings.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -397,6 +399,46 @@ struct order_wire {
     struct exchange_order_row row;
 };
 
+/* Names of those that it is for, and its hours. False: there is no room. */
+static bool conditions_to_wire(struct page *page, const struct exchange_order_row *row,
+                               Bourse__V1__OrderRow *wire)
+{
+    enum { TEXT = 65 }; /* a key in hex, and more than a name */
+    char(*texts)[TEXT] = page_take(page, row->to_count, sizeof *texts);
+    char **names = page_take(page, row->to_count, sizeof *names);
+    Bourse__V1__AskHours *windows = page_take(page, row->hours.count, sizeof *windows);
+    Bourse__V1__AskHours **hours = page_take(page, row->hours.count, sizeof *hours);
+    if (texts == NULL || names == NULL || windows == NULL || hours == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < row->to_count; i++) {
+        struct exchange_account_row account;
+        bool is_known = exchange_account(page->exchange, row->to[i], &account);
+        assert(is_known); /* accounts stay */
+        (void)is_known;
+        if (account.name[0] != '\0') {
+            (void)snprintf(texts[i], TEXT, "%s", account.name);
+        } else {
+            text_hex(account.key.bytes, sizeof account.key.bytes, texts[i]);
+        }
+        names[i] = texts[i];
+    }
+    for (uint32_t i = 0; i < row->hours.count; i++) {
+        bourse__v1__ask_hours__init(&windows[i]);
+        windows[i].days = row->hours.windows[i].days;
+        windows[i].from_min = row->hours.windows[i].from_min;
+        windows[i].till_min = row->hours.windows[i].till_min;
+        hours[i] = &windows[i];
+    }
+    wire->n_to = row->to_count;
+    wire->to = names;
+    wire->n_hours = row->hours.count;
+    wire->hours = hours;
+    wire->has_offset_min = row->hours.count > 0;
+    wire->offset_min = row->hours.offset_min;
+    return true;
+}
+
 static bool add_order(void *context, const struct exchange_order_row *row)
 {
     struct page *page = context;
@@ -424,7 +466,7 @@ static bool add_order(void *context, const struct exchange_order_row *row)
     wire->job = view(&order->row.job, sizeof order->row.job);
     wire->has_part = row->is_bid;
     wire->part = row->part;
-    return page_add(page, &wire->base);
+    return conditions_to_wire(page, row, wire) && page_add(page, &wire->base);
 }
 
 struct outgoing *listings_orders(const struct exchange *exchange, const struct request *request)

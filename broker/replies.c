@@ -293,7 +293,15 @@ static void hurdle_text(const struct exchange_explanation *row, char *ret_text, 
     if (row->fitting == 0) {
         return;
     }
-    if (row->asking == 0) {
+    if (row->asking == 0 && row->closed > 0) {
+        char wait[UNITS_TEXT_SIZE];
+        units_duration_short(row->opens_ns, wait);
+        (void)snprintf(ret_text, capacity, "%u %s offered at other hours, which begin in %s",
+                       row->closed, row->closed == 1 ? "is" : "are", wait);
+    } else if (row->asking == 0 && row->for_others > 0) {
+        (void)snprintf(ret_text, capacity, "%u %s offered to other accounts only", row->for_others,
+                       row->for_others == 1 ? "is" : "are");
+    } else if (row->asking == 0) {
         (void)snprintf(ret_text, capacity, "none is offered now; wait for a provider to ask");
     } else if (row->affordable == 0) {
         (void)snprintf(ret_text, capacity, "%s ask%s more",
@@ -398,6 +406,8 @@ static bool explanation_to_wire(struct explanation *explanation)
     wire->ahead = row->ahead;
     wire->has_ahead_partial = row->is_ahead_partial;
     wire->ahead_partial = row->is_ahead_partial;
+    wire->has_conditional = row->for_others + row->closed > 0;
+    wire->conditional = row->for_others + row->closed;
     return remedy_to_wire(&row->remedy, &explanation->remedy, wire);
 }
 

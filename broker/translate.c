@@ -157,9 +157,42 @@ static enum reject_code from_advertise(const Bourse__V1__Advertise *wire, struct
     return REJECT_NONE;
 }
 
-static enum reject_code from_ask(const Bourse__V1__AskPlace *wire, struct exchange_command *command,
+/* What has no place in the exchange's numbers is refused here; whether they are hours is its to say. */
+static enum reject_code hours_from_wire(const Bourse__V1__AskPlace *wire, struct hours *ret_hours,
+                                        struct codec_error *error)
+{
+    if (wire->n_hours > HOURS_WINDOWS_MOST) {
+        return refuse(error, REJECT_LIMIT, "hours", (int64_t)wire->n_hours, HOURS_WINDOWS_MOST);
+    }
+    ret_hours->count = (uint32_t)wire->n_hours;
+    ret_hours->offset_min = wire->has_offset_min ? wire->offset_min : 0;
+    for (size_t i = 0; i < wire->n_hours; i++) {
+        const Bourse__V1__AskHours *from = wire->hours[i];
+        if (from->days > UINT8_MAX || from->from_min > UINT16_MAX || from->till_min > UINT16_MAX) {
+            return refuse(error, REJECT_HOURS, "hours", (int64_t)i, HOURS_DAY_MIN);
+        }
+        ret_hours->windows[i] = (struct hours_window){.days = (uint8_t)from->days,
+                                                      .from_min = (uint16_t)from->from_min,
+                                                      .till_min = (uint16_t)from->till_min};
+    }
+    return REJECT_NONE;
+}
+
+static enum reject_code from_ask(const Bourse__V1__AskPlace *wire, struct translation *ret,
                                  struct codec_error *error)
 {
+    struct exchange_command *command = &ret->command;
+    struct exchange_ask_account *to = arena_take(&ret->arena, wire->n_to, sizeof *to);
+    if (to == NULL) {
+        return REJECT_BUSY;
+    }
+    for (size_t i = 0; i < wire->n_to; i++) {
+        to[i].has_key = wire->to[i]->has_account;
+        if (to[i].has_key) {
+            to[i].key = codec_key(wire->to[i]->account);
+        }
+        copy_name(to[i].name, wire->to[i]->name);
+    }
     command->type = EXCHANGE_ASK;
     command->ask.device = codec_id(wire->device);
     command->ask.slots = wire->slots;
@@ -170,7 +203,9 @@ static enum reject_code from_ask(const Bourse__V1__AskPlace *wire, struct exchan
     if (wire->has_max_term_ms && !ms_to_ns(wire->max_term_ms, &command->ask.max_term_ns)) {
         return bad_time(error, "max_term_ms", wire->max_term_ms);
     }
-    return REJECT_NONE;
+    command->ask.to = to;
+    command->ask.to_count = wire->n_to;
+    return hours_from_wire(wire, &command->ask.hours, error);
 }
 
 static enum reject_code from_statement(const Bourse__V1__Statement *wire, struct translation *ret)
@@ -458,7 +493,7 @@ static enum reject_code command_from_body(enum message_type type, const struct i
     case MESSAGE_ADVERTISE:
         return from_advertise(body, ret);
     case MESSAGE_ASK_PLACE:
-        return from_ask(body, &ret->command, error);
+        return from_ask(body, ret, error);
     case MESSAGE_ORDER_CANCEL:
         ret->command.type = EXCHANGE_CANCEL_ORDER;
         ret->command.cancel_order.order = codec_id(((const Bourse__V1__OrderCancel *)body)->order);

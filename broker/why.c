@@ -43,6 +43,11 @@ static bool own_hurdle(const struct exchange_why *row, char *ret_text, size_t ca
         (void)snprintf(ret_text, capacity,
                        "no ask stands for this device: it was cancelled by hand, or the agent's "
                        "was refused");
+    } else if (row->opens_ns > 0) {
+        char wait[UNITS_TEXT_SIZE];
+        units_duration_short(row->opens_ns, wait);
+        (void)snprintf(ret_text, capacity, "it is outside the ask's hours, which begin in %s",
+                       wait);
     } else if (row->free == 0) {
         (void)snprintf(ret_text, capacity, "all that it asks for, %u slot%s, is leased", row->slots,
                        text_plural(row->slots));
@@ -72,7 +77,8 @@ static void demand_text(const struct exchange_why *row, char *ret_text, size_t c
     char limit[UNITS_TEXT_SIZE];
     if (row->bids == 0) {
         (void)snprintf(ret_text, capacity,
-                       "no job waits for a device: what there is runs already, or there is none");
+                       "no job%s waits for a device: what there is runs already, or there is none",
+                       row->is_for_some ? " of those that the ask is for" : "");
     } else if (row->fitting == 0 && row->refusal_count > 0) {
         nearest_text(row, ret_text, capacity);
     } else if (row->fitting == 0) {

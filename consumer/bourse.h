@@ -573,6 +573,8 @@ struct bourse_order {
     uint32_t free;               /* of an ask: not leased */
     uint32_t place; /* among the orders for that kind of device, or with those needs; 1: first */
     int64_t good_till_ms, max_term_ms; /* of an ask; 0: none */
+    const char *to;    /* of an ask: "alice, bob", borrowed for the call; "" for anybody */
+    const char *hours; /* of an ask: "mon-fri 22:00-07:00 (UTC+01:00)", likewise; "" for always */
 };
 /* This account's own asks and its jobs' bids, oldest first. */
 typedef bool bourse_order_visitor(void *context, const struct bourse_order *order);
@@ -588,6 +590,12 @@ struct bourse_ask {
     int64_t
         good_for_ms; /* from now; TIME_MS_MOST at most; 0: until it is cancelled, or the agent offers anew */
     int64_t max_term_ms; /* longest lease, from TERM_MS_LEAST to TIME_MS_MOST; 0: any */
+    const char *const
+        *to; /* for whom: names of accounts, or keys of 64 digits; none: for anybody */
+    size_t to_count;
+    const char *const *hours; /* when: "22:00-07:00", "mon-fri 18:00-24:00"; none: always */
+    size_t hours_count;
+    const char *utc_offset; /* of these: "+01:00"; NULL: "+00:00" */
 };
 /* Places an ask, in the place of the one that stands for that device; what is leased stays leased. */
 bool bourse_place_ask(struct bourse *bourse, const struct bourse_ask *ask,

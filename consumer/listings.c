@@ -5,9 +5,12 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "consumer/depth.h"
+#include "formats/hours_text.h"
 #include "formats/requirement.h"
+#include "protocol/conditions.h"
 #include "runtime/clock.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void requirement_free(Bourse__V1__Requirement **self)
@@ -252,6 +255,31 @@ bool bourse_trades(struct bourse *bourse, uint64_t limit, bourse_trade_visitor *
 
 /* ---------------------------------------------------------------- own orders */
 
+struct order_texts { /* what a row of orders points to */
+    char to[LIMIT_ASK_ACCOUNTS * 3 * LIMIT_WORD_BYTES];
+    char hours[HOURS_ALL_TEXT_SIZE];
+};
+
+static void texts_of(const Bourse__V1__OrderRow *row, struct order_texts *ret_texts)
+{
+    size_t used = 0;
+    struct hours hours = {.offset_min = row->has_offset_min ? row->offset_min : 0};
+    ret_texts->to[0] = ret_texts->hours[0] = '\0';
+    for (size_t i = 0; i < row->n_to && used < sizeof ret_texts->to; i++) {
+        used += (size_t)snprintf(ret_texts->to + used, sizeof ret_texts->to - used, "%s%s",
+                                 i > 0 ? ", " : "", row->to[i]);
+    }
+    for (size_t i = 0; i < row->n_hours && i < HOURS_WINDOWS_MOST; i++) {
+        hours.windows[hours.count++] =
+            (struct hours_window){.days = (uint8_t)row->hours[i]->days,
+                                  .from_min = (uint16_t)row->hours[i]->from_min,
+                                  .till_min = (uint16_t)row->hours[i]->till_min};
+    }
+    if (hours.count > 0 && hours_well_formed(&hours)) {
+        hours_text(&hours, ret_texts->hours);
+    }
+}
+
 static struct bourse_order order_from_wire(const Bourse__V1__OrderRow *row)
 {
     struct bourse_order order = {.is_bid = row->bid,
@@ -286,6 +314,10 @@ bool bourse_orders(struct bourse *bourse, bourse_order_visitor *visitor, void *c
         const Bourse__V1__OrdersReply *reply = (const void *)answer;
         for (size_t i = 0; i < reply->n_rows; i++) {
             struct bourse_order order = order_from_wire(reply->rows[i]);
+            struct order_texts texts;
+            texts_of(reply->rows[i], &texts);
+            order.to = texts.to;
+            order.hours = texts.hours;
             if (!visitor(context, &order)) {
                 return true;
             }
@@ -315,11 +347,44 @@ static bool is_in_range(const char *field, int64_t value, int64_t least, int64_t
     return false;
 }
 
+static bool fail_in(struct bourse_error *error, const char *field, const char *what)
+{
+    (void)client_fail(error, BOURSE_USAGE, "%s: %s", field, what);
+    if (error != NULL) {
+        client_copy(error->field, sizeof error->field, field);
+    }
+    return false;
+}
+
+static bool read_hours(const struct bourse_ask *ask, struct hours *ret_hours,
+                       struct bourse_error *error)
+{
+    struct problem problem = {""};
+    *ret_hours = (struct hours){.count = 0};
+    if (ask->hours_count > HOURS_WINDOWS_MOST) {
+        problem_set(&problem, "%zu windows; at most %d", ask->hours_count, HOURS_WINDOWS_MOST);
+        return fail_in(error, "hours", problem.text);
+    }
+    for (size_t i = 0; i < ask->hours_count; i++) {
+        if (!hours_read_window(ask->hours[i], &ret_hours->windows[i], &problem)) {
+            return fail_in(error, "hours", problem.text);
+        }
+    }
+    ret_hours->count = (uint32_t)ask->hours_count;
+    if (ask->utc_offset != NULL && ask->hours_count == 0) {
+        return fail_in(error, "utc_offset", "is that of `hours`, and none are given");
+    }
+    return ask->utc_offset == NULL ||
+           hours_read_offset(ask->utc_offset, &ret_hours->offset_min, &problem) ||
+           fail_in(error, "utc_offset", problem.text);
+}
+
 bool bourse_place_ask(struct bourse *bourse, const struct bourse_ask *ask,
                       char ret_id[BOURSE_ID_SIZE], struct bourse_error *ret_error)
 {
     struct id128 device;
-    if (!client_id_read(ask->device, &device, ret_error) ||
+    struct hours hours;
+    if (!read_hours(ask, &hours, ret_error) || !client_id_read(ask->device, &device, ret_error) ||
         !is_in_range("good_for_ms", ask->good_for_ms, 1, BOURSE_ASK_TIME_MS_MOST, ret_error) ||
         !is_in_range("max_term_ms", ask->max_term_ms, BOURSE_ASK_TERM_MS_LEAST,
                      BOURSE_ASK_TIME_MS_MOST, ret_error) ||
@@ -335,6 +400,10 @@ bool bourse_place_ask(struct bourse *bourse, const struct bourse_ask *ask,
     body.good_till_ms = now_ms + ask->good_for_ms;
     body.has_max_term_ms = ask->max_term_ms > 0;
     body.max_term_ms = ask->max_term_ms;
+    struct ask_conditions conditions;
+    if (!conditions_to_wire(ask->to, ask->to_count, &hours, &conditions, &body)) {
+        return fail_in(ret_error, "to", "more accounts than fit a message; at most 32");
+    }
     struct id128 order = entropy_id();
     if (!client_call_as(bourse, &order, MESSAGE_ASK_PLACE, &body.base, 0, NULL, ret_error)) {
         return false;

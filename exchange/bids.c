@@ -176,8 +176,9 @@ bool part_would_self_match(const struct exchange *exchange, const struct part *p
 {
     struct book_order order = part_order(part);
     struct book_match match;
+    struct reserving reserving = {.exchange = exchange, .account = part->job->owner};
     order.slots = part->width;
-    return book_match(exchange->book, &order, NULL, NULL, &match) && match.is_own;
+    return book_match(exchange->book, &order, is_reserved, &reserving, &match) && match.is_own;
 }
 
 static void take_away(struct exchange *exchange, struct part *part)

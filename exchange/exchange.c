@@ -36,6 +36,8 @@ struct exchange *exchange_create(const struct exchange_limits *limits)
     exchange->limits = *limits;
     exchange->members_by_key =
         table_of(offsetof(struct member, key), sizeof(struct key32), limits->table_key);
+    exchange->members_by_name =
+        table_of(offsetof(struct member, name), EXCHANGE_NAME_SIZE, limits->table_key);
     exchange->invitations =
         table_of(offsetof(struct invitation, token_hash), sizeof(struct hash32), limits->table_key);
     exchange->ids =
@@ -156,10 +158,11 @@ void exchange_destroy(struct exchange **self)
         free(exchange->members[i]);
     }
     free(exchange->members);
-    struct table *tables[] = {
-        &exchange->members_by_key, &exchange->invitations, &exchange->ids,
-        &exchange->devices,        &exchange->asks,        &exchange->jobs,
-        &exchange->leases,         &exchange->attempts,    &exchange->class_uses};
+    struct table *tables[] = {&exchange->members_by_key, &exchange->members_by_name,
+                              &exchange->invitations,    &exchange->ids,
+                              &exchange->devices,        &exchange->asks,
+                              &exchange->jobs,           &exchange->leases,
+                              &exchange->attempts,       &exchange->class_uses};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         table_fini(tables[i]);
     }

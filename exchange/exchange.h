@@ -15,6 +15,7 @@
 #ifndef BOURSE_EXCHANGE_EXCHANGE_H
 #define BOURSE_EXCHANGE_EXCHANGE_H
 
+#include "base/hours.h"
 #include "base/id.h"
 #include "base/requirement.h"
 #include "exchange/remedy.h"
@@ -28,7 +29,11 @@ struct exchange;
 
 #define EXCHANGE_NO_ACCOUNT UINT32_MAX /* wider than an int, so not in the enum */
 #define EXCHANGE_ANY_PART UINT32_MAX   /* of a job */
-enum { EXCHANGE_NAME_SIZE = 64, EXCHANGE_FIELD_SIZE = 32 };
+enum {
+    EXCHANGE_NAME_SIZE = 64,
+    EXCHANGE_FIELD_SIZE = 32,
+    EXCHANGE_ASK_TO_MOST = 32, /* accounts that one ask names */
+};
 
 struct exchange_limits { /* every cap of the state; reject codes name them */
     uint32_t accounts, invitations;
@@ -134,12 +139,21 @@ struct exchange_advertise {
     const struct exchange_device *devices;
     size_t count;
 };
+struct exchange_ask_account { /* by its key, else its name */
+    bool has_key;
+    struct key32 key;
+    char name[EXCHANGE_NAME_SIZE]; /* zeros behind it */
+};
 struct exchange_ask {
     struct id128 device;
     uint32_t slots;
     int64_t price_micro;
     int64_t good_till_ns; /* 0: until cancelled */
     int64_t max_term_ns;  /* 0: no bound of the provider's */
+    /* Whose bids may fill it; none: anybody's. They are found when it is placed. */
+    const struct exchange_ask_account *to;
+    size_t to_count;
+    struct hours hours; /* when it is filled and its leases are renewed, by log time */
 };
 struct exchange_cancel_order {
     struct id128 order;
@@ -502,6 +516,8 @@ struct exchange_explanation {
     bool has_ended; /* the job has: nothing else is filled in */
     uint32_t part;  /* of a job: which one it is about */
     uint32_t devices, fitting, asking, affordable, free;
+    uint32_t for_others, closed; /* of the fitting: with an ask, for others, or at other hours */
+    int64_t opens_ns;            /* the first of the closed is open after so long */
     uint32_t
         simulated; /* of the devices, and not asked for: they are passed over, whatever else they have */
     uint32_t

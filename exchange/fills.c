@@ -153,7 +153,8 @@ static bool skip_ask(void *context, uint32_t handle)
     const struct exchange *exchange = pair->exchange;
     const struct ask *ask = exchange->orders_by_handle[handle];
     const uint32_t provider = ask->device->key.provider;
-    if (provider == pair->part->job->owner || !may_serve(exchange, pair->part, provider)) {
+    if (provider == pair->part->job->owner || !ask_is_for(ask, pair->part->job->owner) ||
+        !may_serve(exchange, pair->part, provider)) {
         return true;
     }
     bool is_short = affordable_lanes(pair->part, price_between(pair->part, ask)) == 0;
@@ -167,7 +168,8 @@ static bool skip_bid(void *context, uint32_t handle)
     struct exchange *exchange = pair->exchange;
     struct part *part = exchange->orders_by_handle[handle];
     const uint32_t provider = pair->ask->device->key.provider;
-    if (provider == part->job->owner || !may_serve(exchange, part, provider)) {
+    if (provider == part->job->owner || !ask_is_for(pair->ask, part->job->owner) ||
+        !may_serve(exchange, part, provider)) {
         return true;
     }
     bool is_short = affordable_lanes(part, price_between(part, pair->ask)) == 0;
@@ -247,16 +249,17 @@ static bool can_buy(struct exchange *exchange, struct job *job)
 static bool would_take(const struct exchange *exchange, const struct part *part,
                        const struct lease *lease)
 {
+    const struct ask *standing = lease->device == NULL ? NULL : lease->device->ask;
     if (lease->part == part || lease->state != LEASE_ACTIVE || lease->live > 0 ||
-        lease->device->ask == NULL || lease->slots < part->width ||
-        part_choice(lease->part, lease->provider) > 0) {
+        standing == NULL || !standing->is_open || !ask_is_for(standing, part->job->owner) ||
+        lease->slots < part->width || part_choice(lease->part, lease->provider) > 0) {
         return false;
     }
     struct book_ask ask;
-    if (!book_ask(exchange->book, lease->device->ask->handle, &ask)) {
+    if (!book_ask(exchange->book, standing->handle, &ask)) {
         return false;
     }
-    const int64_t price = price_between(part, lease->device->ask);
+    const int64_t price = price_between(part, standing);
     return book_class_accepts(exchange->book, part->class_id, lease->device->cell) &&
            ask.price_micro <= part->bid_micro &&
            (ask.max_term_ns == 0 || ask.max_term_ns >= part->term_ns) &&

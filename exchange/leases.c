@@ -175,13 +175,15 @@ static int64_t needed_micro(const struct lease *lease, int64_t end_ns)
     return micro < INT64_MAX - held_micro ? micro + held_micro + 1 : INT64_MAX;
 }
 
-/* More time from now, at the same price, while the ask stands and the bid's limit allows it: a term, or if the budget does not cover
+/* More time from now, at the same price, while the ask stands at its hours and for this account, and the bid's limit allows it: a term, or if the budget does not cover
  * that, enough for one subtask. */
 static bool renew(struct exchange *exchange, struct lease *lease)
 {
     struct job *job = lease->job;
     const struct member *provider = member_by_number(exchange, lease->provider);
-    if (lease->device->ask == NULL || exchange->is_halted || provider->is_frozen ||
+    const struct ask *ask = lease->device->ask;
+    if (ask == NULL || !ask->is_open || !ask_is_for(ask, job->owner) || exchange->is_halted ||
+        provider->is_frozen ||
         lease->price_micro > lease->part->bid_micro || /* its cap was lowered */
         exchange->now_ns - lease->granted_ns > LEASE_AGE_MOST_NS) {
         return false;

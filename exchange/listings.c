@@ -249,9 +249,12 @@ static struct exchange_order_row own_ask(const struct exchange *exchange, const 
         .free = book_slots(exchange->book, ask->handle),
         .good_till_ns = ask->good_till_ns,
         .max_term_ns = ask->max_term_ns,
+        .to_count = ask->to_count,
+        .hours = ask->hours,
         .ahead = book_ahead(exchange->book, ask->handle, EXCHANGE_LISTING_STEPS),
     };
     copy_name(row.name, ask->device->label);
+    memcpy(row.to, ask->to, sizeof row.to);
     return row;
 }
 

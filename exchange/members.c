@@ -35,6 +35,16 @@ static struct member *member_add(struct exchange *exchange, const struct key32 *
     return member;
 }
 
+bool member_link_name(struct exchange *exchange, struct member *member)
+{
+    struct member *first = table_find(&exchange->members_by_name, member->name);
+    if (first != NULL) {
+        first->shares_name = true;
+        return true;
+    }
+    return member->name[0] == '\0' || table_insert(&exchange->members_by_name, member);
+}
+
 static void account_effect(struct exchange *exchange, const struct member *member)
 {
     struct exchange_effect *effect = emit(exchange, EFFECT_ACCOUNT, member->number);
@@ -49,7 +59,7 @@ static struct member *account_open(struct exchange *exchange, const struct key32
     uint32_t number;
     struct member *member = member_add(exchange, key, roles, name);
     if (member == NULL || accounts_open(exchange->accounts, &number) != ACCOUNTS_OK ||
-        !table_insert(&exchange->members_by_key, member)) {
+        !table_insert(&exchange->members_by_key, member) || !member_link_name(exchange, member)) {
         exchange->is_out_of_memory = true; /* the cap was checked before */
         return NULL;
     }

@@ -7,9 +7,14 @@
 
 /* ---------------------------------------------------------------- asks and free slots */
 
-static uint32_t free_slots(const struct device *device, uint32_t asked)
+/* None outside its hours. */
+static uint32_t free_slots(const struct ask *ask)
 {
-    uint32_t offered = asked < device->slots ? asked : device->slots;
+    const struct device *device = ask->device;
+    if (!ask->is_open) {
+        return 0;
+    }
+    uint32_t offered = ask->slots < device->slots ? ask->slots : device->slots;
     return offered > device->leased ? offered - device->leased : 0;
 }
 
@@ -21,7 +26,7 @@ void device_slots_changed(struct exchange *exchange, struct device *device)
         return;
     }
     uint32_t before = book_slots(exchange->book, ask->handle);
-    uint32_t now = free_slots(device, ask->slots);
+    uint32_t now = free_slots(ask);
     book_set_slots(exchange->book, ask->handle, now);
     feed_note(exchange, ask->handle);
     if (now > before && list_empty(&ask->wanting)) {
@@ -89,7 +94,7 @@ struct book_order ask_order(const struct ask *ask)
     return (struct book_order){
         .owner = ask->device->key.provider,
         .kind = ask->device->cell,
-        .slots = free_slots(ask->device, ask->slots),
+        .slots = free_slots(ask),
         .width = 1,
         .price_micro = ask->price_micro,
         .term_ns = ask->max_term_ns,
@@ -108,7 +113,8 @@ bool ask_would_self_match(const struct exchange *exchange, const struct ask *ask
 {
     const struct book_order order = ask_order(ask);
     struct book_match match;
-    return book_match(exchange->book, &order, NULL, NULL, &match) && match.is_own;
+    struct reserving reserving = {.exchange = exchange, .ask = ask};
+    return book_match(exchange->book, &order, is_reserved, &reserving, &match) && match.is_own;
 }
 
 struct ask *ask_create(struct exchange *exchange, const struct ask *fields)
@@ -422,7 +428,7 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
         reject(exchange, XREJECT_EXISTS, "id", 0, 0); /* another account's order has that id */
         return;
     }
-    const struct ask fields = {
+    struct ask fields = {
         .order = exchange->command->id,
         .device = device,
         .slots = given->slots,
@@ -431,6 +437,9 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
         .max_term_ns = given->max_term_ns,
         .sequence = exchange->sequence,
     };
+    if (!conditions_read(exchange, given, &fields)) {
+        return;
+    }
     if (ask_would_self_match(exchange, &fields)) {
         reject(exchange, XREJECT_SELF_MATCH, "price_micro", given->price_micro, 0);
         return;
@@ -443,9 +452,7 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
         return;
     }
     exchange->sequence++;
-    if (ask->good_till_ns != 0) {
-        timer_arm(exchange, TIMER_ASK, &ask->order, ask->good_till_ns);
-    }
+    ask_arm(exchange, ask);
     ask_placed(exchange, ask);
 }
 

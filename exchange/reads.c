@@ -110,7 +110,8 @@ static uint8_t reason_at(const struct exchange *exchange, const struct part *par
     struct book_ask resting;
     const struct book_ask *ask = &resting;
     if (device->ask == NULL || !book_ask(exchange->book, device->ask->handle, &resting) ||
-        device->ask->slots < part->width ||
+        device->ask->slots < part->width || !device->ask->is_open ||
+        !ask_is_for(device->ask, job->owner) ||
         (ask->max_term_ns != 0 && ask->max_term_ns < part->term_ns)) {
         return XREASON_NO_ASK;
     }
@@ -376,19 +377,20 @@ static void quote_lanes(struct quoting *quoting, int64_t price_micro, uint32_t l
     quoting->lanes_taken += taken;
 }
 
-static uint32_t slots_if_idle(const struct exchange *exchange, uint32_t handle)
+static uint32_t slots_if_idle(const struct ask *ask)
 {
-    const struct ask *ask = exchange->orders_by_handle[handle];
     return ask->slots < ask->device->slots ? ask->slots : ask->device->slots;
 }
 
-/* Side by side on that ask; 0: it is none for this need. */
-static uint32_t lanes_of(const struct exchange_need *need, const struct book_ask *ask,
-                         uint32_t slots)
+/* Side by side on that ask, now or as if it were idle; 0: it is none for this need. */
+static uint32_t lanes_of(const struct exchange *exchange, const struct exchange_need *need,
+                         uint32_t handle, const struct book_ask *ask, bool as_if_idle)
 {
-    bool is_open =
-        ask->owner != need->account && (ask->max_term_ns == 0 || ask->max_term_ns >= need->term_ns);
-    return is_open ? slots / need->slots : 0;
+    const struct ask *standing = exchange->orders_by_handle[handle];
+    bool is_for_it = ask->owner != need->account && ask_is_for(standing, need->account) &&
+                     (ask->max_term_ns == 0 || ask->max_term_ns >= need->term_ns);
+    uint32_t slots = as_if_idle ? slots_if_idle(standing) : ask->slots;
+    return is_for_it ? slots / need->slots : 0;
 }
 
 struct rivals { /* the two accounts that ask least */
@@ -401,7 +403,7 @@ struct rivals { /* the two accounts that ask least */
 static bool find_rivals(void *context, uint32_t handle, const struct book_ask *ask)
 {
     struct rivals *rivals = context;
-    if (lanes_of(rivals->need, ask, slots_if_idle(rivals->exchange, handle)) == 0) {
+    if (lanes_of(rivals->exchange, rivals->need, handle, ask, true) == 0) {
         return true;
     }
     if (rivals->first == EXCHANGE_NO_ACCOUNT) {
@@ -418,8 +420,7 @@ static bool quote_ask(void *context, uint32_t handle, const struct book_ask *ask
     if (ask->price_micro > quoting->limit_micro) {
         return false;
     }
-    uint32_t lanes = lanes_of(
-        need, ask, quoting->as_if_idle ? slots_if_idle(quoting->exchange, handle) : ask->slots);
+    uint32_t lanes = lanes_of(quoting->exchange, need, handle, ask, quoting->as_if_idle);
     if (lanes == 0) {
         return true;
     }
@@ -600,6 +601,20 @@ static bool is_wide_enough(const struct exchange_need *need, const struct device
     return fits;
 }
 
+/* What is offered to others, or at other hours, is not on offer now. */
+static bool is_conditional(const struct exchange *exchange, const struct exchange_need *need,
+                           const struct ask *ask, struct exchange_explanation *why)
+{
+    bool is_for_it = ask_is_for(ask, need->account);
+    why->for_others += !is_for_it;
+    if (is_for_it && !ask->is_open) {
+        int64_t opens_ns = ask->turns_ns - exchange->now_ns;
+        why->opens_ns = why->closed == 0 || opens_ns < why->opens_ns ? opens_ns : why->opens_ns;
+        why->closed++;
+    }
+    return !is_for_it || !ask->is_open;
+}
+
 static void explain_device(struct explaining *explaining, const struct device *device)
 {
     const struct exchange *exchange = explaining->exchange;
@@ -627,7 +642,8 @@ static void explain_device(struct explaining *explaining, const struct device *d
     const struct book_ask *ask = &resting;
     if (device->ask == NULL || !book_ask(exchange->book, device->ask->handle, &resting) ||
         device->ask->slots < need->slots ||
-        (ask->max_term_ns != 0 && ask->max_term_ns < need->term_ns)) {
+        (ask->max_term_ns != 0 && ask->max_term_ns < need->term_ns) ||
+        is_conditional(exchange, need, device->ask, why)) {
         return;
     }
     why->asking++;

@@ -230,6 +230,7 @@ static void consider(struct search *search, const struct explained *seen)
     struct book_ask ask;
     const struct device *device = seen->device;
     if (device->ask == NULL || device->key.provider == search->need->account ||
+        !ask_is_for(device->ask, search->need->account) ||
         !book_ask(search->exchange->book, device->ask->handle, &ask) || ask.slots == 0) {
         return;
     }
@@ -406,7 +407,8 @@ static bool settle_price(const struct search *search, const struct explained *se
     for (size_t i = 0; i < count; i++) {
         const struct device *device = seen[i].device;
         struct book_ask ask;
-        if (device->ask != NULL && book_ask(search->exchange->book, device->ask->handle, &ask) &&
+        if (device->ask != NULL && ask_is_for(device->ask, search->need->account) &&
+            book_ask(search->exchange->book, device->ask->handle, &ask) &&
             (ask.price_micro != remedy->price_micro ? ask.price_micro < remedy->price_micro
                                                     : ask.sequence < sequence) &&
             would_take(search, remedy, &seen[i], &ask)) {
@@ -504,7 +506,8 @@ static void find_cells(struct queue *queue, const struct explained *seen, size_t
         const struct device *device = seen[i].device;
         struct book_ask ask;
         if (seen[i].effort.hold == 0 && !seen[i].is_passed_over &&
-            device->key.provider != need->account && device->ask != NULL &&
+            device->key.provider != need->account && device->ask != NULL && device->ask->is_open &&
+            ask_is_for(device->ask, need->account) &&
             book_ask(queue->exchange->book, device->ask->handle, &ask) &&
             (need->cap_micro < 0 || ask.price_micro <= need->cap_micro) &&
             (ask.max_term_ns == 0 || ask.max_term_ns >= need->term_ns) &&

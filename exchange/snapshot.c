@@ -146,6 +146,17 @@ static void put_ask(struct writer *out, const struct ask *ask)
     writer_i64(out, ask->good_till_ns);
     writer_i64(out, ask->max_term_ns);
     writer_u64(out, ask->sequence);
+    writer_u8(out, (uint8_t)ask->to_count);
+    for (uint32_t i = 0; i < ask->to_count; i++) {
+        writer_u32(out, ask->to[i]);
+    }
+    writer_u8(out, (uint8_t)ask->hours.count);
+    writer_i64(out, ask->hours.offset_min);
+    for (uint32_t i = 0; i < ask->hours.count; i++) {
+        writer_u8(out, ask->hours.windows[i].days);
+        writer_u16(out, ask->hours.windows[i].from_min);
+        writer_u16(out, ask->hours.windows[i].till_min);
+    }
 }
 
 static void put_part(struct writer *out, const struct part *part)

@@ -137,7 +137,7 @@ static bool get_member(struct exchange *exchange, struct reader *in)
     exchange->members[exchange->member_count++] = member;
     accounts_restore(exchange->accounts, member->number, balance);
     track(exchange, &member->tracked, RECORD_MEMBER);
-    return true;
+    return member->number < ACCOUNT_FIRST_USER || member_link_name(exchange, member);
 }
 
 static bool get_invitation(struct exchange *exchange, struct reader *in)
@@ -258,6 +258,28 @@ static bool get_device(struct exchange *exchange, struct reader *in)
     return true;
 }
 
+static void get_conditions(const struct exchange *exchange, struct reader *in, struct ask *ask)
+{
+    ask->to_count = get_small(in, EXCHANGE_ASK_TO_MOST);
+    for (uint32_t i = 0; i < ask->to_count; i++) {
+        ask->to[i] = reader_u32(in);
+        in->failed = in->failed || member_by_number(exchange, ask->to[i]) == NULL;
+    }
+    ask->hours.count = get_small(in, HOURS_WINDOWS_MOST);
+    const int64_t offset_min = reader_i64(in);
+    const bool is_small = offset_min >= INT32_MIN && offset_min <= INT32_MAX;
+    ask->hours.offset_min = is_small ? (int32_t)offset_min : INT32_MAX;
+    for (uint32_t i = 0; i < ask->hours.count; i++) {
+        ask->hours.windows[i].days = reader_u8(in);
+        ask->hours.windows[i].from_min = reader_u16(in);
+        ask->hours.windows[i].till_min = reader_u16(in);
+    }
+    in->failed = in->failed || !hours_well_formed(&ask->hours);
+    if (!in->failed) {
+        ask_look_at_hours(exchange, ask);
+    }
+}
+
 static bool get_ask(struct exchange *exchange, struct reader *in)
 {
     struct ask fields = {0};
@@ -270,6 +292,7 @@ static bool get_ask(struct exchange *exchange, struct reader *in)
     fields.good_till_ns = reader_i64(in);
     fields.max_term_ns = reader_i64(in);
     fields.sequence = reader_u64(in);
+    get_conditions(exchange, in, &fields);
     fields.device = table_find(&exchange->devices, &key);
     if (!reader_finished(in) || fields.device == NULL || fields.device->ask != NULL ||
         fields.price_micro < 0 || table_find(&exchange->asks, &fields.order) != NULL) {
@@ -280,9 +303,7 @@ static bool get_ask(struct exchange *exchange, struct reader *in)
         return false;
     }
     ask_rest(exchange, ask);
-    if (ask->good_till_ns != 0) {
-        timer_arm(exchange, TIMER_ASK, &ask->order, ask->good_till_ns);
-    }
+    ask_arm(exchange, ask);
     return true;
 }
 

@@ -83,6 +83,8 @@ enum {
     XREJECT_DEVICE = 32,
     XREJECT_STATE = 33,
     XREJECT_SELF_MATCH = 34,
+    XREJECT_HOURS = 38,
+    XREJECT_ACCOUNT = 39,
 };
 
 /* Policy of the exchange, in one place. */
@@ -178,6 +180,7 @@ struct
     uint32_t open_jobs;
     char name[EXCHANGE_NAME_SIZE];
     /* not recorded */
+    bool shares_name;          /* it was the first of that name, and not the last */
     struct provider *provider; /* or NULL */
     uint32_t classes;          /* that its open jobs use */
     struct list_link jobs;     /* by age */
@@ -268,6 +271,12 @@ struct ask {
     uint32_t slots;
     int64_t price_micro, good_till_ns, max_term_ns;
     uint64_t sequence;
+    uint32_t to_count; /* 0: anybody's bid may fill it */
+    uint32_t to[EXCHANGE_ASK_TO_MOST];
+    struct hours hours;
+    /* not recorded */
+    bool is_open;             /* as of now; else its free slots are none */
+    int64_t turns_ns;         /* when to look at that again; INT64_MAX: never */
     uint32_t handle;          /* between steps it rests; one that arrives fills first */
     struct list_link wanting; /* in exchange->wanting_asks when its free slots grew */
 };
@@ -498,8 +507,9 @@ struct exchange {
     struct accounts *accounts;
     struct member **members; /* by account number; the system's three too */
     uint32_t member_count, member_capacity;
-    struct table members_by_key, invitations, ids, devices, asks, jobs, leases, attempts,
-        class_uses;
+    struct table members_by_key;
+    struct table members_by_name; /* the first of each name; "" is none */
+    struct table invitations, ids, devices, asks, jobs, leases, attempts, class_uses;
     struct list_link id_ages, invitation_list, provider_list, job_list, class_use_list;
     uint32_t invitation_count, ask_count, job_count, lease_count, attempt_count;
     uint64_t subtask_count;
@@ -565,6 +575,7 @@ void apply_invite(struct exchange *exchange, const struct exchange_invite *invit
 void apply_freeze(struct exchange *exchange, const struct exchange_freeze *freeze);
 void apply_halt(struct exchange *exchange, const struct exchange_halt *halt);
 void invitations_expire(struct exchange *exchange);
+bool member_link_name(struct exchange *exchange, struct member *member); /* false: no memory */
 void invitation_link(struct exchange *exchange, struct invitation *invitation);
 
 /* ---- kinds.c */
@@ -619,6 +630,22 @@ bool ask_would_self_match(const struct exchange *exchange, const struct ask *ask
 void ask_placed(struct exchange *exchange,
                 struct ask *ask); /* is recorded, told and queued for matching */
 void provider_asks_cancel(struct exchange *exchange, struct provider *provider, uint8_t reason);
+
+/* ---- conditions.c */
+/* Those that the command says, into an ask without any; else it is refused. */
+bool conditions_read(struct exchange *exchange, const struct exchange_ask *given, struct ask *ask);
+bool ask_is_for(const struct ask *ask, uint32_t account);
+void ask_look_at_hours(const struct exchange *exchange,
+                       struct ask *ask);                   /* is it open, and till when */
+void ask_turn(struct exchange *exchange, struct ask *ask); /* a window of it begins or ends */
+void ask_arm(struct exchange *exchange, const struct ask *ask);
+/* Two orders of which the ask is not for the bid's account never trade: for book_match. */
+struct reserving {
+    const struct exchange *exchange;
+    const struct ask *ask; /* whose bid is looked for; NULL: an ask is, for that account */
+    uint32_t account;
+};
+bool is_reserved(void *context, uint32_t handle);
 
 /* ---- jobs.c */
 void apply_submit(struct exchange *exchange, const struct exchange_submit *submit);

@@ -65,7 +65,8 @@ static void take_bids(struct asking *asking)
     for (uint32_t handle = 0; handle < exchange->handle_capacity; handle++) {
         struct book_bid bid;
         if (exchange->orders_by_handle[handle] == NULL || !book_bid(exchange->book, handle, &bid) ||
-            bid.slots == 0 || bid.owner == asking->device->key.provider) {
+            bid.slots == 0 || bid.owner == asking->device->key.provider ||
+            (asking->device->ask != NULL && !ask_is_for(asking->device->ask, bid.owner))) {
             continue;
         }
         if (!has_steps(asking, 1)) {
@@ -198,6 +199,8 @@ static void fill_device(const struct exchange *exchange, const struct device *de
         why->free = book_slots(exchange->book, device->ask->handle);
         why->price_micro = device->ask->price_micro;
         why->max_term_ns = device->ask->max_term_ns;
+        why->is_for_some = device->ask->to_count > 0;
+        why->opens_ns = device->ask->is_open ? 0 : device->ask->turns_ns - exchange->now_ns;
     }
 }
 

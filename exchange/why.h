@@ -39,6 +39,8 @@ struct exchange_why {
     int64_t
         price_micro; /* of its ask; -1: none stands, and then only the requirement can be judged */
     int64_t max_term_ns; /* of its ask; 0: no bound */
+    bool is_for_some;    /* its ask is for named accounts: bids of others are not counted */
+    int64_t opens_ns;    /* outside the hours of its ask: they begin after so long; else 0 */
     /* Bids: each figure of those before. */
     uint32_t bids, fitting, lasting, paying;
     int64_t best_limit_micro; /* of those that fit and last; -1: none */

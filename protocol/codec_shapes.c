@@ -53,6 +53,10 @@
     {                                                                                              \
         .kind = RULE_TEXT, .least = (low), .most = (high), .count_max = (cap)                      \
     }
+#define MANY_NAME(low, high, cap)                                                                  \
+    {                                                                                              \
+        .kind = RULE_NAME, .least = (low), .most = (high), .count_max = (cap)                      \
+    }
 #define MANY_LINE(low, high, cap)                                                                  \
     {                                                                                              \
         .kind = RULE_LINE, .least = (low), .most = (high), .count_max = (cap)                      \
@@ -107,6 +111,12 @@ static bool check_requirement_node(const struct sighting *sighting, struct codec
     return arities == has_arity || refuse(ret_error, "arity", arities, has_arity);
 }
 
+static bool check_ask_account(const struct sighting *sighting, struct codec_error *ret_error)
+{
+    uint32_t said = sighting->counts[0] + sighting->counts[1];
+    return said == 1 || refuse(ret_error, "account", said, 1);
+}
+
 #define ATTRIBUTE_NAME NAME(1, ATTRIBUTE_NAME_SIZE - 1)
 #define ATTRIBUTE_TEXT LINE(0, ATTRIBUTE_TEXT_SIZE - 1)
 
@@ -159,7 +169,11 @@ SHAPE(accounts_reply, accounts_reply, MANY(account_row, LIMIT_ROWS), COUNT, FLAG
 SHAPE(device, device, ID, NAME(1, LIMIT_INSTRUMENT_BYTES), SLOTS, MANY(attribute, LIMIT_ATTRIBUTES),
       NAME(0, LIMIT_NAME_BYTES));
 SHAPE(advertise, advertise, MANY(device, LIMIT_DEVICES));
-SHAPE(ask_place, ask_place, ID, SLOTS, MONEY, MOMENT, DURATION);
+#define OFFSET_MIN NUMBER(INT32_MIN, INT32_MAX)
+SHAPE_CHECKED(ask_account, ask_account, check_ask_account, HASH, NAME(1, LIMIT_NAME_BYTES));
+SHAPE(ask_hours, ask_hours, COUNT, COUNT, COUNT);
+SHAPE(ask_place, ask_place, ID, SLOTS, MONEY, MOMENT, DURATION,
+      MANY(ask_account, LIMIT_ASK_ACCOUNTS), MANY(ask_hours, LIMIT_ASK_HOURS), OFFSET_MIN);
 SHAPE(order_cancel, order_cancel, ID);
 SHAPE(ask_event, ask_event, ID, ID, FLAG, SLOTS, MONEY, MOMENT, DURATION);
 SHAPE(held_work, held_work, SUBTASK_INDEX, ATTEMPT);
@@ -254,7 +268,7 @@ SHAPE(explain_predicate, explain_predicate, LINE(0, LIMIT_TEXT_BYTES), COUNT, AN
 SHAPE(explain_change, explain_change, LINE(0, LIMIT_TEXT_BYTES), STATE, COUNT, COUNT);
 SHAPE(explanation, explanation, COUNT, COUNT, COUNT, COUNT, COUNT,
       MANY(explain_predicate, LIMIT_PREDICATES), NOTE, MONEY, MANY(explain_change, LIMIT_CHANGES),
-      NESTED(requirement), MONEY, COUNT, FLAG);
+      NESTED(requirement), MONEY, COUNT, FLAG, COUNT);
 SHAPE(quote_reply, quote_reply, COUNT, COUNT, MONEY, MONEY, MONEY, MONEY, MONEY, COUNT,
       MANY(quote_level, LIMIT_ROWS), NESTED(explanation), HASH, MONEY, MONEY, COUNT, MOMENT);
 SHAPE(explain_request, explain_request, ID, COUNT);
@@ -318,7 +332,9 @@ SHAPE(prices_request, prices_request, ATTRIBUTE_TEXT, MOMENT);
 SHAPE(prices_reply, prices_reply, MANY(market_bar, LIMIT_BARS), COUNT, MOMENT);
 SHAPE(orders_request, orders_request, COUNT, ROWS_WANTED);
 SHAPE(order_row, order_row, ID, FLAG, NAME(0, LIMIT_NAME_BYTES), ID, MONEY, COUNT, COUNT,
-      NUMBER(1, UINT32_MAX), MOMENT, DURATION, ID, NUMBER(0, LIMIT_PARTS));
+      NUMBER(1, UINT32_MAX), MOMENT, DURATION, ID, NUMBER(0, LIMIT_PARTS),
+      MANY_NAME(1, LIMIT_NAME_BYTES, LIMIT_ASK_ACCOUNTS), MANY(ask_hours, LIMIT_ASK_HOURS),
+      OFFSET_MIN);
 SHAPE(orders_reply, orders_reply, MANY(order_row, LIMIT_ROWS), COUNT, COUNT);
 
 /* ---- blobs ---- */

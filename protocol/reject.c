@@ -77,6 +77,13 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
                       EXIT_REFUSED},
     [REJECT_SELF_MATCH] = {"SELF_MATCH", "Cancel your own order on the other side first.",
                            EXIT_NO_MATCH},
+    [REJECT_HOURS] = {"HOURS",
+                      "Give windows such as mon-fri 22:00-07:00, and the distance from UTC, "
+                      "-14:00 to +14:00, beside them.",
+                      EXIT_USAGE},
+    [REJECT_ACCOUNT] = {"ACCOUNT",
+                        "Name an account of this market: its key, or a name that no other has.",
+                        EXIT_NOT_FOUND},
     [REJECT_BLOB_HASH] = {"BLOB_HASH", "The file changed while it was sent; send it again.",
                           EXIT_REFUSED},
     [REJECT_BLOB_QUOTA] = {"BLOB_QUOTA", "Fetch and forget old results, or ask for a larger quota.",

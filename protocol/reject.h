@@ -36,6 +36,8 @@ enum reject_code {
     REJECT_DEVICE = 32,     /* not advertised by this provider */
     REJECT_STATE = 33,      /* not possible in its present state */
     REJECT_SELF_MATCH = 34, /* the best counter order is your own */
+    REJECT_HOURS = 38,      /* no windows of hours, or no distance from UTC */
+    REJECT_ACCOUNT = 39,    /* `to` names none, or several: which of it, from 0 on, is `value` */
     REJECT_BLOB_HASH = 40,  /* the bytes do not have that hash */
     REJECT_BLOB_QUOTA = 41,
     REJECT_BLOB_OFFSET = 42, /* resume from `value` */

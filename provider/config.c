@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "formats/hours_text.h"
 #include "formats/limits.h"
 #include "formats/yaml.h"
 #include "runtime/files.h"
@@ -197,6 +198,84 @@ static int64_t read_price_micro(struct yaml_value value, int64_t fallback)
     return yaml_money(value, 0, PRICE_MOST, fallback);
 }
 
+/* `anyone`, or a list of names and keys. */
+static void read_accounts(struct yaml_value value, struct agent_conditions *conditions)
+{
+    if (!yaml_present(value)) {
+        return;
+    }
+    conditions->to_count = 0;
+    if (yaml_kind(value) == YAML_KIND_TEXT) {
+        if (strcmp(yaml_text(value, AGENT_TO_SIZE, ""), "anyone") != 0) {
+            yaml_refuse(value, "a list of accounts is needed, as in [alice, bob], or `anyone`");
+        }
+        return;
+    }
+    if (!yaml_is_list(value, AGENT_TO_MOST)) {
+        return;
+    }
+    if (yaml_count(value) == 0) {
+        yaml_refuse(value, "a list of nobody: say `anyone`, or `pause` the agent");
+    }
+    for (size_t i = 0; i < yaml_count(value); i++) {
+        const char *name = yaml_text(yaml_item(value, i), AGENT_TO_SIZE - 1, "");
+        if (name[0] == '\0') {
+            yaml_refuse(yaml_item(value, i), "an account has a name, or a key of 64 digits");
+        }
+        (void)snprintf(conditions->to[conditions->to_count++], AGENT_TO_SIZE, "%s", name);
+    }
+}
+
+static void read_window(struct yaml_value value, struct hours *hours)
+{
+    struct problem problem = {""};
+    const char *text = yaml_text(value, LIMIT_TEXT_BYTES, "00:00-24:00");
+    if (!hours_read_window(text, &hours->windows[hours->count++], &problem)) {
+        yaml_refuse(value, "%s", problem.text);
+    }
+}
+
+/* `always`, a window, or a list of windows. */
+static void read_hours(struct yaml_value value, struct hours *hours)
+{
+    if (!yaml_present(value)) {
+        return;
+    }
+    hours->count = 0;
+    if (yaml_kind(value) != YAML_KIND_TEXT) {
+        if (yaml_is_list(value, HOURS_WINDOWS_MOST) && yaml_count(value) == 0) {
+            yaml_refuse(value, "no hours at all: say `always`, or `pause` the agent");
+        }
+        for (size_t i = 0; i < yaml_count(value) && i < HOURS_WINDOWS_MOST; i++) {
+            read_window(yaml_item(value, i), hours);
+        }
+    } else if (strcmp(yaml_text(value, LIMIT_TEXT_BYTES, ""), "always") != 0) {
+        read_window(value, hours);
+    }
+}
+
+/* One for all devices: the machine stands in one place. */
+static int32_t read_offset(struct yaml_value value)
+{
+    struct problem problem = {""};
+    int32_t offset_min = 0;
+    if (yaml_present(value) &&
+        !hours_read_offset(yaml_text(value, LIMIT_TEXT_BYTES, "+00:00"), &offset_min, &problem)) {
+        yaml_refuse(value, "%s", problem.text);
+    }
+    return offset_min;
+}
+
+static void read_conditions(struct yaml_value map, int32_t offset_min,
+                            const struct agent_conditions *fallback,
+                            struct agent_conditions *ret_conditions)
+{
+    *ret_conditions = *fallback;
+    read_accounts(yaml_key(map, "to"), ret_conditions);
+    read_hours(yaml_key(map, "hours"), &ret_conditions->hours);
+    ret_conditions->hours.offset_min = ret_conditions->hours.count > 0 ? offset_min : 0;
+}
+
 /* A device that is simulated says so in its name, which every list shows. */
 static void read_simulated(struct yaml_value item, struct config_device *device)
 {
@@ -222,10 +301,10 @@ static void read_simulated(struct yaml_value item, struct config_device *device)
                    yaml_text(yaml_key(item, "name"), sizeof device->name - 5, id));
 }
 
-static void read_device(struct config *config, struct yaml_value item)
+static void read_device(struct config *config, struct yaml_value item, int32_t offset_min)
 {
-    static const char *const keys[] = {"name", "price",     "slots", "memory",
-                                       "disk", "processes", "term",  "simulate"};
+    static const char *const keys[] = {"name",      "price", "slots", "memory", "disk",
+                                       "processes", "term",  "to",    "hours",  "simulate"};
     struct config_device *device = &config->devices[config->device_count];
     yaml_known_keys(item, keys, sizeof keys / sizeof keys[0]);
     if (yaml_present(yaml_key(item, "simulate"))) {
@@ -240,6 +319,7 @@ static void read_device(struct config *config, struct yaml_value item)
     device->disk_bytes = read_disk(yaml_key(item, "disk"), config->disk_bytes);
     device->processes = read_processes(yaml_key(item, "processes"), config->processes);
     device->term_ms = read_term_ms(yaml_key(item, "term"), config->term_ms);
+    read_conditions(item, offset_min, &config->conditions, &device->conditions);
     /* The name is what the market knows the device by, over restarts. */
     bool is_taken = device->name[0] == '\0' || strcmp(device->name, config->name) == 0;
     for (size_t i = 0; i < config->device_count; i++) {
@@ -254,7 +334,7 @@ static void read_device(struct config *config, struct yaml_value item)
     config->device_count++;
 }
 
-static void read_devices(struct config *config, struct yaml_value list)
+static void read_devices(struct config *config, struct yaml_value list, int32_t offset_min)
 {
     if (!yaml_present(list) || !yaml_is_list(list, CONFIG_DEVICES_MAX)) {
         return;
@@ -263,7 +343,7 @@ static void read_devices(struct config *config, struct yaml_value list)
         if (!yaml_is_map(yaml_item(list, i), CONFIG_DEVICES_MAX)) {
             return;
         }
-        read_device(config, yaml_item(list, i));
+        read_device(config, yaml_item(list, i), offset_min);
     }
 }
 
@@ -292,9 +372,10 @@ static void market_in_folder(char *path, size_t capacity)
 
 static void read_keys(struct config *config, struct yaml_value root, const char *base)
 {
-    static const char *const keys[] = {"market", "name",  "region",    "price",  "slots",
-                                       "memory", "disk",  "processes", "term",   "programs",
-                                       "user",   "cache", "spool",     "devices"};
+    static const char *const keys[] = {
+        "market",   "name", "region", "price", "slots",   "memory", "disk",  "processes", "term",
+        "programs", "user", "cache",  "spool", "devices", "to",     "hours", "utc_offset"};
+    static const struct agent_conditions none;
     char host[ATTRIBUTE_TEXT_SIZE] = "host";
     (void)gethostname(host, sizeof host - 1); /* else the name above */
 
@@ -315,10 +396,12 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
     config->disk_bytes = read_disk(yaml_key(root, "disk"), 0);
     config->processes = read_processes(yaml_key(root, "processes"), 256);
     config->term_ms = read_term_ms(yaml_key(root, "term"), 0);
+    const int32_t offset_min = read_offset(yaml_key(root, "utc_offset"));
+    read_conditions(root, offset_min, &none, &config->conditions);
     config->cache_bytes =
         (uint64_t)yaml_bytes(yaml_key(root, "cache"), 64 * MIB, 1024 * 1024 * GIB, 4 * GIB);
     read_programs(config, yaml_key(root, "programs"));
-    read_devices(config, yaml_key(root, "devices"));
+    read_devices(config, yaml_key(root, "devices"), offset_min);
 }
 
 static void folder_of(const char *file, char *ret_folder, size_t capacity)

@@ -9,12 +9,15 @@
  *     disk: 1GiB             of one slot, for a job's files, which live in memory; default a third of memory
  *     processes: 256         of one slot
  *     term: 1h               longest lease
+ *     to: [alice, bob]       whose jobs it is offered to, by names or keys; default anyone
+ *     hours: [22:00-07:00]   when, each with its days: mon-fri 22:00-07:00; default always
+ *     utc_offset: +01:00     of these hours, of all devices; default +00:00
  *     programs: [xz, sh]     names looked up in /usr/bin and /bin; or {NAME: /usr/bin/PATH}
  *     user: bourse           whom the agent becomes when root starts it
  *     cache: 4GiB            of inputs, and as much again of unpacked images
  *     spool: spool           folder for outputs on their way; default beside this file
  *     devices:               more devices beside the one that all of the above describes
- *       - {name: quiet, slots: 2, price: 0.02}    cores of their own; memory, disk, processes and term, too
+ *       - {name: quiet, slots: 2, price: 0.02}    cores of their own; memory, disk, processes, term, to and hours, too
  *       - {simulate: groq-lpu-v1, price: 0.5}     a device of the catalogue, simulated; it owns no core
  *
  * Unknown keys are refused with their line. Reading touches no device; what the machine has stands in
@@ -25,6 +28,7 @@
 #include "base/problem.h"
 #include "base/requirement.h"
 #include "planner/catalogue.h"
+#include "provider/session.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -54,6 +58,7 @@ struct config_device { /* one of `devices:`; what it does not say is as above it
     uint64_t memory_bytes, disk_bytes; /* per slot; 0: as those of the first device */
     uint32_t processes;
     int64_t term_ms;
+    struct agent_conditions conditions;
 };
 
 struct config {
@@ -71,6 +76,7 @@ struct config {
     uint64_t disk_bytes;   /* per slot; 0: a third of memory */
     uint32_t processes;    /* per slot */
     int64_t term_ms;       /* 0: no bound */
+    struct agent_conditions conditions;
     uint64_t cache_bytes;
     struct config_program programs[CONFIG_PROGRAMS_MAX];
     size_t program_count;

@@ -1,6 +1,7 @@
 #include "provider/owner.h"
 
 #include "base/text.h"
+#include "provider/report.h"
 #include "runtime/files.h"
 #include "runtime/log.h"
 
@@ -149,11 +150,15 @@ static json_t *asks_json(const struct agent_session *session)
     for (size_t i = 0; agent_session_ask(session, i, &row); i++) {
         char device[33];
         text_hex(row.terms.device.bytes, sizeof row.terms.device.bytes, device);
-        (void)json_array_append_new(
-            asks, json_pack("{s:s, s:s, s:I, s:I, s:b, s:b, s:b}", "device", device, "instrument",
-                            row.instrument, "slots", (json_int_t)row.terms.slots, "price_micro",
-                            (json_int_t)row.terms.price_micro, "standing", (int)row.is_standing,
-                            "by_hand", (int)row.is_by_hand, "cancelled", (int)row.is_taken_back));
+        json_t *ask =
+            json_pack("{s:s, s:s, s:I, s:I, s:b, s:b, s:b}", "device", device, "instrument",
+                      row.instrument, "slots", (json_int_t)row.terms.slots, "price_micro",
+                      (json_int_t)row.terms.price_micro, "standing", (int)row.is_standing,
+                      "by_hand", (int)row.is_by_hand, "cancelled", (int)row.is_taken_back);
+        if (!row.is_by_hand) { /* what that one says of these is the market's to show */
+            (void)report_conditions(&row.terms.conditions, ask);
+        }
+        (void)json_array_append_new(asks, ask);
     }
     return asks;
 }

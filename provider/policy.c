@@ -157,6 +157,7 @@ static struct config_device first_device(const struct config *config, uint32_t s
         .disk_bytes = config->disk_bytes,
         .processes = config->processes,
         .term_ms = config->term_ms,
+        .conditions = config->conditions,
     };
     (void)snprintf(first.name, sizeof first.name, "%s", config->name);
     return first;
@@ -257,6 +258,7 @@ static void fill_offer(struct offer *offer, const struct config_device *device,
         .slots = device->slots,
         .price_micro = device->price_micro,
         .max_term_ms = device->term_ms,
+        .conditions = device->conditions,
     };
 }
 

@@ -1,6 +1,7 @@
 #include "provider/report.h"
 
 #include "base/text.h"
+#include "formats/hours_text.h"
 #include "formats/requirement.h"
 #include "formats/units.h"
 
@@ -134,6 +135,19 @@ static void print_attributes(FILE *out, const struct offer *offer)
     }
 }
 
+static void print_conditions(FILE *out, const struct agent_conditions *conditions)
+{
+    char hours[HOURS_ALL_TEXT_SIZE];
+    for (uint32_t i = 0; i < conditions->to_count; i++) {
+        fprintf(out, "%s%s%s", i == 0 ? "  to           " : ", ", conditions->to[i],
+                i + 1 == conditions->to_count ? "\n" : "");
+    }
+    if (conditions->hours.count > 0) {
+        hours_text(&conditions->hours, hours);
+        fprintf(out, "  %-12s %s\n", "hours", hours);
+    }
+}
+
 static void print_offer(FILE *out, const struct setup *setup, const struct offer *offer)
 {
     char money[UNITS_TEXT_SIZE];
@@ -143,6 +157,7 @@ static void print_offer(FILE *out, const struct setup *setup, const struct offer
     fprintf(out, "  %-12s %u\n", "slots", offer->device.slots);
     fprintf(out, "  %-12s %s credits per slot-hour%s\n", "price", money,
             offer->ask.price_micro == 0 ? " (a donation)" : "");
+    print_conditions(out, &offer->ask.conditions);
     print_size(out, "memory", offer->memory_bytes);
     print_size(out, "disk", offer->disk_bytes);
     fprintf(out, "  %-12s what jobs may ask for, and where it is from\n", "attributes");
@@ -220,6 +235,24 @@ static json_t *attribute_json(const struct offer *offer, const struct attribute 
                                           (json_int_t)attribute->number, "source", source);
 }
 
+bool report_conditions(const struct agent_conditions *conditions, json_t *object)
+{
+    json_t *to = json_array();
+    json_t *windows = json_array();
+    char text[HOURS_TEXT_SIZE];
+    for (uint32_t i = 0; i < conditions->to_count; i++) {
+        (void)json_array_append_new(to, json_string(conditions->to[i]));
+    }
+    for (uint32_t i = 0; i < conditions->hours.count; i++) {
+        hours_window_text(&conditions->hours.windows[i], text);
+        (void)json_array_append_new(windows, json_string(text));
+    }
+    hours_offset_text(conditions->hours.offset_min, text);
+    return json_object_set_new(object, "to", to) == 0 &&
+           json_object_set_new(object, "hours", windows) == 0 &&
+           json_object_set_new(object, "utc_offset", json_string(text)) == 0;
+}
+
 static json_t *offer_json(const struct offer *offer)
 {
     char device[33];
@@ -228,12 +261,15 @@ static json_t *offer_json(const struct offer *offer)
     for (size_t i = 0; i < offer->device.attribute_count; i++) {
         (void)json_array_append_new(attributes, attribute_json(offer, &offer->attributes[i]));
     }
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "device", device, "label",
-                     offer->device.label, "instrument", offer->device.instrument, "slots",
-                     (json_int_t)offer->device.slots, "price_micro",
-                     (json_int_t)offer->ask.price_micro, "memory_bytes",
-                     (json_int_t)offer->memory_bytes, "disk_bytes", (json_int_t)offer->disk_bytes,
-                     "processes", (json_int_t)offer->processes, "attributes", attributes);
+    json_t *made =
+        json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "device", device, "label",
+                  offer->device.label, "instrument", offer->device.instrument, "slots",
+                  (json_int_t)offer->device.slots, "price_micro",
+                  (json_int_t)offer->ask.price_micro, "memory_bytes",
+                  (json_int_t)offer->memory_bytes, "disk_bytes", (json_int_t)offer->disk_bytes,
+                  "processes", (json_int_t)offer->processes, "attributes", attributes);
+    (void)report_conditions(&offer->ask.conditions, made); /* short of memory, it is NULL */
+    return made;
 }
 
 /* One for each device; none when nothing can be offered. */

@@ -4,6 +4,7 @@
 
 #include "provider/setup.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -13,5 +14,8 @@ void report_text(FILE *out, const struct setup *setup, const struct offers *offe
 /* One JSON object, version 1. False: out of memory. */
 bool report_json(FILE *out, const struct setup *setup, const struct offers *offers,
                  const char *refusal);
+
+/* `to`, `hours` and `utc_offset`, into a JSON object. False: out of memory. */
+bool report_conditions(const struct agent_conditions *conditions, json_t *object);
 
 #endif

@@ -17,6 +17,7 @@
 #ifndef BOURSE_PROVIDER_SESSION_H
 #define BOURSE_PROVIDER_SESSION_H
 
+#include "base/hours.h"
 #include "base/id.h"
 #include "base/requirement.h"
 #include "protocol/codec.h"
@@ -57,11 +58,22 @@ struct agent_device {
     size_t attribute_count;
 };
 
+enum {
+    AGENT_TO_MOST = 32, /* accounts that one ask names, as many as the market takes */
+    AGENT_TO_SIZE = 65, /* a name of up to 63 bytes, or a key in hex */
+};
+struct agent_conditions {
+    uint32_t to_count; /* 0: anybody */
+    char to[AGENT_TO_MOST][AGENT_TO_SIZE];
+    struct hours hours;
+};
+
 struct agent_ask {
     struct id128 device;
     uint32_t slots;
     int64_t price_micro; /* least, per slot-hour */
     int64_t max_term_ms; /* 0: no bound */
+    struct agent_conditions conditions;
 };
 
 enum agent_status {

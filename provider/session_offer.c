@@ -4,7 +4,9 @@
 #include "provider/session_internal.h"
 
 #include "base/checked.h"
+#include "protocol/conditions.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,6 +110,17 @@ static bool is_withheld(const struct agent_session *session)
     return session->paused || session->resting || session->draining;
 }
 
+static void add_conditions(const struct agent_conditions *of, struct ask_conditions *ret_conditions,
+                           Bourse__V1__AskPlace *body)
+{
+    const char *to[AGENT_TO_MOST];
+    static_assert((int)AGENT_TO_MOST <= LIMIT_ASK_ACCOUNTS, "they fit a message");
+    for (uint32_t i = 0; i < of->to_count; i++) {
+        to[i] = of->to[i];
+    }
+    (void)conditions_to_wire(to, of->to_count, &of->hours, ret_conditions, body);
+}
+
 static void place_asks(struct agent_session *session, int64_t now_ns)
 {
     if (!session->advertised || is_withheld(session)) {
@@ -124,6 +137,8 @@ static void place_asks(struct agent_session *session, int64_t now_ns)
         body.price_micro = ask->terms.price_micro;
         body.has_max_term_ms = ask->terms.max_term_ms > 0;
         body.max_term_ms = ask->terms.max_term_ms;
+        struct ask_conditions conditions;
+        add_conditions(&ask->terms.conditions, &conditions, &body);
         struct id128 id = session_draw_id(session);
         if (!send_request(session, now_ns, MESSAGE_ASK_PLACE, &id, &body.base)) {
             offer_later(session, now_ns);

@@ -375,9 +375,13 @@ static json_t *json_order(const struct bourse_order *order)
                                   json_integer((json_int_t)order->good_till_ms));
         (void)json_object_set_new(value, "max_term_ms",
                                   json_integer((json_int_t)order->max_term_ms));
+        (void)json_object_set_new(value, "to", json_string(order->to));
+        (void)json_object_set_new(value, "hours", json_string(order->hours));
     }
     return value;
 }
+
+enum { CONDITIONS_TEXT = 256 }; /* of a line: the whole is in --json */
 
 static bool add_order(void *context, const struct bourse_order *order)
 {
@@ -389,6 +393,10 @@ static bool add_order(void *context, const struct bourse_order *order)
         (void)puts(order->id);
         return true;
     }
+    char conditions[CONDITIONS_TEXT];
+    (void)snprintf(conditions, sizeof conditions, "%s%s%s%s", order->to[0] != '\0' ? "to " : "",
+                   order->to, order->to[0] != '\0' && order->hours[0] != '\0' ? "; " : "",
+                   order->hours);
     const char *cells[] = {short_id(order->id),
                            order->is_bid ? "bid" : "ask",
                            order->name,
@@ -397,18 +405,19 @@ static bool add_order(void *context, const struct bourse_order *order)
                            order->is_bid ? "" : count_text(order->free),
                            count_text(order->place),
                            order->good_till_ms > 0 ? time_text(order->good_till_ms) : "",
-                           order->max_term_ms > 0 ? duration_text(order->max_term_ms) : ""};
+                           order->max_term_ms > 0 ? duration_text(order->max_term_ms) : "",
+                           conditions};
     grid_add(&listing->table, cells);
     return true;
 }
 
 static int order_list(struct invocation *invocation)
 {
-    static const char *const titles[] = {"ORDER", "SIDE",  "FOR",       "PRICE",   "SLOTS",
-                                         "FREE",  "PLACE", "GOOD TILL", "MAX TERM"};
+    static const char *const titles[] = {"ORDER", "SIDE",  "FOR",       "PRICE",    "SLOTS",
+                                         "FREE",  "PLACE", "GOOD TILL", "MAX TERM", "CONDITIONS"};
     struct listing listing = {.list = invocation->json ? json_array() : NULL,
                               .quiet = invocation->quiet,
-                              .table = grid_of(9, titles, "lllrrrrll")};
+                              .table = grid_of(10, titles, "lllrrrrlll")};
     struct bourse_error error;
     int status;
     if (bourse_orders(invocation->bourse, add_order, &listing, &error)) {
@@ -623,9 +632,29 @@ static bool read_times(struct invocation *invocation, struct bourse_ask *ask)
     return true;
 }
 
+/* All values of an option that may be repeated. */
+static size_t values_of(const struct invocation *invocation, const char *name,
+                        const char *ret_values[GIVEN_MAX])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < invocation->given_count; i++) {
+        if (strcmp(invocation->given[i].name, name) == 0) {
+            ret_values[count++] = invocation->given[i].value;
+        }
+    }
+    return count;
+}
+
 static int order_place(struct invocation *invocation)
 {
-    struct bourse_ask ask = {.price_micro = -1};
+    const char *to[GIVEN_MAX];
+    const char *hours[GIVEN_MAX];
+    struct bourse_ask ask = {.price_micro = -1,
+                             .to = to,
+                             .to_count = values_of(invocation, "to", to),
+                             .hours = hours,
+                             .hours_count = values_of(invocation, "hours", hours),
+                             .utc_offset = option_text(invocation, "utc-offset", NULL)};
     int64_t slots = 0;
     if (!option_money(invocation, "price", &ask.price_micro) ||
         !option_count(invocation, "slots", 1, UINT32_MAX, &slots) ||
@@ -635,6 +664,9 @@ static int order_place(struct invocation *invocation)
     if (ask.price_micro < 0) {
         return complain(invocation, BOURSE_USAGE,
                         "order place: --price says what a slot costs for an hour, as in 0.10");
+    }
+    if (ask.to_count == 1 && strcmp(to[0], "anyone") == 0) {
+        ask.to_count = 0;
     }
     int status = BOURSE_OK;
     if (!connect_broker(invocation, &status)) {
@@ -681,11 +713,11 @@ int command_order(struct invocation *invocation)
         return complain(invocation, BOURSE_USAGE,
                         "order %s: wrong number of words; see `bourse help order`", word);
     }
-    static const char *const only_place[] = {"for", "max-term"};
+    static const char *const only_place[] = {"for", "max-term", "to", "hours", "utc-offset"};
     static const char *const only_replace[] = {"cap", "at-most", "budget"};
     if (is_place || is_replace) {
         const char *const *others = is_place ? only_replace : only_place;
-        for (size_t i = 0; i < (is_place ? 3 : 2); i++) {
+        for (size_t i = 0; i < (is_place ? 3 : 5); i++) {
             if (option_given(invocation, others[i])) {
                 return complain(invocation, BOURSE_USAGE, "order %s has no --%s", word, others[i]);
             }

@@ -153,6 +153,26 @@ static const char *ask_note(const json_t *ask)
                                        : ", not standing";
 }
 
+/* " to alice, bob; mon-fri 22:00-07:00 (UTC+01:00)" */
+static void print_conditions(const json_t *ask)
+{
+    const json_t *to = json_object_get(ask, "to");
+    const json_t *hours = json_object_get(ask, "hours");
+    size_t i;
+    const json_t *each;
+    json_array_foreach(to, i, each)
+    {
+        printf("%s%s", i == 0 ? " to " : ", ", json_string_value(each));
+    }
+    json_array_foreach(hours, i, each)
+    {
+        printf("%s%s", i == 0 ? "; " : ", ", json_string_value(each));
+    }
+    if (json_array_size(hours) > 0) {
+        printf(" (UTC%s)", text(ask, "utc_offset"));
+    }
+}
+
 static void print_asks(const json_t *asks)
 {
     size_t i;
@@ -161,9 +181,11 @@ static void print_asks(const json_t *asks)
     {
         char money[UNITS_TEXT_SIZE];
         units_money_text(number(ask, "price_micro"), money);
-        printf("%-12s %lld slot%s of %s at %s credits per slot-hour%s\n", i == 0 ? "asks" : "",
+        printf("%-12s %lld slot%s of %s at %s credits per slot-hour", i == 0 ? "asks" : "",
                (long long)number(ask, "slots"), plural(number(ask, "slots")),
-               text(ask, "instrument"), money, ask_note(ask));
+               text(ask, "instrument"), money);
+        print_conditions(ask);
+        printf("%s\n", ask_note(ask));
     }
 }
 

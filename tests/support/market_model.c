@@ -143,6 +143,32 @@ static void advertise(struct model *model, uint32_t provider, uint32_t count)
         (struct exchange_advertise){.devices = model->devices, .count = count};
 }
 
+/* For one or two consumers, now and then for nobody that there is; or from a minute that is near on. */
+static void add_conditions(struct model *model, struct exchange_ask *made)
+{
+    if (draw(model, 5) == 0) {
+        memset(model->to, 0, sizeof model->to);
+        for (size_t i = 0; i < 2; i++) {
+            model->to[i].has_key = draw(model, 2) == 0;
+            uint32_t account = FIRST_CONSUMER + draw(model, MODEL_CONSUMERS);
+            model->to[i].key = key_of(draw(model, 20) == 0 ? 250 : account);
+            model->to[i].name[0] = (char)('a' + account - FIRST_CONSUMER);
+        }
+        made->to = model->to;
+        made->to_count = 1 + draw(model, 2);
+    }
+    if (draw(model, 5) == 0) {
+        uint32_t now_min = (uint32_t)(model->now_ns / (60 * NS_PER_S) % HOURS_DAY_MIN);
+        uint32_t from_min = (now_min + draw(model, 3)) % HOURS_DAY_MIN;
+        uint32_t till_min = (from_min + draw(model, 4)) % HOURS_DAY_MIN; /* at times wrong */
+        made->hours = (struct hours){
+            .count = 1,
+            .windows = {{.days = (uint8_t)(1 + draw(model, HOURS_ALL_DAYS)),
+                         .from_min = (uint16_t)from_min,
+                         .till_min = (uint16_t)(till_min == 0 ? HOURS_DAY_MIN : till_min)}}};
+    }
+}
+
 static void ask(struct model *model, uint32_t provider, uint32_t device)
 {
     model->command = blank(model, EXCHANGE_ASK, provider);
@@ -155,6 +181,7 @@ static void ask(struct model *model, uint32_t provider, uint32_t device)
         model->command.ask.good_till_ns =
             or_extreme(model, draw(model, 4) == 0 ? model->now_ns + 30 * NS_PER_S : 0);
         model->command.ask.max_term_ns = or_extreme(model, draw(model, 6) == 0 ? 20 * NS_PER_S : 0);
+        add_conditions(model, &model->command.ask);
     }
     model->asks[provider - FIRST_PROVIDER][device] = model->command.id;
 }

@@ -44,9 +44,10 @@ struct model {
     uint32_t job_owners[MODEL_JOBS_MAX];
     size_t job_count;
     struct id128 asks[MODEL_PROVIDERS][MODEL_DEVICES];
-    struct hash32 secret;    /* of the epoch that stands; zeros: none */
-    uint8_t invited, joined; /* tokens given out, and redeemed */
-    bool is_calm;            /* everyone does what is best for the market: no faults, no new jobs */
+    struct exchange_ask_account to[2]; /* of the ask being placed */
+    struct hash32 secret;              /* of the epoch that stands; zeros: none */
+    uint8_t invited, joined;           /* tokens given out, and redeemed */
+    bool is_calm; /* everyone does what is best for the market: no faults, no new jobs */
     /* storage that the last command points into */
     struct exchange_genesis_account founders[MODEL_FOUNDERS];
     struct requirement needs, part_needs[MODEL_PARTS + 1];

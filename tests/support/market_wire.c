@@ -2,8 +2,10 @@
 
 #include "base/checked.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "broker/translate.h"
 #include "protocol/codec.h"
+#include "protocol/conditions.h"
 #include "protocol/genesis.h"
 #include "protocol/limits.h"
 #include "protocol/results.h"
@@ -150,7 +152,7 @@ static struct body of_advertise(const struct exchange_command *command)
     return encode(MESSAGE_ADVERTISE, &body.base);
 }
 
-static struct body of_ask(const struct exchange_command *command)
+static struct body of_ask(struct market_wire *wire, const struct exchange_command *command)
 {
     Bourse__V1__AskPlace body = BOURSE__V1__ASK_PLACE__INIT;
     body.device = data(command->ask.device.bytes, sizeof command->ask.device.bytes);
@@ -160,6 +162,15 @@ static struct body of_ask(const struct exchange_command *command)
     body.good_till_ms = command->ask.good_till_ns / NS_PER_MS;
     body.has_max_term_ms = command->ask.max_term_ns != 0;
     body.max_term_ms = command->ask.max_term_ns / NS_PER_MS;
+    const char *to[LIMIT_ASK_ACCOUNTS];
+    char keys[LIMIT_ASK_ACCOUNTS][65];
+    for (size_t i = 0; i < command->ask.to_count; i++) {
+        const struct exchange_ask_account *account = &command->ask.to[i];
+        text_hex(identity_key(identity_of(wire, &account->key))->bytes, 32, keys[i]);
+        to[i] = account->has_key ? keys[i] : account->name;
+    }
+    struct ask_conditions conditions;
+    (void)conditions_to_wire(to, command->ask.to_count, &command->ask.hours, &conditions, &body);
     return encode(MESSAGE_ASK_PLACE, &body.base);
 }
 
@@ -462,7 +473,7 @@ static struct body body_of(struct market_wire *wire, const struct exchange_comma
     case EXCHANGE_ADVERTISE:
         return of_advertise(command);
     case EXCHANGE_ASK:
-        return of_ask(command);
+        return of_ask(wire, command);
     case EXCHANGE_CANCEL_ORDER:
         return of_cancel_order(command);
     case EXCHANGE_REPLACE:

@@ -97,6 +97,9 @@ static bool left_out(const struct shape *shape, unsigned index)
     if (shape->descriptor == &bourse__v1__attribute__descriptor) {
         return index == 2;
     }
+    if (shape->descriptor == &bourse__v1__ask_account__descriptor) {
+        return index == 0;
+    }
     return shape->descriptor == &bourse__v1__requirement_node__descriptor && index >= 1 &&
            index <= 3;
 }

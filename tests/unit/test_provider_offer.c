@@ -527,6 +527,66 @@ START_TEST(a_job_gets_the_lesser_of_what_it_asks_and_what_is_offered)
 }
 END_TEST
 
+START_TEST(an_ask_is_for_some_and_at_some_hours)
+{
+    struct problem problem = {""};
+    ck_assert_msg(read_text("to: [alice, bob]\n"
+                            "hours: [mon-fri 22:00-07:00, sat-sun 00:00-24:00]\n"
+                            "utc_offset: -03:30\n"
+                            "devices:\n"
+                            "  - {name: same}\n"
+                            "  - {name: open, to: anyone, hours: always}\n"
+                            "  - {name: short, to: [eve], hours: 01:00-02:00}\n",
+                            &config, &problem),
+                  "%s", problem.text);
+    const struct agent_conditions *whole = &config.conditions;
+    const struct agent_conditions *same = &config.devices[0].conditions;
+    const struct agent_conditions *open = &config.devices[1].conditions;
+    const struct agent_conditions *other = &config.devices[2].conditions;
+    ck_assert_uint_eq(whole->to_count, 2);
+    ck_assert_str_eq(whole->to[1], "bob");
+    ck_assert_uint_eq(whole->hours.count, 2);
+    ck_assert_int_eq(whole->hours.offset_min, -210);
+    ck_assert_uint_eq(whole->hours.windows[1].days, 0x60);
+    ck_assert_mem_eq(whole, same, sizeof *whole);
+    ck_assert_uint_eq(open->to_count, 0);
+    ck_assert_uint_eq(open->hours.count, 0);
+    ck_assert_int_eq(open->hours.offset_min, 0); /* as the market wants it without hours */
+    ck_assert_uint_eq(other->to_count, 1);
+    ck_assert_str_eq(other->to[0], "eve");
+    ck_assert_uint_eq(other->hours.count, 1);
+    ck_assert_int_eq(other->hours.offset_min, -210);
+    ck_assert(read_text("price: 1\n", &config, &problem));
+    ck_assert_uint_eq(config.conditions.to_count, 0);
+    ck_assert_uint_eq(config.conditions.hours.count, 0);
+}
+END_TEST
+
+START_TEST(conditions_that_are_none_are_refused_with_their_line)
+{
+    static const char *const wrong[][2] = {
+        {"price: 0\nto: alice\n", ":2: to: a list of accounts"},
+        {"to: []\n", "a list of nobody"},
+        {"to: [\"\"]\n", "an account has a name"},
+        {"hours: [22:00-22:00]\n", "00:00-24:00"},
+        {"\n\nhours: mno-fri 22:00-07:00\n", ":3: hours: \"mno\" is no day; did you mean \"mon\"?"},
+        {"hours: []\n", "no hours at all"},
+        {"utc_offset: CET\n", "write for example +01:00"},
+        {"hour: 22:00-07:00\n", ":1: unknown key \"hour\"; did you mean \"hours\"?"},
+        {"devices: [{name: a, too: [b]}]\n", "did you mean \"to\"?"},
+        {"hours: [01:00-02:00, 01:00-02:00, 01:00-02:00, 01:00-02:00, 01:00-02:00,"
+         " 01:00-02:00, 01:00-02:00, 01:00-02:00, 01:00-02:00]\n",
+         "8"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct problem problem = {""};
+        ck_assert_msg(!read_text(wrong[i][0], &config, &problem), "%s", wrong[i][0]);
+        ck_assert_msg(strstr(problem.text, wrong[i][1]) != NULL, "%s: %s", wrong[i][0],
+                      problem.text);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("provider offer");
@@ -549,6 +609,8 @@ int main(void)
     tcase_add_test(tcase, one_machine_offers_several_devices);
     tcase_add_test(tcase, devices_share_what_the_machine_has);
     tcase_add_test(tcase, a_simulated_device_says_so_and_owns_no_core);
+    tcase_add_test(tcase, an_ask_is_for_some_and_at_some_hours);
+    tcase_add_test(tcase, conditions_that_are_none_are_refused_with_their_line);
     tcase_add_test(tcase, what_is_offered_can_be_asked_for);
     tcase_add_test(tcase, a_job_gets_the_lesser_of_what_it_asks_and_what_is_offered);
     suite_add_tcase(suite, tcase);

@@ -1,0 +1,90 @@
+/* Conditions of an ask: whose bids may fill it, and at which hours. Hours are those of the log: the exchange knows no other
+ * clock. An ask outside its hours keeps its place and has no free slots. */
+#include "exchange/state.h"
+
+/* An account by its key or its name. A name that several have is nobody's here: who gave it meant one of them. */
+static const struct member *named(const struct exchange *exchange,
+                                  const struct exchange_ask_account *given)
+{
+    const struct member *member = given->has_key
+                                      ? table_find(&exchange->members_by_key, &given->key)
+                                      : table_find(&exchange->members_by_name, given->name);
+    return member != NULL && (given->has_key || !member->shares_name) ? member : NULL;
+}
+
+static bool read_accounts(struct exchange *exchange, const struct exchange_ask *given,
+                          struct ask *ask)
+{
+    if (given->to_count > EXCHANGE_ASK_TO_MOST) {
+        reject(exchange, XREJECT_LIMIT, "to", (int64_t)given->to_count, EXCHANGE_ASK_TO_MOST);
+        return false;
+    }
+    for (size_t i = 0; i < given->to_count; i++) {
+        const struct member *member = named(exchange, &given->to[i]);
+        if (member == NULL) {
+            reject(exchange, XREJECT_ACCOUNT, "to", (int64_t)i, (int64_t)given->to_count);
+            return false;
+        }
+        if (ask->to_count == 0 || !ask_is_for(ask, member->number)) {
+            ask->to[ask->to_count++] = member->number;
+        }
+    }
+    return true;
+}
+
+bool conditions_read(struct exchange *exchange, const struct exchange_ask *given, struct ask *ask)
+{
+    if (!hours_well_formed(&given->hours)) {
+        reject(exchange, XREJECT_HOURS, "hours", given->hours.count, HOURS_WINDOWS_MOST);
+        return false;
+    }
+    ask->hours = given->hours;
+    ask_look_at_hours(exchange, ask);
+    return read_accounts(exchange, given, ask);
+}
+
+bool ask_is_for(const struct ask *ask, uint32_t account)
+{
+    bool is = ask->to_count == 0;
+    for (uint32_t i = 0; i < ask->to_count; i++) {
+        is = is || ask->to[i] == account;
+    }
+    return is;
+}
+
+void ask_look_at_hours(const struct exchange *exchange, struct ask *ask)
+{
+    ask->is_open = hours_open(&ask->hours, exchange->now_ns);
+    ask->turns_ns = hours_next_ns(&ask->hours, exchange->now_ns);
+}
+
+static void arm_turn(struct exchange *exchange, const struct ask *ask)
+{
+    if (ask->turns_ns != INT64_MAX) {
+        timer_arm(exchange, TIMER_ASK, &ask->order, ask->turns_ns);
+    }
+}
+
+void ask_turn(struct exchange *exchange, struct ask *ask)
+{
+    ask_look_at_hours(exchange, ask);
+    arm_turn(exchange, ask);
+    device_slots_changed(exchange, ask->device);
+}
+
+void ask_arm(struct exchange *exchange, const struct ask *ask)
+{
+    if (ask->good_till_ns != 0) {
+        timer_arm(exchange, TIMER_ASK, &ask->order, ask->good_till_ns);
+    }
+    arm_turn(exchange, ask);
+}
+
+bool is_reserved(void *context, uint32_t handle)
+{
+    const struct reserving *reserving = context;
+    const void *order = reserving->exchange->orders_by_handle[handle];
+    return reserving->ask != NULL
+               ? !ask_is_for(reserving->ask, ((const struct part *)order)->job->owner)
+               : !ask_is_for(order, reserving->account);
+}

@@ -1,0 +1,39 @@
+#include "protocol/conditions.h"
+
+#include "base/text.h"
+
+#include <assert.h>
+#include <stdint.h>
+
+bool conditions_to_wire(const char *const *to, size_t to_count, const struct hours *hours,
+                        struct ask_conditions *conditions, Bourse__V1__AskPlace *body)
+{
+    assert(hours->count <= HOURS_WINDOWS_MOST);
+    if (to_count > LIMIT_ASK_ACCOUNTS) {
+        return false;
+    }
+    for (size_t i = 0; i < to_count; i++) {
+        Bourse__V1__AskAccount *account = &conditions->accounts[i];
+        struct key32 *key = &conditions->keys[i];
+        bourse__v1__ask_account__init(account);
+        account->has_account = text_unhex(to[i], key->bytes, sizeof key->bytes);
+        account->account = (ProtobufCBinaryData){.data = key->bytes, .len = sizeof key->bytes};
+        account->name = account->has_account ? NULL : (char *)(uintptr_t)to[i]; /* only read */
+        conditions->account_list[i] = account;
+    }
+    for (uint32_t i = 0; i < hours->count; i++) {
+        Bourse__V1__AskHours *window = &conditions->windows[i];
+        bourse__v1__ask_hours__init(window);
+        window->days = hours->windows[i].days;
+        window->from_min = hours->windows[i].from_min;
+        window->till_min = hours->windows[i].till_min;
+        conditions->window_list[i] = window;
+    }
+    body->n_to = to_count;
+    body->to = conditions->account_list;
+    body->n_hours = hours->count;
+    body->hours = conditions->window_list;
+    body->has_offset_min = hours->count > 0;
+    body->offset_min = hours->offset_min;
+    return true;
+}

@@ -1,0 +1,27 @@
+/* protocol/conditions.h - conditions of an ask, from a client's words to the wire's: for whom it is, and at which hours.
+ * Pure. */
+#ifndef BOURSE_PROTOCOL_CONDITIONS_H
+#define BOURSE_PROTOCOL_CONDITIONS_H
+
+#include "base/hours.h"
+#include "base/id.h"
+#include "protocol/codec.h"
+#include "protocol/limits.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct ask_conditions { /* what an AskPlace points to: filled by conditions_to_wire */
+    struct key32 keys[LIMIT_ASK_ACCOUNTS];
+    Bourse__V1__AskAccount accounts[LIMIT_ASK_ACCOUNTS];
+    Bourse__V1__AskAccount *account_list[LIMIT_ASK_ACCOUNTS];
+    Bourse__V1__AskHours windows[HOURS_WINDOWS_MOST];
+    Bourse__V1__AskHours *window_list[HOURS_WINDOWS_MOST];
+};
+
+/* `to`: names, or keys of 64 hex digits; borrowed, like the conditions, as long as the body. False when they are more than fit a
+ * message: nothing is written. */
+bool conditions_to_wire(const char *const *to, size_t to_count, const struct hours *hours,
+                        struct ask_conditions *conditions, Bourse__V1__AskPlace *body);
+
+#endif

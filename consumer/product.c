@@ -19,7 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HASHED_BYTES = 1 << 20 };
+enum {
+    HASHED_BYTES = 1 << 20,
+    COLLECTED_TILES = 64,       /* fetched together at most */
+    COLLECTED_BYTES = 16 << 20, /* at which they are, so that an interruption is heard soon */
+};
 
 void bourse_product_destroy(struct bourse_product **self)
 {
@@ -390,20 +394,12 @@ bool bourse_product_plan(struct bourse *bourse, const struct bourse_product_opti
 
 /* ---------------------------------------------------------------- results */
 
-struct collecting {
-    struct bourse *bourse;
-    struct bourse_product *product;
-    const struct product_source *source;
-    struct bourse_error *error;
-    bool failed;
-};
-
-static bool wrong_tile(struct bourse_error *error, const struct bourse_outcome *outcome,
+static bool wrong_tile(struct bourse_error *error, uint32_t index, const char *provider,
                        const char *why)
 {
     return client_fail(error, BOURSE_UNVERIFIED,
-                       "the tile of subtask %u, by provider %.16s, is no such block: %s",
-                       outcome->index, outcome->provider, why);
+                       "the tile of subtask %u, by provider %.16s, is no such block: %s", index,
+                       provider, why);
 }
 
 /* A tile on its way into C. */
@@ -440,69 +436,137 @@ static bool take_piece(void *context, uint64_t offset, const uint8_t *bytes, siz
     return false;
 }
 
-static bool fetch_tile(struct bourse *bourse, const struct bourse_output *output,
-                       struct arriving *tile, struct bourse_error *error)
-{
+/* Results whose tiles are fetched together. */
+struct awaited {
+    struct product_tile *tile;
+    uint32_t index; /* of its subtask */
+    char provider[BOURSE_HEX32_SIZE];
+    uint64_t lease;
+    bool is_judged; /* by a referee */
     struct hash32 hash;
+    struct arriving arriving;
+};
+
+struct collecting {
+    struct bourse *bourse;
+    struct bourse_product *product;
+    const struct product_source *source;
+    struct bourse_error *error;
+    bool failed;
+    struct awaited *awaited; /* COLLECTED_TILES */
+    size_t count;
+    uint64_t bytes;
+};
+
+static bool fetch_tiles(struct collecting *collecting)
+{
+    struct blob_want wants[COLLECTED_TILES];
     struct problem problem = {.text = ""};
     enum reject_code reject = REJECT_NONE;
-    if (!text_unhex(output->hash, hash.bytes, sizeof hash.bytes)) {
-        return client_fail(error, BOURSE_UNVERIFIED, "a result without a hash");
+    size_t failed = 0;
+    for (size_t i = 0; i < collecting->count; i++) {
+        struct awaited *awaited = &collecting->awaited[i];
+        wants[i] = (struct blob_want){
+            .hash = awaited->hash, .size = awaited->arriving.size, .context = &awaited->arriving};
     }
-    struct blob_client *blobs = client_blobs_begin(bourse, error);
+    struct blob_client *blobs = client_blobs_begin(collecting->bourse, collecting->error);
     if (blobs == NULL) {
         return false;
     }
-    bool good = blob_client_get_pieces(blobs, &hash, NULL, output->size, take_piece, tile, &reject,
-                                       &problem);
-    client_blobs_end(bourse);
-    client_breathe(bourse);
-    if (!good && tile->unwritten.text[0] != '\0') {
-        return client_fail(error, BOURSE_LOCAL, "%s", problem.text);
+    bool good = blob_client_get_many(blobs, wants, collecting->count, NULL, take_piece, &failed,
+                                     &reject, &problem);
+    client_blobs_end(collecting->bourse);
+    client_breathe(collecting->bourse);
+    if (!good && collecting->awaited[failed].arriving.unwritten.text[0] != '\0') {
+        return client_fail(collecting->error, BOURSE_LOCAL, "%s", problem.text);
     }
-    return good || client_blob_failed(bourse, error, reject, &problem);
+    return good || client_blob_failed(collecting->bourse, collecting->error, reject, &problem);
 }
 
-static bool collect_tile(struct collecting *collecting, struct product_tile *tile,
-                         const struct bourse_outcome *outcome)
+static bool accept_tile(struct collecting *collecting, struct awaited *awaited)
 {
+    const struct arriving *arriving = &awaited->arriving;
     struct bourse_product *product = collecting->product;
-    uint64_t most_bytes = NPY_PREFIX_BYTES + tile->block.rows * tile->block.columns * sizeof(float);
-    if (outcome->output_count != 1 || outcome->outputs[0].size > most_bytes) {
-        return wrong_tile(collecting->error, outcome, "it has another size");
+    struct product_tile *tile = awaited->tile;
+    if (arriving->data_at == 0) {
+        return wrong_tile(collecting->error, awaited->index, awaited->provider,
+                          arriving->wrong.text);
     }
-    struct arriving arriving = {.draft = product->draft,
-                                .block = &tile->block,
-                                .size = outcome->outputs[0].size,
-                                .wrong = {"it is empty"}};
-    if (!fetch_tile(collecting->bourse, &outcome->outputs[0], &arriving, collecting->error)) {
-        return false;
-    }
-    if (arriving.data_at == 0) {
-        return wrong_tile(collecting->error, outcome, arriving.wrong.text);
-    }
-    if (arriving.taken != arriving.size) {
-        return wrong_tile(collecting->error, outcome, "it is shorter than was said");
+    if (arriving->taken != arriving->size) {
+        return wrong_tile(collecting->error, awaited->index, awaited->provider,
+                          "it is shorter than was said");
     }
     tile->is_collected = true;
-    memcpy(tile->provider, outcome->provider, sizeof tile->provider);
-    tile->lease = outcome->lease;
+    memcpy(tile->provider, awaited->provider, sizeof tile->provider);
+    tile->lease = awaited->lease;
     product->summary.collected++;
-    product->summary.unjudged += !outcome->checked;
-    product->summary.collected_bytes += outcome->outputs[0].size;
+    product->summary.unjudged += !awaited->is_judged;
+    product->summary.collected_bytes += arriving->size;
     return true;
 }
 
-/* NULL: no tile, or one that is in C. */
+/* Fetches what is awaited. */
+static bool collect_tiles(struct collecting *collecting)
+{
+    bool good = collecting->count == 0;
+    if (!good && client_interrupted(collecting->bourse)) {
+        return client_fail(collecting->error, BOURSE_INTERRUPTED, "interrupted");
+    }
+    good = good || fetch_tiles(collecting);
+    for (size_t i = 0; good && i < collecting->count; i++) {
+        good = accept_tile(collecting, &collecting->awaited[i]);
+    }
+    collecting->count = 0;
+    collecting->bytes = 0;
+    return good;
+}
+
+static bool await_tile(struct collecting *collecting, struct product_tile *tile,
+                       const struct bourse_outcome *outcome)
+{
+    struct awaited *awaited = &collecting->awaited[collecting->count];
+    uint64_t most_bytes = NPY_PREFIX_BYTES + tile->block.rows * tile->block.columns * sizeof(float);
+    if (outcome->output_count != 1 || outcome->outputs[0].size > most_bytes) {
+        return wrong_tile(collecting->error, outcome->index, outcome->provider,
+                          "it has another size");
+    }
+    *awaited = (struct awaited){.tile = tile,
+                                .index = outcome->index,
+                                .lease = outcome->lease,
+                                .is_judged = outcome->checked,
+                                .arriving = {.draft = collecting->product->draft,
+                                             .block = &tile->block,
+                                             .size = outcome->outputs[0].size,
+                                             .wrong = {"it is empty"}}};
+    memcpy(awaited->provider, outcome->provider, sizeof awaited->provider);
+    if (!text_unhex(outcome->outputs[0].hash, awaited->hash.bytes, sizeof awaited->hash.bytes)) {
+        return client_fail(collecting->error, BOURSE_UNVERIFIED, "a result without a hash");
+    }
+    collecting->count++;
+    collecting->bytes += awaited->arriving.size;
+    return (collecting->count < COLLECTED_TILES && collecting->bytes < COLLECTED_BYTES) ||
+           collect_tiles(collecting);
+}
+
+static bool is_awaited(const struct collecting *collecting, const struct product_tile *tile)
+{
+    bool found = false;
+    for (size_t i = 0; i < collecting->count; i++) {
+        found = found || collecting->awaited[i].tile == tile;
+    }
+    return found;
+}
+
+/* NULL: no tile, or one that is in C or on its way. */
 static struct product_tile *tile_of(const struct collecting *collecting, uint32_t index)
 {
     const struct product_source *source = collecting->source;
     struct bourse_product *product = collecting->product;
-    if (index >= source->count || source->tiles[index] >= product->summary.tiles ||
-        product->tiles[source->tiles[index]].is_collected) {
+    if (index >= source->count || source->tiles[index] >= product->summary.tiles) {
         return NULL;
     }
-    return &product->tiles[source->tiles[index]];
+    struct product_tile *tile = &product->tiles[source->tiles[index]];
+    return tile->is_collected || is_awaited(collecting, tile) ? NULL : tile;
 }
 
 static bool collect_outcome(void *context, const struct bourse_outcome *outcome)
@@ -510,11 +574,7 @@ static bool collect_outcome(void *context, const struct bourse_outcome *outcome)
     struct collecting *collecting = context;
     struct product_tile *tile =
         outcome->status == ATTEMPT_ACCEPTED ? tile_of(collecting, outcome->index) : NULL;
-    if (tile != NULL && client_interrupted(collecting->bourse)) {
-        collecting->failed = !client_fail(collecting->error, BOURSE_INTERRUPTED, "interrupted");
-    } else if (tile != NULL) {
-        collecting->failed = !collect_tile(collecting, tile, outcome);
-    }
+    collecting->failed = tile != NULL && !await_tile(collecting, tile, outcome);
     return !collecting->failed;
 }
 
@@ -531,26 +591,32 @@ static bool know_source(struct bourse *bourse, struct bourse_product *product, c
            product_add_source(product, id, manifest, error) != NULL;
 }
 
+static bool collect_source(struct collecting *collecting, const struct product_source *source)
+{
+    collecting->source = source;
+    return bourse_outcomes(collecting->bourse, source->id, 0, collect_outcome, collecting,
+                           collecting->error) &&
+           !collecting->failed && collect_tiles(collecting);
+}
+
 bool bourse_product_collect(struct bourse *bourse, struct bourse_product *product, const char *id,
                             struct bourse_error *ret_error)
 {
     if (!know_source(bourse, product, id, ret_error)) {
         return false;
     }
-    for (size_t i = 0; i < product->source_count; i++) {
+    struct collecting collecting = {.bourse = bourse, .product = product, .error = ret_error};
+    collecting.awaited = calloc(COLLECTED_TILES, sizeof *collecting.awaited);
+    bool good = collecting.awaited != NULL || client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+    for (size_t i = 0; good && i < product->source_count; i++) {
         struct product_source *source = &product->sources[i];
-        struct collecting collecting = {
-            .bourse = bourse, .product = product, .source = source, .error = ret_error};
-        if (source->is_done) {
-            continue;
+        if (!source->is_done) {
+            good = collect_source(&collecting, source);
+            source->is_done = good && strcmp(source->id, id) != 0; /* what is continued has ended */
         }
-        if (!bourse_outcomes(bourse, source->id, 0, collect_outcome, &collecting, ret_error) ||
-            collecting.failed) {
-            return false;
-        }
-        source->is_done = strcmp(source->id, id) != 0; /* what is continued has ended */
     }
-    return true;
+    free(collecting.awaited);
+    return good;
 }
 
 uint32_t bourse_product_tiles_by(const struct bourse_product *product, uint64_t lease)

@@ -289,7 +289,8 @@ struct put {
     struct blob_client *blobs;
     bourse_progress *progress;
     void *context;
-    uint64_t done, total; /* bytes, over all batches */
+    const struct blob_source *manifest; /* goes with the first batch; NULL: it has gone */
+    uint64_t done, total;               /* bytes, over all batches */
     struct bourse_error *error;
 };
 
@@ -303,8 +304,14 @@ static void put_progress(void *context, uint64_t done_bytes, uint64_t total_byte
     }
 }
 
-static bool put_sources(struct put *put, const struct blob_source *sources, size_t count)
+/* `sources` has room for one more than a batch: the manifest is small, and to send it alone takes a question, an answer and a
+ * sync of its own. */
+static bool put_sources(struct put *put, struct blob_source *sources, size_t count)
 {
+    if (put->manifest != NULL) {
+        sources[count++] = *put->manifest;
+        put->manifest = NULL;
+    }
     struct problem problem = {.text = ""};
     enum reject_code reject = REJECT_NONE;
     if (!blob_client_put(put->blobs, sources, count, NULL, put_progress, put, &reject, &problem)) {
@@ -322,7 +329,7 @@ static bool put_sources(struct put *put, const struct blob_source *sources, size
 
 static bool put_batch(struct put *put, struct input_file *const *files, size_t count)
 {
-    struct blob_source sources[PUT_BATCH];
+    struct blob_source sources[PUT_BATCH + 1];
     size_t opened = 0;
     bool ok = true;
     while (ok && opened < count) {
@@ -395,7 +402,7 @@ static bool put_files(struct put *put, struct input_file *const *files, size_t c
 static bool put_made(struct put *put, const struct made_blobs *made)
 {
     for (size_t i = 0; i < made->count;) {
-        struct blob_source sources[PUT_BATCH];
+        struct blob_source sources[PUT_BATCH + 1];
         size_t count = 0;
         for (; count < PUT_BATCH && i < made->count; i++) {
             sources[count++] = (struct blob_source){.hash = made->items[i].hash,
@@ -431,8 +438,12 @@ static bool put_everything(struct bourse *client, const struct bourse_job *job,
     }
     const struct blob_source manifest = {
         .hash = job->manifest_hash, .size = job->manifest_length, .fd = -1, .bytes = job->manifest};
-    bool ok = put.blobs != NULL && put_files(&put, files, count) && put_made(&put, &job->made) &&
-              put_sources(&put, &manifest, 1);
+    put.manifest = &manifest;
+    bool ok = put.blobs != NULL && put_files(&put, files, count) && put_made(&put, &job->made);
+    if (ok && put.manifest != NULL) { /* the job has no files */
+        struct blob_source alone[1];
+        ok = put_sources(&put, alone, 0);
+    }
     client_blobs_end(client);
     free(files);
     return ok;

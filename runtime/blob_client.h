@@ -70,6 +70,16 @@ typedef bool blob_take(void *context, uint64_t offset, const uint8_t *bytes, siz
 bool blob_client_get_pieces(struct blob_client *client, const struct hash32 *hash,
                             const struct id128 *job, uint64_t cap, blob_take *take, void *context,
                             enum reject_code *ret_reject, struct problem *ret_problem);
+/* The same for several, each of at most `size` bytes, with a context of its own for `take`; small ones are asked for ahead,
+ * and come first. The first failure ends the call: *ret_failed is whose. Any of the others may have come. */
+struct blob_want {
+    struct hash32 hash;
+    uint64_t size;
+    void *context;
+};
+bool blob_client_get_many(struct blob_client *client, const struct blob_want *wants, size_t count,
+                          const struct id128 *job, blob_take *take, size_t *ret_failed,
+                          enum reject_code *ret_reject, struct problem *ret_problem);
 /* Another thread asks a blocking call to give up soon; it then fails, and so does every later one.
  */
 void blob_client_interrupt(struct blob_client *client);

@@ -30,6 +30,13 @@ struct blob {
     uint8_t *bytes;
 };
 
+struct held { /* a request for a blob that waits for others */
+    struct router_message message;
+    struct envelope request;
+    struct hash32 hash;
+    uint32_t length;
+};
+
 /* A blob port with a store in memory, in a thread of its own, that errs as told. */
 struct port {
     void *context;
@@ -48,6 +55,9 @@ struct port {
     atomic_int drop_answers; /* the how manieth answer to a get is dropped; 0: none */
     atomic_int puts;
     atomic_int gets;
+    atomic_int hold; /* so many gets at the start, until all of them are there */
+    struct held held[BLOBS_MAX];
+    int held_count;            /* the thread's own */
     atomic_bool gives_tickets; /* instead of the first bytes */
     atomic_int file_port;      /* where these are taken to; -1: nowhere */
     atomic_int handed;         /* what is handed over for them; -1: nothing */
@@ -150,8 +160,40 @@ static void on_put(struct port *port, const struct router_message *message,
     answer(port, message, request, MESSAGE_BLOB_STORED, &stored.base);
 }
 
+static void answer_get(struct port *port, const struct router_message *message,
+                       const struct envelope *request, const Bourse__V1__BlobGet *get);
+
+static void answer_held(struct port *port)
+{
+    for (int i = 0; i < port->held_count; i++) {
+        struct held *held = &port->held[i];
+        Bourse__V1__BlobGet get = BOURSE__V1__BLOB_GET__INIT;
+        get.hash = (ProtobufCBinaryData){sizeof held->hash.bytes, held->hash.bytes};
+        get.length = held->length;
+        answer_get(port, &held->message, &held->request, &get);
+    }
+    port->held_count = 0;
+}
+
 static void on_get(struct port *port, const struct router_message *message,
                    const struct envelope *request, const Bourse__V1__BlobGet *get)
+{
+    if (port->held_count == atomic_load(&port->hold)) {
+        answer_get(port, message, request, get);
+        return;
+    }
+    ck_assert_uint_eq(get->offset, 0);
+    struct held *held = &port->held[port->held_count++];
+    *held = (struct held){.message = *message, .request = *request, .length = get->length};
+    memcpy(held->hash.bytes, get->hash.data, sizeof held->hash.bytes);
+    if (port->held_count == atomic_load(&port->hold)) {
+        atomic_store(&port->hold, 0);
+        answer_held(port);
+    }
+}
+
+static void answer_get(struct port *port, const struct router_message *message,
+                       const struct envelope *request, const Bourse__V1__BlobGet *get)
 {
     (void)atomic_fetch_add(&port->gets, 1);
     struct blob *blob = find_blob(port, get->hash.data);
@@ -653,6 +695,169 @@ START_TEST(a_ticket_that_was_not_asked_for_is_told)
 }
 END_TEST
 
+enum { MANY = 30, MANY_BYTES = 70000, WINDOW = 12 };
+
+/* Blob i has MANY_BYTES + i bytes, and its taker is the i-th. */
+struct many {
+    struct blob_source sources[MANY];
+    struct taker takers[MANY];
+    struct blob_want wants[MANY];
+    uint8_t *bytes[MANY];
+};
+
+static void many_setup(struct port *port, struct many *many)
+{
+    enum reject_code reject;
+    for (size_t i = 0; i < MANY; i++) {
+        many->bytes[i] = pattern(MANY_BYTES + i, (uint8_t)i);
+        many->sources[i] = source_of(many->bytes[i], MANY_BYTES + i);
+        many->takers[i] = (struct taker){.source = &many->sources[i], .most = UINT64_MAX};
+        many->wants[i] = (struct blob_want){.hash = many->sources[i].hash,
+                                            .size = many->sources[i].size,
+                                            .context = &many->takers[i]};
+    }
+    ck_assert(put(port, many->sources, MANY, &reject));
+}
+
+static void many_fini(struct many *many)
+{
+    for (size_t i = 0; i < MANY; i++) {
+        free(many->bytes[i]);
+    }
+}
+
+static bool get_many(struct port *port, const struct many *many, size_t *ret_failed,
+                     enum reject_code *ret_reject)
+{
+    struct problem problem = {""};
+    return blob_client_get_many(port->client, many->wants, MANY, NULL, take, ret_failed, ret_reject,
+                                &problem);
+}
+
+static void check_all_taken(const struct many *many)
+{
+    for (size_t i = 0; i < MANY; i++) {
+        ck_assert_uint_eq(many->takers[i].taken, many->sources[i].size);
+    }
+}
+
+START_TEST(small_ones_are_asked_for_ahead)
+{
+    struct port *port = setup();
+    struct many many;
+    size_t failed;
+    enum reject_code reject;
+    many_setup(port, &many);
+    atomic_store(&port->hold, WINDOW); /* nothing is answered before so many are asked for */
+    ck_assert(get_many(port, &many, &failed, &reject));
+    check_all_taken(&many);
+    ck_assert_int_eq(atomic_load(&port->gets), MANY);
+    many_fini(&many);
+    teardown(port);
+}
+END_TEST
+
+START_TEST(among_many_an_answer_that_was_dropped_is_asked_for_again)
+{
+    struct port *port = setup();
+    struct many many;
+    size_t failed;
+    enum reject_code reject;
+    many_setup(port, &many);
+    atomic_store(&port->drop_answers, 5);
+    ck_assert(get_many(port, &many, &failed, &reject));
+    check_all_taken(&many);
+    ck_assert_int_eq(atomic_load(&port->gets), MANY + 1);
+    many_fini(&many);
+    teardown(port);
+}
+END_TEST
+
+START_TEST(among_many_a_large_one_comes_in_pieces_and_an_empty_one_from_nobody)
+{
+    struct port *port = setup();
+    struct many many;
+    size_t failed;
+    enum reject_code reject;
+    uint8_t *large = pattern(3 << 20, 99);
+    struct blob_source source = source_of(large, 3 << 20);
+    struct blob_source nothing = source_of(large, 0);
+    many_setup(port, &many);
+    ck_assert(put(port, &source, 1, &reject));
+    many.takers[3] = (struct taker){.source = &source, .most = UINT64_MAX};
+    many.wants[3].hash = source.hash;
+    many.wants[3].size = source.size;
+    many.takers[4] = (struct taker){.source = &nothing, .most = UINT64_MAX};
+    many.wants[4].hash = nothing.hash;
+    many.wants[4].size = 0;
+    ck_assert(get_many(port, &many, &failed, &reject));
+    ck_assert_uint_eq(many.takers[3].taken, source.size);
+    ck_assert_uint_eq(many.takers[4].taken, 0);
+    ck_assert_uint_eq(many.takers[MANY - 1].taken, many.sources[MANY - 1].size);
+    free(large);
+    many_fini(&many);
+    teardown(port);
+}
+END_TEST
+
+START_TEST(among_many_the_one_that_fails_is_named)
+{
+    struct port *port = setup();
+    struct many many;
+    size_t failed;
+    enum reject_code reject;
+    many_setup(port, &many);
+    many.wants[7].hash.bytes[0] ^= 1; /* nobody has that */
+    ck_assert(!get_many(port, &many, &failed, &reject));
+    ck_assert_uint_eq(failed, 7);
+    ck_assert_int_eq(reject, REJECT_NOT_FOUND);
+    many.wants[7].hash.bytes[0] ^= 1;
+    many.wants[8].size -= 1; /* it is larger than was said */
+    ck_assert(!get_many(port, &many, &failed, &reject));
+    ck_assert_uint_eq(failed, 8);
+    ck_assert_int_eq(reject, REJECT_TOO_LARGE);
+    many.wants[8].size += 1;
+    many.takers[9].most = 10;
+    ck_assert(!get_many(port, &many, &failed, &reject));
+    ck_assert_uint_eq(failed, 9);
+    ck_assert_int_eq(reject, REJECT_NONE);
+    many_fini(&many);
+    teardown(port);
+}
+END_TEST
+
+static bool take_any(void *context, uint64_t offset, const uint8_t *bytes, size_t length,
+                     struct problem *ret_problem)
+{
+    uint64_t *taken = context;
+    (void)bytes;
+    (void)ret_problem;
+    *taken = offset + length;
+    return true;
+}
+
+START_TEST(among_many_other_bytes_are_refused)
+{
+    struct port *port = setup();
+    struct many many;
+    struct problem problem = {""};
+    size_t failed;
+    enum reject_code reject;
+    uint64_t taken = 0;
+    many_setup(port, &many);
+    for (size_t i = 0; i < MANY; i++) {
+        many.wants[i].context = &taken;
+    }
+    atomic_store(&port->lies, true);
+    ck_assert(!blob_client_get_many(port->client, many.wants, MANY, NULL, take_any, &failed,
+                                    &reject, &problem));
+    ck_assert_uint_eq(failed, 0);
+    ck_assert_int_eq(reject, REJECT_BLOB_HASH);
+    many_fini(&many);
+    teardown(port);
+}
+END_TEST
+
 START_TEST(a_busy_broker_is_asked_again)
 {
     struct port *port = setup();
@@ -782,6 +987,11 @@ int main(void)
     tcase_add_loop_test(tests, what_a_ticket_does_not_bring_comes_in_pieces, 0, WRONG_COUNT);
     tcase_add_test(tests, a_file_with_other_bytes_is_refused);
     tcase_add_test(tests, a_ticket_that_was_not_asked_for_is_told);
+    tcase_add_test(tests, small_ones_are_asked_for_ahead);
+    tcase_add_test(tests, among_many_an_answer_that_was_dropped_is_asked_for_again);
+    tcase_add_test(tests, among_many_a_large_one_comes_in_pieces_and_an_empty_one_from_nobody);
+    tcase_add_test(tests, among_many_the_one_that_fails_is_named);
+    tcase_add_test(tests, among_many_other_bytes_are_refused);
     tcase_add_test(tests, a_busy_broker_is_asked_again);
     tcase_add_test(tests, a_blob_goes_on_where_the_broker_says);
     tcase_add_test(tests, a_dropped_answer_is_asked_for_again);

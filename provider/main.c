@@ -52,7 +52,8 @@ static const char HELP_RUN[] =
     "  --config FILE    config; default provider.yaml in the agent's folder\n"
     "  --market DIR     folder of a market on this machine; the agent's folder is DIR/provider\n"
     "  --dir DIR        the agent's folder\n"
-    "  --check-config   read the config, say what is wrong, and end\n"
+    "  --check-config   read the config, say what is wrong with it or does not fit this machine, "
+    "and end\n"
     "  --log LEVEL      error, warning, info or debug\n"
     "  --log-json       log one JSON object a line\n"
     "\n"
@@ -69,7 +70,10 @@ static const char HELP_PROBE[] =
     "has, and which walls its kernel can put around a job, found out by a trial jail; with each "
     "gap "
     "what to do\n"
-    "about it. Connects nowhere, and so suggests no price: `why` compares prices.\n"
+    "about it. Connects nowhere, and so suggests no price: `why` compares prices. An agent that "
+    "runs "
+    "here is not\n"
+    "disturbed; what it does is `status`.\n"
     "\n"
     "Exit status: 0 something would be offered, 1 failed, 2 usage or config, 4 nothing would be "
     "offered.\n";
@@ -366,9 +370,10 @@ static int run(const struct options *options)
     static struct setup setup;
     static struct offers offers;
     struct problem problem = {""};
-    struct setup_options wanted = options->command.setup;
-    wanted.needs_market = true;
-    if (!setup_begin(&wanted, &setup, &problem)) {
+    if (!setup_fits(&options->command.setup, &problem)) {
+        return fail_run(EXIT_USAGE, &problem);
+    }
+    if (!setup_begin(&options->command.setup, &setup, &problem)) {
         return fail_run(EXIT_FAILED, &problem);
     }
     for (size_t i = 0; i < setup.isolation.warning_count; i++) {
@@ -410,7 +415,12 @@ static int probe(const struct options *options)
     static struct offers offers;
     static const struct key32 nobody;
     struct problem problem = {""};
-    if (!setup_begin(&options->command.setup, &setup, &problem)) {
+    struct setup_options look = options->command.setup;
+    look.is_look = true;
+    if (!setup_config(&look, &setup.config, &problem)) {
+        return fail(EXIT_USAGE, &problem);
+    }
+    if (!setup_begin(&look, &setup, &problem)) {
         return fail(EXIT_FAILED, &problem);
     }
     const struct key32 *account = setup.identity == NULL ? &nobody : identity_key(setup.identity);

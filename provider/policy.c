@@ -262,16 +262,11 @@ static void fill_offer(struct offer *offer, const struct config_device *device,
     };
 }
 
-bool policy_offers(const struct config *config, const struct machine *machine,
-                   const struct profile *profile, const struct isolation *isolation,
-                   const struct key32 *account, struct offers *ret_offers,
-                   struct problem *ret_problem)
+/* What each device has of this machine; what it can do is described later. */
+static bool share_machine(const struct config *config, const struct machine *machine,
+                          const struct key32 *account, struct offers *ret_offers,
+                          struct problem *ret_problem)
 {
-    if (isolation->level < 1) {
-        problem_set(ret_problem, "this host cannot isolate jobs, so nothing is offered: %s",
-                    isolation->refusal);
-        return false;
-    }
     uint32_t slots;
     if (!share_cores(config, machine, &slots, ret_problem)) {
         return false;
@@ -294,17 +289,46 @@ bool policy_offers(const struct config *config, const struct machine *machine,
         if (device->simulates == NULL) {
             offer->first_core = core;
             core += device->slots;
+        }
+    }
+    return memory_suffices(ret_offers, machine, all_slots, ret_problem);
+}
+
+bool policy_check(const struct config *config, const struct machine *machine,
+                  struct problem *ret_problem)
+{
+    static struct offers offers; /* large */
+    static const struct key32 nobody;
+    return share_machine(config, machine, &nobody, &offers, ret_problem);
+}
+
+bool policy_offers(const struct config *config, const struct machine *machine,
+                   const struct profile *profile, const struct isolation *isolation,
+                   const struct key32 *account, struct offers *ret_offers,
+                   struct problem *ret_problem)
+{
+    if (isolation->level < 1) {
+        problem_set(ret_problem, "this host cannot isolate jobs, so nothing is offered: %s",
+                    isolation->refusal);
+        return false;
+    }
+    if (!share_machine(config, machine, account, ret_offers, ret_problem)) {
+        return false;
+    }
+    for (size_t i = 0; i < ret_offers->count; i++) {
+        struct offer *offer = &ret_offers->items[i];
+        if (offer->simulates == NULL) {
             describe(offer, config, machine, profile, isolation);
         } else if (profile->gemm.mflops > 0) {
             describe_simulated(offer, config, isolation);
         } else {
             problem_set(ret_problem,
                         "%s cannot be simulated: the tensor executor does not run here",
-                        device->simulates->id);
+                        offer->simulates->id);
             return false;
         }
     }
-    return memory_suffices(ret_offers, machine, all_slots, ret_problem);
+    return true;
 }
 
 const struct offer *policy_offer_of(const struct offers *offers, const struct id128 *device)

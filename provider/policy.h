@@ -35,6 +35,9 @@ bool policy_offers(const struct config *config, const struct machine *machine,
                    const struct profile *profile, const struct isolation *isolation,
                    const struct key32 *account, struct offers *ret_offers,
                    struct problem *ret_problem);
+/* The part of it that needs nothing but the config and the machine. */
+bool policy_check(const struct config *config, const struct machine *machine,
+                  struct problem *ret_problem);
 /* The offer of that device, or NULL. */
 const struct offer *policy_offer_of(const struct offers *offers, const struct id128 *device);
 

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,6 +164,10 @@ static bool service_user(const struct config *config, uid_t *ret_uid, gid_t *ret
     if (privilege_user(config->user, ret_uid, ret_gid, &why)) {
         return may_name(config, *ret_uid, problem);
     }
+    if (getpwnam(config->user) != NULL) { /* root */
+        problem_set(problem, "`user:` in %s: %s", MARKET_PROVIDER_CONFIG, why.text);
+        return false;
+    }
     problem_set(
         problem,
         "started as root, the agent becomes the user \"%s\", who does not exist: %.200s. Make it: "
@@ -173,19 +178,27 @@ static bool service_user(const struct config *config, uid_t *ret_uid, gid_t *ret
 }
 
 /* One name per agent folder: a second start finds and reuses the first one's subtree. */
-static void cgroup_name(const struct config *config, char ret_name[32])
+static void cgroup_name(const struct setup *setup, char ret_name[32])
 {
-    struct hash32 hash = sha256_of(config->folder, strlen(config->folder));
+    const char *folder = setup->config.folder;
+    struct hash32 hash = sha256_of(folder, strlen(folder));
     char hex[9];
     text_hex(hash.bytes, 4, hex);
-    (void)snprintf(ret_name, 32, "agent-%s", hex);
+    (void)snprintf(ret_name, 32, "%s-%s", setup->is_look ? "probe" : "agent", hex);
+}
+
+/* A file of this process in the agent's folder: what a look needs is not the agent's. */
+static void own_file(const struct setup *setup, const char *name, char *ret_path, size_t capacity)
+{
+    (void)snprintf(ret_path, capacity, "%s/%s%s", setup->config.folder,
+                   setup->is_look ? "probe-" : "", name);
 }
 
 static void open_cgroups(struct setup *setup, uid_t uid, gid_t gid)
 {
     char name[32];
     struct problem problem = {""};
-    cgroup_name(&setup->config, name);
+    cgroup_name(setup, name);
     if (!cgroups_open(NULL, name, uid, gid, &setup->cgroups, &problem)) {
         (void)snprintf(setup->no_cgroups, sizeof setup->no_cgroups, "%s", problem.text);
     }
@@ -209,8 +222,7 @@ static bool beside(const char *program, char *ret_path, size_t capacity, struct 
 static bool install_worker(struct setup *setup, uid_t owner, struct problem *problem)
 {
     char source[PATH_MAX + 32];
-    (void)snprintf(setup->worker_path, sizeof setup->worker_path, "%s/worker",
-                   setup->config.folder);
+    own_file(setup, "worker", setup->worker_path, sizeof setup->worker_path);
     return beside(WORKER_PROGRAM, source, sizeof source, problem) &&
            jail_install_worker(source, setup->worker_path, owner, problem);
 }
@@ -220,8 +232,7 @@ static void install_tensor(struct setup *setup, uid_t owner)
 {
     char source[PATH_MAX + 32];
     struct problem problem = {""};
-    (void)snprintf(setup->tensor_path, sizeof setup->tensor_path, "%s/tensor",
-                   setup->config.folder);
+    own_file(setup, "tensor", setup->tensor_path, sizeof setup->tensor_path);
     if (!beside(TENSOR_PROGRAM_NAME, source, sizeof source, &problem) ||
         !jail_install_worker(source, setup->tensor_path, owner, &problem)) {
         setup->tensor_path[0] = '\0';
@@ -269,31 +280,38 @@ static bool reach_folder(const struct setup *setup, struct problem *problem)
 static bool lock_folder(struct setup *setup, struct problem *problem)
 {
     char path[CONFIG_PATH_SIZE + 16];
-    (void)snprintf(path, sizeof path, "%s/LOCK", setup->config.folder);
-    setup->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (setup->lock >= 0 && flock(setup->lock, LOCK_EX | LOCK_NB) == 0) {
+    own_file(setup, "LOCK", path, sizeof path);
+    int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0) {
+        setup->lock = lock;
         return true;
     }
-    if (errno == EWOULDBLOCK) {
+    if (errno != EWOULDBLOCK) {
+        problem_set(problem, "cannot lock %s: %s", path, strerror(errno));
+    } else if (setup->is_look) {
+        problem_set(problem, "another probe looks at %s; try again when it has ended",
+                    setup->config.folder);
+    } else {
         problem_set(problem,
                     "another agent runs in %s; `bourse-provider status` shows what it offers",
                     setup->config.folder);
-    } else {
-        problem_set(problem, "cannot lock %s: %s", path, strerror(errno));
+    }
+    if (lock >= 0) {
+        close(lock);
     }
     return false;
 }
 
-static bool load_key(struct setup *setup, bool must, struct problem *problem)
+static bool load_key(struct setup *setup, struct problem *problem)
 {
     char path[CONFIG_PATH_SIZE + 32];
     (void)snprintf(path, sizeof path, "%s/%s", setup->config.folder, MARKET_PROVIDER_KEY);
     if (access(path, F_OK) != 0) {
-        if (must) {
+        if (!setup->is_look) {
             problem_set(problem, "no key in %s; `bourse-provider join INVITE` makes one",
                         setup->config.folder);
         }
-        return !must;
+        return setup->is_look;
     }
     return keyfile_load(path, &setup->identity, problem);
 }
@@ -318,13 +336,21 @@ static bool is_own_market(const struct config *config)
            strcmp(config->market + length, "/" MARKET_FILE) == 0;
 }
 
-bool setup_check(const struct setup_options *options, struct problem *ret_problem)
+bool setup_fits(const struct setup_options *options, struct problem *ret_problem)
 {
     static struct setup setup; /* large */
     uid_t uid;
     gid_t gid;
     return setup_config(options, &setup.config, ret_problem) &&
            (geteuid() != 0 || service_user(&setup.config, &uid, &gid, ret_problem)) &&
+           discover_machine(NULL, &setup.machine, ret_problem) &&
+           policy_check(&setup.config, &setup.machine, ret_problem);
+}
+
+bool setup_check(const struct setup_options *options, struct problem *ret_problem)
+{
+    static struct setup setup;
+    return setup_fits(options, ret_problem) && setup_config(options, &setup.config, ret_problem) &&
            (is_own_market(&setup.config) || load_market(&setup, ret_problem));
 }
 
@@ -349,12 +375,11 @@ static void learn_machine(struct setup *setup)
     probe_profile(file, setup->machine.model, &gemm, &setup->profile);
 }
 
-static bool start_as_user(struct setup *setup, const struct setup_options *options,
-                          struct problem *problem)
+static bool start_as_user(struct setup *setup, struct problem *problem)
 {
     if (!reach_folder(setup, problem) || !lock_folder(setup, problem) ||
-        !load_key(setup, options->needs_market, problem) ||
-        (options->needs_market && !load_market(setup, problem)) || !make_spool(setup, problem) ||
+        !load_key(setup, problem) ||
+        (!setup->is_look && (!load_market(setup, problem) || !make_spool(setup, problem))) ||
         !launcher_start(&setup->launcher, problem)) {
         return false;
     }
@@ -376,12 +401,13 @@ bool setup_begin(const struct setup_options *options, struct setup *ret_setup,
     memset(ret_setup, 0, sizeof *ret_setup);
     ret_setup->lock = -1;
     ret_setup->signals = -1;
+    ret_setup->is_look = options->is_look;
     if (!setup_config(options, &ret_setup->config, ret_problem)) {
         return false;
     }
     bool prepared = geteuid() == 0 ? prepare_as_root(ret_setup, ret_problem)
                                    : prepare_as_user(ret_setup, ret_problem);
-    if (!prepared || !start_as_user(ret_setup, options, ret_problem)) {
+    if (!prepared || !start_as_user(ret_setup, ret_problem)) {
         setup_end(ret_setup);
         return false;
     }
@@ -398,6 +424,10 @@ void setup_end(struct setup *setup)
         setup->signals = -1;
     }
     if (setup->lock >= 0) {
+        if (setup->is_look) {
+            (void)unlink(setup->worker_path);
+            (void)unlink(setup->tensor_path);
+        }
         close(setup->lock);
         setup->lock = -1;
     }

@@ -3,6 +3,7 @@
  *     as root:  folders given to the service user, a cgroup subtree, the worker's program, then the drop
  *     then:     the folder's lock, the launcher (before any thread), signals, the trial jail, the devices
  *
+ * A look (`probe`) goes the same way beside a running agent: it has a lock, a worker and a control group of its own.
  * Nothing here connects anywhere. */
 #ifndef BOURSE_PROVIDER_SETUP_H
 #define BOURSE_PROVIDER_SETUP_H
@@ -22,12 +23,13 @@ struct setup_options {
     const char *config_file; /* NULL: provider.yaml in the folder */
     const char *market;      /* NULL; else the folder of a market on this machine */
     const char *folder;      /* NULL: the default, or beside the config, or MARKET/provider */
-    bool needs_market;       /* key and market.yaml must be there */
+    bool
+        is_look; /* offers nothing, needs no key and no market, and disturbs no agent of this folder */
 };
 
 struct setup {
     struct config config;
-    struct market market;      /* when needs_market */
+    struct market market;      /* unless it is a look */
     struct identity *identity; /* NULL when there is no key yet and none is needed */
     struct machine machine;
     struct isolation isolation;
@@ -39,7 +41,8 @@ struct setup {
                      16]; /* "": no matrices are computed here, for this reason: */
     char no_tensor[512];
     char no_cgroups[512]; /* why there are none */
-    int lock;
+    bool is_look;
+    int lock; /* -1: not held */
     int signals;
 };
 
@@ -49,7 +52,9 @@ bool setup_folder(const struct setup_options *options, char *ret_path, size_t ca
 /* Reads the config only: no root, no jail. */
 bool setup_config(const struct setup_options *options, struct config *ret_config,
                   struct problem *ret_problem);
-/* The same, and what a start would refuse of it: a user that this host does not have, a market elsewhere that is not there. */
+/* The same, and what this host cannot do of it: become a user that it does not have, offer more cores or memory than there are. */
+bool setup_fits(const struct setup_options *options, struct problem *ret_problem);
+/* The same, and whether a market elsewhere is there: all that a start would refuse. */
 bool setup_check(const struct setup_options *options, struct problem *ret_problem);
 /* Everything above. On failure nothing is left but folders; setup_end is harmless then. */
 bool setup_begin(const struct setup_options *options, struct setup *ret_setup,

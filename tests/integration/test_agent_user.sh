@@ -18,7 +18,7 @@ fail() {
 said() {
     rm -rf "$work/agent"
     mkdir -m 700 "$work/agent"
-    printf 'market: %s/nowhere\nuser: %s\n' "$work" "$2" >"$work/agent/provider.yaml"
+    printf 'user: %s\n' "$2" >"$work/agent/provider.yaml"
     chown "$1" "$work/agent" "$work/agent/provider.yaml"
     timeout 60 "$bin/bourse-provider" run --dir "$work/agent" 2>&1 && fail "an agent without a market goes on"
     stat -c %U "$work/agent" >"$work/owner"

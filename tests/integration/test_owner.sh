@@ -81,6 +81,22 @@ if "$provider" probe --dir looking >out 2>err; then
     fi
 fi
 
+# What is no config, or none for this machine, is said before anything starts.
+echo 'slots: 4096' >looking/provider.yaml
+expect 2 'slots: 4096, but this process may use [0-9]+ core' "$provider" run --check-config --dir looking
+expect 2 'slots: 4096, but this process may use [0-9]+ core' "$provider" run --dir looking
+expect 4 'slots: 4096, but this process may use [0-9]+ core' "$provider" probe --dir looking
+echo 'slost: 1' >looking/provider.yaml
+for command in 'run --check-config' run probe why earnings; do
+    # shellcheck disable=SC2086
+    expect 2 'did you mean "slots"' "$provider" $command --dir looking
+done
+if [ "$(id -u)" -eq 0 ]; then
+    echo 'user: root' >looking/provider.yaml
+    expect 2 'never run as root: name another user' "$provider" run --check-config --dir looking
+    ! grep -q useradd err || fail "root is to be made: $(cat err)"
+fi
+
 # ---------------------------------------------------------------- how it stands
 
 market_up --credits 100 --slots 1 --programs sh,sleep,true
@@ -90,7 +106,17 @@ own 0 'state +offering' status
 grep -qE 'asks +1 slot of cpu\.' out || fail "status says: $(cat out)"
 grep -qE 'market +connected for' out || fail "status says: $(cat out)"
 [ "$(number pid status.json)" -eq "$agent" ] || fail "status names another process: $(cat status.json)"
-expect 1 'another agent runs in .*bourse-provider status' "$provider" probe --dir "$folder"
+# A look beside it shows the same and takes nothing away from it.
+ls "$folder" >before
+own 0 'instrument +cpu' probe
+! grep -q 'none: ' out || fail "a look beside an agent has fewer walls: $(cat out)"
+ls "$folder" | grep -v '^probe-LOCK$' >after
+cmp before after || fail "a look leaves something: $(diff before after)"
+exec 9>>"$folder/probe-LOCK"
+flock 9
+own 1 'another probe' probe
+exec 9>&-
+[ "$("$bourse" run -y -- sh -c "echo seen" 2>run.log)" = seen ] || fail "no work is done after a look: $(cat run.log)"
 
 # ---------------------------------------------------------------- a pause has withdrawn the asks when it returns
 

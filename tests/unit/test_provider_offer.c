@@ -340,11 +340,15 @@ START_TEST(what_cannot_be_kept_is_not_offered)
 
     config.slots = 8;
     ck_assert(!policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert(!policy_check(&config, &machine, &problem)); /* as the config alone shows */
+    ck_assert_str_eq(problem.text, "slots: 8, but this process may use 4 cores");
     config.slots = 4;
     config.memory_bytes = 8 * GIB;
     ck_assert(!policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert(!policy_check(&config, &machine, &problem));
     config.memory_bytes = 2 * GIB;
     ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert(policy_check(&config, &machine, &problem));
 
     config.memory_bytes = 0;
     machine_of(4, GIB / 8);

@@ -25,13 +25,8 @@ trap finish EXIT
 cd "$work"
 
 fail() { echo "FAILED: $*" >&2; exit 1; }
-expect() {
-    local want=$1 pattern=$2 got=0
-    shift 2
-    timeout 120 "$@" >out 2>err </dev/null || got=$?
-    [ "$got" -eq "$want" ] || fail "$* ended with $got, not $want: $(cat out err)"
-    [ -z "$pattern" ] || grep -qE -- "$pattern" out err || fail "$* did not say '$pattern': $(cat out err)"
-}
+# shellcheck source=tests/support/expect.sh
+. "$(dirname "$(realpath "$0")")/../support/expect.sh"
 
 if ! "$bourse" up --dir "$work/market" --detach --credits 50 --wait 2m >out 2>err; then
     cat out err market/*.log >&2

@@ -10,14 +10,6 @@ command -v sqlite3 >/dev/null || skip "no sqlite3"
 [ "$(nproc)" -ge 2 ] || skip "one processor"
 
 matrix() { "$maker" "$@"; }
-field() { grep -oE "\"$1\":[^,}]*" "$2" | head -n 1 | cut -d: -f2; } # of a one-line JSON: the first
-expect() { # STATUS PATTERN COMMAND...
-    local want=$1 pattern=$2 got=0
-    shift 2
-    timeout 120 "$@" >out 2>err </dev/null || got=$?
-    [ "$got" -eq "$want" ] || fail "$* ended with $got, not $want: $(cat out err)"
-    [ -z "$pattern" ] || grep -qE -- "$pattern" out err || fail "$* did not say '$pattern': $(cat out err)"
-}
 jobs_are() { # COUNT
     "$bourse" ps --quiet >ids
     [ "$(wc -l <ids)" -eq "$1" ] || fail "$(wc -l <ids) jobs, not $1"

@@ -8,13 +8,6 @@ command -v sqlite3 >/dev/null || skip "no sqlite3"
 
 provider=$bin/bourse-provider
 folder=$market/provider
-expect() { # STATUS PATTERN COMMAND...
-    local want=$1 pattern=$2 got=0
-    shift 2
-    timeout 120 "$@" >out 2>err </dev/null || got=$?
-    [ "$got" -eq "$want" ] || fail "$* ended with $got, not $want: $(cat out err)"
-    [ -z "$pattern" ] || grep -qE -- "$pattern" out err || fail "$* did not say '$pattern': $(cat out err)"
-}
 own() { # STATUS PATTERN COMMAND OPTION...: of the agent in the market's folder
     local want=$1 pattern=$2 command=$3
     shift 3
@@ -107,10 +100,10 @@ grep -qE 'asks +1 slot of cpu\.' out || fail "status says: $(cat out)"
 grep -qE 'market +connected for' out || fail "status says: $(cat out)"
 [ "$(number pid status.json)" -eq "$agent" ] || fail "status names another process: $(cat status.json)"
 # A look beside it shows the same and takes nothing away from it.
-ls "$folder" >before
+find "$folder" -maxdepth 1 ! -name probe-LOCK | sort >before
 own 0 'instrument +cpu' probe
 ! grep -q 'none: ' out || fail "a look beside an agent has fewer walls: $(cat out)"
-ls "$folder" | grep -v '^probe-LOCK$' >after
+find "$folder" -maxdepth 1 ! -name probe-LOCK | sort >after
 cmp before after || fail "a look leaves something: $(diff before after)"
 exec 9>>"$folder/probe-LOCK"
 flock 9

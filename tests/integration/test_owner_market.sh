@@ -8,13 +8,6 @@ command -v sqlite3 >/dev/null || skip "no sqlite3"
 
 provider=$bin/bourse-provider
 folder=$market/provider
-expect() { # STATUS PATTERN COMMAND...
-    local want=$1 pattern=$2 got=0
-    shift 2
-    timeout 120 "$@" >out 2>err </dev/null || got=$?
-    [ "$got" -eq "$want" ] || fail "$* ended with $got, not $want: $(cat out err)"
-    [ -z "$pattern" ] || grep -qE -- "$pattern" out err || fail "$* did not say '$pattern': $(cat out err)"
-}
 own() { # STATUS PATTERN COMMAND OPTION...: of the agent of `bourse up`
     local want=$1 pattern=$2 command=$3
     shift 3

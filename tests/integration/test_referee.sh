@@ -8,7 +8,6 @@ maker=$(dirname "$(realpath "$0")")/../support/matrix.pl
 fire_begin referee "$1" bourse-audit bourse-tensor lying-tensor
 command -v sqlite3 >/dev/null || skip "no sqlite3"
 
-field() { grep -oE "\"$1\":[^,}]*" "$2" | head -n 1 | cut -d: -f2 | tr -d '"'; } # of a one-line JSON: the first
 multiplying() { # COUNT: so many devices on offer multiply
     [ "$("$bourse" devices --needs 'executor = tensor' --json 2>/dev/null | grep -o '"price_micro":[0-9]' | wc -l)" -eq "$1" ]
 }

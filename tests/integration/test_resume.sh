@@ -6,13 +6,6 @@ set -euo pipefail
 fire_begin resume "$1"
 market_up --credits 50
 
-expect() { # STATUS PATTERN COMMAND...
-    local want=$1 pattern=$2 got=0
-    shift 2
-    timeout 180 "$@" >out 2>err </dev/null || got=$?
-    [ "$got" -eq "$want" ] || fail "$* ended with $got, not $want: $(cat out err)"
-    [ -z "$pattern" ] || grep -qE -- "$pattern" out err || fail "$* did not say '$pattern': $(cat out err)"
-}
 # What fails now and succeeds later, in a jail that sees nothing of ours but the clock.
 later() { echo $(($(date +%s) + 12)); }
 wait_until() { while [ "$(date +%s)" -lt "$1" ]; do sleep 0.2; done; }

@@ -227,4 +227,26 @@ static inline int fixture_skip(void)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
+/* All tests, in each way that is possible here; the exit status of the program. */
+static inline int fixture_main(const char *name, const TTest *const *tests, size_t count)
+{
+    int skip = fixture_skip();
+    if (skip != 0) {
+        return skip;
+    }
+    Suite *suite = suite_create(name);
+    TCase *tcase = tcase_create(name);
+    int first = fixture_possible(WAY_SERVICE) ? WAY_SERVICE : WAY_ORDINARY;
+    tcase_set_timeout(tcase, 120);
+    for (size_t i = 0; i < count; i++) {
+        tcase_add_loop_test(tcase, tests[i], first, WAYS);
+    }
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
+
 #endif

@@ -266,10 +266,6 @@ END_TEST
 
 int main(void)
 {
-    int skip = fixture_skip();
-    if (skip != 0) {
-        return skip;
-    }
     const TTest *const tests[] = {
         files_of_the_host_are_not_there,
         no_network_of_any_kind,
@@ -289,17 +285,5 @@ int main(void)
         outputs_are_plain_files_beneath_the_work_folder,
         a_killed_agent_takes_its_jails_along,
     };
-    Suite *suite = suite_create("jail_escape");
-    TCase *tcase = tcase_create("escape");
-    int first = fixture_possible(WAY_SERVICE) ? WAY_SERVICE : WAY_ORDINARY;
-    tcase_set_timeout(tcase, 120);
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        tcase_add_loop_test(tcase, tests[i], first, WAYS);
-    }
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return fixture_main("jail_escape", tests, sizeof tests / sizeof *tests);
 }

@@ -163,23 +163,7 @@ END_TEST
 
 int main(void)
 {
-    int skip = fixture_skip();
-    if (skip != 0) {
-        return skip;
-    }
     const TTest *const tests[] = {an_image_is_a_root, a_link_where_bwrap_mounts_is_refused,
                                   only_plain_archives_unpack};
-    Suite *suite = suite_create("jail_image");
-    TCase *tcase = tcase_create("image");
-    int first = fixture_possible(WAY_SERVICE) ? WAY_SERVICE : WAY_ORDINARY;
-    tcase_set_timeout(tcase, 120);
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        tcase_add_loop_test(tcase, tests[i], first, WAYS);
-    }
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return fixture_main("jail_image", tests, sizeof tests / sizeof *tests);
 }

@@ -367,10 +367,6 @@ END_TEST
 
 int main(void)
 {
-    int skip = fixture_skip();
-    if (skip != 0) {
-        return skip;
-    }
     const TTest *const tests[] = {
         files_go_in_and_come_out,
         hundreds_of_inputs_fit,
@@ -386,17 +382,5 @@ int main(void)
         a_jail_that_cannot_start_says_why,
         the_probe_of_the_host_finds_level_one,
     };
-    Suite *suite = suite_create("jail_run");
-    TCase *tcase = tcase_create("run");
-    int first = fixture_possible(WAY_SERVICE) ? WAY_SERVICE : WAY_ORDINARY;
-    tcase_set_timeout(tcase, 120);
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        tcase_add_loop_test(tcase, tests[i], first, WAYS);
-    }
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return fixture_main("jail_run", tests, sizeof tests / sizeof *tests);
 }

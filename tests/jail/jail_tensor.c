@@ -475,10 +475,6 @@ END_TEST
 
 int main(void)
 {
-    int skip = fixture_skip();
-    if (skip != 0) {
-        return skip;
-    }
     const TTest *const tests[] = {
         one_process_serves_subtask_after_subtask,
         what_is_wrong_with_the_operands_is_said,
@@ -490,17 +486,5 @@ int main(void)
         only_jails_that_have_it_know_the_program,
         the_probe_runs_the_program_or_says_why_not,
     };
-    Suite *suite = suite_create("jail_tensor");
-    TCase *tcase = tcase_create("tensor");
-    int first = fixture_possible(WAY_SERVICE) ? WAY_SERVICE : WAY_ORDINARY;
-    tcase_set_timeout(tcase, 120);
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        tcase_add_loop_test(tcase, tests[i], first, WAYS);
-    }
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return fixture_main("jail_tensor", tests, sizeof tests / sizeof *tests);
 }

@@ -8,6 +8,9 @@ long=${BOURSE_LONG:-no}
 broker='' agent='' # process ids
 started=()         # of everything else
 
+# shellcheck source=tests/support/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+
 skip() { echo "skipped: $*"; exit 77; }
 
 # The last words of every log, so that a failure can be understood from the test's output alone.
@@ -82,7 +85,8 @@ flip() {
     printf "\\x$(printf %02x $((byte ^ 255)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
-# A number of a one-line JSON.
+# Of a one-line JSON: a number, the last of that name; and any value, the first.
+field() { grep -oE "\"$1\":[^,}]*" "$2" | head -n 1 | cut -d: -f2 | tr -d '"'; }
 number() { sed -E "s/.*\"$1\":(-?[0-9]+).*/\1/" "$2"; }
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 

@@ -1,0 +1,12 @@
+# shellcheck shell=bash
+# How commands end, for every test of them. To be sourced by who has `fail`.
+
+# expect STATUS PATTERN COMMAND...: its exit status and, unless the pattern is empty, what it says on stdout or stderr.
+expect() {
+    local want=$1 pattern=$2 got=0
+    shift 2
+    timeout 180 "$@" >out 2>err </dev/null || got=$?
+    [ "$got" -eq "$want" ] || fail "$* ended with $got, not $want: $(tail -n 50 out err | tr -d '\0')"
+    [ -z "$pattern" ] || grep -qaE -- "$pattern" out err ||
+        fail "$* did not say '$pattern': $(tail -n 50 out err | tr -d '\0')"
+}

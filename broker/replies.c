@@ -94,6 +94,8 @@ static void job_to_wire(const struct exchange_job_row *row, uint64_t index,
     ret_wire->index = index;
     ret_wire->has_checking = row->checking > 0;
     ret_wire->checking = row->checking;
+    ret_wire->has_queued = row->queued > 0;
+    ret_wire->queued = row->queued;
 }
 
 static void add_leases(const struct exchange *exchange, struct job_reply *job)

@@ -181,7 +181,7 @@ struct bourse_quote {
                                 now, or a referee who is not the maker; -1: neither, and only the budget binds */
     int64_t makespan_ms;
     uint32_t level_count;
-    struct bourse_level levels[BOURSE_LEVELS_MAX]; /* cheapest first */
+    struct bourse_level levels[BOURSE_LEVELS_MAX]; /* cheapest first; what several parts could have is there once */
     bool has_explanation;
     struct bourse_explanation explanation;
     uint64_t index;
@@ -245,6 +245,7 @@ struct bourse_job_row {
     uint64_t index; /* of the journal, as of which this is true */
     size_t lease_count;
     const struct bourse_lease *leases; /* lives as long as the row's list, or the callback */
+    uint32_t queued; /* of those `running`: with a device, behind another one in their lane */
 };
 
 /* `text`: a whole id, a unique prefix of one, or "last", the newest. */

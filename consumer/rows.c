@@ -93,6 +93,7 @@ void rows_quote(const Bourse__V1__QuoteReply *wire, struct bourse_quote *ret_quo
 
 void rows_job(const Bourse__V1__JobRow *wire, struct bourse_job_row *ret_row)
 {
+    const uint32_t queued = wire->queued < wire->running ? wire->queued : wire->running;
     *ret_row = (struct bourse_job_row){.state = (enum bourse_job_state)wire->state,
                                        .state_text = names_job_state(wire->state),
                                        .reason = (int)wire->reason,
@@ -101,6 +102,7 @@ void rows_job(const Bourse__V1__JobRow *wire, struct bourse_job_row *ret_row)
                                        .subtasks = wire->subtasks,
                                        .waiting = wire->waiting,
                                        .running = wire->running,
+                                       .queued = queued,
                                        .accepted = wire->accepted,
                                        .failed = wire->failed,
                                        .cancelled = wire->cancelled,

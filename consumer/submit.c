@@ -112,10 +112,25 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* The offers for one part among those of the others: cheapest first, as far as there is room. */
+static bool has_level(const struct bourse_quote *quote, const struct bourse_level *level)
+{
+    for (uint32_t i = 0; i < quote->level_count; i++) {
+        const struct bourse_level *known = &quote->levels[i];
+        if (known->price_micro == level->price_micro && known->slots == level->slots &&
+            known->providers == level->providers) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The offers for one part among those of the others: cheapest first, each once, as far as there is room. */
 static void add_levels(struct bourse_quote *all, const struct bourse_quote *part)
 {
     for (uint32_t i = 0; i < part->level_count; i++) {
+        if (has_level(all, &part->levels[i])) {
+            continue; /* the same devices, as far as anybody can tell */
+        }
         uint32_t at = all->level_count < BOURSE_LEVELS_MAX ? all->level_count++ : UINT32_MAX;
         for (; at != UINT32_MAX && at > 0 &&
                all->levels[at - 1].price_micro > part->levels[i].price_micro;
@@ -314,7 +329,12 @@ static bool put_sources(struct put *put, struct blob_source *sources, size_t cou
     }
     struct problem problem = {.text = ""};
     enum reject_code reject = REJECT_NONE;
-    if (!blob_client_put(put->blobs, sources, count, NULL, put_progress, put, &reject, &problem)) {
+    bool is_unread = false;
+    if (!blob_client_put(put->blobs, sources, count, NULL, put_progress, put, &reject, &is_unread,
+                         &problem)) {
+        if (is_unread) {
+            return client_fail(put->error, BOURSE_LOCAL, "%s; nothing was submitted", problem.text);
+        }
         return client_blob_failed(put->client, put->error, reject, &problem);
     }
     for (size_t i = 0; i < count; i++) {

@@ -439,6 +439,7 @@ struct exchange_job_row {
     char name[EXCHANGE_NAME_SIZE];
     uint32_t state, reason; /* enum job_state, enum job_reason of the protocol */
     uint32_t subtasks, waiting, running, checking, accepted, failed, cancelled;
+    uint32_t queued; /* of those that run: behind another one in their lane */
     int64_t budget_micro, charged_micro, reserved_micro;
     int64_t submitted_ns, ended_ns; /* ended 0: open */
     struct hash32 manifest;

@@ -194,6 +194,24 @@ static uint8_t job_reason_now(const struct exchange *exchange, const struct job 
     return reason;
 }
 
+/* A lane runs one attempt at a time; what else is in flight there waits for it. */
+static uint32_t queued_in_lanes(const struct job *job)
+{
+    uint32_t queued = 0;
+    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        uint32_t busy = 0;
+        if (lease->live == 0 || lease->state == LEASE_SUSPECT) { /* of that one nothing is known */
+            continue;
+        }
+        for (uint32_t i = 0; i < lease->lane_count; i++) {
+            busy += lease->lanes[i].in_flight > 0;
+        }
+        queued += lease->live > busy ? lease->live - busy : 0;
+    }
+    return queued < job->running ? queued : job->running;
+}
+
 static void fill_job_row(const struct exchange *exchange, const struct job *job,
                          struct exchange_job_row *row)
 {
@@ -205,6 +223,7 @@ static void fill_job_row(const struct exchange *exchange, const struct job *job,
         .subtasks = job->subtasks,
         .waiting = job->waiting,
         .running = job->running,
+        .queued = queued_in_lanes(job),
         .checking = job->checking,
         .accepted = job->accepted,
         .failed = job->failed,

@@ -166,7 +166,7 @@ static enum reject_code store_sources(struct transfer *transfer, struct connecti
         enum reject_code code = REJECT_NONE;
         struct blob_client *client = connected(transfer, connection, problem);
         if (count == 0 || (client != NULL && blob_client_put(client, sources, count, job, NULL,
-                                                             NULL, &code, problem))) {
+                                                             NULL, &code, NULL, problem))) {
             return REJECT_NONE;
         }
         if (!passing(code)) {

@@ -44,12 +44,12 @@ struct
 };
 /* Stores `count` blobs, asking first which the broker lacks. `job` (NULL: own) names the job for
  * whose owner a provider stores. `progress` (may be NULL) is told of bytes done. False with the
- * problem and, when the broker refused, *ret_reject (REJECT_NONE when it was something else). Safe
- * to repeat. */
+ * problem and, when the broker refused, *ret_reject (REJECT_NONE when it was something else);
+ * *ret_unread (may be NULL) tells whether a source could not be read as far as its size. Safe to repeat. */
 typedef void blob_progress(void *context, uint64_t done_bytes, uint64_t total_bytes);
 bool blob_client_put(struct blob_client *client, const struct blob_source *sources, size_t count,
                      const struct id128 *job, blob_progress *progress, void *context,
-                     enum reject_code *ret_reject, struct problem *ret_problem);
+                     enum reject_code *ret_reject, bool *ret_unread, struct problem *ret_problem);
 
 /* Fetches one blob of at most `cap` bytes into `fd` (written from offset 0), verifying the hash.
  * *ret_size is its size, also when false (0: not known). *ret_errno is why `fd` could not be written,

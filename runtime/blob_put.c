@@ -31,6 +31,7 @@ struct put {
     size_t cursor; /* every item before it is done, or sent whole */
     uint64_t done_bytes;
     uint64_t total_bytes;
+    bool is_unread; /* a source could not be */
 };
 
 static void finish(struct put *put, size_t index)
@@ -219,6 +220,7 @@ static enum step send_chunk(struct put *put, struct problem *ret_problem)
         return STEP_AGAIN;
     }
     if (!read_chunk(source, item->sent, length, place, ret_problem)) {
+        put->is_unread = true;
         return STEP_FAILED;
     }
     if (!flight_leave(put->client, &put->flights, &flight)) {
@@ -364,7 +366,7 @@ static bool run(struct put *put, enum reject_code *ret_reject, struct problem *r
 
 bool blob_client_put(struct blob_client *client, const struct blob_source *sources, size_t count,
                      const struct id128 *job, blob_progress *progress, void *context,
-                     enum reject_code *ret_reject, struct problem *ret_problem)
+                     enum reject_code *ret_reject, bool *ret_unread, struct problem *ret_problem)
 {
     *ret_reject = REJECT_NONE;
     struct put put = {.client = client,
@@ -382,6 +384,9 @@ bool blob_client_put(struct blob_client *client, const struct blob_source *sourc
         good = run(&put, ret_reject, ret_problem);
     } else {
         problem_set(ret_problem, "out of memory for sending files");
+    }
+    if (ret_unread != NULL) {
+        *ret_unread = put.is_unread;
     }
     free(put.items);
     return good;

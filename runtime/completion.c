@@ -189,9 +189,8 @@ static void write_zsh(FILE *to, const struct completion_program *program)
 
 static void fish_offer(FILE *to, const char *words)
 {
-    if (is_files(words)) {
-        (void)fputs(" -F", to);
-    } else if (*words != '\0') {
+    (void)fputs(is_files(words) ? " -F" : " -f", to); /* else files are mixed in */
+    if (!is_files(words) && *words != '\0') {
         (void)fprintf(to, " -a '%s'", is_folders(words) ? "(__fish_complete_directories)" : words);
     }
 }

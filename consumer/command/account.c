@@ -150,7 +150,8 @@ static bool read_roles(struct invocation *invocation, unsigned *ret_roles)
                 const char *near = names_role_nearest(invocation->given[i].value);
                 (void)complain(invocation, BOURSE_USAGE, "--role: no role '%s'; %s%s?",
                                invocation->given[i].value,
-                               near != NULL ? "did you mean " : "consumer, provider, risk or ",
+                               near != NULL ? "did you mean "
+                                            : "consumer, provider, referee, auditor, risk or ",
                                near != NULL ? near : "operator");
                 return false;
             }

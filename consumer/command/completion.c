@@ -468,9 +468,7 @@ static void fish_text(FILE *to, const char *text)
 
 static void fish_offer(FILE *to, const struct places *places, unsigned which)
 {
-    if ((which & PLACE_FILES) != 0) {
-        (void)fputs(" -F", to);
-    }
+    (void)fputs((which & PLACE_FILES) != 0 ? " -F" : " -f", to); /* else files are mixed in */
     if ((which & ~(unsigned)PLACE_FILES) != 0) {
         (void)fputs(" -a '", to);
         if ((which & PLACE_COMMANDS) != 0) {

@@ -28,7 +28,7 @@ static void add_job(struct grid *table, const struct bourse_job_row *row)
                                                        : "waiting",
                            done,
                            count_text(row->failed),
-                           count_text(row->running),
+                           count_text(row->running - row->queued),
                            money_text(row->charged_micro),
                            money_text(row->budget_micro),
                            time_text(row->submitted_ms),
@@ -139,7 +139,7 @@ int command_ps(struct invocation *invocation)
 
 /* ---------------------------------------------------------------- logs */
 
-enum { LOG_INDEX_MAX = 10000000 };
+enum { TASKS_NAMED = 8 };
 
 struct log_item {
     uint32_t index;
@@ -322,19 +322,53 @@ static bool print_followed(const struct log_request *request, uint32_t index,
     }
 }
 
+/* The first few names, and how many more there are. */
+static void name_tasks(const struct bourse_tasks *tasks, char ret_text[BOURSE_TEXT_SIZE])
+{
+    size_t used = 0;
+    const uint32_t count = bourse_tasks_count(tasks);
+    ret_text[0] = '\0';
+    for (uint32_t i = 0; i < count && i <= TASKS_NAMED; i++) {
+        const char *name = bourse_task_name(tasks, i);
+        if (i == TASKS_NAMED || name == NULL) {
+            (void)snprintf(ret_text + used, BOURSE_TEXT_SIZE - used, " and %u more", count - i);
+            return;
+        }
+        used += (size_t)snprintf(ret_text + used, BOURSE_TEXT_SIZE - used, "%s%.32s",
+                                 i > 0 ? ", " : "", name);
+    }
+}
+
 /* A number, or the name of a task. */
-static bool read_index(struct invocation *invocation, const struct bourse_tasks *tasks,
-                       const char *text, uint32_t *ret_index)
+static bool read_index(struct invocation *invocation, const char *id,
+                       const struct bourse_tasks *tasks, const char *text, uint32_t *ret_index,
+                       int *ret_status)
 {
     int64_t index = 0;
     if (tasks != NULL && bourse_task_find(tasks, text, ret_index)) {
         return true;
     }
-    if (units_count(text, &index) != UNITS_OK || index >= LOG_INDEX_MAX) {
-        const char *names = tasks != NULL && tasks_are_named(tasks)
-                                ? "no task; `bourse ps JOB` lists them"
-                                : "no subtask's index; they count from 0";
-        (void)complain(invocation, BOURSE_USAGE, "'%s' is %s", text, names);
+    const bool is_number = units_count(text, &index) == UNITS_OK;
+    const bool is_named = tasks != NULL && tasks_are_named(tasks);
+    if (!is_number && is_named && bourse_task_name(tasks, 0) != NULL) {
+        char names[BOURSE_TEXT_SIZE];
+        name_tasks(tasks, names);
+        *ret_status =
+            complain(invocation, BOURSE_NOT_FOUND, "no task '%.64s'; there are %s", text, names);
+        return false;
+    }
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    struct bourse_error error;
+    if (!bourse_jobs(invocation->bourse, id, &jobs, &error)) {
+        *ret_status = complain_with(invocation, &error);
+        return false;
+    }
+    const uint32_t last = bourse_jobs_row(jobs, 0)->subtasks - 1;
+    if (!is_number || index > last) {
+        *ret_status = complain(invocation, is_number ? BOURSE_NOT_FOUND : BOURSE_USAGE,
+                               "'%.64s' is no subtask of job %.8s; %s 0%s%s", text, id,
+                               last == 0 ? "its only one is" : "their indices are",
+                               last == 0 ? "" : " to ", last == 0 ? "" : count_text(last));
         return false;
     }
     *ret_index = (uint32_t)index;
@@ -407,8 +441,8 @@ int command_logs(struct invocation *invocation)
         return status;
     }
     CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
-    if (one && !read_index(invocation, tasks, invocation->words[1], &index)) {
-        return BOURSE_USAGE;
+    if (one && !read_index(invocation, id, tasks, invocation->words[1], &index, &status)) {
+        return status;
     }
     struct log_request request = {.invocation = invocation,
                                   .id = id,
@@ -485,6 +519,22 @@ int command_fetch(struct invocation *invocation)
 
 /* ---------------------------------------------------------------- cancel, explain */
 
+/* That a job cannot be cancelled means that it has ended: how is what its owner wants to know. */
+static void say_how_ended(struct invocation *invocation, const char *id, struct bourse_error *error)
+{
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    if (!bourse_jobs(invocation->bourse, id, &jobs, NULL)) {
+        return;
+    }
+    const struct bourse_job_row *row = bourse_jobs_row(jobs, 0);
+    if (row->state != BOURSE_OPEN) {
+        (void)snprintf(error->text, sizeof error->text,
+                       "job %.8s has ended: it is %s since %s, %u of %u subtask%s accepted", id,
+                       row->state_text, time_text(row->ended_ms), row->accepted, row->subtasks,
+                       text_plural(row->subtasks));
+    }
+}
+
 int command_cancel(struct invocation *invocation)
 {
     int status = 0;
@@ -495,6 +545,9 @@ int command_cancel(struct invocation *invocation)
     }
     struct bourse_error error;
     if (!bourse_cancel(invocation->bourse, id, &error)) {
+        if (strcmp(error.name, "STATE") == 0) {
+            say_how_ended(invocation, id, &error);
+        }
         return complain_with(invocation, &error);
     }
     if (invocation->json) {

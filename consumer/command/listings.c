@@ -3,8 +3,10 @@
 #include "consumer/command/follow.h"
 #include "consumer/command/output.h"
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "formats/units.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +51,9 @@ static const char *size_named(const struct bourse_device *device, const char *na
     return found == NULL || found->number < 0 ? "-" : bytes_text((uint64_t)found->number);
 }
 
-/* What is known of its speed: "12 Gflop/s, 9.3 GiB/s". */
+#define GIGA INT64_C(1000000000)
+
+/* What is known of its speed: "12 GFLOPS, 9.3 GiB/s". */
 static void figures_text(const struct bourse_device *device, char *ret_text, size_t capacity)
 {
     const struct bourse_attribute *gflops = number_named(device, "gflops");
@@ -57,7 +61,11 @@ static void figures_text(const struct bourse_device *device, char *ret_text, siz
     size_t used = 0;
     ret_text[0] = '\0';
     if (gflops != NULL) {
-        used = (size_t)snprintf(ret_text, capacity, "%lld Gflop/s", (long long)gflops->number);
+        char flops[UNITS_TEXT_SIZE];
+        int64_t rate;
+        units_short(UNITS_FLOPS, checked_mul(gflops->number, GIGA, &rate) ? rate : INT64_MAX,
+                    flops);
+        used = (size_t)snprintf(ret_text, capacity, "%s", flops);
     }
     if (bandwidth != NULL && used < capacity) {
         (void)snprintf(ret_text + used, capacity - used, "%s%s/s", used > 0 ? ", " : "",
@@ -446,6 +454,22 @@ static bool match_order(void *context, const struct bourse_order *order)
     return true;
 }
 
+/* No order has that id: perhaps a job has, whose bids are gone. */
+static int no_order(struct invocation *invocation, const char *prefix)
+{
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    char id[BOURSE_ID_SIZE];
+    if (bourse_find_job(invocation->bourse, prefix, id, NULL) &&
+        bourse_jobs(invocation->bourse, id, &jobs, NULL)) {
+        const struct bourse_job_row *row = bourse_jobs_row(jobs, 0);
+        return complain(invocation, BOURSE_NOT_FOUND, "job %.8s is %s: no bid of it stands%s", id,
+                        row->state_text,
+                        row->state == BOURSE_OPEN ? ", for it wants nothing more now" : "");
+    }
+    return complain(invocation, BOURSE_NOT_FOUND, "no order '%s'; `bourse order list` shows yours",
+                    prefix);
+}
+
 /* False, and what is wrong has been said: *ret_status is the exit status. */
 static bool find_order(struct invocation *invocation, struct order_search *search, int *ret_status)
 {
@@ -453,8 +477,7 @@ static bool find_order(struct invocation *invocation, struct order_search *searc
     if (!bourse_orders(invocation->bourse, match_order, search, &error)) {
         *ret_status = complain_with(invocation, &error);
     } else if (search->prefix[0] == '\0' || search->matches == 0) {
-        *ret_status = complain(invocation, BOURSE_NOT_FOUND,
-                               "no order '%s'; `bourse order list` shows yours", search->prefix);
+        *ret_status = no_order(invocation, search->prefix);
     } else if (search->matches > 1) {
         *ret_status = complain(invocation, BOURSE_USAGE,
                                "'%s' begins the ids of %zu orders; give more digits",

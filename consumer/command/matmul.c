@@ -95,6 +95,12 @@ static bool read_options(struct invocation *invocation, struct bourse_product_op
                        "run matmul needs a file for the product: -o C.npy");
         return false;
     }
+    if (strcmp(options->output, "-") == 0) {
+        (void)complain(invocation, BOURSE_USAGE,
+                       "-o -: tiles of the product come in any order, so it goes to a file and not "
+                       "to standard output: -o C.npy");
+        return false;
+    }
     if (invocation->word_count == 2) {
         options->a = invocation->words[0];
         options->b = invocation->words[1];
@@ -238,8 +244,16 @@ static void say_command(const struct matmul *matmul)
                   matmul->id);
 }
 
-static void say_how_to_go_on(const struct matmul *matmul)
+static void say_how_to_go_on(const struct matmul *matmul, const struct bourse_job_row *row)
 {
+    if (row->state != BOURSE_OPEN) {
+        (void)fprintf(stderr,
+                      "bourse: the tiles of job %.8s stay at the broker; once that is mended ",
+                      matmul->id);
+        say_command(matmul);
+        (void)fputs("\n        puts the product together.\n", stderr);
+        return;
+    }
     (void)fprintf(stderr, "bourse: job %.8s goes on without this command; ", matmul->id);
     say_command(matmul);
     (void)fprintf(stderr,
@@ -475,7 +489,11 @@ static int end_product(struct matmul *matmul, const struct bourse_job_row *last)
         return report(matmul, row);
     }
     if (!matmul->was_checked) {
-        return complain_with(invocation, &error);
+        int status = complain_with(invocation, &error);
+        if (error.status != BOURSE_UNVERIFIED && !invocation->json) {
+            say_how_to_go_on(matmul, row);
+        }
+        return status;
     }
     if (invocation->json) {
         return report_json(matmul, row);
@@ -496,8 +514,8 @@ static int run_product(struct matmul *matmul)
     }
     if (!collect_tiles(matmul, &row, &error)) {
         status = complain_with(invocation, &error);
-        if (error.status == BOURSE_INTERRUPTED || error.status == BOURSE_TIMED_OUT) {
-            say_how_to_go_on(matmul);
+        if (error.status != BOURSE_UNVERIFIED && !invocation->json) {
+            say_how_to_go_on(matmul, &row);
         }
         return status;
     }

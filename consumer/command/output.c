@@ -245,20 +245,22 @@ json_t *json_job(const struct bourse_job_row *row)
     for (size_t i = 0; i < row->lease_count; i++) {
         (void)json_array_append_new(leases, json_lease(&row->leases[i]));
     }
-    json_t *value = json_pack(
-        "{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
-        "s:s, s:I, s:o}",
-        "job", row->id, "name", row->name, "state", row->state_text, "reason", row->reason_text,
-        "subtasks", (int)row->subtasks, "waiting", (int)row->waiting, "running", (int)row->running,
-        "accepted", (int)row->accepted, "failed", (int)row->failed, "cancelled",
-        (int)row->cancelled, "budget_micro", (json_int_t)row->budget_micro, "charged_micro",
-        (json_int_t)row->charged_micro, "reserved_micro", (json_int_t)row->reserved_micro,
-        "submitted_ms", (json_int_t)row->submitted_ms, "ended_ms", (json_int_t)row->ended_ms,
-        "manifest", row->manifest, "index", (json_int_t)row->index, "leases", leases);
+    json_t *value =
+        json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
+                  "s:s, s:I, s:o}",
+                  "job", row->id, "name", row->name, "state", row->state_text, "reason",
+                  row->reason_text, "subtasks", (int)row->subtasks, "waiting", (int)row->waiting,
+                  "running", (int)(row->running - row->queued), "accepted", (int)row->accepted,
+                  "failed", (int)row->failed, "cancelled", (int)row->cancelled, "budget_micro",
+                  (json_int_t)row->budget_micro, "charged_micro", (json_int_t)row->charged_micro,
+                  "reserved_micro", (json_int_t)row->reserved_micro, "submitted_ms",
+                  (json_int_t)row->submitted_ms, "ended_ms", (json_int_t)row->ended_ms, "manifest",
+                  row->manifest, "index", (json_int_t)row->index, "leases", leases);
     /* The same as people read them: credits, exact. */
     (void)json_object_set_new(value, "budget", json_string(money_text(row->budget_micro)));
     (void)json_object_set_new(value, "charged", json_string(money_text(row->charged_micro)));
     (void)json_object_set_new(value, "reserved", json_string(money_text(row->reserved_micro)));
+    (void)json_object_set_new(value, "queued", json_integer(row->queued));
     if (row->checking > 0) {
         (void)json_object_set_new(value, "checking", json_integer(row->checking));
     }
@@ -463,9 +465,9 @@ void job_line(const struct bourse_job_row *row, const struct pace *pace,
     const char *why = row->running == 0 && row->reason_text[0] != '\0' ? row->reason_text : "";
     (void)snprintf(ret_text, JOB_LINE_SIZE,
                    "%.8s  %u/%u done, %u failed, %u running, %s%u waiting, %s credits%s%s%s%s",
-                   row->id, row->accepted, row->subtasks, row->failed, row->running, checking,
-                   row->waiting, money_text(row->charged_micro), left, why[0] != '\0' ? " (" : "",
-                   why, why[0] != '\0' ? ")" : "");
+                   row->id, row->accepted, row->subtasks, row->failed, row->running - row->queued,
+                   checking, row->waiting + row->queued, money_text(row->charged_micro), left,
+                   why[0] != '\0' ? " (" : "", why, why[0] != '\0' ? ")" : "");
 }
 
 void progress_job(struct progress *progress, const struct bourse_job_row *row)

@@ -70,7 +70,7 @@ struct progress {
 };
 struct progress progress_start(const struct invocation *invocation);
 void progress_job(struct progress *progress, const struct bourse_job_row *row);
-/* What it draws: done, failed, running, waiting, cost, time left, why it waits. */
+/* What it draws: done, failed, running, waiting (for a device, or behind another one on it), cost, time left, why it waits. */
 enum { JOB_LINE_SIZE = 512 };
 void job_line(const struct bourse_job_row *row, const struct pace *pace,
               char ret_text[JOB_LINE_SIZE]);

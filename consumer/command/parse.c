@@ -250,9 +250,9 @@ static bool check_words(struct invocation *invocation, int *ret_status)
         return false;
     }
     if (command->words_max >= 0 && invocation->word_count > command->words_max) {
-        *ret_status =
-            complain(invocation, BOURSE_USAGE, "'%s' is one word too many for %s %s",
-                     invocation->words[command->words_max], command->name, command->arguments);
+        *ret_status = complain(invocation, BOURSE_USAGE, "'%s' is one word too many for %s%s%s",
+                               invocation->words[command->words_max], command->name,
+                               command->arguments[0] != '\0' ? " " : "", command->arguments);
         return false;
     }
     return true;

@@ -210,6 +210,75 @@ static void print_notes(const struct report *report)
     }
 }
 
+/* ---------------------------------------------------------------- what was done before */
+
+/* The jobs whose rest this one runs, the nearest first. Who continues one for ever longer is not followed for ever. */
+enum { BEFORE_MAX = 32 };
+struct before {
+    struct bourse_job_row rows[BEFORE_MAX]; /* their leases are not to be looked at */
+    size_t count;
+    int64_t charged_micro; /* of all of them, and of the job itself */
+};
+
+/* The job that `id` continues; false: none, or it cannot be told any more. */
+static bool job_before(struct invocation *invocation, char id[BOURSE_ID_SIZE],
+                       struct bourse_job_row *ret_row)
+{
+    struct bourse_error error; /* what is not known is not shown */
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
+    if (tasks == NULL || !bourse_tasks_continues(tasks, id) ||
+        !bourse_jobs(invocation->bourse, id, &jobs, &error)) {
+        return false;
+    }
+    *ret_row = *bourse_jobs_row(jobs, 0);
+    ret_row->leases = NULL;
+    ret_row->lease_count = 0;
+    return true;
+}
+
+/* `id` is the report's, and is not kept. */
+static void find_before(struct invocation *invocation, const struct report *report,
+                        char id[BOURSE_ID_SIZE], struct before *ret_before)
+{
+    ret_before->count = 0;
+    ret_before->charged_micro = report->total.charge_micro;
+    while (ret_before->count < BEFORE_MAX &&
+           job_before(invocation, id, &ret_before->rows[ret_before->count])) {
+        const struct bourse_job_row *row = &ret_before->rows[ret_before->count++];
+        if (!checked_add(ret_before->charged_micro, row->charged_micro,
+                         &ret_before->charged_micro)) {
+            ret_before->charged_micro = INT64_MAX;
+        }
+    }
+}
+
+static void print_before(const struct before *before)
+{
+    for (size_t i = 0; i < before->count; i++) {
+        const struct bourse_job_row *row = &before->rows[i];
+        (void)printf("continues job %.8s: %s, %u of %u accepted, %s credits\n", row->id,
+                     row->state_text, row->accepted, row->subtasks, money_text(row->charged_micro));
+    }
+    if (before->count > 0) {
+        (void)printf("together %s credits; what follows is of this job alone\n",
+                     money_text(before->charged_micro));
+    }
+}
+
+static json_t *json_before(const struct before *before)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < before->count; i++) {
+        const struct bourse_job_row *row = &before->rows[i];
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:s, s:i, s:i, s:I}", "job", row->id, "state", row->state_text,
+                            "subtasks", (int)row->subtasks, "accepted", (int)row->accepted,
+                            "charged_micro", (json_int_t)row->charged_micro));
+    }
+    return list;
+}
+
 /* ---------------------------------------------------------------- JSON */
 
 static json_t *json_known(int64_t value)
@@ -287,9 +356,32 @@ static json_t *json_report(const struct report *report, const struct bourse_task
 
 /* ---------------------------------------------------------------- the command */
 
+/* A picture that was drawn before may be drawn anew; what else has that name is somebody's file. */
+static bool is_free(const char *path)
+{
+    static const char head[] = "<svg";
+    char found[sizeof head] = "";
+    struct stat facts;
+    FILE *file = stat(path, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0
+                     ? fopen(path, "re")
+                     : NULL;
+    if (file == NULL) {
+        return true; /* opening it for writing says what is wrong with it */
+    }
+    (void)fread(found, 1, sizeof head - 1, file); /* short: no picture */
+    (void)fclose(file);                           /* only read */
+    return strcmp(found, head) == 0;
+}
+
 static bool write_svg(struct invocation *invocation, const struct report *report, const char *path,
                       int *ret_status)
 {
+    if (!is_free(path)) {
+        *ret_status =
+            complain(invocation, BOURSE_USAGE,
+                     "--svg %s: the file is there and is no picture; give another name", path);
+        return false;
+    }
     char *text = report_svg(report);
     if (text == NULL) {
         *ret_status = complain(invocation, BOURSE_LOCAL, "out of memory");
@@ -308,13 +400,15 @@ static bool write_svg(struct invocation *invocation, const struct report *report
 }
 
 static void print_report(const struct invocation *invocation, const struct report *report,
-                         const struct bourse_tasks *tasks, unsigned width)
+                         const struct bourse_tasks *tasks, const struct before *before,
+                         unsigned width)
 {
     if (invocation->quiet) {
         print_devices(report, false);
         return;
     }
     print_head(report);
+    print_before(before);
     if (report->first_ns < 0) {
         return;
     }
@@ -350,9 +444,15 @@ int command_report(struct invocation *invocation)
         return status;
     }
     CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
+    struct before before;
+    find_before(invocation, report, id, &before);
     if (invocation->json) {
-        return print_json(json_report(report, tasks), BOURSE_OK);
+        json_t *value = json_report(report, tasks);
+        (void)json_object_set_new(value, "continues", json_before(&before));
+        (void)json_object_set_new(value, "together_micro",
+                                  json_integer((json_int_t)before.charged_micro));
+        return print_json(value, BOURSE_OK);
     }
-    print_report(invocation, report, tasks, (unsigned)width);
+    print_report(invocation, report, tasks, &before, (unsigned)width);
     return BOURSE_OK;
 }

@@ -27,13 +27,15 @@ static void show_plan(FILE *to, const struct bourse_job_summary *job)
                       short_id(job->continues));
     }
     (void)fprintf(to, "  program       %s\n", plain_text(job->program));
-    (void)fprintf(to, "  subtasks      %llu, %u slot%s each", (unsigned long long)job->subtasks,
-                  job->slots, job->slots == 1 ? "" : "s");
+    (void)fprintf(to, "  subtasks      %llu", (unsigned long long)job->subtasks);
+    if (job->parts == 1) {
+        (void)fprintf(to, ", %u slot%s each", job->slots, text_plural(job->slots));
+    }
     if (job->at_most > 0) {
         (void)fprintf(to, ", at most %u slot%s at a time", job->at_most, text_plural(job->at_most));
     }
     if (job->parts > 1) {
-        (void)fprintf(to, "\n                in %u parts, for devices or terms that differ",
+        (void)fprintf(to, "\n                in %u parts, for devices, slots or terms that differ",
                       job->parts);
     }
     if (job->checks > 0) {

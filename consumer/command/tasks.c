@@ -97,7 +97,7 @@ static void explain_result(struct seen_tasks *seen, uint32_t index)
                : strcmp(item->verdict, "unsure") == 0 ? "came to no verdict"
                                                       : "";
     } else if (item->outcome == 0 && item->status == STATUS_PAID) {
-        text = item->is_checked ? "paid: two checks came to no verdict, nobody is accused"
+        text = item->is_checked ? "paid: its checks came to no verdict, nobody is accused"
                                 : "paid: its check failed, nobody is accused";
     } else if (item->status == STATUS_ACCEPTED) {
         text = check != NULL && !item->is_checked ? "paid and taken unchecked: the job ended first"

@@ -107,7 +107,7 @@ static void add_watched(struct grid *table, const struct watched *watched)
                            state_of(row),
                            done,
                            count_text(row->failed),
-                           count_text(row->running),
+                           count_text(row->running - row->queued),
                            has_pace ? rate_text(per_hour, rate) : "-",
                            has_pace ? duration_text(left_ms) : "-",
                            money_text(row->charged_micro),

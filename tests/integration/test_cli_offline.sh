@@ -10,14 +10,8 @@ unset BOURSE_MARKET BOURSE_KEY BOURSE_TIMEOUT BOURSE_COLOR NO_COLOR
 
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
-# expect STATUS PATTERN COMMAND...: exit status, and what is said on stderr or stdout.
-expect() {
-    local want=$1 pattern=$2 got=0
-    shift 2
-    "$@" >out 2>err </dev/null || got=$?
-    [ "$got" -eq "$want" ] || fail "$* ended with $got, not $want: $(cat out err)"
-    grep -qE -- "$pattern" out err || fail "$* did not say '$pattern': $(cat out err)"
-}
+# shellcheck source=tests/support/expect.sh
+. "$(dirname "$(realpath "$0")")/../support/expect.sh"
 
 # Usage.
 expect 2 'usage: bourse COMMAND' "$bourse"
@@ -35,6 +29,8 @@ expect 2 'budget' "$bourse" run -y --budget 1e5 -- true
 expect 2 'has no unit' "$bourse" run -y --limit 10 -- true
 expect 2 'one of --each' "$bourse" run -y --array 1-2 --lines x -- true
 expect 2 'INDEX, or --all' "$bourse" receipt last
+expect 2 'one word too many for balance$' "$bourse" balance now
+expect 2 'goes to a file and not' "$bourse" run matmul A.npy B.npy -o -
 expect 2 'admin has no' "$bourse" admin mnit
 
 # Every command has help, and says so on stdout.

@@ -155,6 +155,10 @@ if command -v fish >/dev/null; then
     has "$(offer_fish 'bourse ps --color a')" always
     has "$(offer_fish 'bourse fetch last -o f')" folder/
     has "$(offer_fish 'bourse admin ')" mint
+    lacks "$(offer_fish 'bourse admin invite --role ')" 'my job.yaml'
+    has "$(offer_fish 'bourse admin invite --role ')" referee
+    lacks "$(offer_fish 'bourse submit x.yaml --budget ')" 'my job.yaml'
+    has "$(offer_fish 'bourse ps --key my')" 'my job.yaml'
     [ "$(offer_fish 'bourse run matmul A --' | sort)" = "$matmul" ] || fail "fish: $(offer_fish 'bourse run matmul A --')"
     # shellcheck disable=SC2016 # meant for the other shell
     offer_fish() { fish --no-config -c 'source $argv[1].fish; complete -C $argv[2]' -- "${1%% *}" "$1" | cut -f 1; }
@@ -163,6 +167,7 @@ if command -v fish >/dev/null; then
         line=$(offer_fish "$program $command --" | grep -vE "$everywhere" | sort || true)
         [ "$line" = "$(named "$program" "$command")" ] || fail "fish: options of $program $command: $line"
         has "$(offer_fish "$program --log w")" warning
+        lacks "$(offer_fish "$program --log ")" 'my job.yaml'
         has "$(offer_fish "$program completion ")" zsh
         has "$(offer_fish "$program run --dir f")" folder/
     done <<<"${others%$'\n'}"

@@ -7,14 +7,6 @@
 maker=$(dirname "$(realpath "$0")")/../support/matrix.pl
 fire_begin matmul-resume "$1" bourse-audit bourse-tensor
 
-field() { grep -oE "\"$1\":[^,}]*" "$2" | head -n 1 | cut -d: -f2 | tr -d '"'; } # of a one-line JSON: the first
-expect() { # STATUS PATTERN COMMAND...
-    local want=$1 pattern=$2 got=0
-    shift 2
-    timeout 120 "$@" >out 2>err </dev/null || got=$?
-    [ "$got" -eq "$want" ] || fail "$* ended with $got, not $want: $(cat out err)"
-    [ -z "$pattern" ] || grep -qE -- "$pattern" out err || fail "$* did not say '$pattern': $(cat out err)"
-}
 nothing_left() { [ -z "$(find . -maxdepth 1 -name '.bourse-*')" ] || fail "a part was left: $(ls -a)"; }
 offering() { # COUNT NEEDS: so many devices on offer have it
     [ "$("$bourse" devices --needs "$2" --json 2>/dev/null | grep -o '"price_micro":[0-9]' | wc -l)" -ge "$1" ]
@@ -77,6 +69,11 @@ go_on "$agent"
 more=$(tiles_made "$id")
 "$bourse" ps "$id" --json >ps.json
 [ "$(field subtasks ps.json)" -eq $((400 - made)) ] || fail "$made were made, and it did not leave them out: $(cat ps.json)"
+# A report of it names the job before it, and what both cost.
+expect 0 "continues job ${first:0:8}: cancelled, $made of 400 accepted" "$bourse" report "$id"
+"$bourse" report "$id" --json >json || fail "report --json"
+[ "$(number together_micro json)" -eq $(("$("$bourse" ps "$first" --json | grep -oE '"charged_micro":[0-9]+' | tail -n 1 | cut -d: -f2)" + $(grep -oE '"charged_micro":[0-9]+' ps.json | tail -n 1 | cut -d: -f2))) ] ||
+    fail "together: $(cat json ps.json)"
 # By the name of the first all the same: what has been made since is not made again.
 expect 0 '' "${product[@]}" -o C.npy --resume "$first" --json
 [ "$(field checked out) $(field tiles out)" = "true 400" ] || fail "not whole: $(cat out)"
@@ -121,6 +118,30 @@ wait "$command" 2>/dev/null || true
 nothing_left
 expect 0 'checked' "${product[@]}" -o late.npy --resume "$id"
 cmp late.npy right.npy || fail "after a kill it is another"
+
+# ---------------------------------------------------------------- a factor that shrinks while its product is computed
+
+halt "$agent"
+cp A.npy shrinking.npy
+id=$("$bourse" ps --quiet | head -n 1)
+"$bourse" run -y matmul shrinking.npy B.npy -o shrunk.npy --tiles 2x2 >late.out 2>late.err </dev/null &
+command=$!
+started+=("$command")
+has_job() { "$bourse" ps --quiet >ids && [ "$(head -n 1 ids)" != "$id" ]; }
+until_true 60 has_job || fail "it is not submitted: $(cat late.err)"
+id=$(head -n 1 ids)
+truncate -s 1000 shrinking.npy
+go_on "$agent"
+status=0
+wait "$command" || status=$?
+[ "$status" -eq 2 ] || fail "without a whole factor it ends with $status: $(cat late.err)"
+has "$(cat late.err)" 'shrinking.npy'
+has "$(cat late.err)" "-o shrunk.npy --resume ${id:0:8}"
+nothing_left
+[ ! -e shrunk.npy ] || fail "C has its name"
+cp A.npy shrinking.npy
+expect 0 'checked' "$bourse" run matmul shrinking.npy B.npy -o shrunk.npy --resume "$id"
+cmp shrunk.npy right.npy || fail "after a factor shrank it is another"
 
 # ---------------------------------------------------------------- taken unchecked
 

@@ -27,13 +27,8 @@ trap finish EXIT
 cd "$work"
 
 fail() { echo "FAILED: $*" >&2; exit 1; }
-expect() {
-    local want=$1 pattern=$2 got=0
-    shift 2
-    timeout 120 "$@" >out 2>err </dev/null || got=$?
-    [ "$got" -eq "$want" ] || fail "$* ended with $got, not $want: $(cat out err)"
-    [ -z "$pattern" ] || grep -qE -- "$pattern" out err || fail "$* did not say '$pattern': $(cat out err)"
-}
+# shellcheck source=tests/support/expect.sh
+. "$(dirname "$(realpath "$0")")/../support/expect.sh"
 
 # The operator: a key made on first use, a broker on TCP ports, invitations.
 mkdir operator mara
@@ -112,7 +107,7 @@ expect 4 'a lease takes 0\.[0-9]+: .*--anyway' "$bourse" run -y --budget 0.00000
 expect 5 'slots >= 4000 .best [0-9]+.*--anyway' "$bourse" run -y --slots 4000 -- true
 expect 5 'memory >= 900.0 GiB .best [0-9.]+ [MG]iB' "$bourse" run -y --needs 'memory >= 900GiB' -- true
 expect 2 'nobody asks a price.*--budget' "$bourse" run -y --anyway --needs 'memory >= 900GiB' -- true
-expect 4 'STATE: job: .*present state' "$bourse" cancel last
+expect 4 'STATE: job .* has ended: it is ' "$bourse" cancel last
 expect 4 'INVITATION: token: It is unknown, used or expired' env HOME="$work/attic" "$bourse" join "$for_mara"
 expect 3 'Not found' "$bourse" receipt last 9
 

@@ -43,6 +43,15 @@ has "$(cat picture.svg)" '&lt;uneven&gt; &amp; &quot;odd&quot;'
 if command -v xmllint >/dev/null; then
     xmllint --noout picture.svg || fail "the picture is no XML"
 fi
+cp picture.svg drawn.svg
+"$bourse" report "$job" --svg drawn.svg >/dev/null || fail "a picture is not drawn anew"
+cmp picture.svg drawn.svg || fail "drawn anew it is another"
+cp json mine
+got=0
+"$bourse" report "$job" --svg mine >out 2>err || got=$?
+[ "$got" -eq 2 ] || fail "a file that is no picture: $got, $(cat out err)"
+has "$(cat err)" 'is no picture'
+cmp json mine || fail "it was overwritten: $(cat mine)"
 got=0
 "$bourse" report "$job" --svg /nowhere/picture.svg >out 2>err || got=$?
 [ "$got" -eq 2 ] || fail "a picture nowhere ended with $got"

@@ -7,14 +7,6 @@ set -euo pipefail
 fire_begin tasks "$1"
 market_up --credits 50
 
-expect() { # STATUS PATTERN COMMAND...
-    local want=$1 pattern=$2 got=0
-    shift 2
-    timeout 180 "$@" >out 2>err </dev/null || got=$?
-    [ "$got" -eq "$want" ] || fail "$* ended with $got, not $want: $(cat out err)"
-    [ -z "$pattern" ] || grep -qE -- "$pattern" out err || fail "$* did not say '$pattern': $(cat out err)"
-}
-
 seq 1000 -1 1 >numbers.txt
 # diamond SHELL: the four tasks, the last one first; `right` begins with SHELL, which may fail.
 diamond() {
@@ -53,7 +45,16 @@ expect 0 '^1000$' "$bourse" logs last join
 expect 0 '==> task split <==' "$bourse" logs last
 expect 0 'join +done' "$bourse" ps last
 expect 0 '"name":"right"' "$bourse" ps last --json
-expect 2 'no task' "$bourse" logs last nobody
+expect 3 "no task 'nobody'; there are [a-z]+, [a-z]+, [a-z]+, [a-z]+$" "$bourse" logs last nobody
+expect 3 "'4' is no subtask of job [0-9a-f]*; their indices are 0 to 3" "$bourse" logs last 4
+expect 4 'STATE: job [0-9a-f]* has ended: it is done since .*, 4 of 4 subtasks accepted' "$bourse" cancel last
+expect 4 '"exit":4,"code":33' "$bourse" cancel last --json
+expect 3 'job [0-9a-f]* is done: no bid of it stands' "$bourse" order replace last --cap 1
+# Parts that would be let the same devices have one line together, and no slots that are not everybody's.
+sed 's/^- name: left/&\n  slots: 2/; s/^- name: right/&\n  limit: 2m/' good.yaml >parts.yaml
+expect 0 'in 4 parts' "$bourse" plan parts.yaml
+! grep -q 'slots\? each' out || fail "parts differ in slots: $(cat out)"
+[ "$(grep -c 'slots\? of 1 provider' out)" -eq 1 ] || fail "an offer is there twice: $(cat out)"
 expect 3 'nothing is left' "$bourse" resume last -y
 # In order: nobody began before what he waits for had been settled (indexes are split, right, left, join or alike).
 sqlite3 -readonly "$market/ledger.db" \

@@ -506,7 +506,7 @@ static struct hash32 store_large(const struct arena *arena)
         .hash = sha256_of(bytes, sizeof bytes), .size = sizeof bytes, .fd = -1, .bytes = bytes};
     ck_assert(blob_client_open(zmq, arena->broker.market.blobs, &arena->broker.market.server,
                                arena->enemy_key, &client, &problem));
-    ck_assert(blob_client_put(client, &source, 1, NULL, NULL, NULL, &reject, &problem));
+    ck_assert(blob_client_put(client, &source, 1, NULL, NULL, NULL, &reject, NULL, &problem));
     blob_client_close(&client);
     (void)zmq_ctx_term(zmq);
     return source.hash;

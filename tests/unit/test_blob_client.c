@@ -331,7 +331,8 @@ static bool put(struct port *port, const struct blob_source *sources, size_t cou
                 enum reject_code *ret_reject)
 {
     struct problem problem = {""};
-    return blob_client_put(port->client, sources, count, NULL, NULL, NULL, ret_reject, &problem);
+    return blob_client_put(port->client, sources, count, NULL, NULL, NULL, ret_reject, NULL,
+                           &problem);
 }
 
 static void check_get(struct port *port, const struct blob_source *source)
@@ -437,7 +438,8 @@ START_TEST(what_is_made_as_it_is_sent_arrives)
     /* What cannot be made is said, and the connection can be used again. */
     struct problem problem = {""};
     maker.ends = SIZE - 1;
-    ck_assert(!blob_client_put(port->client, sources, 2, NULL, NULL, NULL, &reject, &problem));
+    ck_assert(
+        !blob_client_put(port->client, sources, 2, NULL, NULL, NULL, &reject, NULL, &problem));
     ck_assert_str_eq(problem.text, "it ends");
     ck_assert_int_eq(reject, REJECT_NONE);
     maker.ends = SIZE;
@@ -481,7 +483,8 @@ START_TEST(many_go_at_once_and_what_is_there_is_not_sent)
 
     struct told told = {0};
     struct problem problem = {""};
-    ck_assert(blob_client_put(port->client, sources, COUNT, NULL, tell, &told, &reject, &problem));
+    ck_assert(
+        blob_client_put(port->client, sources, COUNT, NULL, tell, &told, &reject, NULL, &problem));
     ck_assert_int_eq(atomic_load(&port->puts), 18 + 20);
     ck_assert_uint_eq(told.calls, COUNT);
     ck_assert_uint_eq(told.done, told.total);
@@ -529,8 +532,11 @@ START_TEST(descriptors_serve_on_both_ends)
 
     uint8_t *other = pattern(size + 1, 9); /* of which the file has one byte less */
     struct blob_source cut = {.hash = sha256_of(other, size + 1), .size = size + 1, .fd = from};
-    ck_assert(!blob_client_put(port->client, &cut, 1, NULL, NULL, NULL, &reject, &problem));
+    bool unread = false;
+    ck_assert(
+        !blob_client_put(port->client, &cut, 1, NULL, NULL, NULL, &reject, &unread, &problem));
     ck_assert_ptr_nonnull(strstr(problem.text, "shorter"));
+    ck_assert(unread);
     free(other);
     free(again);
     free(bytes);
@@ -965,7 +971,7 @@ START_TEST(an_interrupted_call_gives_up)
     ck_assert_int_eq(pthread_create(&thread, NULL, interrupt, client), 0);
     struct blob_source source = source_of((const uint8_t *)"x", 1);
     enum reject_code reject;
-    ck_assert(!blob_client_put(client, &source, 1, NULL, NULL, NULL, &reject, &problem));
+    ck_assert(!blob_client_put(client, &source, 1, NULL, NULL, NULL, &reject, NULL, &problem));
     ck_assert_str_eq(problem.text, "interrupted");
     ck_assert_int_eq(reject, REJECT_NONE);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);

@@ -121,6 +121,24 @@ START_TEST(lanes_that_can_no_longer_be_renewed_are_bought_elsewhere)
 }
 END_TEST
 
+START_TEST(what_is_next_in_a_lane_does_not_run_yet)
+{
+    offer(PROVIDER, 2, price);
+    struct id128 job = submit(5, 100);
+    ck_assert_uint_gt(job_row(job).running, 2);
+    ck_assert_uint_eq(job_row(job).running - job_row(job).queued, 2);
+    struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
+    presence(EXCHANGE_SUSPECT, PROVIDER); /* then nobody knows, and all of it waits again */
+    ck_assert_uint_eq(job_row(job).queued, 0);
+    presence(EXCHANGE_RETURNED, PROVIDER);
+    market.now_ns += NS_PER_S;
+    result(PROVIDER, job, first, OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(job_row(job).running - job_row(job).queued, 2);
+    struct id128 lone = submit(1, 100);
+    ck_assert_uint_eq(job_row(lone).queued, 0);
+}
+END_TEST
+
 START_TEST(an_agent_that_gives_work_up_is_neither_paid_nor_sent_more)
 {
     offer(PROVIDER, 1, price);
@@ -184,6 +202,7 @@ int main(void)
     tcase_add_test(tests, a_budget_that_no_longer_buys_a_term_ends_the_job_when_an_ask_says_so);
     tcase_add_test(tests, an_ask_the_budget_cannot_pay_hides_none_that_it_can);
     tcase_add_test(tests, lanes_that_can_no_longer_be_renewed_are_bought_elsewhere);
+    tcase_add_test(tests, what_is_next_in_a_lane_does_not_run_yet);
     tcase_add_test(tests, an_agent_that_gives_work_up_is_neither_paid_nor_sent_more);
     tcase_add_test(tests, a_term_said_to_be_over_before_it_is_pays_nothing);
     tcase_add_test(tests, ended_leases_make_room_for_new_ones);

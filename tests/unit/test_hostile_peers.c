@@ -257,7 +257,7 @@ START_TEST(blobs_of_others_are_not_found_and_false_ones_not_stored)
     ck_assert(blob_client_open(context, arena.broker.market.blobs, &arena.broker.market.server,
                                arena.enemy_key, &theirs, &problem));
     struct blob_source source = {.hash = hash, .size = sizeof secret, .fd = -1, .bytes = secret};
-    ck_assert(blob_client_put(mine, &source, 1, NULL, NULL, NULL, &reject, &problem));
+    ck_assert(blob_client_put(mine, &source, 1, NULL, NULL, NULL, &reject, NULL, &problem));
 
     uint8_t *bytes = NULL;
     size_t length = 0;
@@ -369,7 +369,7 @@ static void put_blob(void *context, const struct arena *arena, const uint8_t *by
         .hash = sha256_of(bytes, length), .size = length, .fd = -1, .bytes = bytes};
     ck_assert(blob_client_open(context, arena->broker.market.blobs, &arena->broker.market.server,
                                arena->broker.owner, &client, &problem));
-    ck_assert(blob_client_put(client, &source, 1, NULL, NULL, NULL, &reject, &problem));
+    ck_assert(blob_client_put(client, &source, 1, NULL, NULL, NULL, &reject, NULL, &problem));
     blob_client_close(&client);
 }
 

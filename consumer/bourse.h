@@ -181,7 +181,8 @@ struct bourse_quote {
                                 now, or a referee who is not the maker; -1: neither, and only the budget binds */
     int64_t makespan_ms;
     uint32_t level_count;
-    struct bourse_level levels[BOURSE_LEVELS_MAX]; /* cheapest first; what several parts could have is there once */
+    struct bourse_level
+        levels[BOURSE_LEVELS_MAX]; /* cheapest first; what several parts could have is there once */
     bool has_explanation;
     struct bourse_explanation explanation;
     uint64_t index;
@@ -689,6 +690,8 @@ struct bourse_product_check {
     double max_rel_error;  /* of a sample of rows: error / root mean square of the row */
     uint64_t wrong_tiles;
     struct bourse_wrong_tile tiles[BOURSE_WRONG_TILES_MAX]; /* the first of them */
+    uint64_t
+        reduced_tiles; /* of those wrong: made of factors that had been rounded to fewer bits; 8 tiles at most are looked at */
 };
 /* Whether C is the product, by Freivalds' method in double (docs/consumer.md). UNVERIFIED when it is not: *ret_check is
  * filled then too. All tiles have been collected. */

@@ -1,6 +1,7 @@
 #include "consumer/freivalds.h"
 
 #include "base/cleanup.h"
+#include "base/precision.h"
 #include "base/residual.h"
 #include "planner/split.h"
 #include "runtime/clock.h"
@@ -546,6 +547,132 @@ static bool look_closely(struct check *check, const struct freivalds_grid *grid,
     return good;
 }
 
+/* ---------------------------------------------------------------- lower precision */
+
+enum { SIDE = PRECISION_SIDE, DEEP = 1024 }; /* so much of the inner dimension is read at a time */
+
+struct
+    sample { /* SIDE rows of A and columns of B that lie together, and what C has where they meet */
+    float a[SIDE][DEEP], b[DEEP][SIDE], c[SIDE][SIDE];
+    struct precision_sample sums;
+};
+
+static bool all_finite(const float *elements, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(elements[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Sums it up from (row, column) of C on. *ret_is_odd: it has a NaN or an infinity, and shows nothing. */
+static bool take_sample(const struct check *check, uint64_t row, uint64_t column,
+                        struct sample *sample, bool *ret_is_odd)
+{
+    const struct matrix_block of_c = {.row = row, .column = column, .rows = SIDE, .columns = SIDE};
+    const uint64_t inner = check->b->rows;
+    memset(&sample->sums, 0, sizeof sample->sums);
+    if (!matrix_read(check->c, &of_c, &sample->c[0][0], check->problem)) {
+        return false;
+    }
+    *ret_is_odd = !all_finite(&sample->c[0][0], (size_t)SIDE * SIDE);
+    for (uint64_t from = 0; from < inner && !*ret_is_odd; from += DEEP) {
+        const uint64_t deep = inner - from < DEEP ? inner - from : DEEP;
+        const struct matrix_block of_b = {
+            .row = from, .column = column, .rows = deep, .columns = SIDE};
+        bool good = matrix_read(check->b, &of_b, &sample->b[0][0], check->problem);
+        for (uint64_t i = 0; good && i < SIDE; i++) {
+            const struct matrix_block of_a = {
+                .row = row + i, .column = from, .rows = 1, .columns = deep};
+            good = matrix_read(check->a, &of_a, sample->a[i], check->problem);
+            *ret_is_odd = *ret_is_odd || !all_finite(sample->a[i], (size_t)deep);
+        }
+        if (!good) {
+            return false;
+        }
+        *ret_is_odd = *ret_is_odd || !all_finite(&sample->b[0][0], (size_t)deep * SIDE);
+        for (uint64_t k = 0; k < deep && !*ret_is_odd; k++) {
+            float of_rows[SIDE];
+            for (size_t i = 0; i < SIDE; i++) {
+                of_rows[i] = sample->a[i][k];
+            }
+            precision_add(&sample->sums, of_rows, sample->b[k]);
+        }
+    }
+    return true;
+}
+
+/* Names the tile by that entry of the sample which is furthest off. */
+static void name_reduced(const struct sample *sample, struct freivalds_tile *tile,
+                         struct freivalds *verdict)
+{
+    const uint64_t row = tile->at_row;
+    const uint64_t column = tile->at_column;
+    double worst = -1;
+    for (size_t i = 0; i < SIDE; i++) {
+        for (size_t j = 0; j < SIDE; j++) {
+            const double exact = sample->sums.entries[i][j].product;
+            const double off = fabs((double)sample->c[i][j] - exact);
+            if (off > worst) {
+                worst = off;
+                tile->at_row = row + i;
+                tile->at_column = column + j;
+                tile->found = sample->c[i][j];
+                tile->expected = exact;
+            }
+        }
+    }
+    verdict->reduced_tiles++;
+    name_tile(verdict, tile);
+}
+
+static bool look_at_tile(const struct check *check, const struct freivalds_grid *grid,
+                         uint64_t number, struct sample *sample, struct freivalds *verdict)
+{
+    struct freivalds_tile tile = {.row = (uint32_t)(number / grid->columns),
+                                  .column = (uint32_t)(number % grid->columns)};
+    const uint64_t top = split_edge(check->c->rows, grid->rows, tile.row);
+    const uint64_t left = split_edge(check->c->columns, grid->columns, tile.column);
+    const uint64_t rows = split_edge(check->c->rows, grid->rows, tile.row + 1) - top;
+    const uint64_t columns = split_edge(check->c->columns, grid->columns, tile.column + 1) - left;
+    bool is_odd = true;
+    if (rows < SIDE || columns < SIDE) {
+        return true;
+    }
+    tile.at_row = top + entropy_u64() % (rows - SIDE + 1);
+    tile.at_column = left + entropy_u64() % (columns - SIDE + 1);
+    if (!take_sample(check, tile.at_row, tile.at_column, sample, &is_odd)) {
+        return false;
+    }
+    if (!is_odd && precision_judge(&sample->sums, sample->c) == PRECISION_REDUCED) {
+        name_reduced(sample, &tile, verdict);
+    }
+    return true;
+}
+
+static bool look_at_precision(const struct check *check, const struct freivalds_grid *grid,
+                              struct freivalds *verdict)
+{
+    const uint64_t tiles = (uint64_t)grid->rows * grid->columns;
+    struct sample *sample = malloc(sizeof *sample);
+    bool good = sample != NULL;
+    if (!good) {
+        problem_set(check->problem, "out of memory for checking the product");
+    }
+    uint64_t next = 0;
+    for (uint64_t left = tiles < FREIVALDS_PRECISE ? tiles : FREIVALDS_PRECISE; good && left > 0;
+         left--) { /* in order, each as likely as any */
+        while (entropy_u64() % (tiles - next) >= left) {
+            next++;
+        }
+        good = look_at_tile(check, grid, next++, sample, verdict);
+    }
+    free(sample);
+    return good;
+}
+
 /* ---------------------------------------------------------------- whole */
 
 bool freivalds_check(const struct matrix *a, const struct matrix *b, const struct matrix *c,
@@ -558,13 +685,14 @@ bool freivalds_check(const struct matrix *a, const struct matrix *b, const struc
     CLEANUP(check_fini) struct check check = {.a = a, .b = b, .c = c, .problem = ret_problem};
     struct freivalds verdict = {.is_right = false};
     if (!check_init(&check) || !project_b(&check) || !judge_rows(&check, &verdict) ||
-        !look_closely(&check, grid, &verdict)) {
+        !look_closely(&check, grid, &verdict) ||
+        (verdict.wrong_rows == 0 && !look_at_precision(&check, grid, &verdict))) {
         return false;
     }
     for (uint64_t j = 0; j < b->columns; j++) {
         verdict.unchecked_columns += check.left_out[j];
     }
-    verdict.is_right = verdict.wrong_rows == 0;
+    verdict.is_right = verdict.wrong_rows == 0 && verdict.reduced_tiles == 0;
     *ret_verdict = verdict;
     return true;
 }

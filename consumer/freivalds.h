@@ -6,6 +6,9 @@
  * base/residual.h. Rows that are wrong, some of the doubtful ones (the worst, and others at random), and some at random are then
  * computed anew in double, entry by entry: this names the tiles, and finds how far off the product is.
  *
+ * Where sums are long, a product of factors that were rounded to fewer bits is no further off than honest rounding may be. So
+ * in some tiles the errors of 32 x 32 entries are looked at together (base/precision.h).
+ *
  * NaN and infinities: a row of A or a column of B that has one has no residual. Such rows, and the entries of such
  * columns, are looked at only where a row is computed anew; how many are left is reported. */
 #ifndef BOURSE_CONSUMER_FREIVALDS_H
@@ -24,6 +27,8 @@ enum {
     FREIVALDS_UNSURE = 8, /* doubtful ones and those with NaN or infinity, at random, */
     FREIVALDS_SAMPLE = 8, /* and any, at random */
     FREIVALDS_NAMED = 8,  /* wrong tiles that are told one by one */
+    FREIVALDS_PRECISE =
+        8 /* tiles of which a sample shows whether their factors were rounded, at random */
 };
 
 struct freivalds_grid { /* of the tiles, for names */
@@ -44,6 +49,8 @@ struct freivalds {
     uint64_t unchecked_columns; /* the same: looked at only in rows computed anew */
     uint64_t rows_anew;
     double max_rel_error; /* of entries computed anew: |c - exact| / root mean square of its row */
+    uint64_t
+        reduced_tiles; /* made of factors that had been rounded to fewer bits; they are wrong ones too */
     uint64_t wrong_tiles;
     struct freivalds_tile tiles[FREIVALDS_NAMED]; /* the first of them */
 };

@@ -666,15 +666,23 @@ bool bourse_product_check(struct bourse *bourse, struct bourse_product *product,
                                                .unchecked_rows = verdict.unchecked_rows,
                                                .unchecked_columns = verdict.unchecked_columns,
                                                .max_rel_error = verdict.max_rel_error,
-                                               .wrong_tiles = verdict.wrong_tiles};
+                                               .wrong_tiles = verdict.wrong_tiles,
+                                               .reduced_tiles = verdict.reduced_tiles};
     product->is_right = verdict.is_right;
     for (size_t i = 0; i < verdict.wrong_tiles && i < BOURSE_WRONG_TILES_MAX; i++) {
         tell_tile(product, &verdict.tiles[i], &ret_check->tiles[i]);
     }
-    return verdict.is_right || client_fail(ret_error, BOURSE_UNVERIFIED,
-                                           "this is not the product: %" PRIu64
-                                           " rows are further off than rounding can be",
-                                           verdict.wrong_rows);
+    if (verdict.wrong_rows > 0) {
+        return client_fail(ret_error, BOURSE_UNVERIFIED,
+                           "this is not the product: %" PRIu64
+                           " rows are further off than rounding can be",
+                           verdict.wrong_rows);
+    }
+    return verdict.is_right ||
+           client_fail(ret_error, BOURSE_UNVERIFIED,
+                       "this is the product of factors that were rounded to "
+                       "fewer bits than float32 has: %" PRIu64 " of the tiles that were looked at",
+                       verdict.reduced_tiles);
 }
 
 bool bourse_product_keep(struct bourse_product *product, struct bourse_error *ret_error)

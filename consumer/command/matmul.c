@@ -296,12 +296,12 @@ static json_t *json_check(const struct bourse_product_check *check)
                              tile->provider, "at_row", (json_int_t)tile->at_row, "at_column",
                              (json_int_t)tile->at_column));
     }
-    return json_pack("{s:b, s:i, s:I, s:I, s:I, s:I, s:f, s:o}", "right", check->is_right, "rounds",
-                     (int)check->rounds, "wrong_rows", (json_int_t)check->wrong_rows,
+    return json_pack("{s:b, s:i, s:I, s:I, s:I, s:I, s:f, s:I, s:o}", "right", check->is_right,
+                     "rounds", (int)check->rounds, "wrong_rows", (json_int_t)check->wrong_rows,
                      "doubtful_rows", (json_int_t)check->doubtful_rows, "unchecked_rows",
                      (json_int_t)check->unchecked_rows, "unchecked_columns",
                      (json_int_t)check->unchecked_columns, "max_rel_error", check->max_rel_error,
-                     "wrong_tiles", tiles);
+                     "reduced_tiles", (json_int_t)check->reduced_tiles, "wrong_tiles", tiles);
 }
 
 /* Of each lease, and how many providers made tiles; a referee's lease has none of them. */

@@ -205,7 +205,7 @@ END_TEST
 
 /* ---------------------------------------------------------------- the check */
 
-enum { M = 60, K = 70, N = 50 };
+enum { M = 60, K = 70, N = 50, LONG = 3000, LONG_SIDE = 64 };
 static float *a, *b, c[M * N];
 static const struct freivalds_grid grid = {3, 2}; /* tiles of 20 x 25 */
 
@@ -379,6 +379,66 @@ START_TEST(nan_and_infinities_travel_and_are_looked_at)
 }
 END_TEST
 
+/* To the nearest with 11 bits. */
+static float as_tf32(float number)
+{
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    bits = (bits + 0x1000U) & 0xffffe000U;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+/* C from `from` to `to`, of factors that are rounded first or not. */
+static void multiply_long(const float *left, const float *right, size_t from, size_t to,
+                          bool is_rounded, float *product)
+{
+    for (size_t i = 0; i < LONG_SIDE; i++) {
+        for (size_t j = from; j < to; j++) {
+            double sum = 0;
+            for (size_t k = 0; k < LONG; k++) {
+                const float x = left[i * LONG + k];
+                const float y = right[k * LONG_SIDE + j];
+                sum += is_rounded ? (double)as_tf32(x) * (double)as_tf32(y) : (double)x * (double)y;
+            }
+            product[i * LONG_SIDE + j] = (float)sum;
+        }
+    }
+}
+
+START_TEST(a_tile_of_rounded_factors_is_found_where_sums_are_long)
+{
+    static float product[LONG_SIDE * LONG_SIDE];
+    const struct freivalds_grid halves = {1, 2};
+    struct matrix matrices[3];
+    struct freivalds verdict;
+    float *left = make("a.npy", LONG_SIDE, LONG);
+    float *right = make("b.npy", LONG, LONG_SIDE);
+    for (int is_rounded = 0; is_rounded < 2; is_rounded++) {
+        multiply_long(left, right, 0, LONG_SIDE / 2, false, product);
+        multiply_long(left, right, LONG_SIDE / 2, LONG_SIDE, is_rounded != 0, product);
+        put("c.npy", LONG_SIDE, LONG_SIDE, product);
+        ck_assert(matrix_open("a.npy", &matrices[0], &problem));
+        ck_assert(matrix_open("b.npy", &matrices[1], &problem));
+        ck_assert(matrix_open("c.npy", &matrices[2], &problem));
+        ck_assert_msg(
+            freivalds_check(&matrices[0], &matrices[1], &matrices[2], &halves, &verdict, &problem),
+            "%s", problem.text);
+        for (int i = 0; i < 3; i++) {
+            matrix_close(&matrices[i]);
+        }
+        ck_assert_uint_eq(verdict.wrong_rows, 0); /* by its size the error could be honest */
+        ck_assert_uint_eq(verdict.reduced_tiles, (unsigned)is_rounded);
+        ck_assert(verdict.is_right == (is_rounded == 0));
+    }
+    ck_assert_uint_eq(verdict.wrong_tiles, 1);
+    ck_assert_uint_eq(verdict.tiles[0].column, 1);
+    ck_assert_uint_ge(verdict.tiles[0].at_column, LONG_SIDE / 2);
+    free(left);
+    free(right);
+}
+END_TEST
+
 START_TEST(sums_beyond_the_range_of_float32_are_honest_infinities)
 {
     for (int k = 0; k < K; k++) {
@@ -413,6 +473,7 @@ int main(void)
     tcase_add_test(products, a_lie_does_not_hide_among_doubtful_rows);
     tcase_add_test(products, nan_and_infinities_travel_and_are_looked_at);
     tcase_add_test(products, sums_beyond_the_range_of_float32_are_honest_infinities);
+    tcase_add_test(products, a_tile_of_rounded_factors_is_found_where_sums_are_long);
     suite_add_tcase(suite, products);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -17,7 +17,7 @@ function(program name)
 endfunction()
 
 program(bourse-broker SOURCES broker/main.c broker/door.c LINKS broker)
-program(bourse-audit SOURCES broker/audit_main.c LINKS audit)
+program(bourse-audit SOURCES broker/audit/main.c LINKS audit)
 program(bourse-provider SOURCES provider/main.c LINKS owner provider)
 
 program(bourse SOURCES consumer/command/main.c LINKS command)

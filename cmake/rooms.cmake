@@ -63,9 +63,9 @@ room(runtime SOURCES ${runtime_sources} LINKS protocol formats base PkgConfig::Z
 
 # Shells. Each session is a pure core of its own.
 file(GLOB broker_sources CONFIGURE_DEPENDS broker/*.c)
-list(FILTER broker_sources EXCLUDE REGEX "/(main|audit[^/]*)\\.c$")
-file(GLOB audit_sources CONFIGURE_DEPENDS broker/audit*.c)
-list(FILTER audit_sources EXCLUDE REGEX "/audit_main\\.c$")
+list(FILTER broker_sources EXCLUDE REGEX "/main\\.c$")
+file(GLOB audit_sources CONFIGURE_DEPENDS broker/audit/*.c)
+list(FILTER audit_sources EXCLUDE REGEX "/main\\.c$")
 room(broker SOURCES ${broker_sources}
   LINKS exchange ledger_sqlite ledger protocol formats runtime PkgConfig::JANSSON Threads::Threads)
 room(audit SOURCES ${audit_sources} LINKS protocol base PkgConfig::SQLITE PkgConfig::JANSSON)

@@ -13,7 +13,7 @@
 #include "base/checked.h"
 #include "base/random.h"
 #include "base/sha256.h"
-#include "broker/audit.h"
+#include "broker/audit/audit.h"
 #include "broker/blob_store.h"
 #include "broker/broker.h"
 #include "broker/group.h"

@@ -7,7 +7,7 @@
 
 #include "base/cursor.h"
 #include "base/sha256.h"
-#include "broker/audit.h"
+#include "broker/audit/audit.h"
 #include "ledger/sqlite.h"
 
 #include <sodium.h>

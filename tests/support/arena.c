@@ -1,7 +1,7 @@
 #include "tests/support/arena.h"
 
 #include "base/sha256.h"
-#include "broker/audit.h"
+#include "broker/audit/audit.h"
 #include "broker/replay.h"
 #include "protocol/envelope.h"
 #include "protocol/limits.h"

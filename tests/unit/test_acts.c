@@ -2,7 +2,7 @@
  * code with it; every way of tampering is named. */
 #include "broker/acts.h"
 
-#include "broker/audit.h"
+#include "broker/audit/audit.h"
 #include "broker/translate.h"
 #include "exchange/exchange.h"
 #include "tests/support/scarce_vfs.h"

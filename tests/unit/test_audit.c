@@ -1,4 +1,4 @@
-#include "broker/audit.h"
+#include "broker/audit/audit.h"
 
 #include <check.h>
 #include <sodium.h>

@@ -1,6 +1,6 @@
 /* The audit against a market in which orders were replaced: what nobody signed, and what a place in the queue was kept for
  * without right, is named. */
-#include "broker/audit.h"
+#include "broker/audit/audit.h"
 #include "protocol/message.h"
 #include "tests/support/small_market_writer.h"
 

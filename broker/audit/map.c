@@ -1,4 +1,4 @@
-#include "broker/audit_state.h"
+#include "broker/audit/state.h"
 
 #include <stdlib.h>
 #include <string.h>

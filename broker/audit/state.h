@@ -1,4 +1,4 @@
-/* broker/audit_state.h - what the parts of the audit share. Not for anyone else.
+/* broker/audit/state.h - what the parts of the audit share. Not for anyone else.
  *
  * Every check returns true to go on; false after audit_finding or audit_unreadable has written
  * the report. */
@@ -6,7 +6,7 @@
 #define BOURSE_BROKER_AUDIT_STATE_H
 
 #include "base/id.h"
-#include "broker/audit.h"
+#include "broker/audit/audit.h"
 #include "protocol/codec.h"
 #include "protocol/envelope.h"
 #include "protocol/genesis.h"

@@ -1,5 +1,5 @@
 /* Accounts, postings, holds and balances: docs/ledger.md section 5. */
-#include "broker/audit_state.h"
+#include "broker/audit/state.h"
 
 #include "base/sha256.h"
 

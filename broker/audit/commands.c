@@ -1,5 +1,5 @@
 /* Commands: decoded, their signatures verified, and what later rows rely on kept. */
-#include "broker/audit_state.h"
+#include "broker/audit/state.h"
 
 #include "base/sha256.h"
 #include "protocol/identity.h"

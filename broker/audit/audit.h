@@ -1,4 +1,4 @@
-/* broker/audit.h - re-derives a market's ledger from its journal, without a line of the code
+/* broker/audit/audit.h - re-derives a market's ledger from its journal, without a line of the code
  * that wrote it.
  *
  * The audit walks the journal and the ledger's rows side by side: each command's signature is
@@ -6,8 +6,8 @@
  * of ledger/, exchange/ or the rest of broker/ is linked; formats are read from docs/ledger.md.
  * The first contradiction ends it, named by table and entry. docs/ledger.md section 8 lists what
  * is checked and what is not. */
-#ifndef BOURSE_BROKER_AUDIT_H
-#define BOURSE_BROKER_AUDIT_H
+#ifndef BOURSE_BROKER_AUDIT_AUDIT_H
+#define BOURSE_BROKER_AUDIT_AUDIT_H
 
 #include "base/id.h"
 

@@ -1,5 +1,5 @@
 /* Jobs, orders and fills: docs/ledger.md section 6. */
-#include "broker/audit_state.h"
+#include "broker/audit/state.h"
 
 #include "base/sha256.h"
 

@@ -1,5 +1,5 @@
 /* Results, what they were paid, and settlements: docs/ledger.md section 7. */
-#include "broker/audit_state.h"
+#include "broker/audit/state.h"
 
 #include "base/checked.h"
 #include "base/sha256.h"

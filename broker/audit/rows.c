@@ -1,5 +1,5 @@
 /* The ledger's twelve tables as one stream, in the order of the entry numbers that they share. */
-#include "broker/audit_state.h"
+#include "broker/audit/state.h"
 
 #include <inttypes.h>
 #include <string.h>

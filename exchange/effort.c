@@ -55,38 +55,55 @@ struct effort_plan effort_plan(const struct requirement *needs)
         plan.order[at] = i;
         plan.count++;
     }
+    for (uint32_t i = 0; i < plan.count; i++) {
+        const struct attribute *wanted = &needs->nodes[plan.order[i]].attribute;
+        plan.digests[i] = attribute_digest_of(wanted);
+        plan.is_repeated[i] =
+            i > 0 && strcmp(wanted->name, needs->nodes[plan.order[i - 1]].attribute.name) == 0;
+    }
     return plan;
 }
 
-/* As strcmp, which most names do not need. */
-static int compare_names(const char *a, const char *b)
+/* Whether the name that has this digest comes before the wanted one, or is it: most need not be looked at. */
+static bool is_before(const struct attribute_digest *digest, const struct attribute *attribute,
+                      const struct attribute_digest *wanted, const struct requirement_node *node)
 {
-    return a[0] != b[0] ? (unsigned char)a[0] - (unsigned char)b[0] : strcmp(a, b);
+    if (digest->name != wanted->name || (wanted->name & UINT8_MAX) == 0) {
+        return digest->name < wanted->name;
+    }
+    return strcmp(attribute->name, node->attribute.name) < 0;
+}
+
+static bool is_same(const struct attribute_digest *digest, const struct attribute *attribute,
+                    const struct attribute_digest *wanted, const struct requirement_node *node)
+{
+    return digest->name == wanted->name &&
+           ((wanted->name & UINT8_MAX) == 0 || strcmp(attribute->name, node->attribute.name) == 0);
 }
 
 /* Both are sorted by name: one walk. */
 uint64_t effort_truth(const struct effort_plan *plan, const struct attribute *attributes,
-                      size_t count, size_t ret_first[REQUIREMENT_NODES_MAX])
+                      const struct attribute_digest *digests, size_t count,
+                      size_t ret_first[REQUIREMENT_NODES_MAX])
 {
     uint64_t truth = 0;
-    const char *last = "";
     size_t first = 0;
     size_t end = 0; /* those from `first` on have the name of the predicate before */
     for (uint32_t i = 0; i < plan->count; i++) {
         const struct requirement_node *node = &plan->needs->nodes[plan->order[i]];
-        const char *name = node->attribute.name;
-        if (compare_names(last, name) != 0) {
+        const struct attribute_digest *wanted = &plan->digests[i];
+        if (!plan->is_repeated[i]) {
             first = end;
-            while (first < count && compare_names(attributes[first].name, name) < 0) {
+            while (first < count && is_before(&digests[first], &attributes[first], wanted, node)) {
                 first++;
             }
             end = first;
-            while (end < count && compare_names(attributes[end].name, name) == 0) {
+            while (end < count && is_same(&digests[end], &attributes[end], wanted, node)) {
                 end++;
             }
-            last = name;
         }
-        bool holds = requirement_values_hold(node, &attributes[first], end - first);
+        bool holds = requirement_digests_hold(node, wanted, &attributes[first], &digests[first],
+                                              end - first);
         truth |= (uint64_t)holds << plan->order[i];
         if (ret_first != NULL) {
             ret_first[plan->order[i]] = first < end ? first : count;

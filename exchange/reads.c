@@ -560,29 +560,32 @@ struct explaining {
 /* Best value of a numeric attribute on offer, from the first of its name on: the largest for > and >=, the smallest for <
  * and <=. */
 static void keep_best(const struct requirement_node *node, const struct attribute *attributes,
-                      size_t first, size_t count, bool *has_best, int64_t *best)
+                      const struct attribute_digest *digests, size_t first, size_t count,
+                      bool *has_best, int64_t *best)
 {
     bool wants_more = node->op == REQUIREMENT_GT || node->op == REQUIREMENT_GE;
     for (size_t i = first;
-         i < count && (i == first || strcmp(attributes[i].name, node->attribute.name) == 0); i++) {
-        const struct attribute *have = &attributes[i];
-        if (!have->is_text &&
-            (!*has_best || (wants_more ? have->number > *best : have->number < *best))) {
+         i < count && (i == first || (digests[i].name == digests[first].name &&
+                                      strcmp(attributes[i].name, node->attribute.name) == 0));
+         i++) {
+        const int64_t have = (int64_t)digests[i].value;
+        if (!digests[i].is_text && (!*has_best || (wants_more ? have > *best : have < *best))) {
             *has_best = true;
-            *best = have->number;
+            *best = have;
         }
     }
 }
 
 static uint32_t explain_predicates(const struct explaining *explaining,
-                                   const struct attribute *attributes, size_t count,
+                                   const struct attribute *attributes,
+                                   const struct attribute_digest *digests, size_t count,
                                    uint64_t *ret_truth)
 {
     size_t first[REQUIREMENT_NODES_MAX];
     const struct requirement *needs = explaining->need->needs;
     struct exchange_explanation *why = explaining->why;
     uint32_t at = 0; /* every device meets the same predicates in the same order */
-    *ret_truth = effort_truth(&explaining->plan, attributes, count, first);
+    *ret_truth = effort_truth(&explaining->plan, attributes, digests, count, first);
     for (uint32_t i = 0; i < needs->count; i++) {
         const struct requirement_node *node = &needs->nodes[i];
         if (node->op < REQUIREMENT_EQ) {
@@ -594,7 +597,7 @@ static uint32_t explain_predicates(const struct explaining *explaining,
         }
         why->predicates[at].failing += (*ret_truth >> i & 1) == 0;
         if (!node->attribute.is_text && node->op != REQUIREMENT_EQ && node->op != REQUIREMENT_NE) {
-            keep_best(node, attributes, first[i], count, &why->predicates[at].has_best,
+            keep_best(node, attributes, digests, first[i], count, &why->predicates[at].has_best,
                       &why->predicates[at].best);
         }
         at++;
@@ -644,9 +647,12 @@ static void explain_device(struct explaining *explaining, const struct device *d
     const struct attribute *attributes = book_cell_attributes(exchange->book, device->cell, &count);
     why->devices++;
     struct explained seen = {.device = device};
-    uint32_t at = explain_predicates(explaining, attributes, count, &seen.truth);
+    uint32_t at =
+        explain_predicates(explaining, attributes, book_cell_digests(exchange->book, device->cell),
+                           count, &seen.truth);
     bool is_wide = is_wide_enough(need, device, why, at);
-    seen.is_passed_over = requirement_passes_over(need->needs, attributes, count);
+    seen.is_passed_over = book_cell_simulated(exchange->book, device->cell) &&
+                          requirement_passes_over(need->needs, attributes, count);
     seen.effort = effort_of(need->needs, seen.truth);
     if (explaining->seen != NULL) {
         explaining->seen[explaining->seen_count++] = seen;

@@ -360,7 +360,8 @@ static void add_figure(struct exchange_remedy *remedy, enum exchange_remedy_kind
     }
 }
 
-/* Whether the device satisfies the changed requirement: of what it satisfied, only the changed predicates differ. */
+/* Whether the device satisfies the changed requirement: of what it satisfied, only the changed predicates differ. Most do not
+ * even if those came out as they have to. */
 static bool satisfies(const struct search *search, const struct exchange_remedy *remedy,
                       const struct explained *seen)
 {
@@ -372,6 +373,10 @@ static bool satisfies(const struct search *search, const struct exchange_remedy 
         return seen->effort.hold == 0 && !seen->is_passed_over;
     }
     uint64_t truth = seen->truth & ~changed;
+    uint64_t at_best = truth | (changed & ~search->best.seen->truth);
+    if (effort_of(search->need->needs, at_best).hold > 0) {
+        return false;
+    }
     uint32_t i = 0;
     for (uint64_t left = changed; left != 0; left &= left - 1) {
         while (remedy->changes[i].kind < REMEDY_LOOSEN) {

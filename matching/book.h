@@ -89,6 +89,9 @@ uint32_t book_cell_bound(const struct book *book);
 uint32_t book_class_bound(const struct book *book);
 const struct attribute *book_cell_attributes(const struct book *book, uint32_t cell,
                                              size_t *ret_count);
+/* Of these, the digest of each; and what requirement_simulated says. */
+const struct attribute_digest *book_cell_digests(const struct book *book, uint32_t cell);
+bool book_cell_simulated(const struct book *book, uint32_t cell);
 const struct requirement *book_class_requirement(const struct book *book, uint32_t class_id);
 enum rate book_class_rate(const struct book *book, uint32_t class_id); /* NONE: not by value */
 int64_t book_cell_rate(const struct book *book, uint32_t cell, enum rate rate); /* 0: it has none */
@@ -110,6 +113,19 @@ bool requirement_passes_over(const struct requirement *requirement,
                              const struct attribute *attributes, size_t count);
 /* Whether there can be a simulated device that it asks for. */
 bool requirement_asks_simulated(const struct requirement *requirement);
+/* An attribute in three words, side by side with those of its cell: for who looks at thousands. Heads are the first eight bytes as a
+ * number: those of two names that differ sort as the names do. A text of eight bytes and more has a hash instead. What is alike and ends
+ * in a byte that is not 0 may be different all the same. */
+struct attribute_digest {
+    uint64_t name;
+    uint64_t value; /* the number, or of the text */
+    bool is_text;
+};
+struct attribute_digest attribute_digest_of(const struct attribute *attribute);
+/* requirement_values_hold by the digests of node and values. */
+bool requirement_digests_hold(const struct requirement_node *node,
+                              const struct attribute_digest *wanted, const struct attribute *values,
+                              const struct attribute_digest *digests, size_t count);
 /* One predicate of it, for reports. `node` must be a predicate. */
 bool requirement_predicate_holds(const struct requirement_node *node,
                                  const struct attribute *attributes, size_t count);

@@ -24,8 +24,10 @@ static_assert(sizeof(struct shelf) == LADDER_LINE, "one line");
 
 struct cell {
     size_t count;
-    struct attribute *attributes; /* in canonical order */
-    int64_t rates[RATES];         /* what they say of each; 0: nothing */
+    struct attribute *attributes;           /* in canonical order */
+    const struct attribute_digest *digests; /* of these, in the same memory */
+    bool is_simulated;
+    int64_t rates[RATES]; /* what they say of each; 0: nothing */
 };
 
 /* All cells, or all classes. A search over many of them goes by groups of 64 numbers, which it passes over when nothing in

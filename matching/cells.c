@@ -247,10 +247,10 @@ static uint32_t find_cell(const struct book *book, uint64_t print,
     return at == LADDER_NONE ? BOOK_NONE : at;
 }
 
-/* In canonical order, for the caller to free; NULL: out of memory. */
+/* In canonical order, with room for their digests behind, for the caller to free; NULL: out of memory. */
 static struct attribute *sorted_copy(const struct attribute *attributes, size_t count)
 {
-    struct attribute *sorted = calloc(count + 1, sizeof *sorted);
+    struct attribute *sorted = calloc(count + 1, sizeof *sorted + sizeof(struct attribute_digest));
     if (sorted != NULL && count > 0) {
         memcpy(sorted, attributes, count * sizeof *sorted);
         qsort(sorted, count, sizeof *sorted, compare_attributes);
@@ -266,7 +266,14 @@ static bool place_cell(struct book *book, uint32_t id, struct attribute *sorted,
         free(sorted);
         return false;
     }
-    book->cells[id] = (struct cell){.count = count, .attributes = sorted};
+    struct attribute_digest *digests = (void *)(sorted + count + 1);
+    for (size_t i = 0; i < count; i++) {
+        digests[i] = attribute_digest_of(&sorted[i]);
+    }
+    book->cells[id] = (struct cell){.count = count,
+                                    .attributes = sorted,
+                                    .digests = digests,
+                                    .is_simulated = requirement_simulated(sorted, count)};
     for (unsigned rate = RATE_NONE + 1; rate < RATES; rate++) {
         book->cells[id].rates[rate] = rate_of((enum rate)rate, sorted, count);
     }
@@ -486,6 +493,18 @@ const struct attribute *book_cell_attributes(const struct book *book, uint32_t c
     assert(book_cell_references(book, cell) > 0);
     *ret_count = book->cells[cell].count;
     return book->cells[cell].attributes;
+}
+
+const struct attribute_digest *book_cell_digests(const struct book *book, uint32_t cell)
+{
+    assert(book_cell_references(book, cell) > 0);
+    return book->cells[cell].digests;
+}
+
+bool book_cell_simulated(const struct book *book, uint32_t cell)
+{
+    assert(book_cell_references(book, cell) > 0);
+    return book->cells[cell].is_simulated;
 }
 
 const struct requirement *book_class_requirement(const struct book *book, uint32_t class_id)

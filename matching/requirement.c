@@ -38,33 +38,36 @@ bool requirement_well_formed(const struct requirement *requirement)
     return depth == (requirement->count > 0 ? 1 : 0);
 }
 
-static bool value_holds(const struct requirement_node *node, const struct attribute *attribute)
+static bool number_holds(enum requirement_op op, int64_t number, int64_t wanted)
 {
-    const struct attribute *wanted = &node->attribute;
-    if (attribute->is_text != wanted->is_text) {
-        return false;
-    }
-    if (wanted->is_text) {
-        return strcmp(attribute->text, wanted->text) == 0;
-    }
-    switch (node->op) {
+    switch (op) {
     case REQUIREMENT_EQ:
     case REQUIREMENT_NE: /* inverted by the caller, over all values */
-        return attribute->number == wanted->number;
+        return number == wanted;
     case REQUIREMENT_LT:
-        return attribute->number < wanted->number;
+        return number < wanted;
     case REQUIREMENT_LE:
-        return attribute->number <= wanted->number;
+        return number <= wanted;
     case REQUIREMENT_GT:
-        return attribute->number > wanted->number;
+        return number > wanted;
     case REQUIREMENT_GE:
-        return attribute->number >= wanted->number;
+        return number >= wanted;
     case REQUIREMENT_AND:
     case REQUIREMENT_OR:
     case REQUIREMENT_NOT:
         break;
     }
     return false;
+}
+
+static bool value_holds(const struct requirement_node *node, const struct attribute *attribute)
+{
+    const struct attribute *wanted = &node->attribute;
+    if (attribute->is_text != wanted->is_text) {
+        return false;
+    }
+    return wanted->is_text ? strcmp(attribute->text, wanted->text) == 0
+                           : number_holds(node->op, attribute->number, wanted->number);
 }
 
 /* As strcmp, which most names do not need. */
@@ -95,6 +98,59 @@ bool requirement_values_hold(const struct requirement_node *node, const struct a
     bool any = false;
     for (size_t i = 0; i < count; i++) {
         any = any || value_holds(node, &values[i]);
+    }
+    return node->op == REQUIREMENT_NE ? count > 0 && !any : any;
+}
+
+static uint64_t head_of(const char *text)
+{
+    uint64_t head = 0;
+    for (unsigned i = 0; i < 8; i++) {
+        head = head << 8 | (uint8_t)*text;
+        text += *text != '\0';
+    }
+    return head;
+}
+
+/* FNV-1a, and its last byte is not 0. */
+static uint64_t long_text_hash(const char *text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (; *text != '\0'; text++) {
+        hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+    }
+    return hash | 1;
+}
+
+static bool is_whole(uint64_t digest)
+{
+    return (digest & UINT8_MAX) == 0;
+}
+
+struct attribute_digest attribute_digest_of(const struct attribute *attribute)
+{
+    const uint64_t head = head_of(attribute->text);
+    return (struct attribute_digest){.name = head_of(attribute->name),
+                                     .value = !attribute->is_text ? (uint64_t)attribute->number
+                                              : is_whole(head)    ? head
+                                                                  : long_text_hash(attribute->text),
+                                     .is_text = attribute->is_text};
+}
+
+bool requirement_digests_hold(const struct requirement_node *node,
+                              const struct attribute_digest *wanted, const struct attribute *values,
+                              const struct attribute_digest *digests, size_t count)
+{
+    bool any = false;
+    for (size_t i = 0; i < count && !any; i++) {
+        if (digests[i].is_text != wanted->is_text) {
+            continue;
+        }
+        any = !wanted->is_text
+                  ? number_holds(node->op, (int64_t)digests[i].value, (int64_t)wanted->value)
+                  : digests[i].value == wanted->value &&
+                        (is_whole(wanted->value) ||
+                         strcmp(values[i].text, node->attribute.text) == 0);
     }
     return node->op == REQUIREMENT_NE ? count > 0 && !any : any;
 }

@@ -1,7 +1,9 @@
 #include "broker/why.h"
 
+#include "base/checked.h"
 #include "base/text.h"
 #include "broker/replies.h"
+#include "exchange/feed.h"
 #include "exchange/lifecycle.h"
 #include "exchange/why.h"
 #include "formats/units.h"
@@ -11,11 +13,13 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct why { /* the wire form with what it points to */
     struct exchange_why row;
     char text[LIMIT_TEXT_BYTES];
     Bourse__V1__WhyReply wire;
+    Bourse__V1__PaidLately paid;
     Bourse__V1__WhyRefusal refusals[EXCHANGE_WHY_REFUSALS];
     Bourse__V1__WhyRefusal *pointers[EXCHANGE_WHY_REFUSALS];
 };
@@ -92,6 +96,12 @@ static void demand_text(const struct exchange_why *row, char *ret_text, size_t c
             "%u of %u waiting bid%s fit, and all want a longer lease than `term` allows; "
             "at %s all of them would do",
             row->fitting, row->bids, text_plural(row->bids), term);
+    } else if (row->paying == 0 && row->fills_at_micro > 0) {
+        (void)snprintf(
+            ret_text, capacity,
+            "%u of %u waiting bid%s fit, and none pays %s; at %s per slot-hour it is filled now",
+            row->lasting, row->bids, text_plural(row->bids), money(row->price_micro, price),
+            money(row->fills_at_micro, limit));
     } else if (row->paying == 0) {
         (void)snprintf(
             ret_text, capacity,
@@ -104,6 +114,26 @@ static void demand_text(const struct exchange_why *row, char *ret_text, size_t c
                        "failed it or gave its work back, or has too little left for a lease",
                        row->paying, row->bids, text_plural(row->bids));
     }
+}
+
+/* Behind what the demand lacks: who would be taken first. */
+static void place_text(const struct exchange_why *row, char *text, size_t capacity)
+{
+    const size_t used = strlen(text);
+    if (row->ahead > 0) {
+        (void)snprintf(text + used, capacity - used, "; %u ask%s before it", row->ahead,
+                       row->ahead == 1 ? " comes" : "s come");
+    }
+}
+
+static void paid_to_wire(const struct exchange *exchange, struct why *why)
+{
+    const struct exchange_usual usual = exchange_usual_of(exchange, why->row.instrument);
+    bourse__v1__paid_lately__init(&why->paid);
+    why->paid.middle_micro = usual.middle_micro;
+    why->paid.trades = usual.trades;
+    why->paid.since_ms = usual.since_ns / NS_PER_MS;
+    why->wire.paid = usual.trades > 0 ? &why->paid : NULL;
 }
 
 static const char *state_text(uint8_t state)
@@ -148,6 +178,7 @@ static void to_wire(const struct exchange *exchange, struct why *why)
     }
     if (!own_hurdle(row, why->text, sizeof why->text)) {
         demand_text(row, why->text, sizeof why->text);
+        place_text(row, why->text, sizeof why->text);
     }
     wire->index = exchange_index(exchange);
     wire->text = why->text;
@@ -170,8 +201,13 @@ static void to_wire(const struct exchange *exchange, struct why *why)
     wire->paying = row->paying;
     wire->has_best_limit_micro = row->best_limit_micro >= 0;
     wire->best_limit_micro = row->best_limit_micro;
+    wire->has_fills_at_micro = row->fills_at_micro >= 0;
+    wire->fills_at_micro = row->fills_at_micro;
+    wire->has_ahead = row->has_ahead;
+    wire->ahead = row->ahead;
     wire->has_partial = row->is_partial;
     wire->partial = row->is_partial;
+    paid_to_wire(exchange, why);
     refusals_to_wire(why);
 }
 

@@ -723,7 +723,13 @@ struct bourse_why {
     int64_t price_micro;                     /* of its ask; -1: none stands */
     uint32_t bids, fitting, lasting, paying; /* waiting bids of others; each of the former */
     int64_t best_limit_micro;                /* of those that fit and last; -1: none */
-    bool partial;                            /* there were too many bids to look at all */
+    int64_t fills_at_micro; /* replaced to ask that, it is filled now; -1: no price would do */
+    int64_t
+        paid_micro; /* half of what was let of its instrument lately was let at this or less; -1: nothing was */
+    uint32_t paid_trades;  /* from so many */
+    int64_t paid_since_ms; /* log time of the oldest of them */
+    int64_t ahead; /* asks that a bid which may take it would take before it; -1: not said */
+    bool partial;  /* there were too many bids to look at all */
     uint32_t refusal_count;
     struct bourse_why_refusal refusals[BOURSE_PREDICATES_MAX]; /* nearest first */
     uint64_t index;

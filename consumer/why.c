@@ -6,21 +6,29 @@
 
 static void from_wire(const Bourse__V1__WhyReply *reply, struct bourse_why *ret_why)
 {
-    *ret_why = (struct bourse_why){.frozen = reply->frozen,
-                                   .halted = reply->halted,
-                                   .devices = reply->devices,
-                                   .slots = reply->slots,
-                                   .leased = reply->leased,
-                                   .free = reply->free,
-                                   .price_micro = reply->has_price_micro ? reply->price_micro : -1,
-                                   .bids = reply->bids,
-                                   .fitting = reply->fitting,
-                                   .lasting = reply->lasting,
-                                   .paying = reply->paying,
-                                   .best_limit_micro =
-                                       reply->has_best_limit_micro ? reply->best_limit_micro : -1,
-                                   .partial = reply->has_partial && reply->partial,
-                                   .index = reply->index};
+    *ret_why = (struct bourse_why){
+        .frozen = reply->frozen,
+        .halted = reply->halted,
+        .devices = reply->devices,
+        .slots = reply->slots,
+        .leased = reply->leased,
+        .free = reply->free,
+        .price_micro = reply->has_price_micro ? reply->price_micro : -1,
+        .bids = reply->bids,
+        .fitting = reply->fitting,
+        .lasting = reply->lasting,
+        .paying = reply->paying,
+        .best_limit_micro = reply->has_best_limit_micro ? reply->best_limit_micro : -1,
+        .fills_at_micro = reply->has_fills_at_micro ? reply->fills_at_micro : -1,
+        .ahead = reply->has_ahead ? (int64_t)reply->ahead : -1,
+        .partial = reply->has_partial && reply->partial,
+        .index = reply->index};
+    ret_why->paid_micro = -1;
+    if (reply->paid != NULL) {
+        ret_why->paid_micro = reply->paid->middle_micro;
+        ret_why->paid_trades = reply->paid->trades;
+        ret_why->paid_since_ms = reply->paid->since_ms;
+    }
     client_copy(ret_why->text, sizeof ret_why->text, reply->text);
     client_copy(ret_why->state, sizeof ret_why->state, reply->state);
     client_copy(ret_why->label, sizeof ret_why->label, reply->label);

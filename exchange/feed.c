@@ -617,6 +617,15 @@ void exchange_bars(const struct exchange *exchange, const char *instrument, int6
     }
 }
 
+static struct exchange_usual usual_of_chosen(const struct exchange *exchange)
+{
+    const struct tape_usual usual = tape_usual(exchange->feed->tape, exchange->now_ns);
+    return (struct exchange_usual){.price_micro = usual.price_micro,
+                                   .middle_micro = usual.middle_micro,
+                                   .trades = usual.trades,
+                                   .since_ns = usual.since_ns};
+}
+
 struct exchange_usual exchange_usual_price(const struct exchange *exchange,
                                            const struct requirement *needs)
 {
@@ -637,7 +646,16 @@ struct exchange_usual exchange_usual_price(const struct exchange *exchange,
             tape_choose(tape, name);
         }
     }
-    const struct tape_usual usual = tape_usual(tape, exchange->now_ns);
-    return (struct exchange_usual){
-        .price_micro = usual.price_micro, .trades = usual.trades, .since_ns = usual.since_ns};
+    return usual_of_chosen(exchange);
+}
+
+struct exchange_usual exchange_usual_of(const struct exchange *exchange,
+                                        const char instrument[ATTRIBUTE_TEXT_SIZE])
+{
+    if (exchange->feed == NULL) {
+        return (struct exchange_usual){0};
+    }
+    tape_choose_none(exchange->feed->tape);
+    tape_choose(exchange->feed->tape, instrument);
+    return usual_of_chosen(exchange);
 }

@@ -83,13 +83,17 @@ void exchange_bars(const struct exchange *exchange, const char *instrument, int6
                    exchange_bar_visit *visit, void *context);
 
 struct exchange_usual {
-    int64_t price_micro; /* three quarters of the slots were let at this or less */
-    uint32_t trades;     /* from so many; 0: there is no usual price */
-    int64_t since_ns;    /* log time of the oldest of them */
+    int64_t price_micro;  /* three quarters of the slots were let at this or less */
+    int64_t middle_micro; /* and half of them at this */
+    uint32_t trades;      /* from so many; 0: there is no usual price */
+    int64_t since_ns;     /* log time of the oldest of them */
 };
 /* What was paid in the last 24 hours, by the last 1024 trades at most, for instruments of which a known device satisfies the
  * needs (well formed). None without a feed. */
 struct exchange_usual exchange_usual_price(const struct exchange *exchange,
                                            const struct requirement *needs);
+/* The same of one instrument. */
+struct exchange_usual exchange_usual_of(const struct exchange *exchange,
+                                        const char instrument[ATTRIBUTE_TEXT_SIZE]);
 
 #endif

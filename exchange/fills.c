@@ -192,6 +192,39 @@ static struct part *best_part(struct exchange *exchange, struct ask *ask, uint32
     return exchange->orders_by_handle[match.handle];
 }
 
+/* As skip_bid, and leaves no trace. */
+struct offer {
+    const struct exchange *exchange;
+    const struct ask *ask;
+};
+
+static bool skip_unfit(void *context, uint32_t handle)
+{
+    const struct offer *offer = context;
+    const struct part *part = offer->exchange->orders_by_handle[handle];
+    const uint32_t provider = offer->ask->device->key.provider;
+    return provider == part->job->owner || !ask_is_for(offer->ask, part->job->owner) ||
+           !may_serve(offer->exchange, part, provider) ||
+           affordable_lanes(part, price_between(part, offer->ask)) == 0;
+}
+
+int64_t ask_fills_at(const struct exchange *exchange, const struct ask *ask)
+{
+    struct ask lower = *ask;
+    lower.price_micro = 1; /* a donation is another order */
+    lower.sequence = exchange->sequence;
+    struct offer offer = {.exchange = exchange, .ask = &lower};
+    const struct book_order order = ask_order(&lower);
+    struct book_match match;
+    if (exchange->is_halted || order.slots == 0 ||
+        member_by_number(exchange, order.owner)->is_frozen ||
+        !book_match(exchange->book, &order, skip_unfit, &offer, &match)) {
+        return -1;
+    }
+    lower.price_micro = price_between(exchange->orders_by_handle[match.handle], &lower);
+    return ask_would_self_match(exchange, &lower) ? -1 : lower.price_micro;
+}
+
 struct found_ask {
     struct ask *ask;
     uint32_t slots; /* that the two could trade */

@@ -781,6 +781,8 @@ void check_failed(struct exchange *exchange, struct job *job, uint32_t index); /
 void checks_give_up(struct exchange *exchange, struct job *job);
 
 /* ---- fills.c */
+/* The highest price with which it would be filled at once if it were replaced; -1: none. A read. */
+int64_t ask_fills_at(const struct exchange *exchange, const struct ask *ask);
 void market_run(struct exchange *exchange); /* matches all that wants, refills all that can take */
 
 /* ---- feed.c: each does nothing where no feed is open */

@@ -287,6 +287,21 @@ static int by_price(const void *left, const void *right)
     return (a->price_micro > b->price_micro) - (a->price_micro < b->price_micro);
 }
 
+/* At which, or less, so many quarters of the slots were let. Sorted by price. */
+static int64_t price_of_share(const struct lot *lots, uint32_t count, uint64_t slots,
+                              unsigned quarters)
+{
+    uint64_t below = 0;
+    uint32_t i = 0;
+    for (; i < count; i++) {
+        below += lots[i].slots;
+        if (4 * below >= quarters * slots) {
+            break;
+        }
+    }
+    return i < count ? lots[i].price_micro : 0;
+}
+
 struct tape_usual tape_usual(const struct tape *tape, int64_t now_ns)
 {
     struct lot lots[TAPE_USUAL_TRADES];
@@ -305,13 +320,7 @@ struct tape_usual tape_usual(const struct tape *tape, int64_t now_ns)
         }
     }
     qsort(lots, usual.trades, sizeof *lots, by_price);
-    uint64_t below = 0;
-    for (uint32_t i = 0; i < usual.trades; i++) {
-        below += lots[i].slots;
-        usual.price_micro = lots[i].price_micro;
-        if (4 * below >= 3 * slots) {
-            break;
-        }
-    }
+    usual.middle_micro = price_of_share(lots, usual.trades, slots, 2);
+    usual.price_micro = price_of_share(lots, usual.trades, slots, 3);
     return usual;
 }

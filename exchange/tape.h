@@ -82,9 +82,10 @@ void tape_bars(const struct tape *tape, const char name[ATTRIBUTE_TEXT_SIZE], in
 void tape_sums(const struct tape *tape, int64_t since_ns, tape_visit *visit, void *context);
 
 struct tape_usual {
-    int64_t price_micro; /* three quarters of the slots were let at this or less */
-    uint32_t trades;     /* from so many; 0: there is no usual price */
-    int64_t since_ns;    /* the oldest of them */
+    int64_t price_micro;  /* three quarters of the slots were let at this or less */
+    int64_t middle_micro; /* and half of them at this */
+    uint32_t trades;      /* from so many; 0: there is no usual price */
+    int64_t since_ns;     /* the oldest of them */
 };
 /* Of the last trades that are no older than TAPE_USUAL_AGE_NS at `now_ns`, of the instruments named between: */
 void tape_choose_none(struct tape *tape);

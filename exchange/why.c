@@ -195,6 +195,7 @@ static void fill_device(const struct exchange *exchange, const struct device *de
     why->device = device->key.device;
     copy_name(why->label, device->label);
     why->attributes = book_cell_attributes(exchange->book, device->cell, &why->attribute_count);
+    cell_instrument(exchange, device->cell, why->instrument);
     why->slots = device->slots;
     why->leased = device->leased;
     if (device->ask != NULL) {
@@ -206,6 +207,30 @@ static void fill_device(const struct exchange *exchange, const struct device *de
     }
 }
 
+/* Its place among the asks of all cells that are taken by bids that take its own. */
+static bool find_place(const struct exchange *exchange, const struct ask *ask,
+                       struct exchange_why *why)
+{
+    const struct book *book = exchange->book;
+    uint64_t *beside = calloc(exchange->limits.cells / 64 + 1, sizeof *beside);
+    if (beside == NULL) {
+        return false;
+    }
+    book_cells_beside(book, ask->device->cell, beside);
+    for (uint32_t handle = 0; handle < exchange->handle_capacity; handle++) {
+        struct book_ask other;
+        if (exchange->orders_by_handle[handle] == NULL || !book_ask(book, handle, &other) ||
+            other.slots == 0 || (beside[other.cell / 64] >> (other.cell % 64) & 1) == 0) {
+            continue;
+        }
+        why->ahead += other.price_micro != ask->price_micro ? other.price_micro < ask->price_micro
+                                                            : other.sequence < ask->sequence;
+    }
+    why->has_ahead = true;
+    free(beside);
+    return true;
+}
+
 enum exchange_why_status exchange_explain_ask(const struct exchange *exchange, uint32_t account,
                                               uint32_t number, struct exchange_why *ret_why)
 {
@@ -215,7 +240,8 @@ enum exchange_why_status exchange_explain_ask(const struct exchange *exchange, u
                                      .is_halted = exchange->is_halted,
                                      .state = provider == NULL ? PROVIDER_AWAY : provider->state,
                                      .price_micro = -1,
-                                     .best_limit_micro = -1};
+                                     .best_limit_micro = -1,
+                                     .fills_at_micro = -1};
     const struct device *device =
         provider == NULL ? NULL : find_device(provider, number, &ret_why->devices);
     if (device == NULL) {
@@ -230,5 +256,9 @@ enum exchange_why_status exchange_explain_ask(const struct exchange *exchange, u
     take_bids(&asking);
     take_classes(&asking);
     free(asking.classes);
+    if (device->ask != NULL && ret_why->free > 0) {
+        ret_why->fills_at_micro = ask_fills_at(exchange, device->ask);
+        return find_place(exchange, device->ask, ret_why) ? WHY_OK : WHY_OUT_OF_MEMORY;
+    }
     return WHY_OK;
 }

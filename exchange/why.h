@@ -34,6 +34,7 @@ struct exchange_why {
     char label[EXCHANGE_NAME_SIZE];
     const struct attribute *attributes; /* borrowed until the next step */
     size_t attribute_count;
+    char instrument[ATTRIBUTE_TEXT_SIZE];
     uint32_t slots, leased;
     uint32_t free; /* slots of its ask that are not leased */
     int64_t
@@ -45,7 +46,11 @@ struct exchange_why {
     uint32_t bids, fitting, lasting, paying;
     int64_t best_limit_micro; /* of those that fit and last; -1: none */
     int64_t longest_term_ns;  /* that a fitting bid asks for; 0: none */
-    bool is_partial;          /* there were too many to look at all */
+    /* The ask, if it stands and has free slots. */
+    int64_t fills_at_micro; /* replaced to ask that, it is filled now; -1: no price would do */
+    bool has_ahead;
+    uint32_t ahead;  /* asks with free slots that a bid which may take it would take before it */
+    bool is_partial; /* there were too many to look at all */
     uint32_t refusal_count;
     struct exchange_why_refusal refusals[EXCHANGE_WHY_REFUSALS]; /* nearest first */
 };

@@ -84,6 +84,9 @@ uint32_t book_cell_references(const struct book *book,
                               uint32_t cell); /* 0: there is no such cell */
 uint32_t book_class_references(const struct book *book, uint32_t class_id);
 bool book_class_accepts(const struct book *book, uint32_t class_id, uint32_t cell);
+/* The cells that compete for the same bids: all that some class accepts which accepts this one, and itself. A bit each, in
+ * as many words of 64 as cells of the book's limit need. */
+void book_cells_beside(const struct book *book, uint32_t cell, uint64_t *ret_bits);
 /* Numbers in use are below these. */
 uint32_t book_cell_bound(const struct book *book);
 uint32_t book_class_bound(const struct book *book);

@@ -260,9 +260,11 @@ SHAPE(quote_request, quote_request, NESTED(requirement), SUBTASKS, SLOTS, AT_MOS
       DURATION, DURATION, FLAG);
 SHAPE(why_request, why_request, NUMBER(0, LIMIT_DEVICES - 1));
 SHAPE(why_refusal, why_refusal, LINE(0, LIMIT_TEXT_BYTES), COUNT, COUNT, MONEY, ANY);
+SHAPE(paid_lately, paid_lately, MONEY, COUNT, MOMENT);
 SHAPE(why_reply, why_reply, COUNT, NOTE, STATE, FLAG, FLAG, COUNT, ID, NAME(0, LIMIT_NAME_BYTES),
       NUMBER(0, LIMIT_SLOTS), NUMBER(0, LIMIT_SLOTS), NUMBER(0, LIMIT_SLOTS), MONEY, COUNT, COUNT,
-      COUNT, COUNT, MONEY, MANY(why_refusal, LIMIT_PREDICATES), FLAG);
+      COUNT, COUNT, MONEY, MANY(why_refusal, LIMIT_PREDICATES), FLAG, MONEY, COUNT,
+      NESTED(paid_lately));
 SHAPE(quote_level, quote_level, MONEY, COUNT, COUNT);
 SHAPE(explain_predicate, explain_predicate, LINE(0, LIMIT_TEXT_BYTES), COUNT, ANY);
 SHAPE(explain_change, explain_change, LINE(0, LIMIT_TEXT_BYTES), STATE, COUNT, COUNT);

@@ -279,6 +279,13 @@ static void print_why(const struct bourse_why *why, const struct rivals *rivals)
                why->paying, why->partial ? "; there are more" : "");
     }
     print_refusals(why);
+    if (why->paid_micro >= 0) {
+        char paid[UNITS_TEXT_SIZE];
+        printf("%-10s half of what was let of this instrument in the last 24 h, by %u trade%s, was "
+               "let at %s or less\n",
+               "paid", why->paid_trades, text_plural(why->paid_trades),
+               money(why->paid_micro, paid));
+    }
 }
 
 static json_t *price_json(int64_t micro)
@@ -302,14 +309,22 @@ static json_t *why_json(const struct bourse_why *why, const struct rivals *rival
         json_pack("{s:I, s:I, s:I, s:o, s:s}", "asks", (json_int_t)rivals->asks, "cheaper",
                   (json_int_t)rivals->cheaper, "cheaper_slots", (json_int_t)rivals->cheaper_slots,
                   "best_micro", price_json(rivals->best_micro), "best", rivals->best);
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:b, s:o, s:o}",
+    json_t *paid =
+        why->paid_micro < 0
+            ? json_null()
+            : json_pack("{s:I, s:I, s:I}", "middle_micro", (json_int_t)why->paid_micro, "trades",
+                        (json_int_t)why->paid_trades, "since_ms", (json_int_t)why->paid_since_ms);
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, "
+                     "s:b, s:o, s:o}",
                      "device", why->device, "label", why->label, "text", why->text, "slots",
                      (json_int_t)why->slots, "leased", (json_int_t)why->leased, "free",
                      (json_int_t)why->free, "price_micro", price_json(why->price_micro), "bids",
                      (json_int_t)why->bids, "fitting", (json_int_t)why->fitting, "lasting",
                      (json_int_t)why->lasting, "paying", (json_int_t)why->paying,
-                     "best_limit_micro", price_json(why->best_limit_micro), "partial",
-                     (int)why->partial, "refusals", refusals, "others", others);
+                     "best_limit_micro", price_json(why->best_limit_micro), "fills_at_micro",
+                     price_json(why->fills_at_micro), "ahead",
+                     why->ahead < 0 ? json_null() : json_integer(why->ahead), "paid", paid,
+                     "partial", (int)why->partial, "refusals", refusals, "others", others);
 }
 
 /* One device after the other; the first answer says how many there are. */

@@ -125,6 +125,7 @@ START_TEST(the_usual_price_is_what_three_quarters_of_the_slots_paid_at_most)
     trade("cpu", 102, 30, 1);
     struct tape_usual usual = usual_of("cpu", 103);
     ck_assert_int_eq(usual.price_micro, 30); /* 2 of 4 slots at 10, 3 of 4 at 30 */
+    ck_assert_int_eq(usual.middle_micro, 10);
     ck_assert_uint_eq(usual.trades, 3);
     ck_assert_int_eq(usual.since_ns, 100);
     trade("cpu", 103, 5, 100);

@@ -114,8 +114,26 @@ START_TEST(the_price_that_would_do_is_the_best_limit)
     ck_assert_uint_eq(why.lasting, 2);
     ck_assert_uint_eq(why.paying, 0);
     ck_assert_int_eq(why.best_limit_micro, 2 * price);
+    ck_assert_int_eq(why.fills_at_micro, 2 * price);
+    ck_assert_uint_eq(why.ahead, 0);
     offer(PROVIDER, 1, why.best_limit_micro);
     ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 1); /* it was true */
+}
+END_TEST
+
+START_TEST(cheaper_and_earlier_asks_come_before_it)
+{
+    offer(PROVIDER, 1, 3 * price);
+    offer(OTHER_PROVIDER, 1, 3 * price);
+    ask_why(OTHER_PROVIDER);
+    ck_assert(why.has_ahead);
+    ck_assert_uint_eq(why.ahead, 1); /* of one kind, though nobody bids */
+    ck_assert_int_eq(why.fills_at_micro, -1);
+    offer(PROVIDER, 1, 4 * price);
+    ask_why(OTHER_PROVIDER);
+    ck_assert_uint_eq(why.ahead, 0);
+    ask_why(PROVIDER);
+    ck_assert_uint_eq(why.ahead, 1);
 }
 END_TEST
 
@@ -263,6 +281,7 @@ int main(void)
     tcase_add_test(tests, a_provider_without_a_device_is_told_so);
     tcase_add_test(tests, only_bids_that_want_more_are_demand);
     tcase_add_test(tests, the_price_that_would_do_is_the_best_limit);
+    tcase_add_test(tests, cheaper_and_earlier_asks_come_before_it);
     tcase_add_test(tests, the_term_that_would_do_is_the_longest_wanted);
     tcase_add_test(tests, a_requirement_comes_with_what_to_change);
     tcase_add_test(tests, the_nearest_comes_first_and_the_many_before_the_few);

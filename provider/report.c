@@ -112,6 +112,10 @@ static void figure_text(const struct attribute *attribute, char ret_text[UNITS_T
     const char *unit = strcmp(attribute->name, "gflops") == 0      ? " Gflop/s"
                        : strcmp(attribute->name, "gemm_fp32") == 0 ? " Mflop/s"
                                                                    : "";
+    if (strcmp(attribute->name, "simulated") == 0) { /* as `needs:` asks for it */
+        (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%s", attribute->number != 0 ? "true" : "false");
+        return;
+    }
     requirement_figure(attribute->name, attribute->number, ret_text);
     size_t used = strlen(ret_text);
     (void)snprintf(ret_text + used, UNITS_TEXT_SIZE - used, "%s", unit);
@@ -170,8 +174,10 @@ static void print_offer(FILE *out, const struct setup *setup, const struct offer
 static void print_machine(FILE *out, const struct machine *machine)
 {
     fprintf(out, "Machine\n");
-    fprintf(out, "  %-12s %u cores, %u threads, %u packages, %u memory nodes\n", "found",
-            machine->cores, machine->threads, machine->packages, machine->numa_nodes);
+    fprintf(out, "  %-12s %u core%s, %u thread%s, %u package%s, %u memory node%s\n", "found",
+            machine->cores, text_plural(machine->cores), machine->threads,
+            text_plural(machine->threads), machine->packages, text_plural(machine->packages),
+            machine->numa_nodes, text_plural(machine->numa_nodes));
     print_size(out, "memory", machine->memory_bytes);
     print_size(out, "cache", machine->cache_bytes);
 }

@@ -63,7 +63,8 @@ END
 if "$provider" probe --dir looking >out 2>err; then
     for line in 'label +attic +the config.s' 'region +eu-west +the config.s' 'gflops +[0-9]+ Gflop/s +measured here' \
         'bandwidth +[0-9.]+ [KMGT]iB/s +measured here' 'instrument +cpu\.[^ ]+ +read from the machine' \
-        'isolation +[1-9] +found out by a trial jail' 'executor +command +what this agent runs'; do
+        'isolation +[1-9] +found out by a trial jail' 'executor +command +what this agent runs' \
+        'simulated +false +' 'found +[0-9]+ cores?, [0-9]+ threads?, [0-9]+ packages?, '; do
         grep -qE -- "$line" out || fail "probe does not say '$line': $(cat out)"
     done
     expect 0 '"name":"gflops","number":[0-9]+,"source":"measured"' "$provider" probe --json --dir looking

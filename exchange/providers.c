@@ -414,7 +414,11 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
                exchange->price_band_micro);
         return;
     }
-    if (given->max_term_ns < 0 || given->good_till_ns < 0 ||
+    if (given->max_term_ns < 0) {
+        reject(exchange, XREJECT_QUANTITY, "max_term_ms", given->max_term_ns / NS_PER_MS, 0);
+        return;
+    }
+    if (given->good_till_ns < 0 ||
         (given->good_till_ns != 0 && given->good_till_ns <= exchange->now_ns)) {
         reject(exchange, XREJECT_QUANTITY, "good_till_ms", given->good_till_ns / NS_PER_MS,
                exchange->now_ns / NS_PER_MS);

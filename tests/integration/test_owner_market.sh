@@ -80,7 +80,7 @@ own 0 '1 asks for memory >= 900.0 GiB \(this device: [0-9.]+ [KMG]iB\)' why
 # ---------------------------------------------------------------- a price, and the price that it names
 
 job=$(submit cheap 'run: ["true"]' 'cap: 0.01')
-own 0 'none pays 0.10; at 0.01 per slot-hour work comes' why
+own 0 'none pays 0.10; at 0.01 per slot-hour it is filled now' why
 says 'bids +1 waits; 1 fit this device, 1 of those in its term, 0 of those at its price'
 agent_join "$work/rival" </dev/null
 sed -i 's/^price:.*/price: 0.05/' "$work/rival/provider.yaml"

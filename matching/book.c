@@ -579,17 +579,16 @@ bool book_would_self_match(const struct book *book, uint32_t handle)
     return best != BOOK_NONE && book->pool.orders[best].owner == order.owner;
 }
 
-bool book_match(const struct book *book, const struct book_order *order, book_skip *skip,
-                void *context, struct book_match *ret_match)
+/* Across many shelves, or where terms, widths or the caller have a say. */
+static APART bool match_any(const struct book *book, const struct book_order *order,
+                            book_skip *skip, void *context, struct book_match *ret_match)
 {
     uint32_t best = best_for(book, order, skip, context, true);
     if (best == BOOK_NONE) {
         return false;
     }
     const struct order *maker = &book->pool.orders[best];
-    const struct ladder *ladder = &book->shelves[!order->is_bid].items[maker->shelf].filled;
-    uint64_t key = ladder->first == best ? ladder->best_key : ladder_key(&book->pool, best);
-    int64_t price_micro = price_of(key, !order->is_bid);
+    int64_t price_micro = price_of(ladder_key(&book->pool, best), !order->is_bid);
     int64_t ask_micro = order->is_bid ? price_micro : order->price_micro;
     if (!order->is_bid) {
         price_micro = limit_in(book, maker->shelf, price_micro, order->kind);
@@ -598,6 +597,31 @@ bool book_match(const struct book *book, const struct book_order *order, book_sk
     ret_match->slots = slots_between(book, order, best);
     ret_match->is_own = order->owner == maker->owner;
     ret_match->price_micro = ask_micro == 0 ? 0 : price_micro;
+    ret_match->sequence = maker->sequence;
+    return true;
+}
+
+bool book_match(const struct book *book, const struct book_order *order, book_skip *skip,
+                void *context, struct book_match *ret_match)
+{
+    const struct shelf *own = &book->shelves[order->is_bid].items[order->kind];
+    assert(own->references > 0);
+    if (own->only == BOOK_NONE) {
+        return match_any(book, order, skip, context, ret_match);
+    }
+    const struct ladder *ladder = &book->shelves[!order->is_bid].items[own->only].filled;
+    if (ladder_is_empty(ladder) || ladder->best_key > key_of(order->price_micro, !order->is_bid)) {
+        return false; /* without a look at an order */
+    }
+    const struct order *maker = &book->pool.orders[ladder->first];
+    if (maker->has_terms || order->width != 1 || order->slots == 0 || skip != NULL) {
+        return match_any(book, order, skip, context, ret_match);
+    }
+    bool is_donation = !order->is_bid && order->price_micro == 0;
+    ret_match->handle = ladder->first;
+    ret_match->slots = order->slots < maker->slots ? order->slots : maker->slots;
+    ret_match->is_own = order->owner == maker->owner;
+    ret_match->price_micro = is_donation ? 0 : price_of(ladder->best_key, !order->is_bid);
     ret_match->sequence = maker->sequence;
     return true;
 }

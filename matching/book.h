@@ -95,6 +95,7 @@ const struct attribute *book_cell_attributes(const struct book *book, uint32_t c
 /* Of these, the digest of each; and what requirement_simulated says. */
 const struct attribute_digest *book_cell_digests(const struct book *book, uint32_t cell);
 bool book_cell_simulated(const struct book *book, uint32_t cell);
+/* There are as many nodes as it counts, and no more: to be read, not copied whole. */
 const struct requirement *book_class_requirement(const struct book *book, uint32_t class_id);
 enum rate book_class_rate(const struct book *book, uint32_t class_id); /* NONE: not by value */
 int64_t book_cell_rate(const struct book *book, uint32_t cell, enum rate rate); /* 0: it has none */

@@ -250,7 +250,8 @@ static uint32_t find_cell(const struct book *book, uint64_t print,
 /* In canonical order, with room for their digests behind, for the caller to free; NULL: out of memory. */
 static struct attribute *sorted_copy(const struct attribute *attributes, size_t count)
 {
-    struct attribute *sorted = calloc(count + 1, sizeof *sorted + sizeof(struct attribute_digest));
+    struct attribute *sorted =
+        calloc(count > 0 ? count : 1, sizeof *sorted + sizeof(struct attribute_digest));
     if (sorted != NULL && count > 0) {
         memcpy(sorted, attributes, count * sizeof *sorted);
         qsort(sorted, count, sizeof *sorted, compare_attributes);
@@ -392,12 +393,15 @@ static uint32_t free_class(const struct book *book)
 static enum book_status place_class(struct book *book, uint32_t id,
                                     const struct requirement *requirement, enum rate rate)
 {
-    struct requirement *copy = malloc(sizeof *copy);
+    /* Most requirements have few nodes, of the many that there is room for. */
+    size_t size =
+        offsetof(struct requirement, nodes) + requirement->count * sizeof requirement->nodes[0];
+    struct requirement *copy = malloc(size);
     if (copy == NULL || !shelf_open(&book->shelves[BIDS], id, rate, print_of(requirement, rate))) {
         free(copy);
         return BOOK_OUT_OF_MEMORY;
     }
-    *copy = *requirement;
+    memcpy(copy, requirement, size);
     book->classes[id] = copy;
     for (uint32_t i = 0; i < book->shelves[ASKS].bound; i++) {
         introduce(book, id, i);

@@ -70,22 +70,33 @@ static struct book *create(struct book_limits limits)
     return book;
 }
 
-/* Asks of one price: placed, filled from the front; placed again, cancelled from the middle outwards. */
-static struct costs one_level(uint32_t orders)
+static void place_levels(struct book *book, struct book_order *ask, uint32_t orders,
+                         uint32_t levels)
+{
+    uint32_t handle = 0;
+    for (uint32_t level = 1; level <= levels; level++) {
+        ask->price_micro = level;
+        for (uint32_t i = 0; i < orders / levels; i++) {
+            ask->sequence++;
+            check(book_rest(book, handle++, ask) == BOOK_OK);
+        }
+    }
+}
+
+/* Asks, as many at each price as at the next: placed, filled from the front; placed again, cancelled from the middle
+ * outwards. However many prices there are, orders come and go by handle in the same way. */
+static struct costs fill_levels(uint32_t orders, uint32_t levels)
 {
     struct book *book = create((struct book_limits){orders, 1, 1});
     struct book_order ask = open_market(book, 0);
     struct book_order bid = ask;
-    ask.price_micro = bid.price_micro = 1000;
+    bid.price_micro = levels;
     bid.is_bid = true;
     bid.owner = 2;
     struct costs costs;
     for (int pass = 0; pass < 2; pass++) { /* the first one touches the memory */
         double from = now_ns();
-        for (uint32_t i = 0; i < orders; i++) {
-            ask.sequence++;
-            check(book_rest(book, i, &ask) == BOOK_OK);
-        }
+        place_levels(book, &ask, orders, levels);
         costs.place = (now_ns() - from) / orders;
         from = now_ns();
         for (uint32_t i = 0; i < orders; i++) {
@@ -95,10 +106,7 @@ static struct costs one_level(uint32_t orders)
         }
         costs.fill = (now_ns() - from) / orders;
     }
-    for (uint32_t i = 0; i < orders; i++) {
-        ask.sequence++;
-        check(book_rest(book, i, &ask) == BOOK_OK);
-    }
+    place_levels(book, &ask, orders, levels);
     double from = now_ns();
     for (uint32_t i = 0; i < orders / 2; i++) {
         book_remove(book, orders / 2 + i);
@@ -109,15 +117,17 @@ static struct costs one_level(uint32_t orders)
     return costs;
 }
 
-/* As many rest all the time, at prices anywhere in the span; each step one goes and another comes. Nanoseconds of both. */
-static double wide(uint32_t ticks)
+/* As many rest all the time, at any of the prices, which are evenly spread over the span; each step one goes and another
+ * comes. Nanoseconds of both. */
+static double wide(uint32_t ticks, uint32_t prices)
 {
+    int64_t apart = ticks / prices;
     struct book *book = create((struct book_limits){RESTING, 1, 1});
     struct book_order ask = open_market(book, 0);
     struct random random = random_seeded(1);
     uint64_t sequence = 0;
     for (uint32_t i = 0; i < RESTING; i++) {
-        ask.price_micro = (int64_t)random_below(&random, ticks) + 1;
+        ask.price_micro = (int64_t)random_below(&random, prices) * apart + 1;
         ask.sequence = ++sequence;
         check(book_rest(book, i, &ask) == BOOK_OK);
     }
@@ -125,7 +135,7 @@ static double wide(uint32_t ticks)
     for (uint32_t i = 0; i < STEPS; i++) {
         uint32_t handle = (uint32_t)random_below(&random, RESTING);
         book_remove(book, handle);
-        ask.price_micro = (int64_t)random_below(&random, ticks) + 1;
+        ask.price_micro = (int64_t)random_below(&random, prices) * apart + 1;
         ask.sequence = ++sequence;
         check(book_rest(book, handle, &ask) == BOOK_OK);
     }
@@ -175,28 +185,30 @@ static double median(double *values)
     return values[ROUNDS / 2];
 }
 
-static json_t *level_row(uint32_t orders)
+static json_t *level_row(uint32_t orders, uint32_t levels)
 {
     double place[ROUNDS];
     double fill[ROUNDS];
     double cancel[ROUNDS];
     for (int i = 0; i < ROUNDS; i++) {
-        struct costs costs = one_level(orders);
+        struct costs costs = fill_levels(orders, levels);
         place[i] = costs.place;
         fill[i] = costs.fill;
         cancel[i] = costs.cancel;
     }
-    return json_pack("{s:i,s:f,s:f,s:f}", "orders", (int)orders, "place_ns", median(place),
-                     "fill_ns", median(fill), "cancel_ns", median(cancel));
+    return json_pack("{s:i,s:i,s:f,s:f,s:f}", "orders", (int)orders, "levels", (int)levels,
+                     "place_ns", median(place), "fill_ns", median(fill), "cancel_ns",
+                     median(cancel));
 }
 
-static json_t *wide_row(uint32_t ticks)
+static json_t *wide_row(uint32_t ticks, uint32_t prices)
 {
     double ns[ROUNDS];
     for (int i = 0; i < ROUNDS; i++) {
-        ns[i] = wide(ticks);
+        ns[i] = wide(ticks, prices);
     }
-    return json_pack("{s:i,s:f}", "ticks", (int)ticks, "replace_ns", median(ns));
+    return json_pack("{s:i,s:i,s:f}", "ticks", (int)ticks, "prices", (int)prices, "replace_ns",
+                     median(ns));
 }
 
 json_t *shapes_measure(void)
@@ -207,8 +219,9 @@ json_t *shapes_measure(void)
     double next = bytes_per_order(1);
     double far = bytes_per_order(FAR);
     double book = bytes_per_book();
-    return json_pack("{s:[o,o],s:[o,o],s:f,s:f,s:f,s:f}", "level", level_row(SMALL),
-                     level_row(LARGE), "span", wide_row(SMALL), wide_row(LARGE), "bytes_per_order",
-                     one, "bytes_per_order_next", next, "bytes_per_order_far", far,
+    return json_pack("{s:[o,o,o],s:[o,o,o],s:f,s:f,s:f,s:f}", "level", level_row(SMALL, 1),
+                     level_row(LARGE, SMALL), level_row(LARGE, 1), "span", wide_row(SMALL, SMALL),
+                     wide_row(LARGE, SMALL), wide_row(LARGE, LARGE), "bytes_per_order", one,
+                     "bytes_per_order_next", next, "bytes_per_order_far", far,
                      "bytes_per_empty_book", book);
 }

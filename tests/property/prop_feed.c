@@ -35,6 +35,14 @@ struct follower {
 static struct exchange_trade trades[TRADES]; /* as the ledger has them */
 static size_t trade_count;
 
+/* The book keeps no more of it than its nodes. */
+static struct requirement copied(const struct requirement *needs)
+{
+    struct requirement copy = {.count = needs->count};
+    memcpy(copy.nodes, needs->nodes, needs->count * sizeof needs->nodes[0]);
+    return copy;
+}
+
 static struct row *row_of(struct follower *follower, const struct exchange_level *level,
                           bool is_bid)
 {
@@ -69,7 +77,7 @@ static void take_level(struct follower *follower, const struct exchange_level *l
     }
     if (is_bid) {
         ck_assert_ptr_nonnull(level->needs);
-        row->needs = *level->needs;
+        row->needs = copied(level->needs);
     }
     row->orders = level->orders;
     row->slots = level->slots;
@@ -155,7 +163,7 @@ static bool add_listed(void *context, const struct exchange_book_row *order)
                             .needs_number = order->class_id};
         memcpy(row->instrument, order->instrument, sizeof row->instrument);
         if (order->is_bid) {
-            row->needs = *order->needs;
+            row->needs = copied(order->needs);
         }
     }
     row->orders++;

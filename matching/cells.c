@@ -250,8 +250,7 @@ static uint32_t find_cell(const struct book *book, uint64_t print,
 /* In canonical order, with room for their digests behind, for the caller to free; NULL: out of memory. */
 static struct attribute *sorted_copy(const struct attribute *attributes, size_t count)
 {
-    struct attribute *sorted =
-        calloc(count > 0 ? count : 1, sizeof *sorted + sizeof(struct attribute_digest));
+    struct attribute *sorted = calloc(count + 1, sizeof *sorted + sizeof(struct attribute_digest));
     if (sorted != NULL && count > 0) {
         memcpy(sorted, attributes, count * sizeof *sorted);
         qsort(sorted, count, sizeof *sorted, compare_attributes);

@@ -8,3 +8,17 @@ foreach(source ${bench_sources})
   set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
   target_link_libraries(bench_${name} PRIVATE bourse_flags consumer broker provider provider_session tensor)
 endforeach()
+
+# The book behind the interface of a public harness, where FLASH1_DIR (variable or environment) names a checkout of it:
+# docs/bench.md. Sources of the book are compiled again, as they have to be for a shared object.
+if(NOT FLASH1_DIR AND DEFINED ENV{FLASH1_DIR})
+  set(FLASH1_DIR $ENV{FLASH1_DIR})
+endif()
+if(FLASH1_DIR)
+  file(GLOB book_sources CONFIGURE_DEPENDS matching/*.c)
+  add_library(bench_flash1 MODULE bench/flash1/adapter.c ${book_sources})
+  set_target_properties(bench_flash1 PROPERTIES PREFIX "" OUTPUT_NAME bourse_adapter
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+  target_include_directories(bench_flash1 SYSTEM PRIVATE ${FLASH1_DIR})
+  target_link_libraries(bench_flash1 PRIVATE bourse_flags base)
+endif()

@@ -137,6 +137,8 @@ static bool add_needs(struct answer *answer, const struct exchange_level *level)
     }
     bourse__v1__book_needs__init(row);
     row->number = level->needs_number;
+    row->has_rate = level->rate != RATE_NONE;
+    row->rate = level->rate;
     row->needs = codec_requirement_to_wire(level->needs);
     answer->is_out_of_memory = answer->is_out_of_memory || row->needs == NULL;
     if (row->needs == NULL || !add_row(answer, &answer->needs, &row->base)) {

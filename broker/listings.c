@@ -308,6 +308,8 @@ static bool add_book_needs(struct book_page *book, const struct exchange_book_ro
     }
     bourse__v1__book_needs__init(needs);
     needs->number = row->class_id;
+    needs->has_rate = row->rate != RATE_NONE;
+    needs->rate = row->rate;
     needs->needs = codec_requirement_to_wire(row->needs);
     book->asks.is_out_of_memory = book->asks.is_out_of_memory || needs->needs == NULL;
     if (needs->needs == NULL || !page_add(&book->needs, &needs->base)) {
@@ -396,6 +398,7 @@ struct outgoing *listings_book(const struct exchange *exchange, const struct req
 
 struct order_wire {
     Bourse__V1__OrderRow wire;
+    Bourse__V1__Value value;
     struct exchange_order_row row;
 };
 
@@ -455,6 +458,13 @@ static bool add_order(void *context, const struct exchange_order_row *row)
     wire->has_device = !row->is_bid;
     wire->device = view(&order->row.device, sizeof order->row.device);
     wire->price_micro = row->price_micro;
+    if (row->rate != RATE_NONE) {
+        bourse__v1__value__init(&order->value);
+        order->value.micro = row->price_micro;
+        order->value.rate = row->rate;
+        wire->value = &order->value;
+        wire->price_micro = 0;
+    }
     wire->slots = row->slots;
     wire->free = row->free;
     wire->place = row->ahead + 1;

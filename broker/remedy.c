@@ -2,6 +2,7 @@
 
 #include "formats/requirement.h"
 #include "formats/units.h"
+#include "formats/value.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,13 +31,22 @@ static void condition_text(const struct requirement_node *node, char ret_text[CH
 }
 
 /* "a cap of 1.90 instead of 1.60". */
-static void change_text(const struct exchange_remedy_change *change, char ret_text[CHANGE_SIZE])
+static void change_text(const struct exchange_remedy_change *change, enum rate rate,
+                        char ret_text[CHANGE_SIZE])
 {
     char before[CHANGE_SIZE / 2];
     char after[CHANGE_SIZE / 2];
     const char *no = change->is_negated ? "not " : "";
     switch (change->kind) {
     case REMEDY_CAP:
+        if (rate != RATE_NONE) {
+            value_text(&(struct value){change->from, rate}, before);
+            value_text(&(struct value){change->to, rate}, after);
+            (void)snprintf(ret_text, CHANGE_SIZE, "with a value of %s instead of %.48s", after,
+                           before);
+            return;
+        }
+        /* fall through */
     case REMEDY_BUDGET:
     case REMEDY_TERM:
     case REMEDY_SLOTS:
@@ -67,14 +77,14 @@ void remedy_text(const struct exchange_remedy *remedy, char *ret_text, size_t ca
         return;
     }
     units_money_text(remedy->price_micro, price);
-    if (remedy->count == 1 && remedy->changes[0].kind == REMEDY_CAP &&
+    if (remedy->count == 1 && remedy->changes[0].kind == REMEDY_CAP && remedy->rate == RATE_NONE &&
         remedy->changes[0].to == remedy->price_micro) {
         units_money_text(remedy->changes[0].from, change);
         (void)snprintf(ret_text, capacity, "at %s instead of %s it fills now", price, change);
         return;
     }
     for (uint32_t i = 0; i < remedy->count; i++) {
-        change_text(&remedy->changes[i], change);
+        change_text(&remedy->changes[i], remedy->rate, change);
         int length = snprintf(ret_text + used, capacity - used, "%s%s",
                               i == 0                   ? ""
                               : i + 1 == remedy->count ? " and "
@@ -101,9 +111,11 @@ bool remedy_to_wire(const struct exchange_remedy *remedy, struct remedy_wire *wi
         Bourse__V1__ExplainChange *to = &wire->changes[i];
         bool has_figures = kinds[change->kind].words[0] != '\0';
         bourse__v1__explain_change__init(to);
-        change_text(change, wire->texts[i]);
+        change_text(change, remedy->rate, wire->texts[i]);
         to->text = wire->texts[i];
-        to->field = (char *)(uintptr_t)kinds[change->kind].field; /* packed, never written */
+        bool is_value = change->kind == REMEDY_CAP && remedy->rate != RATE_NONE;
+        const char *field = is_value ? "value" : kinds[change->kind].field;
+        to->field = (char *)(uintptr_t)field; /* packed, never written */
         to->has_from = to->has_to = has_figures;
         to->from = change->from;
         to->to = change->to;

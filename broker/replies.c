@@ -8,6 +8,7 @@
 #include "exchange/feed.h"
 #include "formats/requirement.h"
 #include "formats/units.h"
+#include "formats/value.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 
@@ -278,14 +279,24 @@ static size_t fitting_text(const struct exchange_explanation *row, char *ret_tex
     return length < 0 ? 0 : (size_t)length < capacity ? (size_t)length : capacity - 1;
 }
 
+/* The limit at which it fills now: 1.90, or 0.002 per bf16 TFLOP-hour. */
+static void limit_text(const struct exchange_explanation *row, char ret_text[VALUE_TEXT_SIZE])
+{
+    if (row->rate == RATE_NONE) {
+        units_money_text(row->fills_at_micro, ret_text);
+    } else {
+        value_text(&(struct value){row->fills_at_micro, row->rate}, ret_text);
+    }
+}
+
 /* Of those that fit, why none takes it; "" where one does, or none fits. */
 static void hurdle_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
-    char price[UNITS_TEXT_SIZE] = "";
+    char price[VALUE_TEXT_SIZE] = "";
     char queue[64] = "";
     ret_text[0] = '\0';
     if (row->fills_at_micro >= 0 && row->remedy.count == 0) {
-        units_money_text(row->fills_at_micro, price);
+        limit_text(row, price);
     }
     if (row->has_ahead && row->ahead > 0) {
         (void)snprintf(queue, sizeof queue, " and %s%u bid%s before it had theirs",
@@ -345,7 +356,8 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
         (void)snprintf(ret_text, capacity, "no device is offered by anyone yet; start a provider");
         return;
     }
-    if (row->own > 0 && row->own == row->affordable && row->fills_at_micro >= 0) {
+    if (row->own > 0 && row->own == row->affordable && row->fills_at_micro >= 0 &&
+        row->rate == RATE_NONE) {
         char price[UNITS_TEXT_SIZE];
         units_money_text(row->fills_at_micro, price);
         (void)snprintf(
@@ -410,6 +422,8 @@ static bool explanation_to_wire(struct explanation *explanation)
     wire->ahead_partial = row->is_ahead_partial;
     wire->has_conditional = row->for_others + row->closed > 0;
     wire->conditional = row->for_others + row->closed;
+    wire->has_rate = row->rate != RATE_NONE;
+    wire->rate = row->rate;
     return remedy_to_wire(&row->remedy, &explanation->remedy, wire);
 }
 
@@ -419,8 +433,9 @@ static void explanation_free(struct explanation *explanation)
     free(explanation);
 }
 
-static void quote_to_wire(const struct exchange_quote *quote, Bourse__V1__QuoteLevel *levels,
-                          Bourse__V1__QuoteLevel **pointers, Bourse__V1__QuoteReply *ret_wire)
+static void quote_to_wire(const struct exchange_quote *quote, bool is_by_value,
+                          Bourse__V1__QuoteLevel *levels, Bourse__V1__QuoteLevel **pointers,
+                          Bourse__V1__QuoteReply *ret_wire)
 {
     assert(quote->level_count <= EXCHANGE_QUOTE_LEVELS);
     bourse__v1__quote_reply__init(ret_wire);
@@ -436,6 +451,11 @@ static void quote_to_wire(const struct exchange_quote *quote, Bourse__V1__QuoteL
         levels[i].price_micro = quote->levels[i].price_micro;
         levels[i].slots = quote->levels[i].slots;
         levels[i].providers = quote->levels[i].providers;
+        if (is_by_value) {
+            levels[i].instrument = (char *)(uintptr_t)quote->levels[i].instrument; /* packed only */
+            levels[i].has_limit_micro = true;
+            levels[i].limit_micro = quote->levels[i].limit_micro;
+        }
         pointers[i] = &levels[i];
     }
     ret_wire->n_levels = quote->level_count;
@@ -449,12 +469,16 @@ static void quote_to_wire(const struct exchange_quote *quote, Bourse__V1__QuoteL
 static bool need_from_wire(const Bourse__V1__QuoteRequest *body, uint32_t account,
                            struct requirement *needs, struct exchange_need *ret_need)
 {
+    const Bourse__V1__Value *value = body->value;
     *ret_need = (struct exchange_need){.needs = needs,
                                        .account = account,
                                        .subtasks = body->subtasks,
                                        .slots = body->slots,
                                        .at_most = body->at_most,
-                                       .cap_micro = body->has_cap_micro ? body->cap_micro : -1,
+                                       .cap_micro = value != NULL         ? value->micro
+                                                    : body->has_cap_micro ? body->cap_micro
+                                                                          : -1,
+                                       .rate = value == NULL ? RATE_NONE : (enum rate)value->rate,
                                        .apart = body->has_apart && body->apart};
     return codec_requirement_from_wire(body->needs, needs) &&
            checked_mul(body->limit_ms, NS_PER_MS, &ret_need->limit_ns) &&
@@ -482,6 +506,12 @@ static struct outgoing *quote(const struct exchange *exchange, const struct requ
     const Bourse__V1__QuoteRequest *body = (const void *)request->translation.body;
     struct requirement needs;
     struct exchange_need need;
+    if (body->value != NULL && body->has_cap_micro) {
+        return refuse(request, REJECT_PRICE, "cap_micro");
+    }
+    if (body->value != NULL && body->value->rate >= RATES) {
+        return refuse(request, REJECT_REQUIREMENT, "value.rate");
+    }
     if (!need_from_wire(body, request->account, &needs, &need)) {
         return refuse(request, REJECT_REQUIREMENT, "needs");
     }
@@ -496,10 +526,12 @@ static struct outgoing *quote(const struct exchange *exchange, const struct requ
     Bourse__V1__QuoteLevel levels[EXCHANGE_QUOTE_LEVELS];
     Bourse__V1__QuoteLevel *pointers[EXCHANGE_QUOTE_LEVELS];
     Bourse__V1__QuoteReply answer;
-    quote_to_wire(&row, levels, pointers, &answer);
+    quote_to_wire(&row, need.rate != RATE_NONE, levels, pointers, &answer);
     answer.index = exchange_index(exchange);
     answer.explanation = &explanation->wire;
-    suggest_cap(exchange, &needs, &row, &answer);
+    if (need.rate == RATE_NONE) {
+        suggest_cap(exchange, &needs, &row, &answer);
+    }
     struct outgoing *outgoing =
         good ? outgoing_reply(request, MESSAGE_QUOTE_REPLY, &answer.base) : NULL;
     explanation_free(explanation);

@@ -335,6 +335,15 @@ static enum reject_code from_results(const Bourse__V1__Results *wire, const stru
 
 /* ---------------------------------------------------------------- consumer */
 
+/* A limit is a cap or a value. False: it is both. */
+static bool from_limit(bool has_cap, int64_t cap_micro, const Bourse__V1__Value *value,
+                       int64_t *ret_micro, uint32_t *ret_rate)
+{
+    *ret_micro = value != NULL ? value->micro : has_cap ? cap_micro : -1;
+    *ret_rate = value != NULL ? value->rate : RATE_NONE;
+    return value == NULL || !has_cap;
+}
+
 static enum reject_code from_parts(const Bourse__V1__SubmitJob *wire, struct translation *ret,
                                    struct codec_error *error)
 {
@@ -353,8 +362,11 @@ static enum reject_code from_parts(const Bourse__V1__SubmitJob *wire, struct tra
             .needs = &needs[i],
             .slots = from->slots,
             .at_most = from->at_most,
-            .cap_micro = from->has_cap_micro ? from->cap_micro : -1,
         };
+        if (!from_limit(from->has_cap_micro, from->cap_micro, from->value, &parts[i].cap_micro,
+                        &parts[i].rate)) {
+            return refuse(error, REJECT_PRICE, "parts.cap_micro", from->cap_micro, 0);
+        }
         if (!ms_to_ns(from->limit_ms, &parts[i].limit_ns)) {
             return bad_time(error, "parts.limit_ms", from->limit_ms);
         }
@@ -399,6 +411,10 @@ static enum reject_code from_submit(const Bourse__V1__SubmitJob *wire, struct tr
     if (!codec_requirement_from_wire(wire->needs, needs)) {
         return refuse(error, REJECT_REQUIREMENT, "needs", 0, REQUIREMENT_NODES_MAX);
     }
+    if (!from_limit(wire->has_cap_micro, wire->cap_micro, wire->value, &submit->cap_micro,
+                    &submit->rate)) {
+        return refuse(error, REJECT_PRICE, "cap_micro", wire->cap_micro, 0);
+    }
     if (!ms_to_ns(wire->limit_ms, &submit->limit_ns)) {
         return bad_time(error, "limit_ms", wire->limit_ms);
     }
@@ -416,7 +432,6 @@ static enum reject_code from_submit(const Bourse__V1__SubmitJob *wire, struct tr
     submit->manifest = codec_hash(wire->manifest);
     submit->subtasks = wire->subtasks;
     submit->budget_micro = wire->budget_micro;
-    submit->cap_micro = wire->has_cap_micro ? wire->cap_micro : -1;
     submit->needs = needs;
     submit->slots = wire->slots;
     submit->at_most = wire->at_most;
@@ -434,19 +449,28 @@ static enum reject_code from_submit(const Bourse__V1__SubmitJob *wire, struct tr
     return from_parts(wire, ret, error);
 }
 
-static void from_replace(const Bourse__V1__OrderReplace *wire, struct exchange_command *ret_command)
+static enum reject_code from_replace(const Bourse__V1__OrderReplace *wire,
+                                     struct exchange_command *ret_command,
+                                     struct codec_error *error)
 {
+    int64_t limit_micro;
+    uint32_t rate;
+    if (!from_limit(wire->has_price_micro, wire->price_micro, wire->value, &limit_micro, &rate)) {
+        return refuse(error, REJECT_PRICE, "price_micro", wire->price_micro, 0);
+    }
     ret_command->type = EXCHANGE_REPLACE;
     ret_command->replace = (struct exchange_replace){
         .order = codec_id(wire->order),
         .part = wire->has_part ? wire->part : EXCHANGE_ANY_PART,
         .has_slots = wire->has_slots,
-        .has_price = wire->has_price_micro,
+        .has_price = wire->has_price_micro || wire->value != NULL,
         .has_budget = wire->has_budget_micro,
         .slots = wire->slots,
-        .price_micro = wire->price_micro,
+        .price_micro = limit_micro,
+        .rate = rate,
         .budget_micro = wire->budget_micro,
     };
+    return REJECT_NONE;
 }
 
 /* ---------------------------------------------------------------- doors */
@@ -499,8 +523,7 @@ static enum reject_code command_from_body(enum message_type type, const struct i
         ret->command.cancel_order.order = codec_id(((const Bourse__V1__OrderCancel *)body)->order);
         return REJECT_NONE;
     case MESSAGE_ORDER_REPLACE:
-        from_replace(body, &ret->command);
-        return REJECT_NONE;
+        return from_replace(body, &ret->command, error);
     case MESSAGE_STATEMENT_HELD:
         return from_statement(body, ret);
     case MESSAGE_RESULTS:

@@ -97,6 +97,9 @@ bool bourse_whoami(struct bourse *bourse, struct bourse_account *ret_account,
 /* ---------------------------------------------------------------- jobs before they are submitted
  */
 
+/* Limits are per slot-hour or by value: then they are micro-credits for 10^15 operations per second over an hour, of a rate of
+ * the device whose name goes with them: "bf16". "": it is per slot-hour. These names outlive all. */
+
 struct bourse_job;
 
 /* Reads a job file, expands its patterns relative to the file's folder, and hashes every input. */
@@ -105,9 +108,9 @@ bool bourse_job_load(const char *path, struct bourse_job **ret_job, struct bours
 bool bourse_job_parse(const char *text, size_t length, const char *folder,
                       struct bourse_job **ret_job, struct bourse_error *ret_error);
 /* What is left of a job that has ended without having done it all: its subtasks that failed or were cancelled, with
- * what accepted ones left to them, as a new job. `cap_micro`: as in a job file, or -1; a job that had a cap wants one
- * again. NOT_FOUND when nothing is left. */
-bool bourse_job_resume(struct bourse *bourse, const char *id, int64_t cap_micro,
+ * what accepted ones left to them, as a new job. `cap_micro`: as in a job file, or -1; `value`: likewise, or NULL; a job that
+ * had one of them wants one again. NOT_FOUND when nothing is left. */
+bool bourse_job_resume(struct bourse *bourse, const char *id, int64_t cap_micro, const char *value,
                        struct bourse_job **ret_job, struct bourse_error *ret_error);
 void bourse_job_destroy(struct bourse_job **self);
 
@@ -123,6 +126,8 @@ struct bourse_job_summary {
     uint32_t at_most;     /* 0: as many as are ready */
     int64_t budget_micro; /* -1: not given */
     int64_t cap_micro;    /* -1: market price */
+    int64_t value_micro;  /* -1: not by value */
+    const char *value_rate;
     int64_t limit_ms;
     int64_t term_ms;
     int64_t expect_ms;    /* what the quote assumes one subtask takes */
@@ -138,6 +143,9 @@ struct bourse_level {
     int64_t price_micro;
     uint32_t slots;
     uint32_t providers;
+    /* Of a quote by value: like devices, those that cost more than they are worth among them. */
+    int64_t worth_micro; /* the job's limit there, per slot-hour; -1: it is not by value */
+    char instrument[BOURSE_NAME_SIZE];
 };
 struct bourse_predicate {
     char text[BOURSE_TEXT_SIZE];
@@ -157,6 +165,7 @@ struct bourse_explanation {
     char text[BOURSE_TEXT_SIZE];
     bool has_fills_at;
     int64_t fills_at_micro;
+    const char *rate; /* of fills_at_micro, and of the change of a `value` */
     uint32_t predicate_count;
     struct bourse_predicate predicates[BOURSE_PREDICATES_MAX];
     uint32_t
@@ -498,7 +507,8 @@ struct bourse_ask_level { /* all asks for one instrument at one price */
 struct bourse_bid_level { /* all bids with equal needs at one limit */
     const char *needs;    /* as text; lives as long as the book */
     int64_t limit_micro;
-    uint64_t slots; /* wanted now */
+    const char *rate; /* of the limit */
+    uint64_t slots;   /* wanted now */
     uint32_t bids;
 };
 struct bourse_book;
@@ -541,6 +551,7 @@ struct
     bool is_bid;
     const char *of; /* the instrument, or the needs as text; lives as long as the news */
     int64_t price_micro;
+    const char *rate;     /* of the limit of bids */
     uint32_t orders;      /* 0: there are none any more */
     uint64_t slots, free; /* offered, and of those not leased; or wanted now, and 0 */
 };
@@ -571,6 +582,7 @@ struct bourse_order {
     char name[BOURSE_NAME_SIZE]; /* of the job, or label of the device */
     char device[BOURSE_ID_SIZE]; /* "" for a bid */
     int64_t price_micro;         /* least, or the bid's limit */
+    const char *rate;            /* of the limit */
     uint32_t slots;              /* offered, or wanted now */
     uint32_t free;               /* of an ask: not leased */
     uint32_t place; /* among the orders for that kind of device, or with those needs; 1: first */
@@ -608,6 +620,7 @@ struct bourse_replacement {
     const char *order;    /* id of an ask, or of a job */
     int64_t part;         /* of the job; negative: every one */
     int64_t price_micro;  /* least of an ask; cap of a job */
+    const char *value;    /* instead of a cap: "0.02 per bf16 TFLOP-hour" */
     int64_t slots;        /* offered; wanted at a time, 0: as many as can be used */
     int64_t budget_micro; /* of the job: only more */
 };

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "formats/value.h"
 #include "ledger/checkpoint.h"
 #include "runtime/clock.h"
 #include "runtime/files.h"
@@ -134,6 +135,15 @@ bool client_id_read(const char *text, struct id128 *ret_id, struct bourse_error 
         return client_fail(error, BOURSE_USAGE, "'%s' is not an id of 32 hex digits", text);
     }
     return true;
+}
+
+bool client_value(const char *text, struct value *ret_value, struct bourse_error *error)
+{
+    struct problem problem;
+    *ret_value = (struct value){0};
+    return text == NULL || value_parse(text, ret_value, &problem)
+               ? true
+               : client_fail(error, BOURSE_USAGE, "%s", problem.text);
 }
 
 bool client_key_read(const char *text, struct key32 *ret_key, struct bourse_error *error)

@@ -91,6 +91,9 @@ void client_manifest_free(Bourse__V1__Manifest **self);
 
 /* Text to ids and back; `what` is for the error. */
 bool client_id_read(const char *text, struct id128 *ret_id, struct bourse_error *error);
+/* What a unit of work is worth, as a job file says it; NULL: nothing is said. */
+struct value;
+bool client_value(const char *text, struct value *ret_value, struct bourse_error *error);
 bool client_key_read(const char *text, struct key32 *ret_key, struct bourse_error *error);
 void client_copy(char *ret_text, size_t capacity, const char *text);
 static inline ProtobufCBinaryData client_bytes(void *bytes, size_t length)

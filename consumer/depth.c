@@ -1,5 +1,6 @@
 #include "consumer/depth.h"
 
+#include "consumer/names.h"
 #include "formats/requirement.h"
 
 #include <stdio.h>
@@ -115,15 +116,14 @@ static enum depth_status add_texts(struct bourse_book *book, const Bourse__V1__B
     return DEPTH_OK;
 }
 
-static const char *text_numbered(const Bourse__V1__BookReply *page, char *const *texts,
-                                 uint32_t number)
+/* Where the page has these needs; as many as it has: nowhere. */
+static size_t place_numbered(const Bourse__V1__BookReply *page, uint32_t number)
 {
-    for (size_t i = 0; i < page->n_needs; i++) {
-        if (page->needs[i]->number == number) {
-            return texts[i];
-        }
+    size_t place = 0;
+    while (place < page->n_needs && page->needs[place]->number != number) {
+        place++;
     }
-    return NULL;
+    return place;
 }
 
 static enum depth_status add_bids(struct bourse_book *book, const Bourse__V1__BookReply *page)
@@ -138,12 +138,16 @@ static enum depth_status add_bids(struct bourse_book *book, const Bourse__V1__Bo
     enum depth_status status = add_texts(book, page);
     for (size_t i = 0; status == DEPTH_OK && i < page->n_bids; i++) {
         const Bourse__V1__BookBid *from = page->bids[i];
-        const char *needs = text_numbered(page, book->texts + first_text, from->needs);
-        if (needs == NULL) {
+        size_t place = place_numbered(page, from->needs);
+        if (place == page->n_needs) {
             return DEPTH_CONTRADICTS;
         }
-        bids[book->bid_count++] = (struct bourse_bid_level){
-            .needs = needs, .limit_micro = from->limit_micro, .slots = from->slots, .bids = 1};
+        bids[book->bid_count++] =
+            (struct bourse_bid_level){.needs = book->texts[first_text + place],
+                                      .rate = names_rate(page->needs[place]->rate),
+                                      .limit_micro = from->limit_micro,
+                                      .slots = from->slots,
+                                      .bids = 1};
     }
     return status;
 }
@@ -176,6 +180,7 @@ static int compare_bids(const void *left, const void *right)
     const struct bourse_bid_level *a = left;
     const struct bourse_bid_level *b = right;
     int needs = strcmp(a->needs, b->needs);
+    needs = needs != 0 ? needs : strcmp(a->rate, b->rate);
     return needs != 0 ? needs
                       : (a->limit_micro < b->limit_micro) - (a->limit_micro > b->limit_micro);
 }

@@ -1,5 +1,6 @@
 #include "consumer/following.h"
 
+#include "consumer/names.h"
 #include "formats/requirement.h"
 
 #include <stdio.h>
@@ -185,12 +186,12 @@ static bool take_asks(struct following *following, const Bourse__V1__MarketReply
     return true;
 }
 
-static const Bourse__V1__Requirement *needs_numbered(const Bourse__V1__MarketReply *reply,
-                                                     uint32_t number)
+static const Bourse__V1__BookNeeds *needs_numbered(const Bourse__V1__MarketReply *reply,
+                                                   uint32_t number)
 {
     for (size_t i = 0; i < reply->n_needs; i++) {
         if (reply->needs[i]->number == number) {
-            return reply->needs[i]->needs;
+            return reply->needs[i];
         }
     }
     return NULL;
@@ -202,16 +203,18 @@ static enum following_status take_bids(struct following *following,
     char text[NEEDS_TEXT_SIZE];
     for (size_t i = 0; i < reply->n_bids; i++) {
         const Bourse__V1__MarketBids *bids = reply->bids[i];
-        const Bourse__V1__Requirement *wire = needs_numbered(reply, bids->needs);
+        const Bourse__V1__BookNeeds *wire = needs_numbered(reply, bids->needs);
         struct requirement needs;
         text[0] = '\0';
-        if (bids->orders > 0 && (wire == NULL || !codec_requirement_from_wire(wire, &needs) ||
-                                 !requirement_text(&needs, text, sizeof text))) {
+        if (bids->orders > 0 &&
+            (wire == NULL || !codec_requirement_from_wire(wire->needs, &needs) ||
+             !requirement_text(&needs, text, sizeof text))) {
             return FOLLOWING_CONTRADICTS;
         }
         struct level level = {.depth = {.is_bid = true,
                                         .of = text,
                                         .price_micro = bids->limit_micro,
+                                        .rate = names_rate(wire == NULL ? 0 : wire->rate),
                                         .orders = bids->orders,
                                         .slots = bids->slots},
                               .needs = bids->needs};

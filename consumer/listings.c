@@ -5,8 +5,10 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "consumer/depth.h"
+#include "consumer/names.h"
 #include "formats/hours_text.h"
 #include "formats/requirement.h"
+#include "formats/value.h"
 #include "protocol/conditions.h"
 #include "runtime/clock.h"
 
@@ -283,7 +285,9 @@ static void texts_of(const Bourse__V1__OrderRow *row, struct order_texts *ret_te
 static struct bourse_order order_from_wire(const Bourse__V1__OrderRow *row)
 {
     struct bourse_order order = {.is_bid = row->bid,
-                                 .price_micro = row->price_micro,
+                                 .price_micro =
+                                     row->value != NULL ? row->value->micro : row->price_micro,
+                                 .rate = names_rate(row->value != NULL ? row->value->rate : 0),
                                  .slots = row->slots,
                                  .free = row->free,
                                  .place = row->place,
@@ -430,7 +434,15 @@ bool bourse_replace(struct bourse *bourse, const struct bourse_replacement *repl
     if (!client_id_read(replacement->order, &order, ret_error)) {
         return false;
     }
+    struct value value;
+    if (!client_value(replacement->value, &value, ret_error)) {
+        return false;
+    }
     Bourse__V1__OrderReplace body = BOURSE__V1__ORDER_REPLACE__INIT;
+    Bourse__V1__Value wire = BOURSE__V1__VALUE__INIT;
+    wire.micro = value.micro;
+    wire.rate = value.rate;
+    body.value = value.rate == RATE_NONE ? NULL : &wire;
     body.order = client_bytes(order.bytes, sizeof order.bytes);
     body.has_part = replacement->part >= 0;
     body.part = (uint32_t)replacement->part;

@@ -1,5 +1,6 @@
 #include "consumer/names.h"
 
+#include "base/rate.h"
 #include "base/text.h"
 #include "ledger/record.h"
 #include "protocol/message.h"
@@ -146,4 +147,9 @@ unsigned names_role(const char *name)
         }
     }
     return 0;
+}
+
+const char *names_rate(unsigned rate)
+{
+    return rate < RATES ? rate_name((enum rate)rate) : "unknown";
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 /* Each is never NULL; a number outside its table is "unknown". */
+const char *names_rate(unsigned rate); /* of a limit by value; "" where it is per slot-hour */
 const char *names_job_state(unsigned state);
 const char *names_job_reason(unsigned reason); /* "" for none: a sentence for people */
 const char *names_outcome(unsigned outcome);

@@ -412,6 +412,8 @@ void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary 
         .at_most = job->file->at_most,
         .budget_micro = job->file->budget_micro,
         .cap_micro = job->file->cap_micro,
+        .value_micro = job->file->value.rate != RATE_NONE ? job->file->value.micro : -1,
+        .value_rate = rate_name(job->file->value.rate),
         .limit_ms = job->file->limit_ms,
         .term_ms = job->file->term_ms,
         .expect_ms = mean_expect_ms(job),

@@ -301,7 +301,7 @@ static bool make_graph(const struct resume *resume, struct bourse_job *job)
 
 /* What the quote, the plan and SubmitJob ask of a job file. */
 static struct job_file *file_of(const struct resume *resume, int64_t cap_micro,
-                                const struct order_part *part)
+                                const struct value *value, const struct order_part *part)
 {
     const Bourse__V1__Manifest *manifest = resume->manifest;
     CLEANUP(job_file_destroy) struct job_file *file = job_file_create();
@@ -322,6 +322,7 @@ static struct job_file *file_of(const struct resume *resume, int64_t cap_micro,
     file->crash_limit =
         manifest->terms->has_crash_limit ? (int64_t)manifest->terms->crash_limit : JOB_ABSENT;
     file->cap_micro = cap_micro;
+    file->value = *value;
     file->slots = part->slots;
     file->at_most = part->at_most;
     file->limit_ms = part->limit_ms;
@@ -345,7 +346,8 @@ static bool make_manifest(const struct resume *resume, struct bourse_job *job,
 }
 
 static bool make_job(const struct resume *resume, const struct id128 *continued, int64_t cap_micro,
-                     struct bourse_job **ret_job, struct bourse_error *error)
+                     const struct value *value, struct bourse_job **ret_job,
+                     struct bourse_error *error)
 {
     CLEANUP(bourse_job_destroy) struct bourse_job *job = calloc(1, sizeof *job);
     if (job == NULL || (job->parts = calloc(ORDER_PARTS_MAX, sizeof *job->parts)) == NULL) {
@@ -359,7 +361,7 @@ static bool make_job(const struct resume *resume, const struct id128 *continued,
     if (!continue_parts(resume, job)) {
         return client_fail(error, BOURSE_UNVERIFIED, "the job's manifest contradicts itself");
     }
-    job->file = file_of(resume, cap_micro, &job->parts[0]);
+    job->file = file_of(resume, cap_micro, value, &job->parts[0]);
     if (job->file == NULL || !make_graph(resume, job)) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
@@ -385,28 +387,41 @@ static bool check_state(struct bourse *bourse, const char *id, struct bourse_err
 }
 
 static bool check_terms(const Bourse__V1__Manifest *manifest, int64_t cap_micro,
-                        struct bourse_error *error)
+                        const struct value *value, struct bourse_error *error)
 {
     if (manifest->terms == NULL || !tasks_well_formed(manifest)) {
         return client_fail(error, BOURSE_USAGE,
                            "the job's manifest does not say what its devices must be; submit its "
                            "file again");
     }
-    if (manifest->terms->capped && cap_micro < 0) {
+    if (manifest->terms->capped && cap_micro < 0 && value->rate == RATE_NONE) {
         return client_fail(error, BOURSE_USAGE,
-                           "the job had a cap, which only its file says; give it again with --cap");
+                           "the job had a cap or a value, which only its file says; give it again "
+                           "with --cap or --value");
+    }
+    if (value->rate != RATE_NONE && cap_micro >= 0) {
+        return client_fail(error, BOURSE_USAGE, "a cap and a value; a limit is one or the other");
+    }
+    if (value->rate != RATE_NONE && strcmp(manifest->terms->verify, "cheap") == 0) {
+        return client_fail(error, BOURSE_USAGE,
+                           "checks are bought by the slot-hour; give a cap instead of a value");
     }
     return true;
 }
 
 bool bourse_job_resume(struct bourse *bourse, const char *id, int64_t cap_micro,
-                       struct bourse_job **ret_job, struct bourse_error *ret_error)
+                       const char *value_given, struct bourse_job **ret_job,
+                       struct bourse_error *ret_error)
 {
+    struct value value = {0};
+    if (!client_value(value_given, &value, ret_error)) {
+        return false;
+    }
     struct id128 continued;
     CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
     if (!client_id_read(id, &continued, ret_error) || !check_state(bourse, id, ret_error) ||
         !client_manifest(bourse, id, &manifest, ret_error) ||
-        !check_terms(manifest, cap_micro, ret_error)) {
+        !check_terms(manifest, cap_micro, &value, ret_error)) {
         return false;
     }
     CLEANUP(resume_fini) struct resume resume = {.manifest = manifest};
@@ -423,5 +438,5 @@ bool bourse_job_resume(struct bourse *bourse, const char *id, int64_t cap_micro,
         return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
     }
     return continue_subtasks(&resume, ret_error) &&
-           make_job(&resume, &continued, cap_micro, ret_job, ret_error);
+           make_job(&resume, &continued, cap_micro, &value, ret_job, ret_error);
 }

@@ -46,6 +46,7 @@ void rows_explanation(const Bourse__V1__Explanation *wire,
         .free = wire->free,
         .has_fills_at = wire->has_fills_at_micro,
         .fills_at_micro = wire->fills_at_micro,
+        .rate = names_rate(wire->rate),
         .ahead = wire->has_ahead ? (int64_t)wire->ahead : -1,
         .ahead_partial = wire->has_ahead_partial && wire->ahead_partial};
     changes(wire, ret_explanation);
@@ -81,10 +82,14 @@ void rows_quote(const Bourse__V1__QuoteReply *wire, struct bourse_quote *ret_quo
         text_hex(wire->first_account.data, wire->first_account.len, ret_quote->first_account);
     }
     for (size_t i = 0; i < wire->n_levels && i < BOURSE_LEVELS_MAX; i++) {
-        ret_quote->levels[ret_quote->level_count++] =
-            (struct bourse_level){.price_micro = wire->levels[i]->price_micro,
-                                  .slots = wire->levels[i]->slots,
-                                  .providers = wire->levels[i]->providers};
+        const Bourse__V1__QuoteLevel *from = wire->levels[i];
+        struct bourse_level *to = &ret_quote->levels[ret_quote->level_count++];
+        *to = (struct bourse_level){.price_micro = from->price_micro,
+                                    .slots = from->slots,
+                                    .providers = from->providers,
+                                    .worth_micro = from->has_limit_micro ? from->limit_micro : -1};
+        copy(to->instrument, sizeof to->instrument,
+             from->instrument != NULL ? from->instrument : "");
     }
     if (wire->explanation != NULL) {
         rows_explanation(wire->explanation, &ret_quote->explanation);

@@ -28,6 +28,9 @@ static int64_t limit_of(const struct job_file *file, const struct order_part *pa
     if (file->cap_micro != JOB_ABSENT) {
         return file->cap_micro;
     }
+    if (file->value.rate != RATE_NONE) {
+        return -1; /* it is another on each device */
+    }
     int64_t wanted = part->at_most != 0 ? part->at_most : INT64_MAX;
     if (part->subtasks < wanted / part->slots) {
         wanted = (int64_t)part->subtasks * part->slots;
@@ -44,6 +47,15 @@ static int64_t limit_of(const struct job_file *file, const struct order_part *pa
         return -1; /* nothing on offer, or only donations */
     }
     return dearest_micro + dearest_micro / 2;
+}
+
+/* NULL: the limit is no value. */
+static Bourse__V1__Value *value_of(const struct job_file *file, Bourse__V1__Value *ret_wire)
+{
+    bourse__v1__value__init(ret_wire);
+    ret_wire->micro = file->value.micro;
+    ret_wire->rate = file->value.rate;
+    return file->value.rate == RATE_NONE ? NULL : ret_wire;
 }
 
 static bool is_checks(const struct bourse_job *job, size_t part)
@@ -86,6 +98,8 @@ static bool quote_part(struct bourse *bourse, const struct bourse_job *job, size
     body.at_most = part->at_most;
     body.has_cap_micro = job->file->cap_micro != JOB_ABSENT;
     body.cap_micro = body.has_cap_micro ? job->file->cap_micro : 0;
+    Bourse__V1__Value value;
+    body.value = value_of(job->file, &value);
     body.limit_ms = part->limit_ms;
     body.term_ms = part->term_ms;
     body.expect_ms = part->expect_ms;
@@ -477,6 +491,7 @@ struct message {
     Bourse__V1__Part parts[ORDER_PARTS_MAX];
     Bourse__V1__Part *part_pointers[ORDER_PARTS_MAX];
     Bourse__V1__Graph graph;
+    Bourse__V1__Value value;
 };
 
 static void message_free(struct message **self)
@@ -509,6 +524,7 @@ static bool add_parts(struct message *message, const struct bourse_job *job, con
         wire->expect_ms = part->expect_ms;
         wire->has_cap_micro = limits[i] >= 0;
         wire->cap_micro = wire->has_cap_micro ? limits[i] : 0;
+        wire->value = message->body.value;
         wire->needs = needs_of(job, i, error);
         if (wire->needs == NULL) {
             return false;
@@ -551,6 +567,7 @@ static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
     body->manifest = client_bytes(job->manifest_hash.bytes, sizeof job->manifest_hash.bytes);
     body->subtasks = (uint32_t)job->subtasks;
     body->budget_micro = budget_micro;
+    body->value = value_of(file, &message->value);
     body->has_cap_micro = limits[0] >= 0;
     body->cap_micro = body->has_cap_micro ? limits[0] : 0;
     body->slots = part->slots;
@@ -607,7 +624,7 @@ bool bourse_submit(struct bourse *bourse, struct bourse_job *job, int64_t budget
 {
     int64_t limits[ORDER_PARTS_MAX];
     for (size_t i = 0; i < ORDER_PARTS_MAX; i++) {
-        limits[i] = limit_micro;
+        limits[i] = job->file->value.rate == RATE_NONE ? limit_micro : -1;
     }
     return submit_job(bourse, job, budget_micro, limits, progress, context, ret_id, ret_error);
 }

@@ -38,6 +38,7 @@ static struct exchange_part given_part(const struct exchange_submit *submit, uin
         .limit_ns = submit->limit_ns,
         .term_ns = submit->term_ns,
         .expect_ns = submit->expect_ns,
+        .rate = submit->rate,
     };
     for (size_t i = 0; i < submit->part_count; i++) {
         first.subtasks -= submit->parts[i].subtasks;
@@ -70,6 +71,11 @@ int64_t part_limit(const struct exchange *exchange, const struct part *part, int
     return limit < exchange->price_band_micro ? (int64_t)limit : exchange->price_band_micro;
 }
 
+int64_t part_limit_in(const struct exchange *exchange, const struct part *part, uint32_t cell)
+{
+    return book_limit(exchange->book, (enum rate)part->rate, part->bid_micro, cell);
+}
+
 bool parts_create(struct exchange *exchange, struct job *job, const struct exchange_submit *submit)
 {
     uint32_t count = (uint32_t)submit->part_count + 1;
@@ -89,6 +95,7 @@ bool parts_create(struct exchange *exchange, struct job *job, const struct excha
         part->width = given.slots;
         part->at_most = given.at_most;
         part->cap_micro = given.cap_micro;
+        part->rate = (uint8_t)given.rate;
         part->limit_ns = given.limit_ns;
         part->term_ns = given.term_ns;
         part->expect_ns = given.expect_ns > 0 ? given.expect_ns : 0;
@@ -200,7 +207,7 @@ static void take_away(struct exchange *exchange, struct part *part)
 
 static bool bid(struct exchange *exchange, struct part *part, const struct requirement *needs)
 {
-    if (!class_take(exchange, needs, &part->class_id)) {
+    if (!class_take(exchange, needs, (enum rate)part->rate, &part->class_id)) {
         return false;
     }
     part->sequence = exchange->sequence;
@@ -274,6 +281,16 @@ void job_wants(struct exchange *exchange, struct job *job)
     }
 }
 
+/* By limit, then time. Limits in other units cannot be compared without a cell: then one kind goes after the other. */
+static bool arrives_before(const struct part *part, const struct part *other)
+{
+    if (part->rate != other->rate) {
+        return part->rate < other->rate;
+    }
+    return part->bid_micro != other->bid_micro ? part->bid_micro > other->bid_micro
+                                               : part->sequence < other->sequence;
+}
+
 void job_bids_arrive(struct exchange *exchange, struct job *job)
 {
     bool has_come[PARTS_MOST] = {false};
@@ -281,9 +298,7 @@ void job_bids_arrive(struct exchange *exchange, struct job *job)
         struct part *best = NULL;
         for (uint32_t i = 0; i < job->part_count; i++) {
             struct part *part = &job->parts[i];
-            if (!has_come[i] &&
-                (best == NULL || part->bid_micro > best->bid_micro ||
-                 (part->bid_micro == best->bid_micro && part->sequence < best->sequence))) {
+            if (!has_come[i] && (best == NULL || arrives_before(part, best))) {
                 best = part;
             }
         }

@@ -17,6 +17,7 @@
 
 #include "base/hours.h"
 #include "base/id.h"
+#include "base/rate.h"
 #include "base/requirement.h"
 #include "exchange/remedy.h"
 #include "ledger/record.h"
@@ -164,8 +165,10 @@ struct exchange_replace {
     struct id128 order; /* of an ask; or a job */
     uint32_t part;      /* of the job; EXCHANGE_ANY_PART: each of them */
     bool has_slots, has_price, has_budget;
-    uint32_t slots;       /* of an ask: offered; of a bid: at a time, 0: ready subtasks */
-    int64_t price_micro;  /* of an ask: least; of a bid: its cap */
+    uint32_t slots;      /* of an ask: offered; of a bid: at a time, 0: ready subtasks */
+    int64_t price_micro; /* of an ask: least; of a bid: its cap */
+    uint32_t
+        rate; /* of a price: that of the bid, whose value it is; RATE_NONE: it is per slot-hour */
     int64_t budget_micro; /* of the job: not less than it was */
 };
 struct exchange_held {
@@ -213,6 +216,7 @@ struct exchange_part { /* of a job that has several: as in exchange_submit */
     const struct requirement *needs;
     uint32_t slots, at_most;
     int64_t cap_micro, limit_ns, term_ns, expect_ns;
+    uint32_t rate;
 };
 /* Which subtasks wait for which, and which goes first. Lists that are not empty are as long as there are subtasks; `after`
  * holds, subtask by subtask, the after_count of it that it waits for, each lower than its own index. */
@@ -236,6 +240,8 @@ struct exchange_submit {
     uint32_t subtasks; /* of all parts; the first has those that the others leave */
     int64_t budget_micro;
     int64_t cap_micro; /* -1: market price */
+    uint32_t
+        rate; /* enum rate: the cap is the value of a unit of its work; RATE_NONE: it is per slot-hour */
     const struct requirement *needs;
     uint32_t slots;   /* width of one subtask */
     uint32_t at_most; /* slots at a time; 0: ready subtasks */
@@ -489,6 +495,7 @@ struct exchange_need {
     const struct requirement *needs;
     uint32_t account, subtasks, slots, at_most;
     int64_t cap_micro, limit_ns, term_ns, expect_ns;
+    enum rate rate; /* the cap is the value of a unit of its work; NONE: it is per slot-hour */
     bool
         apart; /* the cheapest account is not the one to take it: nothing counts below the next one's price */
     int64_t budget_micro; /* 0: not said */
@@ -504,6 +511,10 @@ struct exchange_quote {
     struct {
         int64_t price_micro;
         uint32_t slots, providers;
+        /* By value, where levels are of like devices and above their limit too. */
+        int64_t limit_micro;
+        uint32_t cell;
+        char instrument[ATTRIBUTE_TEXT_SIZE];
     } levels[EXCHANGE_QUOTE_LEVELS];
     /* Whatever the cap, and whether it is free or not: */
     bool is_asked;        /* somebody asks a price for what fits */
@@ -532,7 +543,8 @@ struct exchange_explanation {
         bool has_best;
         int64_t best;
     } predicates[REQUIREMENT_NODES_MAX];
-    int64_t fills_at_micro; /* -1: no price would fill now */
+    int64_t fills_at_micro; /* -1: no price would fill now. By value: the least that would */
+    enum rate rate;         /* of the bid */
     bool is_halted;         /* the market: nothing fills now, whatever is changed */
     struct exchange_remedy remedy;
     /* Where devices fit at its price and none is free: bids that one of these would be leased to before it. */

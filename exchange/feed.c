@@ -488,6 +488,7 @@ static struct exchange_change tell_level(const struct exchange *exchange, const 
     }
     if (level->key.is_bid != 0 && level->now.orders > 0) {
         told.level.needs = book_class_requirement(exchange->book, level->class_id);
+        told.level.rate = book_class_rate(exchange->book, level->class_id);
     }
     return told;
 }

@@ -23,8 +23,9 @@ enum exchange_change_type { CHANGE_ASKS = 1, CHANGE_BIDS, CHANGE_TRADE, CHANGE_B
 
 struct exchange_level {
     char instrument[ATTRIBUTE_TEXT_SIZE]; /* ASKS */
-    uint32_t needs_number;           /* BIDS: equal numbers are equal needs; never used again */
+    uint32_t needs_number; /* BIDS: equal numbers are equal needs and rates; never used again */
     const struct requirement *needs; /* BIDS; borrowed until the next step. NULL: no orders */
+    enum rate rate;                  /* BIDS: the price is the value of a unit of that work */
     int64_t price_micro;
     uint32_t orders; /* 0: the level is gone. Bids that want nothing now are not counted */
     uint64_t slots;  /* offered; wanted now */

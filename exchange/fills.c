@@ -91,17 +91,19 @@ static uint32_t affordable_lanes(const struct part *part, int64_t price_micro)
 }
 
 /* The maker's price: of whoever came first. A donation is one, whoever did. */
-static int64_t price_between(const struct part *part, const struct ask *ask)
+static int64_t price_between(const struct exchange *exchange, const struct part *part,
+                             const struct ask *ask)
 {
-    return ask->price_micro == 0 || ask->sequence < part->sequence ? ask->price_micro
-                                                                   : part->bid_micro;
+    return ask->price_micro == 0 || ask->sequence < part->sequence
+               ? ask->price_micro
+               : part_limit_in(exchange, part, ask->device->cell);
 }
 
 /* Of so many slots that the two could trade. */
 static bool grant_between(struct exchange *exchange, struct part *part, struct ask *ask,
                           uint32_t slots)
 {
-    int64_t price = price_between(part, ask);
+    int64_t price = price_between(exchange, part, ask);
     uint32_t lanes = affordable_lanes(part, price);
     uint32_t fillable = slots / part->width;
     lanes = lanes < fillable ? lanes : fillable;
@@ -157,7 +159,7 @@ static bool skip_ask(void *context, uint32_t handle)
         !may_serve(exchange, pair->part, provider)) {
         return true;
     }
-    bool is_short = affordable_lanes(pair->part, price_between(pair->part, ask)) == 0;
+    bool is_short = affordable_lanes(pair->part, price_between(exchange, pair->part, ask)) == 0;
     pair->is_short = pair->is_short || is_short;
     return is_short;
 }
@@ -172,7 +174,7 @@ static bool skip_bid(void *context, uint32_t handle)
         !may_serve(exchange, part, provider)) {
         return true;
     }
-    bool is_short = affordable_lanes(part, price_between(part, pair->ask)) == 0;
+    bool is_short = affordable_lanes(part, price_between(exchange, part, pair->ask)) == 0;
     if (is_short && list_empty(&part->wanting) && is_used_up(part->job)) {
         list_append(&exchange->wanting_parts, &part->wanting); /* match_part ends it */
     }
@@ -205,7 +207,7 @@ static bool skip_unfit(void *context, uint32_t handle)
     const uint32_t provider = offer->ask->device->key.provider;
     return provider == part->job->owner || !ask_is_for(offer->ask, part->job->owner) ||
            !may_serve(offer->exchange, part, provider) ||
-           affordable_lanes(part, price_between(part, offer->ask)) == 0;
+           affordable_lanes(part, price_between(offer->exchange, part, offer->ask)) == 0;
 }
 
 int64_t ask_fills_at(const struct exchange *exchange, const struct ask *ask)
@@ -221,7 +223,7 @@ int64_t ask_fills_at(const struct exchange *exchange, const struct ask *ask)
         !book_match(exchange->book, &order, skip_unfit, &offer, &match)) {
         return -1;
     }
-    lower.price_micro = price_between(exchange->orders_by_handle[match.handle], &lower);
+    lower.price_micro = price_between(exchange, exchange->orders_by_handle[match.handle], &lower);
     return ask_would_self_match(exchange, &lower) ? -1 : lower.price_micro;
 }
 
@@ -292,9 +294,9 @@ static bool would_take(const struct exchange *exchange, const struct part *part,
     if (!book_ask(exchange->book, standing->handle, &ask)) {
         return false;
     }
-    const int64_t price = price_between(part, standing);
+    const int64_t price = price_between(exchange, part, standing);
     return book_class_accepts(exchange->book, part->class_id, lease->device->cell) &&
-           ask.price_micro <= part->bid_micro &&
+           ask.price_micro <= part_limit_in(exchange, part, lease->device->cell) &&
            (ask.max_term_ns == 0 || ask.max_term_ns >= part->term_ns) &&
            may_serve(exchange, part, lease->provider) &&
            escrow_micro(price, part->width, part->term_ns) <=

@@ -264,7 +264,10 @@ static bool part_in_range(struct exchange *exchange, const char *prefix,
          part->limit_ns / NS_PER_MS + (part->limit_ns % NS_PER_MS != 0), longest_ms,
          XREJECT_QUANTITY},
         {"expect_ms", part->expect_ns / NS_PER_MS, 0, longest_ms, XREJECT_QUANTITY},
-        {"cap_micro", part->cap_micro, -1, exchange->price_band_micro, XREJECT_PRICE},
+        {"value.rate", part->rate, RATE_NONE, RATES - 1, XREJECT_REQUIREMENT},
+        {part->rate == RATE_NONE ? "cap_micro" : "value.micro", part->cap_micro,
+         part->rate == RATE_NONE ? -1 : 0,
+         part->rate == RATE_NONE ? exchange->price_band_micro : INT64_MAX, XREJECT_PRICE},
     };
     return in_range(exchange, prefix, rules, sizeof rules / sizeof rules[0]);
 }
@@ -318,6 +321,7 @@ static bool submit_in_range(struct exchange *exchange, const struct exchange_sub
         .limit_ns = submit->limit_ns,
         .term_ns = submit->term_ns,
         .expect_ns = submit->expect_ns,
+        .rate = submit->rate,
     };
     const struct range rules[] = {
         {"budget_micro", submit->budget_micro, 1, INT64_MAX, XREJECT_BUDGET},

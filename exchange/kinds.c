@@ -170,12 +170,13 @@ static void class_release(struct exchange *exchange, uint32_t class_id)
     book_class_release(exchange->book, class_id);
 }
 
-bool class_take(struct exchange *exchange, const struct requirement *needs, uint32_t *ret_class)
+bool class_take(struct exchange *exchange, const struct requirement *needs, enum rate rate,
+                uint32_t *ret_class)
 {
     const struct member *member = sender(exchange);
     const uint32_t most = exchange->limits.classes_per_account;
     uint32_t class_id;
-    enum book_status status = book_class(exchange->book, needs, &class_id);
+    enum book_status status = book_value_class(exchange->book, needs, rate, &class_id);
     if (status != BOOK_OK) {
         refuse(exchange, status);
         return false;
@@ -232,9 +233,10 @@ bool cell_restore(struct exchange *exchange, uint32_t cell, const struct attribu
     return true;
 }
 
-bool class_restore(struct exchange *exchange, uint32_t class_id, const struct requirement *needs)
+bool class_restore(struct exchange *exchange, uint32_t class_id, const struct requirement *needs,
+                   enum rate rate)
 {
-    if (book_class_at(exchange->book, class_id, needs, RATE_NONE) != BOOK_OK) {
+    if (book_class_at(exchange->book, class_id, needs, rate) != BOOK_OK) {
         return false;
     }
     enter(exchange, &exchange->classes[class_id], class_id, RECORD_CLASS);

@@ -184,7 +184,8 @@ static bool renew(struct exchange *exchange, struct lease *lease)
     const struct ask *ask = lease->device->ask;
     if (ask == NULL || !ask->is_open || !ask_is_for(ask, job->owner) || exchange->is_halted ||
         provider->is_frozen ||
-        lease->price_micro > lease->part->bid_micro || /* its cap was lowered */
+        lease->price_micro > part_limit_in(exchange, lease->part, lease->device->cell) ||
+        /* its limit was lowered */
         exchange->now_ns - lease->granted_ns > LEASE_AGE_MOST_NS) {
         return false;
     }

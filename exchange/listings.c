@@ -195,6 +195,7 @@ static bool take_bid(struct book_page *page, const struct book_bid *resting)
         .price_micro = resting->limit_micro,
         .slots = resting->slots,
         .class_id = resting->class_id,
+        .rate = book_class_rate(page->exchange->book, resting->class_id),
         .needs = book_class_requirement(page->exchange->book, resting->class_id),
     };
     return row.slots == 0 || page->visit(page->context, &row);
@@ -270,6 +271,7 @@ static struct exchange_order_row own_bid(const struct exchange *exchange, const 
         .job = part->job->id,
         .part = part->number,
         .price_micro = resting.limit_micro,
+        .rate = book_class_rate(exchange->book, resting.class_id),
         .slots = resting.slots,
         .good_till_ns = part->job->good_till_ns,
         .ahead = book_ahead(exchange->book, part->handle, EXCHANGE_LISTING_STEPS),

@@ -68,8 +68,9 @@ struct exchange_book_row {
     uint32_t free;                        /* ASK: not leased */
     uint32_t provider;                    /* ASK */
     char instrument[ATTRIBUTE_TEXT_SIZE]; /* ASK */
-    uint32_t class_id;                    /* BID: equal numbers are equal needs, within one call */
-    const struct requirement *needs;      /* BID; borrowed until the next step */
+    uint32_t class_id; /* BID: equal numbers are equal needs and rates, within one call */
+    enum rate rate;    /* BID: its price is the value of a unit of that work */
+    const struct requirement *needs; /* BID; borrowed until the next step */
 };
 typedef bool exchange_book_visit(void *context, const struct exchange_book_row *row);
 /* Every order that rests, in no order that means anything: a page is not a depth, all of them together are. `needs` (NULL:
@@ -87,6 +88,7 @@ struct exchange_order_row {
     char name[EXCHANGE_NAME_SIZE]; /* of the job; label of the device */
     struct id128 device;           /* ASK */
     int64_t price_micro;
+    enum rate rate;                    /* as in the book */
     uint32_t slots;                    /* as in the book, but a bid that wants nothing now has 0 */
     uint32_t free;                     /* ASK */
     int64_t good_till_ns, max_term_ns; /* ASK; 0: none */

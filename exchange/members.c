@@ -107,6 +107,7 @@ void apply_genesis(struct exchange *exchange, const struct exchange_genesis *gen
     exchange->cluster = genesis->cluster;
     exchange->fee_ppm = genesis->fee_ppm;
     exchange->price_band_micro = genesis->price_band_micro;
+    book_set_price_most(exchange->book, genesis->price_band_micro);
     for (uint32_t i = 0; i < ACCOUNT_FIRST_USER; i++) {
         if (member_add(exchange, &(struct key32){0}, 0, system_names[i]) == NULL) {
             return;

@@ -115,7 +115,7 @@ static uint8_t reason_at(const struct exchange *exchange, const struct part *par
         (ask->max_term_ns != 0 && ask->max_term_ns < part->term_ns)) {
         return XREASON_NO_ASK;
     }
-    if (ask->price_micro > part->bid_micro) {
+    if (ask->price_micro > part_limit_in(exchange, part, device->cell)) {
         return XREASON_PRICE;
     }
     if (ask->slots < part->width) {
@@ -360,22 +360,33 @@ struct quoting {
     bool as_if_idle;     /* count what is leased too: the price of waiting for it */
     uint32_t lanes_left; /* that the job could use at once */
     uint32_t lanes_taken;
+    uint64_t lanes_met;                            /* within the limit */
     int128 slot_price_sum;                         /* sum of price x lanes over the lanes taken */
     int128 escrow_sum;                             /* what a term of them holds */
     int64_t first_escrow_micro, last_escrow_micro; /* a term of the cheapest, of the dearest */
 };
 
-static void quote_level(struct exchange_quote *quote, int64_t price_micro, uint32_t slots)
+/* Of a need by value, unlike devices stand apart: each has a limit of its own. */
+static void quote_level(struct quoting *quoting, const struct book_ask *ask, int64_t limit_micro,
+                        uint32_t slots)
 {
+    struct exchange_quote *quote = quoting->quote;
+    bool is_by_value = quoting->need->rate != RATE_NONE;
     uint32_t last = quote->level_count;
-    if (last > 0 && quote->levels[last - 1].price_micro == price_micro) {
+    if (last > 0 && quote->levels[last - 1].price_micro == ask->price_micro &&
+        (!is_by_value || quote->levels[last - 1].cell == ask->cell)) {
         quote->levels[last - 1].slots += slots;
         quote->levels[last - 1].providers++;
     } else if (last < EXCHANGE_QUOTE_LEVELS) {
-        quote->levels[last].price_micro = price_micro;
+        quote->levels[last].price_micro = ask->price_micro;
         quote->levels[last].slots = slots;
         quote->levels[last].providers = 1;
         quote->level_count++;
+        if (is_by_value) {
+            quote->levels[last].limit_micro = limit_micro;
+            quote->levels[last].cell = ask->cell;
+            cell_instrument(quoting->exchange, ask->cell, quote->levels[last].instrument);
+        }
     }
 }
 
@@ -436,18 +447,30 @@ static bool quote_ask(void *context, uint32_t handle, const struct book_ask *ask
 {
     struct quoting *quoting = context;
     const struct exchange_need *need = quoting->need;
-    if (ask->price_micro > quoting->limit_micro) {
+    int64_t limit_micro =
+        book_limit(quoting->exchange->book, need->rate, quoting->limit_micro, ask->cell);
+    bool is_within = ask->price_micro <= limit_micro;
+    if (!is_within && need->rate == RATE_NONE) {
         return false;
     }
     uint32_t lanes = lanes_of(quoting->exchange, need, handle, ask, quoting->as_if_idle);
     if (lanes == 0) {
         return true;
     }
+    quote_level(quoting, ask, limit_micro, lanes * need->slots);
+    if (!is_within) {
+        return true; /* what it would have to be worth is told, and nothing else */
+    }
     struct exchange_quote *quote = quoting->quote;
-    quote->price_low_micro = quote->level_count == 0 ? ask->price_micro : quote->price_low_micro;
-    quote->price_high_micro = ask->price_micro;
+    bool is_first = quoting->lanes_met == 0;
+    quoting->lanes_met += lanes;
+    quote->price_low_micro = is_first || ask->price_micro < quote->price_low_micro
+                                 ? ask->price_micro
+                                 : quote->price_low_micro;
+    quote->price_high_micro = is_first || ask->price_micro > quote->price_high_micro
+                                  ? ask->price_micro
+                                  : quote->price_high_micro;
     quote->slots_now += quoting->as_if_idle ? 0 : lanes * need->slots;
-    quote_level(quote, ask->price_micro, lanes * need->slots);
     quote_lanes(quoting, ask->price_micro, lanes);
     return true;
 }
@@ -504,24 +527,26 @@ void exchange_quote(const struct exchange *exchange, const struct exchange_need 
         .exchange = exchange, .need = need, .first = EXCHANGE_NO_ACCOUNT, .second_micro = -1};
     bool is_askable = requirement_well_formed(need->needs);
     if (is_askable) {
-        book_walk_asks(exchange->book, need->needs, RATE_NONE, find_rivals, &rivals);
+        book_walk_asks(exchange->book, need->needs, need->rate, find_rivals, &rivals);
     }
     ret_quote->second_micro = rivals.second_micro;
     ret_quote->is_asked = rivals.first != EXCHANGE_NO_ACCOUNT;
     if (ret_quote->is_asked) {
         ret_quote->first = member_by_number(exchange, rivals.first)->key;
     }
-    if (need->apart && rivals.second_micro <= quoting.limit_micro) {
+    if (need->apart && need->rate == RATE_NONE && rivals.second_micro <= quoting.limit_micro) {
         quoting.floor_micro = rivals.second_micro;
     }
     if (is_askable) {
-        book_walk_asks(exchange->book, need->needs, RATE_NONE, quote_ask, &quoting);
+        book_walk_asks(exchange->book, need->needs, need->rate, quote_ask, &quoting);
     }
     if (is_askable && ret_quote->slots_now == 0) { /* it would wait, and then pay what they ask */
         quoting.as_if_idle = true;
-        book_walk_asks(exchange->book, need->needs, RATE_NONE, quote_ask, &quoting);
+        ret_quote->level_count = 0; /* what is free is among them */
+        book_walk_asks(exchange->book, need->needs, need->rate, quote_ask, &quoting);
     }
-    if (quoting.lanes_taken == 0 && need->cap_micro >= 0) { /* all that is known of its price */
+    if (quoting.lanes_taken == 0 && need->cap_micro >= 0 &&
+        need->rate == RATE_NONE) { /* all that is known of its price */
         quote_lanes(&quoting, need->cap_micro, 1);
     }
     if (quoting.lanes_taken > 0) {
@@ -555,6 +580,7 @@ struct explaining {
     struct explained *seen; /* NULL: memory is short, and there will be no remedy */
     size_t seen_count;
     struct exchange_explanation *why;
+    uint32_t unrated; /* devices without the rate of a need by value */
 };
 
 /* Best value of a numeric attribute on offer, from the first of its name on: the largest for > and >=, the smallest for <
@@ -651,13 +677,17 @@ static void explain_device(struct explaining *explaining, const struct device *d
         explain_predicates(explaining, attributes, book_cell_digests(exchange->book, device->cell),
                            count, &seen.truth);
     bool is_wide = is_wide_enough(need, device, why, at);
-    seen.is_passed_over = book_cell_simulated(exchange->book, device->cell) &&
-                          requirement_passes_over(need->needs, attributes, count);
+    bool is_simulated = book_cell_simulated(exchange->book, device->cell) &&
+                        requirement_passes_over(need->needs, attributes, count);
+    int64_t operations =
+        need->rate == RATE_NONE ? 1 : book_cell_rate(exchange->book, device->cell, need->rate);
+    seen.is_passed_over = is_simulated || operations == 0;
     seen.effort = effort_of(need->needs, seen.truth);
     if (explaining->seen != NULL) {
         explaining->seen[explaining->seen_count++] = seen;
     }
-    why->simulated += seen.is_passed_over;
+    why->simulated += is_simulated;
+    explaining->unrated += operations == 0;
     if (!is_wide || seen.is_passed_over || seen.effort.hold > 0 ||
         device->key.provider == need->account) {
         return;
@@ -672,7 +702,9 @@ static void explain_device(struct explaining *explaining, const struct device *d
         return;
     }
     why->asking++;
-    bool is_affordable = need->cap_micro < 0 || ask->price_micro <= need->cap_micro;
+    bool is_affordable =
+        need->cap_micro < 0 ||
+        ask->price_micro <= book_limit(exchange->book, need->rate, need->cap_micro, device->cell);
     const int64_t avoided_ns =
         part == NULL ? 0 : job_avoids_for_ns(exchange, part->job, device->key.provider);
     bool is_avoided = avoided_ns > 0;
@@ -686,12 +718,15 @@ static void explain_device(struct explaining *explaining, const struct device *d
     }
     why->affordable += is_affordable;
     why->free += is_affordable && is_free;
-    if (is_free && (why->fills_at_micro < 0 || ask->price_micro < why->fills_at_micro)) {
-        why->fills_at_micro = ask->price_micro;
+    int64_t fills_micro = ask->price_micro;
+    bool has_limit =
+        need->rate == RATE_NONE || rate_value_for(ask->price_micro, operations, &fills_micro);
+    if (is_free && has_limit && (why->fills_at_micro < 0 || fills_micro < why->fills_at_micro)) {
+        why->fills_at_micro = fills_micro;
     }
 }
 
-/* As a predicate that every need has without saying so, where there is a device to fail it. */
+/* Predicates that a need has without saying so, where there is a device to fail them. */
 static void explain_simulated(struct exchange_explanation *why)
 {
     uint32_t at = why->predicate_count;
@@ -700,6 +735,17 @@ static void explain_simulated(struct exchange_explanation *why)
         (void)snprintf(why->predicates[at].text, sizeof why->predicates[at].text,
                        "simulated = false");
         why->predicates[at].failing = why->simulated;
+    }
+}
+
+static void explain_rate(struct exchange_explanation *why, uint32_t unrated)
+{
+    uint32_t at = why->predicate_count;
+    if (unrated > 0 && at < REQUIREMENT_NODES_MAX) {
+        why->predicate_count++;
+        (void)snprintf(why->predicates[at].text, sizeof why->predicates[at].text, "%s > 0",
+                       rate_name(why->rate));
+        why->predicates[at].failing = unrated;
     }
 }
 
@@ -722,6 +768,7 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
 {
     memset(ret_explanation, 0, sizeof *ret_explanation);
     ret_explanation->fills_at_micro = -1;
+    ret_explanation->rate = need->rate;
     ret_explanation->is_halted = exchange->is_halted;
     if (!requirement_well_formed(need->needs)) {
         return;
@@ -746,6 +793,7 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
         }
     }
     explain_simulated(ret_explanation);
+    explain_rate(ret_explanation, explaining.unrated);
     if (ret_explanation->free == 0 && ret_explanation->affordable > 0) {
         queue_find(exchange, need, part, explaining.seen, explaining.seen_count, ret_explanation);
     }
@@ -794,6 +842,7 @@ bool exchange_explain_job(const struct exchange *exchange, const struct id128 *i
         .slots = part->width,
         .at_most = part->at_most,
         .cap_micro = part->bid_micro,
+        .rate = (enum rate)part->rate,
         .limit_ns = part->limit_ns,
         .term_ns = part->term_ns,
         .budget_micro = job->hold.amount_micro,

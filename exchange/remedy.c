@@ -170,6 +170,12 @@ static void take_shorter_term(const struct search *search, int64_t max_term_ns,
     }
 }
 
+/* What a bid of that cap gives for a slot-hour in that cell. */
+static int64_t limit_in(const struct search *search, int64_t cap_micro, uint32_t cell)
+{
+    return book_limit(search->exchange->book, search->need->rate, cap_micro, cell);
+}
+
 /* All but the requirement. False: no change would do. */
 static bool judge_terms(const struct search *search, const struct book_ask *ask,
                         struct candidate *candidate)
@@ -192,9 +198,15 @@ static bool judge_terms(const struct search *search, const struct book_ask *ask,
         take_shorter_term(search, ask->max_term_ns, candidate);
         add_change(candidate, difference_ppm(need->term_ns, candidate->term_ns));
     }
-    if (need->cap_micro >= 0 && ask->price_micro > need->cap_micro) {
-        candidate->cap_micro = ask->price_micro;
-        add_change(candidate, difference_ppm(need->cap_micro, ask->price_micro));
+    if (need->cap_micro >= 0 && ask->price_micro > limit_in(search, need->cap_micro, ask->cell)) {
+        int64_t operations = need->rate == RATE_NONE
+                                 ? RATE_UNIT
+                                 : book_cell_rate(search->exchange->book, ask->cell, need->rate);
+        if (operations == 0 ||
+            !rate_value_for(ask->price_micro, operations, &candidate->cap_micro)) {
+            return false; /* nothing that can be said is worth it */
+        }
+        add_change(candidate, difference_ppm(need->cap_micro, candidate->cap_micro));
     }
     if (!is_covered(search, candidate)) {
         int64_t escrow = escrow_micro(ask->price_micro, candidate->slots, candidate->term_ns);
@@ -389,39 +401,70 @@ static bool satisfies(const struct search *search, const struct exchange_remedy 
         truth |= holds ? left & (~left + 1) : 0;
     }
     return effort_of(search->need->needs, truth).hold == 0 &&
-           !requirement_passes_over(&remedy->needs, attributes, count);
+           !requirement_passes_over(&remedy->needs, attributes, count) &&
+           (remedy->rate == RATE_NONE || rate_of(remedy->rate, attributes, count) > 0);
+}
+
+/* Of the budget as it would be. By value, an ask that comes first may cost more than one behind it. */
+static bool covers(const struct search *search, const struct exchange_remedy *remedy,
+                   int64_t price_micro)
+{
+    int64_t more_micro = remedy->budget_micro - search->need->budget_micro;
+    return search->left_micro == UNTOLD ||
+           escrow_micro(price_micro, remedy->slots, remedy->term_ns) - more_micro <=
+               search->left_micro;
 }
 
 static bool would_take(const struct search *search, const struct exchange_remedy *remedy,
                        const struct explained *seen, const struct book_ask *ask)
 {
     return ask->slots >= remedy->slots &&
-           (remedy->cap_micro < 0 || ask->price_micro <= remedy->cap_micro) &&
+           (remedy->cap_micro < 0 ||
+            ask->price_micro <= limit_in(search, remedy->cap_micro, ask->cell)) &&
            (ask->max_term_ns == 0 || ask->max_term_ns >= remedy->term_ns) &&
            satisfies(search, remedy, seen);
 }
 
-/* The best ask for the changed bid: it may be better than the one it was made for. False: it is one's own, whose order
+/* Of two that it could take, the one that it takes: by price, or price for its work, then time. */
+static bool comes_first(const struct search *search, const struct book_ask *ask,
+                        const struct book_ask *other)
+{
+    const struct book *book = search->exchange->book;
+    const enum rate rate = search->need->rate;
+    int64_t in_ask = rate == RATE_NONE ? 1 : book_cell_rate(book, ask->cell, rate);
+    int64_t in_other = rate == RATE_NONE ? 1 : book_cell_rate(book, other->cell, rate);
+    int128 here = rate_worth(ask->price_micro, in_other);
+    int128 there = rate_worth(other->price_micro, in_ask);
+    return here != there ? here < there : ask->sequence < other->sequence;
+}
+
+/* The best ask for the changed bid: it may be better than the one it was made for. False: one's own comes first, and the order
  * would be refused. */
 static bool settle_price(const struct search *search, const struct explained *seen, size_t count,
                          struct exchange_remedy *remedy)
 {
     bool is_own = false;
-    uint64_t sequence = search->best.sequence;
-    remedy->price_micro = search->best.price_micro;
+    struct book_ask best; /* of those that the budget covers */
+    (void)book_ask(search->exchange->book, search->best.seen->device->ask->handle, &best);
+    struct book_ask first = best; /* of all: whose own it is does not ask for the budget */
     for (size_t i = 0; i < count; i++) {
         const struct device *device = seen[i].device;
         struct book_ask ask;
-        if (device->ask != NULL && ask_is_for(device->ask, search->need->account) &&
-            book_ask(search->exchange->book, device->ask->handle, &ask) &&
-            (ask.price_micro != remedy->price_micro ? ask.price_micro < remedy->price_micro
-                                                    : ask.sequence < sequence) &&
-            would_take(search, remedy, &seen[i], &ask)) {
-            remedy->price_micro = ask.price_micro;
-            sequence = ask.sequence;
+        if (device->ask == NULL || !ask_is_for(device->ask, search->need->account) ||
+            !book_ask(search->exchange->book, device->ask->handle, &ask) ||
+            !would_take(search, remedy, &seen[i], &ask)) {
+            continue;
+        }
+        if (comes_first(search, &ask, &first)) {
+            first = ask;
             is_own = device->key.provider == search->need->account;
         }
+        if (comes_first(search, &ask, &best) && covers(search, remedy, ask.price_micro) &&
+            device->key.provider != search->need->account) {
+            best = ask;
+        }
     }
+    remedy->price_micro = best.price_micro;
     return !is_own;
 }
 
@@ -449,6 +492,7 @@ void remedy_find(const struct exchange *exchange, const struct exchange_need *ne
     ret_remedy->needs.count = 0;
     ret_remedy->slots = best->slots;
     ret_remedy->cap_micro = best->cap_micro;
+    ret_remedy->rate = need->rate;
     ret_remedy->term_ns = best->term_ns;
     ret_remedy->budget_micro = best->budget_micro;
     add_figure(ret_remedy, REMEDY_CAP, need->cap_micro, best->cap_micro);
@@ -473,6 +517,7 @@ struct queue {
     uint32_t *ahead; /* bids by class */
     uint32_t *cells; /* of the devices that it could have */
     uint32_t cell_count, cell_room;
+    uint32_t steps;
     bool is_partial;
 };
 
@@ -484,7 +529,7 @@ static void count_bids(struct queue *queue)
     for (uint32_t handle = 0; handle < exchange->handle_capacity; handle++) {
         struct book_bid bid;
         if (exchange->orders_by_handle[handle] != NULL && book_bid(exchange->book, handle, &bid) &&
-            bid.slots > 0 &&
+            bid.slots > 0 && book_class_rate(exchange->book, bid.class_id) == queue->need->rate &&
             (bid.limit_micro > limit || (bid.limit_micro == limit && bid.sequence < sequence))) {
             queue->ahead[bid.class_id]++;
         }
@@ -514,7 +559,8 @@ static void find_cells(struct queue *queue, const struct explained *seen, size_t
             device->key.provider != need->account && device->ask != NULL && device->ask->is_open &&
             ask_is_for(device->ask, need->account) &&
             book_ask(queue->exchange->book, device->ask->handle, &ask) &&
-            (need->cap_micro < 0 || ask.price_micro <= need->cap_micro) &&
+            (need->cap_micro < 0 || ask.price_micro <= book_limit(queue->exchange->book, need->rate,
+                                                                  need->cap_micro, ask.cell)) &&
             (ask.max_term_ns == 0 || ask.max_term_ns >= need->term_ns) &&
             device->slots >= need->slots && device->ask->slots >= need->slots) {
             add_cell(queue, device->cell);
@@ -522,17 +568,63 @@ static void find_cells(struct queue *queue, const struct explained *seen, size_t
     }
 }
 
+/* What a bid is worth in a cell, to be compared there. */
+static int128 worth_in(const struct book *book, enum rate rate, int64_t limit_micro, uint32_t cell)
+{
+    return rate == RATE_NONE ? rate_price(limit_micro)
+                             : rate_worth(limit_micro, book_cell_rate(book, cell, rate));
+}
+
+/* Whether one that is limited otherwise comes before it in a cell that it could have. */
+static bool is_ahead_somewhere(struct queue *queue, const struct book_bid *bid)
+{
+    const struct book *book = queue->exchange->book;
+    const struct exchange_need *need = queue->need;
+    const int64_t limit = need->cap_micro < 0 ? INT64_MAX : need->cap_micro;
+    const uint64_t sequence = queue->part == NULL ? UINT64_MAX : queue->part->sequence;
+    const enum rate rate = book_class_rate(book, bid->class_id);
+    for (uint32_t i = 0; i < queue->cell_count; i++) {
+        const uint32_t cell = queue->cells[i];
+        if (++queue->steps > QUEUE_STEPS) {
+            queue->is_partial = true;
+            return false;
+        }
+        if (book_class_accepts(book, bid->class_id, cell)) {
+            int128 here = worth_in(book, need->rate, limit, cell);
+            int128 there = worth_in(book, rate, bid->limit_micro, cell);
+            if (there > here || (there == here && bid->sequence < sequence)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Bids of another kind of limit, whose order is another in each cell. */
+static uint32_t count_unlike(struct queue *queue)
+{
+    const struct exchange *exchange = queue->exchange;
+    uint32_t ahead = 0;
+    for (uint32_t handle = 0; handle < exchange->handle_capacity && !queue->is_partial; handle++) {
+        struct book_bid bid;
+        if (exchange->orders_by_handle[handle] != NULL && book_bid(exchange->book, handle, &bid) &&
+            bid.slots > 0 && book_class_rate(exchange->book, bid.class_id) != queue->need->rate) {
+            ahead += is_ahead_somewhere(queue, &bid);
+        }
+    }
+    return ahead;
+}
+
 static uint32_t count_ahead(struct queue *queue)
 {
     const struct book *book = queue->exchange->book;
     uint32_t ahead = 0;
-    uint32_t steps = 0;
     for (uint32_t class_id = 0; class_id < book_class_bound(book); class_id++) {
         if (queue->ahead[class_id] == 0) {
             continue;
         }
         for (uint32_t i = 0; i < queue->cell_count; i++) {
-            if (++steps > QUEUE_STEPS) {
+            if (++queue->steps > QUEUE_STEPS) {
                 queue->is_partial = true;
                 return ahead;
             }
@@ -557,6 +649,7 @@ void queue_find(const struct exchange *exchange, const struct exchange_need *nee
         count_bids(&queue);
         find_cells(&queue, seen, count);
         why->ahead = count_ahead(&queue);
+        why->ahead += count_unlike(&queue);
         why->has_ahead = true;
         why->is_ahead_partial = queue.is_partial;
     }

@@ -8,10 +8,11 @@
 #ifndef BOURSE_EXCHANGE_REMEDY_H
 #define BOURSE_EXCHANGE_REMEDY_H
 
+#include "base/rate.h"
 #include "base/requirement.h"
 
 enum exchange_remedy_kind {
-    REMEDY_CAP = 1, /* from and to in micro-credits */
+    REMEDY_CAP = 1, /* from and to in micro-credits; or values, of a bid by value */
     REMEDY_BUDGET,
     REMEDY_TERM,   /* in nanoseconds */
     REMEDY_SLOTS,  /* of one subtask */
@@ -37,6 +38,7 @@ struct exchange_remedy {
     struct requirement needs;
     uint32_t slots;
     int64_t cap_micro, term_ns;
+    enum rate rate;
     int64_t budget_micro; /* 0: not said */
 };
 

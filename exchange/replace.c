@@ -19,6 +19,8 @@ static bool ask_in_range(struct exchange *exchange, const struct ask *ask,
 {
     if (replace->has_budget) {
         reject(exchange, XREJECT_BUDGET, "budget_micro", replace->budget_micro, 0);
+    } else if (replace->has_price && replace->rate != RATE_NONE) {
+        reject(exchange, XREJECT_PRICE, "value.rate", replace->rate, RATE_NONE);
     } else if (replace->has_slots && (replace->slots == 0 || replace->slots > ask->device->slots)) {
         reject(exchange, XREJECT_QUANTITY, "slots", replace->slots, ask->device->slots);
     } else if (replace->has_price &&
@@ -77,10 +79,11 @@ static bool bids_in_range(struct exchange *exchange, const struct job *job,
         reject(exchange, XREJECT_NOT_FOUND, "part", replace->part, job->part_count - 1);
         return false;
     }
-    if (replace->has_price &&
-        (replace->price_micro < 0 || replace->price_micro > exchange->price_band_micro)) {
-        reject(exchange, XREJECT_PRICE, "price_micro", replace->price_micro,
-               exchange->price_band_micro);
+    const bool is_by_value = replace->rate != RATE_NONE;
+    const int64_t most_micro = is_by_value ? INT64_MAX : exchange->price_band_micro;
+    if (replace->has_price && (replace->price_micro < 0 || replace->price_micro > most_micro)) {
+        reject(exchange, XREJECT_PRICE, is_by_value ? "value.micro" : "price_micro",
+               replace->price_micro, most_micro);
         return false;
     }
     for (uint32_t i = 0; i < job->part_count; i++) {
@@ -88,6 +91,10 @@ static bool bids_in_range(struct exchange *exchange, const struct job *job,
         if (replace->has_slots && is_meant(replace, part) && replace->slots != 0 &&
             replace->slots < part->width) {
             reject(exchange, XREJECT_QUANTITY, "slots", replace->slots, part->width);
+            return false;
+        }
+        if (replace->has_price && is_meant(replace, part) && replace->rate != part->rate) {
+            reject(exchange, XREJECT_PRICE, "value.rate", replace->rate, part->rate);
             return false;
         }
     }

@@ -169,6 +169,7 @@ static void put_part(struct writer *out, const struct part *part)
     }
     writer_i64(out, part->cap_micro);
     writer_i64(out, part->bid_micro);
+    writer_u8(out, part->rate);
     writer_i64(out, part->limit_ns);
     writer_i64(out, part->term_ns);
     writer_i64(out, part->expect_ns);
@@ -327,6 +328,7 @@ static void put_class(struct writer *out, const struct exchange *exchange, const
 {
     const struct requirement *requirement = book_class_requirement(exchange->book, kind->number);
     writer_u32(out, kind->number);
+    writer_u8(out, (uint8_t)book_class_rate(exchange->book, kind->number));
     for (uint32_t i = 0; i < requirement->count; i++) {
         const struct requirement_node *node = &requirement->nodes[i];
         writer_u8(out, (uint8_t)node->op);

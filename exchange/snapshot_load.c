@@ -23,6 +23,7 @@ static bool get_market(struct exchange *exchange, struct reader *in)
     GET_ID(in, exchange->cluster);
     exchange->fee_ppm = reader_u32(in);
     exchange->price_band_micro = reader_i64(in);
+    book_set_price_most(exchange->book, exchange->price_band_micro);
     exchange->index = reader_u64(in);
     exchange->sequence = reader_u64(in);
     exchange->next_lease = reader_u64(in);
@@ -74,6 +75,7 @@ static bool get_cell(struct exchange *exchange, struct reader *in)
 static bool get_class(struct exchange *exchange, struct reader *in)
 {
     uint32_t class_id = reader_u32(in);
+    enum rate rate = (enum rate)get_small(in, RATES - 1);
     struct requirement *requirement = allocate(exchange, sizeof *requirement);
     if (requirement == NULL) {
         return false;
@@ -87,7 +89,7 @@ static bool get_class(struct exchange *exchange, struct reader *in)
             get_attribute(in, &node->attribute);
         }
     }
-    bool good = reader_finished(in) && class_restore(exchange, class_id, requirement);
+    bool good = reader_finished(in) && class_restore(exchange, class_id, requirement, rate);
     free(requirement);
     return good;
 }

@@ -20,6 +20,7 @@ static bool get_part(struct reader *in, struct job *job, uint32_t number, uint32
     }
     part->cap_micro = reader_i64(in);
     part->bid_micro = reader_i64(in);
+    part->rate = get_small(in, RATES - 1);
     part->limit_ns = get_ns(in);
     part->term_ns = get_ns(in);
     part->expect_ns = get_ns(in);

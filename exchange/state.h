@@ -307,6 +307,7 @@ struct part {
     uint32_t first, end; /* its subtasks: first .. end - 1 */
     uint32_t width, at_most;
     int64_t cap_micro, bid_micro; /* cap as given; limit of its bid */
+    uint8_t rate; /* of both, where they are values; RATE_NONE: they are per slot-hour */
     int64_t limit_ns, term_ns, expect_ns;
     uint32_t class_id; /* of its bid; NO_CLASS without one */
     uint64_t sequence; /* of its bid */
@@ -584,7 +585,8 @@ void invitation_link(struct exchange *exchange, struct invitation *invitation);
  * the advertisement replaces. */
 bool cells_take(struct exchange *exchange, const struct exchange_advertise *advertise,
                 uint32_t *ret_cells);
-bool class_take(struct exchange *exchange, const struct requirement *needs, uint32_t *ret_class);
+bool class_take(struct exchange *exchange, const struct requirement *needs, enum rate rate,
+                uint32_t *ret_class);
 /* One part more of that account with that class, which it holds; false: out of memory. */
 bool class_use_add(struct exchange *exchange, uint32_t account, uint32_t class_id);
 void cell_give(struct exchange *exchange, uint32_t cell);
@@ -597,7 +599,8 @@ void class_give(struct exchange *exchange, uint32_t account, uint32_t class_id);
  * (book_cell_hold); kinds_settle gives back what restoring held, false when one is nobody's. */
 bool cell_restore(struct exchange *exchange, uint32_t cell, const struct attribute *attributes,
                   size_t count);
-bool class_restore(struct exchange *exchange, uint32_t class_id, const struct requirement *needs);
+bool class_restore(struct exchange *exchange, uint32_t class_id, const struct requirement *needs,
+                   enum rate rate);
 bool kinds_settle(struct exchange *exchange);
 
 /* ---- providers.c */
@@ -688,9 +691,11 @@ bool parts_create(struct exchange *exchange, struct job *job, const struct excha
  * own owner. The bids do not rest: they arrive. */
 bool parts_bid(struct exchange *exchange, struct job *job, const struct exchange_submit *submit);
 /* Limit of the bid of a part of that cap, under that budget of its job: the cap; or what lets the budget buy the time that
- * is planned, within the price band. */
+ * is planned, within the price band. Of a bid by value, its value. */
 int64_t part_limit(const struct exchange *exchange, const struct part *part, int64_t cap_micro,
                    int64_t budget_micro);
+/* What it gives for a slot-hour in that cell. */
+int64_t part_limit_in(const struct exchange *exchange, const struct part *part, uint32_t cell);
 /* The order id of its bid: the job's for the first part. */
 struct id128 part_bid_id(const struct part *part);
 void part_bid_record(struct exchange *exchange, const struct part *part);
@@ -876,7 +881,7 @@ struct explained { /* a device that is advertised, seen from a requirement */
     const struct device *device;
     uint64_t truth; /* the predicates that hold of it */
     struct effort effort;
-    bool is_passed_over;
+    bool is_passed_over; /* simulated, and not asked for; or without the rate of a bid by value */
 };
 /* Of a need that is asked about (`part` is NULL), or of a job's part as it stands. The need is well formed; `seen` are all
  * devices there are. */

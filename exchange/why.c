@@ -36,15 +36,17 @@ static bool has_steps(struct asking *asking, size_t steps)
 static void take_bid(struct asking *asking, const struct book_bid *bid)
 {
     struct exchange_why *why = asking->why;
+    const struct book *book = asking->exchange->book;
+    const int64_t limit_micro = book_limit(book, book_class_rate(book, bid->class_id),
+                                           bid->limit_micro, asking->device->cell);
     why->bids++;
-    if (!book_class_accepts(asking->exchange->book, bid->class_id, asking->device->cell) ||
+    if (!book_class_accepts(book, bid->class_id, asking->device->cell) ||
         bid->width > asking->device->slots) {
         struct demand *demand = &asking->classes[bid->class_id];
         demand->narrowest =
             demand->bids == 0 || bid->width < demand->narrowest ? bid->width : demand->narrowest;
         demand->bids++;
-        demand->limit_micro =
-            bid->limit_micro > demand->limit_micro ? bid->limit_micro : demand->limit_micro;
+        demand->limit_micro = limit_micro > demand->limit_micro ? limit_micro : demand->limit_micro;
         return;
     }
     why->fitting++;
@@ -55,8 +57,8 @@ static void take_bid(struct asking *asking, const struct book_bid *bid)
     }
     why->lasting++;
     why->best_limit_micro =
-        bid->limit_micro > why->best_limit_micro ? bid->limit_micro : why->best_limit_micro;
-    why->paying += why->price_micro >= 0 && bid->limit_micro >= why->price_micro;
+        limit_micro > why->best_limit_micro ? limit_micro : why->best_limit_micro;
+    why->paying += why->price_micro >= 0 && limit_micro >= why->price_micro;
 }
 
 static void take_bids(struct asking *asking)
@@ -96,8 +98,8 @@ static void keep_figure(const struct requirement_node *node, const struct attrib
     }
 }
 
-/* False: it satisfies the requirement, and is wide enough for one of its bids. */
-static bool describe(const struct asking *asking, const struct requirement *needs,
+/* False: it satisfies the requirement, has the rate, and is wide enough for one of its bids. */
+static bool describe(const struct asking *asking, const struct requirement *needs, enum rate rate,
                      const struct demand *demand, struct exchange_why_refusal *ret_refusal)
 {
     const struct exchange_why *why = asking->why;
@@ -108,9 +110,12 @@ static bool describe(const struct asking *asking, const struct requirement *need
     struct effort effort = effort_of(needs, truth);
     bool is_wide = demand->narrowest <= why->slots;
     bool is_simulated = requirement_passes_over(needs, why->attributes, why->attribute_count);
-    *ret_refusal = (struct exchange_why_refusal){.changes = effort.hold + !is_wide + is_simulated,
-                                                 .bids = demand->bids,
-                                                 .limit_micro = demand->limit_micro};
+    bool has_rate =
+        rate == RATE_NONE || book_cell_rate(asking->exchange->book, asking->device->cell, rate) > 0;
+    *ret_refusal =
+        (struct exchange_why_refusal){.changes = effort.hold + !is_wide + is_simulated + !has_rate,
+                                      .bids = demand->bids,
+                                      .limit_micro = demand->limit_micro};
     char *text = ret_refusal->predicate;
     size_t size = sizeof ret_refusal->predicate;
     if (is_simulated) {
@@ -122,6 +127,8 @@ static bool describe(const struct asking *asking, const struct requirement *need
         size_t used = holds ? (size_t)snprintf(text, size, "not ") : 0; /* it stands under a not */
         predicate_text(node, text + used, size - used);
         keep_figure(node, why->attributes, why->attribute_count, ret_refusal);
+    } else if (!has_rate) {
+        (void)snprintf(text, size, "%s > 0", rate_name(rate));
     } else {
         (void)snprintf(text, size, "slots >= %u", demand->narrowest);
         ret_refusal->has_have = true;
@@ -165,7 +172,8 @@ static void take_classes(struct asking *asking)
             return;
         }
         struct exchange_why_refusal refusal;
-        if (describe(asking, needs, &asking->classes[class_id], &refusal)) {
+        enum rate rate = book_class_rate(exchange->book, class_id);
+        if (describe(asking, needs, rate, &asking->classes[class_id], &refusal)) {
             keep_refusal(asking->why, &refusal);
         }
     }

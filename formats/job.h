@@ -11,6 +11,7 @@
 #include "base/requirement.h"
 #include "formats/range.h"
 #include "formats/template.h"
+#include "formats/value.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,6 +74,7 @@ struct job_file {
     char *name;           /* never NULL; without `name:` the program's, its folders cut off */
     int64_t budget_micro; /* JOB_ABSENT: as the quote suggests */
     int64_t cap_micro;    /* per slot-hour; JOB_ABSENT: market price */
+    struct value value;   /* instead of a cap; of no rate: not given */
     struct requirement needs;
     uint32_t slots;   /* width of one subtask, >= 1 */
     uint32_t at_most; /* slots at a time, 0 or a multiple of `slots`; 0: as many as are ready */

@@ -276,6 +276,13 @@ static bool check_amounts(const struct job_file *job, struct job_fault *fault)
     if (job->cap_micro < 0 && job->cap_micro != JOB_ABSENT) {
         return FAULT(fault, "cap", 0, "must not be negative");
     }
+    if (job->value.rate != RATE_NONE && job->cap_micro != JOB_ABSENT) {
+        return FAULT(fault, "value", 0, "there is a cap too; a limit is one or the other");
+    }
+    if (job->value.rate != RATE_NONE && strcmp(job->verify, "cheap") == 0) {
+        return FAULT(fault, "value", 0,
+                     "checks are bought by the slot-hour; with `verify: cheap` give a cap instead");
+    }
     if (job->slots < 1 || job->slots > FORMAT_SLOTS) {
         return FAULT(fault, "slots", 0, "%" PRIu32 " is not between 1 and %d", job->slots,
                      FORMAT_SLOTS);

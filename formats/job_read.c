@@ -6,6 +6,7 @@
 #include "formats/job_keys.h"
 #include "formats/limits.h"
 #include "formats/requirement.h"
+#include "formats/value.h"
 #include "formats/yaml.h"
 
 #include <string.h>
@@ -14,6 +15,7 @@ static const char *const keys[] = {
     "name",
     "budget",
     "cap",
+    "value",
     "needs",
     "slots",
     "at_most",
@@ -47,7 +49,7 @@ static const char *const keys[] = {
     "llm",
     "pipeline",
 };
-enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 26 };
+enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 27 };
 
 bool job_read_no_memory(struct yaml_value value)
 {
@@ -172,10 +174,20 @@ void job_read_limits(struct yaml_value map, struct job_limits *limits)
         (uint32_t)yaml_integer(yaml_key(map, "processes"), 1, FORMAT_PROCESSES, limits->processes);
 }
 
+static void read_value(struct yaml_value text, struct value *value)
+{
+    struct problem problem;
+    const char *given = yaml_text(text, FORMAT_VALUE_BYTES, NULL);
+    if (given != NULL && !value_parse(given, value, &problem)) {
+        yaml_refuse(text, "%s", problem.text);
+    }
+}
+
 static void read_numbers(struct yaml_value root, struct job_file *job)
 {
     job->budget_micro = yaml_money(yaml_key(root, "budget"), 0, INT64_MAX, JOB_ABSENT);
     job->cap_micro = yaml_money(yaml_key(root, "cap"), 0, INT64_MAX, JOB_ABSENT);
+    read_value(yaml_key(root, "value"), &job->value);
     job->slots = (uint32_t)yaml_integer(yaml_key(root, "slots"), 1, FORMAT_SLOTS, 1);
     job->at_most = (uint32_t)yaml_integer(yaml_key(root, "at_most"), 1, FORMAT_SUBTASKS, 0);
     job->limit_ms =

@@ -13,6 +13,7 @@ enum {
     FORMAT_NODES = 1 << 20,          /* values and keys of a YAML file */
     FORMAT_KEYS = 1024,              /* of one map */
     FORMAT_UNIT_BYTES = 64,          /* one duration, size or amount */
+    FORMAT_VALUE_BYTES = 128,        /* what a unit of work is worth */
     FORMAT_REQUIREMENT_BYTES = 8192, /* a requirement as text */
     FORMAT_REQUIREMENT_DEPTH = 16,   /* parentheses and `not` */
     FORMAT_NAME_BYTES = 128,         /* of a job, of a variable */

@@ -303,21 +303,20 @@ static inline uint32_t slots_between(const struct book *book, const struct book_
                             : in_widths(slots, order->width);
 }
 
-static int64_t limit_in(const struct book *book, uint32_t class_id, int64_t limit_micro,
-                        uint32_t cell)
+int64_t book_limit(const struct book *book, enum rate rate, int64_t limit_micro, uint32_t cell)
 {
-    uint32_t rate = book->shelves[BIDS].items[class_id].rate;
     if (rate == RATE_NONE) {
         return limit_micro;
     }
-    int64_t limit = rate_limit(limit_micro, book->cells[cell].rates[rate]);
+    int64_t limit = rate_limit(limit_micro, book_cell_rate(book, cell, rate));
     return limit < book->price_most ? limit : book->price_most;
 }
 
-int64_t book_limit(const struct book *book, uint32_t class_id, int64_t limit_micro, uint32_t cell)
+/* Of a bid of that class. */
+static int64_t limit_in(const struct book *book, uint32_t class_id, int64_t limit_micro,
+                        uint32_t cell)
 {
-    assert(book_class_references(book, class_id) > 0 && book_cell_references(book, cell) > 0);
-    return limit_in(book, class_id, limit_micro, cell);
+    return book_limit(book, (enum rate)book->shelves[BIDS].items[class_id].rate, limit_micro, cell);
 }
 
 void book_set_price_most(struct book *book, int64_t price_micro)

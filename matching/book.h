@@ -99,8 +99,8 @@ bool book_cell_simulated(const struct book *book, uint32_t cell);
 const struct requirement *book_class_requirement(const struct book *book, uint32_t class_id);
 enum rate book_class_rate(const struct book *book, uint32_t class_id); /* NONE: not by value */
 int64_t book_cell_rate(const struct book *book, uint32_t cell, enum rate rate); /* 0: it has none */
-/* What a bid of that class and limit gives for a slot-hour in a cell that has the class's rate. */
-int64_t book_limit(const struct book *book, uint32_t class_id, int64_t limit_micro, uint32_t cell);
+/* What a bid of that limit, by value in that rate or NONE, gives for a slot-hour in a cell; 0 where the cell has no such rate. */
+int64_t book_limit(const struct book *book, enum rate rate, int64_t limit_micro, uint32_t cell);
 /* INT64_MAX until it is said. */
 void book_set_price_most(struct book *book, int64_t price_micro);
 /* Whether attributes, sorted by name, satisfy a requirement (well formed). The one place that decides: the tree holds, and

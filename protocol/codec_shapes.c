@@ -232,11 +232,14 @@ SHAPE_CHECKED(results, results, check_results, SIGNATURE,
 
 static bool check_order_replace(const struct sighting *sighting, struct codec_error *ret_error)
 {
-    const uint32_t said = sighting->counts[2] + sighting->counts[3] + sighting->counts[4];
+    const uint32_t said =
+        sighting->counts[2] + sighting->counts[3] + sighting->counts[4] + sighting->counts[5];
     return said > 0 || refuse(ret_error, "price_micro", 0, 1); /* it says nothing */
 }
+/* Which rates there are is the exchange's to say. */
+SHAPE(value, value, MONEY, NUMBER(1, UINT32_MAX));
 SHAPE_CHECKED(order_replace, order_replace, check_order_replace, ID, NUMBER(0, LIMIT_PARTS),
-              AT_MOST, MONEY, NUMBER(1, INT64_MAX));
+              AT_MOST, MONEY, NUMBER(1, INT64_MAX), NESTED(value));
 
 /* Whether it is the graph of these subtasks is the exchange's to say. */
 static bool check_graph(const struct sighting *sighting, struct codec_error *ret_error)
@@ -247,17 +250,17 @@ static bool check_graph(const struct sighting *sighting, struct codec_error *ret
 }
 
 SHAPE(part, part, SUBTASKS, NESTED(requirement), SLOTS, AT_MOST, DURATION, DURATION, MONEY,
-      DURATION);
+      DURATION, NESTED(value));
 SHAPE_CHECKED(graph, graph, check_graph, PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTASKS),
               PACKED(0, LIMIT_GRAPH_SUBTASKS - 1, LIMIT_GRAPH_SUBTASKS),
               PACKED(0, LIMIT_GRAPH_SUBTASKS - 1, LIMIT_GRAPH_EDGES));
 SHAPE(submit_job, submit_job, NAME(1, LIMIT_NAME_BYTES), HASH, SUBTASKS, NUMBER(1, INT64_MAX),
       MONEY, NESTED(requirement), SLOTS, AT_MOST, DURATION, DURATION, NAME(1, LIMIT_WORD_BYTES),
       NUMBER(0, LIMIT_RETRIES), TALLY, DURATION, MANY(part, LIMIT_PARTS), NESTED(graph),
-      NUMBER(0, LIMIT_RETRIES), MOMENT);
+      NUMBER(0, LIMIT_RETRIES), MOMENT, NESTED(value));
 SHAPE(job_cancel, job_cancel, ID);
 SHAPE(quote_request, quote_request, NESTED(requirement), SUBTASKS, SLOTS, AT_MOST, MONEY, DURATION,
-      DURATION, DURATION, FLAG);
+      DURATION, DURATION, FLAG, NESTED(value));
 SHAPE(why_request, why_request, NUMBER(0, LIMIT_DEVICES - 1));
 SHAPE(why_refusal, why_refusal, LINE(0, LIMIT_TEXT_BYTES), COUNT, COUNT, MONEY, ANY);
 SHAPE(paid_lately, paid_lately, MONEY, COUNT, MOMENT);
@@ -265,12 +268,12 @@ SHAPE(why_reply, why_reply, COUNT, NOTE, STATE, FLAG, FLAG, COUNT, ID, NAME(0, L
       NUMBER(0, LIMIT_SLOTS), NUMBER(0, LIMIT_SLOTS), NUMBER(0, LIMIT_SLOTS), MONEY, COUNT, COUNT,
       COUNT, COUNT, MONEY, MANY(why_refusal, LIMIT_PREDICATES), FLAG, MONEY, COUNT,
       NESTED(paid_lately));
-SHAPE(quote_level, quote_level, MONEY, COUNT, COUNT);
+SHAPE(quote_level, quote_level, MONEY, COUNT, COUNT, ATTRIBUTE_TEXT, MONEY);
 SHAPE(explain_predicate, explain_predicate, LINE(0, LIMIT_TEXT_BYTES), COUNT, ANY);
 SHAPE(explain_change, explain_change, LINE(0, LIMIT_TEXT_BYTES), STATE, COUNT, COUNT);
 SHAPE(explanation, explanation, COUNT, COUNT, COUNT, COUNT, COUNT,
       MANY(explain_predicate, LIMIT_PREDICATES), NOTE, MONEY, MANY(explain_change, LIMIT_CHANGES),
-      NESTED(requirement), MONEY, COUNT, FLAG, COUNT);
+      NESTED(requirement), MONEY, COUNT, FLAG, COUNT, COUNT);
 SHAPE(quote_reply, quote_reply, COUNT, COUNT, MONEY, MONEY, MONEY, MONEY, MONEY, COUNT,
       MANY(quote_level, LIMIT_ROWS), NESTED(explanation), HASH, MONEY, MONEY, COUNT, MOMENT);
 SHAPE(explain_request, explain_request, ID, COUNT);
@@ -315,7 +318,7 @@ SHAPE(provider_row, provider_row, HASH, NAME(0, LIMIT_NAME_BYTES), STATE, COUNT,
 SHAPE(providers_reply, providers_reply, MANY(provider_row, LIMIT_ROWS), COUNT, COUNT);
 SHAPE(book_request, book_request, NESTED(requirement), COUNT, ROWS_WANTED);
 SHAPE(book_ask, book_ask, COUNT, ATTRIBUTE_TEXT, MONEY, SLOTS, COUNT);
-SHAPE(book_needs, book_needs, COUNT, NESTED(requirement));
+SHAPE(book_needs, book_needs, COUNT, NESTED(requirement), COUNT);
 SHAPE(book_bid, book_bid, COUNT, MONEY, COUNT);
 SHAPE(book_reply, book_reply, MANY(book_ask, LIMIT_ROWS), MANY(book_needs, LIMIT_ROWS),
       MANY(book_bid, LIMIT_ROWS), COUNT, COUNT);
@@ -334,7 +337,7 @@ SHAPE(prices_request, prices_request, ATTRIBUTE_TEXT, MOMENT);
 SHAPE(prices_reply, prices_reply, MANY(market_bar, LIMIT_BARS), COUNT, MOMENT);
 SHAPE(orders_request, orders_request, COUNT, ROWS_WANTED);
 SHAPE(order_row, order_row, ID, FLAG, NAME(0, LIMIT_NAME_BYTES), ID, MONEY, COUNT, COUNT,
-      NUMBER(1, UINT32_MAX), MOMENT, DURATION, ID, NUMBER(0, LIMIT_PARTS),
+      NUMBER(1, UINT32_MAX), MOMENT, DURATION, ID, NUMBER(0, LIMIT_PARTS), NESTED(value),
       MANY_NAME(1, LIMIT_NAME_BYTES, LIMIT_ASK_ACCOUNTS), MANY(ask_hours, LIMIT_ASK_HOURS),
       OFFSET_MIN);
 SHAPE(orders_reply, orders_reply, MANY(order_row, LIMIT_ROWS), COUNT, COUNT);

@@ -59,11 +59,15 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
                       EXIT_REFUSED},
     [REJECT_BUDGET] = {"BUDGET", "Choose a budget in the range given; `bourse quote` suggests one.",
                        EXIT_REFUSED},
-    [REJECT_PRICE] = {"PRICE", "Choose a price inside the band given.", EXIT_REFUSED},
+    [REJECT_PRICE] = {"PRICE",
+                      "Choose a price inside the band given; a cap where the bid has a cap, a "
+                      "value of the same rate where it has a value.",
+                      EXIT_REFUSED},
     [REJECT_QUANTITY] = {"QUANTITY", "Choose a quantity in the range given.", EXIT_REFUSED},
     [REJECT_LIMIT] = {"LIMIT", "Cancel or finish some of what the field names, then try again.",
                       EXIT_REFUSED},
-    [REJECT_REQUIREMENT] = {"REQUIREMENT", "Correct the `needs:` of the job.", EXIT_USAGE},
+    [REJECT_REQUIREMENT] = {"REQUIREMENT", "Correct the `needs:` of the job, or its `value:`.",
+                            EXIT_USAGE},
     [REJECT_VERIFY] =
         {"VERIFY",
          "Use `verify: none`, or `verify: cheap` with one check for each subtask as the last part "

@@ -27,7 +27,7 @@ enum reject_code {
     REJECT_HALTED = 23,
     REJECT_FUNDS = 24,
     REJECT_BUDGET = 25, /* outside the allowed range */
-    REJECT_PRICE = 26,  /* outside the price band */
+    REJECT_PRICE = 26,  /* outside the price band, or in another unit */
     REJECT_QUANTITY = 27,
     REJECT_LIMIT = 28, /* a cap on orders, jobs, devices ...: `field` names it */
     REJECT_REQUIREMENT = 29,

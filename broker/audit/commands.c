@@ -186,6 +186,20 @@ static bool cell_of(const Bourse__V1__Device *device, bool is_referee, struct ha
     return true;
 }
 
+/* Of several figures of a rate the least. */
+static void rates_of(const Bourse__V1__Device *device, int64_t ret_rates[RATES])
+{
+    memset(ret_rates, 0, RATES * sizeof *ret_rates);
+    for (size_t i = 0; i < device->n_attributes; i++) {
+        const Bourse__V1__Attribute *has = device->attributes[i];
+        enum rate rate = rate_named(has->name);
+        if (rate != RATE_NONE && has->has_number && has->number > 0 &&
+            (ret_rates[rate] == 0 || has->number < ret_rates[rate])) {
+            ret_rates[rate] = has->number;
+        }
+    }
+}
+
 struct hash32 audit_instrument(uint32_t account, const struct id128 *device, const char *name)
 {
     uint8_t bytes[4 + sizeof device->bytes + AUDIT_NAME_SIZE] = {0};
@@ -248,6 +262,7 @@ static bool note_devices(struct audit *audit, const struct audit_command *comman
         if (device == NULL || !cell_of(body->devices[i], is_referee, &device->cell)) {
             return audit_out_of_memory(audit);
         }
+        rates_of(body->devices[i], device->rates);
         if (!note_instruments(audit, command->account, &id, body->devices[i])) {
             return false;
         }

@@ -8,6 +8,23 @@
 
 enum { CANCELLED_BY_OWNER = 0 };
 
+/* What was signed as the limit of a bid: a cap or a value; -1: neither. */
+static int64_t cap_of(bool has_cap, int64_t cap_micro, const Bourse__V1__Value *value)
+{
+    return value != NULL ? value->micro : has_cap ? cap_micro : -1;
+}
+
+static uint32_t rate_in(const Bourse__V1__Value *value)
+{
+    return value != NULL ? value->rate : RATE_NONE;
+}
+
+/* Whether it may stand in a row as the limit of such a bid. */
+static bool in_band(const struct audit *audit, uint32_t rate, int64_t limit)
+{
+    return limit >= 0 && (rate != RATE_NONE || limit <= audit->genesis.price_band_micro);
+}
+
 static bool sender_owns(struct audit *audit, const struct audit_command *command)
 {
     const struct audit_row *row = &audit->rows.row;
@@ -36,7 +53,7 @@ bool audit_job_row(struct audit *audit, struct audit_command *command)
         !audit_expect_i64(audit, "its budget is the one that was signed", body->budget_micro,
                           row->budget) ||
         !audit_expect_i64(audit, "its cap is the one that was signed",
-                          body->has_cap_micro ? body->cap_micro : -1, row->cap) ||
+                          cap_of(body->has_cap_micro, body->cap_micro, body->value), row->cap) ||
         !audit_expect_i64(audit, "its width is the one that was signed", body->slots, row->width) ||
         !audit_expect_name(audit, "its name is the one that was signed", body->name)) {
         return false;
@@ -125,11 +142,13 @@ static bool replaced_bid(struct audit *audit, const struct audit_command *comman
     }
     const bool is_meant = !body->has_part || body->part == bid->number;
     const bool has_slots = is_meant && body->has_slots;
-    const bool has_cap = is_meant && body->has_price_micro;
+    const bool has_cap = is_meant && (body->has_price_micro || body->value != NULL);
     const uint32_t slots = !has_slots ? bid->slots : body->slots == 0 ? UINT32_MAX : body->slots;
-    const int64_t cap = has_cap ? body->price_micro : bid->cap;
-    if (!audit_expect_i64(audit, "its slots are those that were signed", slots, row->slots) ||
-        !audit_expect(audit, row->price >= 0 && row->price <= audit->genesis.price_band_micro,
+    const int64_t cap = has_cap ? cap_of(true, body->price_micro, body->value) : bid->cap;
+    if (!audit_expect_i64(audit, "its limit stays in the same unit", bid->rate,
+                          has_cap ? rate_in(body->value) : bid->rate) ||
+        !audit_expect_i64(audit, "its slots are those that were signed", slots, row->slots) ||
+        !audit_expect(audit, in_band(audit, bid->rate, row->price),
                       "its limit is within the market's price band") ||
         !audit_expect(audit, cap < 0 || row->price == cap,
                       "its limit is the cap that was signed") ||
@@ -194,14 +213,18 @@ static struct audit_bid signed_bid(const Bourse__V1__SubmitJob *body, uint32_t n
                                    int64_t *ret_cap)
 {
     if (number == 0) {
-        *ret_cap = body->has_cap_micro ? body->cap_micro : -1;
-        return (struct audit_bid){
-            .width = body->slots, .slots = body->at_most, .term_ms = body->term_ms};
+        *ret_cap = cap_of(body->has_cap_micro, body->cap_micro, body->value);
+        return (struct audit_bid){.width = body->slots,
+                                  .slots = body->at_most,
+                                  .term_ms = body->term_ms,
+                                  .rate = rate_in(body->value)};
     }
     const Bourse__V1__Part *part = body->parts[number - 1];
-    *ret_cap = part->has_cap_micro ? part->cap_micro : -1;
-    return (struct audit_bid){
-        .width = part->slots, .slots = part->at_most, .term_ms = part->term_ms};
+    *ret_cap = cap_of(part->has_cap_micro, part->cap_micro, part->value);
+    return (struct audit_bid){.width = part->slots,
+                              .slots = part->at_most,
+                              .term_ms = part->term_ms,
+                              .rate = rate_in(part->value)};
 }
 
 /* The bid of the first part bears the job's id, those of the others the first bytes of a hash. */
@@ -247,7 +270,8 @@ bool audit_bid_row(struct audit *audit, struct audit_command *command)
         !audit_expect_i64(audit, "its width is the one that was signed", bid.width, row->width) ||
         !audit_expect_i64(audit, "its slots are those that were signed",
                           bid.slots == 0 ? UINT32_MAX : bid.slots, row->slots) ||
-        !audit_expect(audit, row->price >= 0 && row->price <= audit->genesis.price_band_micro,
+        !audit_expect(audit, bid.rate < RATES, "its value is of a rate that there is") ||
+        !audit_expect(audit, in_band(audit, bid.rate, row->price),
                       "its limit is within the market's price band") ||
         !audit_expect(audit, cap < 0 || row->price <= cap,
                       "its limit is not above the cap that was signed")) {
@@ -294,13 +318,28 @@ bool audit_cancel_row(struct audit *audit, struct audit_command *command)
 
 /* ---- fills */
 
+/* What a bid gives for a slot-hour of the ask's device; by value, as the device says of itself now. */
+static int64_t limit_of(const struct audit *audit, const struct audit_ask *ask,
+                        const struct audit_bid *bid)
+{
+    if (bid->rate == RATE_NONE) {
+        return bid->limit;
+    }
+    struct hash32 name = audit_id(&ask->device);
+    const struct audit_device *device = audit_map_find(&audit->devices, &name);
+    const int64_t band = audit->genesis.price_band_micro;
+    const int64_t limit = device == NULL ? 0 : rate_limit(bid->limit, device->rates[bid->rate]);
+    return limit < band ? limit : band;
+}
+
 /* The maker's price: that of the order which rested first; a donation fills at 0 whoever did. */
-static int64_t price_of(const struct audit_ask *ask, const struct audit_bid *bid)
+static int64_t price_of(const struct audit *audit, const struct audit_ask *ask,
+                        const struct audit_bid *bid)
 {
     if (ask->price == 0) {
         return 0;
     }
-    return ask->entry < bid->entry ? ask->price : bid->limit;
+    return ask->entry < bid->entry ? ask->price : limit_of(audit, ask, bid);
 }
 
 /* An arriving bid takes the best ask. A witness against that is an ask of the same cell (so it
@@ -360,9 +399,10 @@ static bool check_terms(struct audit *audit, const struct audit_ask *ask,
                         const struct audit_bid *bid)
 {
     const struct audit_row *row = &audit->rows.row;
-    return audit_expect_i64(audit, "it fills at the maker's price", price_of(ask, bid),
+    return audit_expect_i64(audit, "it fills at the maker's price", price_of(audit, ask, bid),
                             row->price) &&
-           audit_expect(audit, row->price <= bid->limit, "its price is within the bid's limit") &&
+           audit_expect(audit, row->price <= limit_of(audit, ask, bid),
+                        "its price is within the bid's limit") &&
            audit_expect(audit, row->price >= ask->price, "its price is not below the ask") &&
            audit_expect(audit,
                         row->slots > 0 && row->slots <= ask->slots && row->slots <= bid->slots,

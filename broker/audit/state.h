@@ -6,6 +6,7 @@
 #define BOURSE_BROKER_AUDIT_STATE_H
 
 #include "base/id.h"
+#include "base/rate.h"
 #include "broker/audit/audit.h"
 #include "protocol/codec.h"
 #include "protocol/envelope.h"
@@ -146,8 +147,9 @@ struct audit_invitation {
 };
 
 struct audit_device {
-    struct hash32 cell; /* attributes as last advertised */
-    bool was_filled;    /* under any ask: leases outlive the ask that they came from */
+    struct hash32 cell;   /* attributes as last advertised */
+    int64_t rates[RATES]; /* what they say of each; 0: nothing */
+    bool was_filled;      /* under any ask: leases outlive the ask that they came from */
 };
 
 struct audit_ask {
@@ -168,6 +170,7 @@ struct audit_bid { /* of one part of a job */
     uint64_t entry; /* its place in time: a bid that was replaced may have a later one */
     uint32_t number, width, slots;
     int64_t cap, limit, term_ms; /* cap -1: none */
+    uint32_t rate; /* cap and limit are values of that work; RATE_NONE: per slot-hour */
     bool is_cancelled;
 };
 

@@ -37,10 +37,11 @@ static void print_json_book(const struct book_view *view, const struct bourse_ne
     for (size_t i = 0; i < news->level_count; i++) {
         const struct bourse_depth *level = &news->levels[i];
         if (level->is_bid) {
-            (void)json_array_append_new(
-                bids, json_pack("{s:s, s:I, s:I, s:I}", "needs", level->of, "limit_micro",
-                                (json_int_t)level->price_micro, "slots", (json_int_t)level->slots,
-                                "bids", (json_int_t)level->orders));
+            json_t *bid = json_pack("{s:s, s:I, s:I, s:I}", "needs", level->of, "limit_micro",
+                                    (json_int_t)level->price_micro, "slots",
+                                    (json_int_t)level->slots, "bids", (json_int_t)level->orders);
+            json_add_rate(bid, level->rate);
+            (void)json_array_append_new(bids, bid);
         } else if (is_wanted(view, level)) {
             (void)json_array_append_new(
                 asks,
@@ -64,8 +65,8 @@ static void print_grids(const struct book_view *view, const struct bourse_news *
     for (size_t i = 0; i < news->level_count; i++) {
         const struct bourse_depth *level = &news->levels[i];
         if (level->is_bid) {
-            const char *cells[] = {money_text(level->price_micro), count_text(level->slots),
-                                   count_text(level->orders), level->of};
+            const char *cells[] = {limit_text(level->price_micro, level->rate),
+                                   count_text(level->slots), count_text(level->orders), level->of};
             grid_add(&bids, cells);
         } else if (is_wanted(view, level)) {
             const char *cells[] = {level->of, money_text(level->price_micro),

@@ -607,8 +607,10 @@ void print_explanation(FILE *to, const struct bourse_explanation *explanation)
                       explanation->ahead_partial ? "at least " : "", (long long)explanation->ahead);
     }
     if (explanation->has_fills_at) {
-        (void)fprintf(to, "  it would start now at %s credits per slot-hour\n",
-                      money_text(explanation->fills_at_micro));
+        bool is_by_value = explanation->rate != NULL && explanation->rate[0] != '\0';
+        (void)fprintf(to, "  it would start now at %s%s\n",
+                      limit_text(explanation->fills_at_micro, explanation->rate),
+                      is_by_value ? "" : " credits per slot-hour");
     }
     print_changes(to, explanation);
 }

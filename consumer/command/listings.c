@@ -229,10 +229,11 @@ static int book_as_json(const struct bourse_book *book)
     json_t *bids = json_array();
     const struct bourse_bid_level *wanted = bourse_book_bids(book, &count);
     for (size_t i = 0; i < count; i++) {
-        (void)json_array_append_new(
-            bids, json_pack("{s:s, s:I, s:I, s:I}", "needs", wanted[i].needs, "limit_micro",
-                            (json_int_t)wanted[i].limit_micro, "slots", (json_int_t)wanted[i].slots,
-                            "bids", (json_int_t)wanted[i].bids));
+        json_t *bid = json_pack("{s:s, s:I, s:I, s:I}", "needs", wanted[i].needs, "limit_micro",
+                                (json_int_t)wanted[i].limit_micro, "slots",
+                                (json_int_t)wanted[i].slots, "bids", (json_int_t)wanted[i].bids);
+        json_add_rate(bid, wanted[i].rate);
+        (void)json_array_append_new(bids, bid);
     }
     return print_json(json_pack("{s:o, s:o}", "asks", asks, "bids", bids), BOURSE_OK);
 }
@@ -253,8 +254,9 @@ static void print_book(const struct bourse_book *book, bool color)
     }
     const struct bourse_bid_level *wanted = bourse_book_bids(book, &count);
     for (size_t i = 0; i < count; i++) {
-        const char *cells[] = {money_text(wanted[i].limit_micro), count_text(wanted[i].slots),
-                               count_text(wanted[i].bids), wanted[i].needs};
+        const char *cells[] = {limit_text(wanted[i].limit_micro, wanted[i].rate),
+                               count_text(wanted[i].slots), count_text(wanted[i].bids),
+                               wanted[i].needs};
         grid_add(&bids, cells);
     }
     grid_print(&asks, stdout, color);
@@ -376,6 +378,7 @@ static json_t *json_order(const struct bourse_order *order)
                               (json_int_t)order->slots, "place", (json_int_t)order->place);
     if (order->is_bid) {
         (void)json_object_set_new(value, "job_id", json_string(order->job));
+        json_add_rate(value, order->rate);
     } else {
         (void)json_object_set_new(value, "device", json_string(order->device));
         (void)json_object_set_new(value, "free", json_integer((json_int_t)order->free));
@@ -408,7 +411,7 @@ static bool add_order(void *context, const struct bourse_order *order)
     const char *cells[] = {short_id(order->id),
                            order->is_bid ? "bid" : "ask",
                            order->name,
-                           money_text(order->price_micro),
+                           limit_text(order->price_micro, order->rate),
                            count_text(order->slots),
                            order->is_bid ? "" : count_text(order->free),
                            count_text(order->place),
@@ -490,7 +493,7 @@ static bool find_order(struct invocation *invocation, struct order_search *searc
 static bool options_fit(struct invocation *invocation, bool is_bid, int *ret_status)
 {
     static const char *const of_ask[] = {"price", "slots", NULL};
-    static const char *const of_bid[] = {"cap", "at-most", "budget", NULL};
+    static const char *const of_bid[] = {"cap", "value", "at-most", "budget", NULL};
     bool says = false;
     for (const char *const *name = is_bid ? of_bid : of_ask; *name != NULL; name++) {
         says = says || option_given(invocation, *name);
@@ -504,8 +507,9 @@ static bool options_fit(struct invocation *invocation, bool is_bid, int *ret_sta
         }
     }
     if (!says) {
-        *ret_status = complain(invocation, BOURSE_USAGE, "order replace: say what is to change: %s",
-                               is_bid ? "--cap, --at-most or --budget" : "--price or --slots");
+        *ret_status =
+            complain(invocation, BOURSE_USAGE, "order replace: say what is to change: %s",
+                     is_bid ? "--cap or --value, --at-most or --budget" : "--price or --slots");
     }
     return says;
 }
@@ -524,6 +528,11 @@ static int order_replace(struct invocation *invocation)
         !option_count(invocation, "at-most", 0, SLOTS_MOST, &to.slots) ||
         !option_money(invocation, "budget", &to.budget_micro)) {
         return BOURSE_USAGE;
+    }
+    to.value = option_text(invocation, "value", NULL);
+    if (to.value != NULL && option_given(invocation, "cap")) {
+        return complain(invocation, BOURSE_USAGE,
+                        "order replace: give --cap or --value; a limit is one or the other");
     }
     if (!connect_broker(invocation, &status)) {
         return status;
@@ -737,10 +746,10 @@ int command_order(struct invocation *invocation)
                         "order %s: wrong number of words; see `bourse help order`", word);
     }
     static const char *const only_place[] = {"for", "max-term", "to", "hours", "utc-offset"};
-    static const char *const only_replace[] = {"cap", "at-most", "budget"};
+    static const char *const only_replace[] = {"cap", "at-most", "budget", "value"};
     if (is_place || is_replace) {
         const char *const *others = is_place ? only_replace : only_place;
-        for (size_t i = 0; i < (is_place ? 3 : 5); i++) {
+        for (size_t i = 0; i < (is_place ? 4 : 5); i++) {
             if (option_given(invocation, others[i])) {
                 return complain(invocation, BOURSE_USAGE, "order %s has no --%s", word, others[i]);
             }

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/units.h"
+#include "formats/value.h"
 #include "runtime/clock.h"
 
 #include <assert.h>
@@ -160,6 +161,24 @@ const char *money_text(int64_t micro)
     return text;
 }
 
+const char *limit_text(int64_t micro, const char *rate)
+{
+    if (rate == NULL || rate_named(rate) == RATE_NONE) {
+        return money_text(micro);
+    }
+    char *text = ring_next();
+    static_assert((int)VALUE_TEXT_SIZE <= (int)UNITS_TEXT_SIZE, "it fits where amounts do");
+    value_text(&(struct value){micro, rate_named(rate)}, text);
+    return text;
+}
+
+void json_add_rate(json_t *object, const char *rate)
+{
+    if (rate != NULL && rate[0] != '\0') {
+        (void)json_object_set_new(object, "rate", json_string(rate));
+    }
+}
+
 const char *duration_ns_text(int64_t ns)
 {
     char *text = ring_next();
@@ -303,6 +322,7 @@ json_t *json_explanation(const struct bourse_explanation *explanation)
         (void)json_object_set_new(value, "fills_at_micro",
                                   json_integer((json_int_t)explanation->fills_at_micro));
     }
+    json_add_rate(value, explanation->rate);
     if (explanation->change_count > 0) {
         (void)json_object_set_new(value, "changes", json_changes(explanation));
         (void)json_object_set_new(value, "changed_price_micro",
@@ -325,11 +345,15 @@ json_t *json_quote(const struct bourse_quote *quote)
 {
     json_t *levels = json_array();
     for (uint32_t i = 0; i < quote->level_count; i++) {
-        (void)json_array_append_new(levels,
-                                    json_pack("{s:I, s:i, s:i}", "price_micro",
-                                              (json_int_t)quote->levels[i].price_micro, "slots",
-                                              (int)quote->levels[i].slots, "providers",
-                                              (int)quote->levels[i].providers));
+        const struct bourse_level *level = &quote->levels[i];
+        json_t *item = json_pack("{s:I, s:i, s:i}", "price_micro", (json_int_t)level->price_micro,
+                                 "slots", (int)level->slots, "providers", (int)level->providers);
+        if (level->worth_micro >= 0) {
+            (void)json_object_set_new(item, "instrument", json_string(level->instrument));
+            (void)json_object_set_new(item, "limit_micro",
+                                      json_integer((json_int_t)level->worth_micro));
+        }
+        (void)json_array_append_new(levels, item);
     }
     json_t *value = json_pack(
         "{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I}", "slots_now", (int)quote->slots_now,

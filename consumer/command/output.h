@@ -28,7 +28,10 @@ unsigned terminal_height(int fd);
 bool locale_is_utf8(void);
 
 /* Texts in a small ring of buffers, good for the cells of one row. */
-const char *money_text(int64_t micro); /* 0.10 */
+const char *money_text(int64_t micro);                   /* 0.10 */
+const char *limit_text(int64_t micro, const char *rate); /* 0.10, or 0.02 per bf16 TFLOP-hour */
+/* The key of a limit by value and its rate, beside what stands in an object already; nothing where it is none. */
+void json_add_rate(json_t *object, const char *rate);
 const char *duration_text(int64_t ms);
 const char *duration_ns_text(int64_t ns);
 const char *time_text(int64_t ms); /* 2026-11-20 14:35:00, local; "-" for 0 */

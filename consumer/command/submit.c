@@ -62,6 +62,9 @@ static bool estimate_of(const struct bourse_job_summary *job, const struct bours
                         struct estimate_row rows[BOURSE_LEVELS_MAX], struct estimate *ret_estimate)
 {
     struct estimate_level levels[BOURSE_LEVELS_MAX];
+    if (job->value_micro >= 0) {
+        return false; /* devices that differ in speed do not take equal shares */
+    }
     for (uint32_t i = 0; i < quote->level_count; i++) {
         levels[i] = (struct estimate_level){.price_micro = quote->levels[i].price_micro,
                                             .slots = quote->levels[i].slots};
@@ -136,13 +139,21 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
         (void)fprintf(to, "  on offer now  %u slot%s, %s to %s credits per slot-hour%s\n",
                       quote->slots_now, text_plural(quote->slots_now),
                       money_text(quote->price_low_micro), money_text(quote->price_high_micro),
-                      job->cap_micro >= 0 ? " (within the cap)" : "");
+                      job->cap_micro >= 0     ? " (within the cap)"
+                      : job->value_micro >= 0 ? " (worth it)"
+                                              : "");
     }
     for (uint32_t i = 0; i < quote->level_count; i++) {
         const struct bourse_level *level = &quote->levels[i];
-        (void)fprintf(to, "                %s x %u slot%s of %u provider%s\n",
+        (void)fprintf(to, "                %s x %u slot%s of %u provider%s",
                       money_text(level->price_micro), level->slots, text_plural(level->slots),
                       level->providers, text_plural(level->providers));
+        if (level->worth_micro >= 0) {
+            (void)fprintf(to, ", %s: worth %s%s", plain_text(level->instrument),
+                          money_text(level->worth_micro),
+                          level->worth_micro < level->price_micro ? ", too dear" : "");
+        }
+        (void)fputc('\n', to);
     }
     if (quote->suggested_micro > 0) {
         (void)fprintf(to, "  expected      %s credits, %s\n", money_text(quote->expected_micro),
@@ -156,6 +167,10 @@ static void show_quote(FILE *to, const struct bourse_job_summary *job,
                       budget_micro == quote->suggested_micro && job->budget_micro < 0
                           ? " (1.5 times the expected cost, a lease of each slot, and one more)"
                           : "");
+    }
+    if (job->value_micro >= 0) {
+        (void)fprintf(to, "  value         %s credits\n",
+                      limit_text(job->value_micro, job->value_rate));
     }
     if (quote->limit_micro >= 0) {
         (void)fprintf(to, "  price         at most %s credits per slot-hour%s\n",
@@ -200,6 +215,10 @@ static json_t *json_summary(const struct bourse_job_summary *job)
     }
     if (job->cap_micro >= 0) {
         (void)json_object_set_new(value, "cap_micro", json_integer((json_int_t)job->cap_micro));
+    }
+    if (job->value_micro >= 0) {
+        (void)json_object_set_new(value, "value_micro", json_integer((json_int_t)job->value_micro));
+        json_add_rate(value, job->value_rate);
     }
     return value;
 }
@@ -482,7 +501,8 @@ int command_resume(struct invocation *invocation)
         !resolve_job(invocation, invocation->words[0], id, &status)) {
         return status;
     }
-    if (!bourse_job_resume(invocation->bourse, id, cap_micro, &job, &error)) {
+    if (!bourse_job_resume(invocation->bourse, id, cap_micro,
+                           option_text(invocation, "value", NULL), &job, &error)) {
         return complain_with(invocation, &error);
     }
     return submit_and_wait(invocation, job);
@@ -551,6 +571,17 @@ static bool set_source(struct invocation *invocation, struct job_file *file)
     return true;
 }
 
+static bool option_value(struct invocation *invocation, struct value *value)
+{
+    struct problem problem;
+    const char *text = option_text(invocation, "value", NULL);
+    if (text != NULL && !value_parse(text, value, &problem)) {
+        (void)complain(invocation, BOURSE_USAGE, "--value: %s", problem.text);
+        return false;
+    }
+    return true;
+}
+
 static bool set_numbers(struct invocation *invocation, struct job_file *file)
 {
     int64_t slots = file->slots;
@@ -563,7 +594,8 @@ static bool set_numbers(struct invocation *invocation, struct job_file *file)
               option_duration_ms(invocation, "limit", &file->limit_ms) &&
               option_duration_ms(invocation, "expect", &file->expect_ms) &&
               option_duration_ms(invocation, "good-till", &file->good_till_ms) &&
-              option_money(invocation, "cap", &file->cap_micro);
+              option_money(invocation, "cap", &file->cap_micro) &&
+              option_value(invocation, &file->value);
     file->slots = (uint32_t)slots;
     file->at_most = (uint32_t)at_most;
     file->retries = (uint32_t)retries;

@@ -53,6 +53,7 @@ static const struct option_spec resume_options[] = {
     {"yes", 'y', NULL, "do not ask before money is held"},
     {"budget", 0, "CREDITS", "hard ceiling (as quoted)"},
     {"cap", 0, "CREDITS", "most to pay per slot-hour"},
+    {"value", 0, "TEXT", "instead of a cap: what work is worth, \"0.02 per bf16 TFLOP-hour\""},
     {"anyway", 0, NULL, "place it also when nothing fits or sells at this budget yet"},
     {"wait", 'w', NULL, "wait until the job has ended"},
     WATCH_OPTIONS,
@@ -75,6 +76,7 @@ static const struct option_spec run_options[] = {
     {"limit", 0, "TIME", "wall time of one subtask (10m)"},
     {"expect", 0, "TIME", "about how long one subtask takes, for the quote"},
     {"cap", 0, "CREDITS", "most to pay per slot-hour"},
+    {"value", 0, "TEXT", "instead of a cap: what work is worth, \"0.02 per bf16 TFLOP-hour\""},
     {"budget", 0, "CREDITS", "hard ceiling (default: as quoted)"},
     {"retries", 0, "N", "tries more for a program that fails"},
     {"good-till", 0, "TIME", "cancel what has not started by then, as in 2h (never)"},
@@ -127,6 +129,7 @@ static const struct option_spec order_options[] = {
     {"hours", 0, "WINDOW", "of `place`: only at 22:00-07:00, mon-fri 18:00-24:00; may be repeated"},
     {"utc-offset", 0, "OFFSET", "of `place`: of these hours, as in +01:00 (+00:00)"},
     {"cap", 0, "CREDITS", "of `replace` for a job: the most for a slot and an hour"},
+    {"value", 0, "TEXT", "of `replace` for a job by value: \"0.03 per bf16 TFLOP-hour\""},
     {"at-most", 0, "N", "of `replace` for a job: so many slots at a time; 0: all it can use"},
     {"budget", 0, "CREDITS", "of `replace` for a job: its budget, more than it was"},
 };
@@ -345,7 +348,8 @@ static const struct command table[] = {
          "PLACE is where an order stands among those for the same kind of device, or with the same "
          "needs.\n`replace` gives a job (its id), one bid of it, or an ask other terms, without "
          "sending it "
-         "again: --cap,\n--at-most and --budget of a job, --price and --slots of an ask. Fewer "
+         "again: --cap\n(or --value), --at-most and --budget of a job, --price and --slots of an "
+         "ask. Fewer "
          "slots at "
          "the same price keep\nthe place in the queue, anything else goes to its end. What is "
          "leased "

@@ -1,17 +1,19 @@
 /* Scripts that a trader can read, run through the exchange: tests/golden/scripts/X.txt. A line says what somebody does,
  * the lines behind it that begin with > what comes of it. Several accounts trade: ann, bob and cat, each both ways.
  *
- *     ann asks DEVICE KIND SLOTS at PRICE [term SECONDS] [till SECONDS]
+ *     ann asks DEVICE KIND SLOTS at PRICE [term SECONDS] [till SECONDS] [does SPEED in bf16]
  *     bob bids JOB KIND|any SLOTS at PRICE [wide SLOTS] [term SECONDS]
+ *     bob bids JOB KIND|any SLOTS worth AMOUNT per RATE UNIT [wide SLOTS] [term SECONDS]
  *     ann cancels DEVICE|JOB
  *     wait SECONDS
  *     > JOB gets SLOTS of DEVICE at PRICE
  *     > DEVICE is gone                        its ask was cancelled, or its time is up
  *     > refused: WHY                          a reject code
  *
- * Prices are in credits; `at` a price of a bid is its cap. */
+ * Prices are in credits; `at` a price of a bid is its cap, and what it is `worth` its value. */
 #include "formats/requirement.h"
 #include "formats/units.h"
+#include "formats/value.h"
 #include "protocol/message.h"
 #include "tests/support/hand_market.h"
 
@@ -29,7 +31,8 @@ struct named { /* a device with the order of its ask, or a job */
     struct id128 id, order;
     uint32_t account;
     bool is_job;
-    struct attribute kind;
+    struct attribute attributes[2]; /* bf16, where it says so, and the kind */
+    size_t attribute_count;
     uint32_t slots;
 };
 static struct named names[NAMES];
@@ -135,8 +138,8 @@ static void advertise_all(uint32_t account)
         if (!names[i].is_job && names[i].account == account) {
             devices[count++] = (struct exchange_device){.device = names[i].id,
                                                         .slots = names[i].slots,
-                                                        .attributes = &names[i].kind,
-                                                        .attribute_count = 1,
+                                                        .attributes = names[i].attributes,
+                                                        .attribute_count = names[i].attribute_count,
                                                         .label = "device"};
         }
     }
@@ -170,8 +173,17 @@ static void advertise_devices(FILE *file)
         }
         struct named *device = add(name, account_of(line), false);
         device->slots = slots;
-        device->kind = (struct attribute){.name = "kind", .is_text = true};
-        (void)snprintf(device->kind.text, sizeof device->kind.text, "%s", kind);
+        char speed[NAME_BYTES] = "";
+        const char *does = strstr(line, " does ");
+        if (does != NULL) {
+            struct attribute *rate = &device->attributes[device->attribute_count++];
+            *rate = (struct attribute){.name = "bf16"};
+            ck_assert_int_eq(sscanf(does, " does %15s", speed), 1);
+            ck_assert_int_eq(units_read(UNITS_FLOPS, speed, &rate->number), UNITS_OK);
+        }
+        struct attribute *is = &device->attributes[device->attribute_count++];
+        *is = (struct attribute){.name = "kind", .is_text = true};
+        (void)snprintf(is->text, sizeof is->text, "%s", kind);
     }
     for (uint32_t i = 0; i < PEOPLE; i++) {
         advertise_all(CONSUMER + i);
@@ -199,17 +211,36 @@ static void ask(uint32_t account, const char *line)
     apply(&made);
 }
 
+/* "at 1.00", or "worth 0.02 per bf16 TFLOP-hour". */
+static void set_limit(const char *line, struct exchange_submit *submit)
+{
+    char words[4][NAME_BYTES];
+    char text[LINE_BYTES];
+    struct value value;
+    struct problem problem = {""};
+    const char *worth = strstr(line, " worth ");
+    if (worth == NULL) {
+        ck_assert_int_eq(sscanf(strstr(line, " at "), " at %15s", words[0]), 1);
+        submit->cap_micro = money(words[0]);
+        return;
+    }
+    ck_assert_int_eq(
+        sscanf(worth, " worth %15s %15s %15s %15s", words[0], words[1], words[2], words[3]), 4);
+    (void)snprintf(text, sizeof text, "%s %s %s %s", words[0], words[1], words[2], words[3]);
+    ck_assert_msg(value_parse(text, &value, &problem), "%s", problem.text);
+    submit->cap_micro = value.micro;
+    submit->rate = value.rate;
+}
+
 static void bid(uint32_t account, const char *line)
 {
     char name[NAME_BYTES];
     char kind[NAME_BYTES];
-    char at[NAME_BYTES];
     char text[LINE_BYTES];
     uint32_t slots;
     struct requirement needs;
     struct problem problem = {""};
-    ck_assert_msg(sscanf(line, "%*s bids %15s %15s %u at %15s", name, kind, &slots, at) == 4, "%s",
-                  line);
+    ck_assert_msg(sscanf(line, "%*s bids %15s %15s %u", name, kind, &slots) == 3, "%s", line);
     (void)snprintf(text, sizeof text, "%s%s", strcmp(kind, "any") == 0 ? "" : "kind = ", kind);
     ck_assert_msg(requirement_parse(text, &needs, &problem), "%s", problem.text);
     uint32_t width = option(line, " wide ", 1);
@@ -217,7 +248,7 @@ static void bid(uint32_t account, const char *line)
     made.account = account;
     made.submit.needs = &needs;
     made.submit.slots = width;
-    made.submit.cap_micro = money(at);
+    set_limit(line, &made.submit);
     made.submit.term_ns = option(line, " term ", 60) * NS_PER_S;
     struct named *job = add(name, account, true);
     job->id = job->order = made.id;
@@ -298,7 +329,7 @@ static void run_script(const char *name)
 }
 
 static const char *const scripts[] = {"price-time", "partial", "width", "term",
-                                      "self-match", "expiry",  "kinds"};
+                                      "self-match", "expiry",  "kinds", "value"};
 enum { SCRIPTS = sizeof scripts / sizeof scripts[0] };
 
 START_TEST(a_script_comes_out_as_it_says)

@@ -34,6 +34,7 @@ struct known_job {
     struct requirement needs;
     uint32_t slots, at_most;
     int64_t limit_micro;
+    enum rate rate; /* NONE: its limit is per slot-hour */
 };
 static struct {
     struct known_device devices[DEVICES_MOST];
@@ -156,6 +157,7 @@ struct wish { /* a job, its needs clause by clause */
     uint32_t clause_count;
     uint32_t slots, at_most;
     int64_t cap_micro, budget_micro, limit_ns, term_ns;
+    enum rate rate; /* the cap is the value of a unit of that work; NONE: it is per slot-hour */
 };
 
 static void any_clause(struct random *random, char *ret_text, size_t size)
@@ -189,6 +191,11 @@ static void any_wish(struct random *random, struct wish *ret_wish)
     ret_wish->at_most = ret_wish->slots * (uint32_t)random_below(random, 3);
     ret_wish->cap_micro =
         random_below(random, 6) == 0 ? -1 : (int64_t)random_below(random, 10) * price / 4;
+    if (random_below(random, 3) == 0) { /* of 200 TFLOPS, as much an hour */
+        ret_wish->rate = RATE_BF16;
+        ret_wish->cap_micro =
+            (int64_t)random_below(random, 10) * price / 4 * (RATE_UNIT / (200 * TERA));
+    }
     ret_wish->budget_micro = (int64_t)(1 + random_below(random, 2000)) * MICRO_PER_CREDIT;
     size_t term = (size_t)random_below(random, TERMS);
     ret_wish->term_ns = terms_ns[term];
@@ -217,6 +224,7 @@ static struct id128 submit_wish(uint32_t account, const struct wish *wish,
     job.account = account;
     job.submit.budget_micro = wish->budget_micro;
     job.submit.cap_micro = wish->cap_micro;
+    job.submit.rate = wish->rate;
     job.submit.needs = needs;
     job.submit.slots = wish->slots;
     job.submit.at_most = wish->at_most;
@@ -248,7 +256,8 @@ static void remember(struct id128 id, const struct wish *wish, const struct requ
                                                        .needs = *needs,
                                                        .slots = wish->slots,
                                                        .at_most = wish->at_most,
-                                                       .limit_micro = limit_of(wish)};
+                                                       .limit_micro = limit_of(wish),
+                                                       .rate = wish->rate};
 }
 
 static void any_jobs(struct random *random, uint32_t account, uint32_t count)
@@ -309,7 +318,14 @@ static bool one_change_fills(struct id128 job, const struct wish *wish)
     read_needs(wish, UINT32_MAX, &needs);
     for (uint32_t i = 0; i < known.device_count && !fills && wish->cap_micro >= 0; i++) {
         struct wish other = *wish;
-        other.cap_micro = known.devices[i].price_micro;
+        const struct known_device *device = &known.devices[i];
+        int64_t operations = rate_of(wish->rate, device->attributes, device->count);
+        other.cap_micro = device->price_micro;
+        if (wish->rate != RATE_NONE &&
+            (device->price_micro < 0 || operations == 0 ||
+             !rate_value_for(device->price_micro, operations, &other.cap_micro))) {
+            continue;
+        }
         fills = other.cap_micro > wish->cap_micro && would_fill(job, &other, &needs);
     }
     for (size_t i = 0; i < TERMS && !fills; i++) {
@@ -336,7 +352,17 @@ static bool one_change_fills(struct id128 job, const struct wish *wish)
 
 static bool device_fits(const struct known_device *device, const struct known_job *job)
 {
-    return requirement_satisfied(&job->needs, device->attributes, device->count);
+    return requirement_satisfied(&job->needs, device->attributes, device->count) &&
+           (job->rate == RATE_NONE || rate_of(job->rate, device->attributes, device->count) > 0);
+}
+
+/* What its limit comes to on a device, in parts of RATE_UNIT of a micro-credit. */
+static int128 worth_on(const struct known_device *device, const struct known_job *job)
+{
+    return job->rate == RATE_NONE
+               ? rate_price(job->limit_micro)
+               : rate_worth(job->limit_micro,
+                            rate_of(job->rate, device->attributes, device->count));
 }
 
 /* Whether it wants more lanes than it has. */
@@ -362,12 +388,14 @@ static uint32_t slow_ahead(const struct wish *wish, const struct known_job *own)
         bool meets = false;
         for (uint32_t i = 0; i < known.device_count; i++) {
             const struct known_device *device = &known.devices[i];
-            meets = meets || (device->price_micro >= 0 && device->price_micro <= own->limit_micro &&
+            meets = meets || (device->price_micro >= 0 &&
+                              rate_price(device->price_micro) <= worth_on(device, own) &&
+                              worth_on(device, rival) >= worth_on(device, own) &&
                               device->asked >= wish->slots && device->owner != CONSUMER &&
                               (device->max_term_ns == 0 || device->max_term_ns >= wish->term_ns) &&
                               device_fits(device, own) && device_fits(device, rival));
         }
-        ahead += meets && wants_more(rival) && rival->limit_micro >= own->limit_micro;
+        ahead += meets && wants_more(rival);
     }
     return ahead;
 }
@@ -378,7 +406,7 @@ static void check_waiting(struct id128 id, const struct wish *wish)
     ck_assert(exchange_explain_job(market.exchange, &id, EXCHANGE_ANY_PART, &why));
     ck_assert(!why.is_ahead_partial);
     if (why.has_ahead) {
-        struct known_job own = {.limit_micro = limit_of(wish)};
+        struct known_job own = {.limit_micro = limit_of(wish), .rate = wish->rate};
         read_needs(wish, UINT32_MAX, &own.needs);
         ck_assert_uint_eq(why.ahead, slow_ahead(wish, &own));
     }

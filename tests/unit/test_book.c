@@ -239,7 +239,7 @@ START_TEST(a_bid_by_value_that_waits_pays_its_limit_rounded_down)
         .owner = 7, .kind = cell, .slots = 4, .width = 1, .price_micro = 20, .sequence = 2};
     struct book_match match;
 
-    ck_assert_int_eq(book_limit(book, by_value, 41, cell), 20);
+    ck_assert_int_eq(book_limit(book, RATE_BF16, 41, cell), 20);
     ck_assert(book_match(book, &ask, NULL, NULL, &match));
     ck_assert_uint_eq(match.handle, 0);
     ck_assert_int_eq(match.price_micro, 20);
@@ -266,9 +266,11 @@ START_TEST(the_largest_values_and_rates_neither_wrap_nor_pay_above_the_most)
 
     ck_assert_uint_eq(book_best_bid(book, 8, NULL, NULL), 0);
     ck_assert_uint_eq(book_best_ask(book, 1, NULL, NULL), 8); /* by one operation of 2^63 */
-    ck_assert_int_eq(book_limit(book, by_value, INT64_MAX, cell), INT64_MAX);
+    ck_assert_int_eq(book_limit(book, RATE_BF16, INT64_MAX, cell), INT64_MAX);
+    ck_assert_int_eq(book_limit(book, RATE_INT8, INT64_MAX, cell), 0); /* it has none */
+    ck_assert_int_eq(book_limit(book, RATE_NONE, 7, cell), 7);
     book_set_price_most(book, 1000);
-    ck_assert_int_eq(book_limit(book, by_value, INT64_MAX, cell), 1000);
+    ck_assert_int_eq(book_limit(book, RATE_BF16, INT64_MAX, cell), 1000);
     rest_bid(book, 2, by_value, 0, 5);
     ck_assert_uint_eq(book_best_ask(book, 2, NULL, NULL), BOOK_NONE);
     rest_ask(book, 7, cell, 0, 6); /* nothing for nothing */

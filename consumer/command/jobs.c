@@ -684,11 +684,16 @@ int command_explain(struct invocation *invocation)
     if (is_file) {
         return explain_file(invocation, word);
     }
-    if (!resolve_job(invocation, word, id, &status)) {
-        return status;
-    }
     struct bourse_explanation explanation;
     struct bourse_error error;
+    const bool is_job = bourse_find_job(invocation->bourse, word, id, &error);
+    const bool is_sure = is_job && strlen(word) < BOURSE_ID_SIZE - 1; /* else nobody was asked */
+    if (!is_sure && explain_order(invocation, word, &status)) {
+        return status;
+    }
+    if (!is_job) {
+        return complain_with(invocation, &error);
+    }
     if (!bourse_explain(invocation->bourse, id, &explanation, &error)) {
         return complain_with(invocation, &error);
     }

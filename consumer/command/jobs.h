@@ -38,6 +38,9 @@ bool tasks_are_named(const struct bourse_tasks *tasks);
 /* One task a row: its state, its tries, and what it waits for. */
 void print_tasks(struct invocation *invocation, const struct bourse_job_row *row,
                  const struct bourse_tasks *tasks);
+/* Of the order whose id begins so, with the exit status. False, and nothing was said: there is none, or several, or its id is
+ * that of a job. */
+bool explain_order(struct invocation *invocation, const char *prefix, int *ret_status);
 /* Why each of an open job's tasks, or parts, is not done: by name where they have one. Returns the exit status; `tightest`
  * is what explains the job as a whole. */
 int explain_parts(struct invocation *invocation, const char *id, const struct bourse_tasks *tasks,

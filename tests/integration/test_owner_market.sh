@@ -141,6 +141,8 @@ job=$(submit byhand 'run: ["true"]' 'cap: 0.05')
 must_end "$job"
 expect 0 '"price_micro":30000' "$bourse" trades --json --limit 1
 expect 0 "${order:0:8} +ask" "$bourse" order list --key "$work/hand/key"
+expect 0 'asks? comes? before it' "$bourse" explain "${order:0:8}" --key "$work/hand/key"
+expect 0 "\"order\":\"$order\"" "$bourse" explain "$order" --json --key "$work/hand/key"
 expect 2 'an ask, which has no --cap' "$bourse" order replace "$order" --cap 0.02 --key "$work/hand/key"
 expect 0 "$order" "$bourse" order replace "$order" --price 0.02 --key "$work/hand/key"
 priced 20000 || fail "the ask has not another price: $("$bourse" devices)"

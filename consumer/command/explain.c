@@ -1,0 +1,102 @@
+/* explain of one order of this account: the bid of a part of a job, or an ask. */
+#include "consumer/command/jobs.h"
+#include "consumer/command/output.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+struct search {
+    const char *prefix;
+    struct bourse_order found;
+    size_t matches;
+};
+
+static bool match(void *context, const struct bourse_order *order)
+{
+    struct search *search = context;
+    if (strncmp(order->id, search->prefix, strlen(search->prefix)) == 0) {
+        search->found = *order;
+        search->matches++;
+    }
+    return true;
+}
+
+/* The device that the ask is of, which must be advertised; false: the market says no more of it. */
+static bool find_why(struct invocation *invocation, const struct bourse_order *ask,
+                     struct bourse_why *ret_why, struct bourse_error *ret_error)
+{
+    uint32_t number = 0;
+    do {
+        if (!bourse_why(invocation->bourse, number, ret_why, ret_error)) {
+            return false;
+        }
+    } while (strcmp(ret_why->device, ask->device) != 0 && ++number < ret_why->devices);
+    return true;
+}
+
+static json_t *json_micro(int64_t micro)
+{
+    return micro < 0 ? json_null() : json_integer(micro);
+}
+
+static int explain_ask(struct invocation *invocation, const struct bourse_order *ask)
+{
+    static struct bourse_why why; /* large */
+    struct bourse_error error;
+    if (!find_why(invocation, ask, &why, &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (invocation->json) {
+        return print_json(
+            json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "order", ask->id,
+                      "device", ask->device, "text", why.text, "bids", (json_int_t)why.bids,
+                      "fitting", (json_int_t)why.fitting, "lasting", (json_int_t)why.lasting,
+                      "paying", (json_int_t)why.paying, "free", (json_int_t)why.free, "ahead",
+                      json_micro(why.ahead), "price_micro", json_micro(why.price_micro),
+                      "fills_at_micro", json_micro(why.fills_at_micro)),
+            BOURSE_OK);
+    }
+    (void)printf("%s\n", plain_text(why.text));
+    (void)printf("  %u waiting bid%s, %u fit, %u of those in its term, %u of those at its price\n",
+                 why.bids, text_plural(why.bids), why.fitting, why.lasting, why.paying);
+    if (why.ahead >= 0) {
+        (void)printf("  %lld ask%s before it\n", (long long)why.ahead,
+                     why.ahead == 1 ? " comes" : "s come");
+    }
+    if (why.fills_at_micro >= 0) {
+        (void)printf("  `bourse order replace %.8s --price %s` fills it now\n", ask->id,
+                     money_text(why.fills_at_micro));
+    }
+    return BOURSE_OK;
+}
+
+static int explain_bid(struct invocation *invocation, const struct bourse_order *bid)
+{
+    struct bourse_explanation explanation;
+    struct bourse_error error;
+    if (!bourse_explain_part(invocation->bourse, bid->job, bid->part, &explanation, &error)) {
+        return complain_with(invocation, &error);
+    }
+    if (invocation->json) {
+        json_t *value = json_explanation(&explanation);
+        (void)json_object_set_new(value, "job", json_string(bid->job));
+        (void)json_object_set_new(value, "order", json_string(bid->id));
+        return print_json(value, BOURSE_OK);
+    }
+    print_explanation(stdout, &explanation);
+    return BOURSE_OK;
+}
+
+bool explain_order(struct invocation *invocation, const char *prefix, int *ret_status)
+{
+    struct search search = {.prefix = prefix};
+    struct bourse_error error;
+    if (prefix[0] == '\0' || !bourse_orders(invocation->bourse, match, &search, &error) ||
+        search.matches != 1 || strcmp(search.found.id, search.found.job) == 0) {
+        return false;
+    }
+    *ret_status = search.found.is_bid ? explain_bid(invocation, &search.found)
+                                      : explain_ask(invocation, &search.found);
+    return true;
+}

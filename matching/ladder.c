@@ -349,6 +349,7 @@ static inline void set_best(const struct ladder_pool *pool, struct ladder *ladde
         unsigned place = lowest(pool->blocks[id].taken);
         ladder->best_key = pool->blocks[id].prefix << PLACE_BITS | place;
         ladder->first = pool->lists[id << PLACE_BITS | place].first;
+        __builtin_prefetch(&pool->orders[ladder->first]); /* it is the next to be filled */
     }
 }
 

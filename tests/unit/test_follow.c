@@ -164,6 +164,113 @@ START_TEST(places_have_an_end)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- many of them */
+
+enum { FOLLOWERS = 500, SLOW = 7, ROUNDS = 36, SLOW_ROUNDS = 9, PRICES = 8 };
+
+struct follower {
+    uint64_t after;
+    bool waits;
+    uint32_t answers;       /* of this round */
+    uint64_t slots[PRICES]; /* asked for at each price, as it was told */
+};
+static struct follower followers[FOLLOWERS];
+
+static bool is_slow(size_t at)
+{
+    return at % SLOW == 0;
+}
+
+static void take_answer(struct outgoing *answer)
+{
+    ProtobufCMessage *decoded = NULL;
+    struct codec_error error = {0};
+    struct follower *follower = &followers[answer->session];
+    ck_assert_int_eq(
+        codec_decode(MESSAGE_MARKET_REPLY, answer->body, answer->length, &decoded, &error),
+        CODEC_OK);
+    const Bourse__V1__MarketReply *reply = (const void *)decoded;
+    ck_assert(follower->waits); /* nobody is told what he did not ask for */
+    ck_assert_uint_eq(++follower->answers, 1);
+    ck_assert_uint_eq(reply->after, follower->after);
+    ck_assert_uint_ge(reply->through, follower->after);
+    ck_assert(!reply->has_next && !(reply->has_more && reply->more));
+    for (size_t i = 0; i < reply->n_asks; i++) {
+        const Bourse__V1__MarketAsks *asks = reply->asks[i];
+        ck_assert_int_le(asks->price_micro, PRICES * price);
+        follower->slots[asks->price_micro / price - 1] = asks->orders == 0 ? 0 : asks->slots;
+    }
+    follower->after = reply->through;
+    follower->waits = false;
+    codec_free(&decoded);
+    outgoing_destroy(&answer);
+}
+
+static void ask_all(bool slow_too, int64_t now_ns)
+{
+    struct outgoing *former;
+    for (size_t i = 0; i < FOLLOWERS; i++) {
+        followers[i].answers = 0;
+        if (!followers[i].waits && (slow_too || !is_slow(i))) {
+            body.after = followers[i].after;
+            followers[i].waits = true;
+            struct outgoing *at_once = ask_for(i, 1, now_ns, &former);
+            ck_assert_ptr_null(former);
+            if (at_once != NULL) {
+                take_answer(at_once);
+            }
+        }
+    }
+}
+
+/* As the market stands: one ask of each provider. */
+static void check_views(const uint64_t slots[PRICES])
+{
+    for (size_t i = 0; i < FOLLOWERS; i++) {
+        ck_assert_uint_eq(followers[i].after, exchange_feed_number(market.exchange));
+        for (size_t at = 0; at < PRICES; at++) {
+            ck_assert_msg(followers[i].slots[at] == slots[at], "follower %zu, price %zu", i, at);
+        }
+    }
+}
+
+START_TEST(many_follow_a_busy_market_and_all_know_it)
+{
+    memset(followers, 0, sizeof followers);
+    for (size_t i = 0; i < FOLLOWERS; i++) {
+        followers[i].after = exchange_feed_number(market.exchange);
+    }
+    uint64_t slots[PRICES];
+    size_t told = 0;
+    for (int round = 1; round <= ROUNDS; round++) {
+        const int64_t now_ns = 10 * round * FOLLOW_INTERVAL_NS;
+        const bool slow_too = round % SLOW_ROUNDS == 0;
+        ask_all(slow_too, now_ns);
+        for (int change = 0; change < 5; change++) { /* several in one answer */
+            const int first = (round + change) % PRICES;
+            const int second = (3 * round + change) % PRICES;
+            memset(slots, 0, sizeof slots);
+            offer(PROVIDER, 1 + (uint32_t)first, (1 + first) * price);
+            slots[first] += 1 + (uint64_t)first;
+            offer(OTHER_PROVIDER, 2, (1 + second) * price);
+            slots[second] += 2;
+            follow_notice(follow, market.exchange, now_ns + change);
+        }
+        struct outgoing *answer;
+        while ((answer = follow_next(follow, market.exchange, now_ns + FOLLOW_INTERVAL_NS)) !=
+               NULL) {
+            take_answer(answer);
+            told++;
+        }
+        if (slow_too) {
+            check_views(slots);
+        }
+    }
+    ck_assert_uint_ge(told, (size_t)ROUNDS * (FOLLOWERS - FOLLOWERS / SLOW - 1));
+    ck_assert_uint_le(told, (size_t)ROUNDS * FOLLOWERS);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("follow");
@@ -175,6 +282,7 @@ int main(void)
     tcase_add_test(tests, a_wait_ends_by_itself);
     tcase_add_test(tests, a_session_has_one_place);
     tcase_add_test(tests, places_have_an_end);
+    tcase_add_test(tests, many_follow_a_busy_market_and_all_know_it);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -604,6 +604,10 @@ bool submit_job(struct bourse *bourse, struct bourse_job *job, int64_t budget_mi
     if (message == NULL) {
         return false;
     }
+    if (job->file->good_till_at_ms > 0) {
+        message->body.has_good_till_ms = 1;
+        message->body.good_till_ms = job->file->good_till_at_ms;
+    }
     if (job->file->good_till_ms > 0) {
         message->body.has_good_till_ms = 1;
         message->body.good_till_ms =

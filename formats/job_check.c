@@ -308,7 +308,7 @@ static bool check_amounts(const struct job_file *job, struct job_fault *fault)
     if (job->good_till_ms < 0 || job->good_till_ms > FORMAT_GOOD_TILL_MS) {
         return FAULT(fault, "good_till", 0, "at most 366d");
     }
-    if (job->good_till_ms != 0 && strcmp(job->verify, "none") != 0) {
+    if ((job->good_till_ms != 0 || job->good_till_at_ms != 0) && strcmp(job->verify, "none") != 0) {
         return FAULT(fault, "good_till", 0, "does not go with verify: %s", job->verify);
     }
     return check_verify(job, fault);

@@ -5,6 +5,7 @@
 #include "formats/job_check.h"
 #include "formats/job_keys.h"
 #include "formats/limits.h"
+#include "formats/moment.h"
 #include "formats/requirement.h"
 #include "formats/value.h"
 #include "formats/yaml.h"
@@ -183,6 +184,17 @@ static void read_value(struct yaml_value text, struct value *value)
     }
 }
 
+static void read_good_till(struct yaml_value value, struct job_file *job)
+{
+    const char *text = yaml_text(value, FORMAT_VALUE_BYTES, "");
+    if (!moment_is_meant(text)) {
+        job->good_till_ms = yaml_duration_ms(value, 1, FORMAT_GOOD_TILL_MS, 0);
+    } else if (!moment_read(text, &job->good_till_at_ms)) {
+        yaml_refuse(value, "'%s' is no moment of UTC; write for example 2026-12-24T18:00:00Z",
+                    text);
+    }
+}
+
 static void read_numbers(struct yaml_value root, struct job_file *job)
 {
     job->budget_micro = yaml_money(yaml_key(root, "budget"), 0, INT64_MAX, JOB_ABSENT);
@@ -197,7 +209,7 @@ static void read_numbers(struct yaml_value root, struct job_file *job)
     job->retries =
         (uint32_t)yaml_integer(yaml_key(root, "retries"), 0, FORMAT_RETRIES, JOB_RETRIES_DEFAULT);
     job->error_limit = yaml_integer(yaml_key(root, "error_limit"), 1, FORMAT_SUBTASKS, JOB_ABSENT);
-    job->good_till_ms = yaml_duration_ms(yaml_key(root, "good_till"), 1, FORMAT_GOOD_TILL_MS, 0);
+    read_good_till(yaml_key(root, "good_till"), job);
     job->crash_limit = yaml_integer(yaml_key(root, "crash_limit"), 0, FORMAT_RETRIES, JOB_ABSENT);
 }
 

@@ -198,6 +198,27 @@ START_TEST(arrays_and_lines_make_subtasks_too)
 }
 END_TEST
 
+START_TEST(a_job_is_good_for_a_time_or_till_a_moment)
+{
+    struct problem problem = {""};
+    CLEANUP(job_file_destroy)
+    struct job_file *job = parse("run: [x]\ngood_till: 2h\n", &problem);
+    ck_assert_msg(job != NULL, "%s", problem.text);
+    ck_assert_int_eq(job->good_till_ms, 7200000);
+    ck_assert_int_eq(job->good_till_at_ms, 0);
+    CLEANUP(job_file_destroy)
+    struct job_file *other = parse("run: [x]\ngood_till: 2026-12-24T18:00:00Z\n", &problem);
+    ck_assert_msg(other != NULL, "%s", problem.text);
+    ck_assert_int_eq(other->good_till_ms, 0);
+    ck_assert_int_eq(other->good_till_at_ms, INT64_C(1798135200000));
+    check_refused("run: [x]\ngood_till: 2026-12-24\n",
+                  "job.yaml:2: good_till: '2026-12-24' is no moment of UTC; write for example "
+                  "2026-12-24T18:00:00Z");
+    ck_assert_ptr_null(parse("run: [x]\ngood_till: 400d\n", &problem));
+    ck_assert_ptr_null(parse("run: [x]\ngood_till: [2h]\n", &problem));
+}
+END_TEST
+
 START_TEST(mistyped_keys_and_units_name_line_and_nearest)
 {
     check_refused("run: [a]\nbugdet: 2\n",
@@ -398,6 +419,7 @@ int main(void)
     tcase_add_test(tests, a_byte_order_mark_and_tabs_do_no_harm);
     tcase_add_test(tests, an_input_is_a_program_inside_an_image);
     tcase_add_test(tests, arrays_and_lines_make_subtasks_too);
+    tcase_add_test(tests, a_job_is_good_for_a_time_or_till_a_moment);
     tcase_add_test(tests, mistyped_keys_and_units_name_line_and_nearest);
     tcase_add_test(tests, wrong_shapes_say_what_to_write);
     tcase_add_test(tests, what_is_not_there_yet_is_refused_not_ignored);

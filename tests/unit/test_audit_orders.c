@@ -1,5 +1,6 @@
 /* The audit against a market in which orders were replaced: what nobody signed, and what a place in the queue was kept for
  * without right, is named. */
+#include "base/rate.h"
 #include "broker/audit/audit.h"
 #include "protocol/message.h"
 #include "tests/support/small_market_writer.h"
@@ -175,6 +176,94 @@ static const struct {
 };
 enum { LIES = sizeof lies / sizeof lies[0] };
 
+/* ---- a bid by value */
+
+/* The device says what it does; a job that values that work takes its ask, which was there first. */
+static void tell_by_value(struct writer_state *state, void *context)
+{
+    const int64_t *value_micro = context;
+    struct small_market *market = state->market;
+    Bourse__V1__Attribute rate = BOURSE__V1__ATTRIBUTE__INIT;
+    Bourse__V1__Attribute *attributes = &rate;
+    rate.name = "bf16";
+    rate.has_number = true;
+    rate.number = RATE_UNIT / 2;
+    Bourse__V1__Device device = BOURSE__V1__DEVICE__INIT;
+    Bourse__V1__Device *devices = &device;
+    device.device = writer_data(market->other_device.bytes, 16);
+    device.instrument = "cpu.x86_64.avx2";
+    device.slots = 2;
+    device.n_attributes = 1;
+    device.attributes = &attributes;
+    Bourse__V1__Advertise advertise = BOURSE__V1__ADVERTISE__INIT;
+    advertise.n_devices = 1;
+    advertise.devices = &devices;
+    writer_add_message(state, MESSAGE_ADVERTISE, market->provider, SMALL_MARKET_PROVIDER,
+                       &advertise.base);
+    writer_commit(state);
+
+    Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
+    Bourse__V1__Value value = BOURSE__V1__VALUE__INIT;
+    Bourse__V1__SubmitJob body = BOURSE__V1__SUBMIT_JOB__INIT;
+    value.micro = *value_micro;
+    value.rate = RATE_BF16;
+    body.name = "values";
+    body.manifest = writer_data(state->manifest.bytes, 32);
+    body.subtasks = 3;
+    body.budget_micro = BUDGET;
+    body.value = &value;
+    body.needs = &needs;
+    body.slots = 1;
+    body.limit_ms = 1000;
+    body.term_ms = 1000;
+    body.verify = "none";
+    struct id128 id = writer_add_message(state, MESSAGE_SUBMIT_JOB, market->owner,
+                                         SMALL_MARKET_OWNER, &body.base);
+    struct ledger_record *record = writer_add_record(state, LEDGER_JOB);
+    record->job = id;
+    record->owner = *identity_key(market->owner);
+    record->hash = state->manifest;
+    record->subtasks = 3;
+    record->amount_micro = BUDGET;
+    (void)snprintf(record->name, sizeof record->name, "values");
+    record->price_micro = *value_micro;
+    record->width = 1;
+    record->debit = record->credit = SMALL_MARKET_OWNER;
+    add_hold(state, &id, BUDGET);
+    add_bid(state, &id, UINT32_MAX, *value_micro);
+    record = writer_add_record(state, LEDGER_FILL);
+    record->lease = 2;
+    record->order = market->other_ask;
+    record->bid = record->job = id;
+    record->provider = *identity_key(market->provider);
+    record->owner = *identity_key(market->owner);
+    record->device = market->other_device;
+    record->slots = 1;
+    record->price_micro = SMALL_MARKET_PRICE;
+    record->term_ns = INT64_C(1000000000);
+    (void)snprintf(record->name, sizeof record->name, "cpu.x86_64.avx2");
+    writer_commit(state);
+}
+
+START_TEST(a_fill_is_within_what_the_work_of_the_device_is_worth)
+{
+    struct audit_report report;
+    struct small_market market;
+    int64_t value_micro = 2 * SMALL_MARKET_PRICE - _i; /* on half a unit of it */
+    small_market_create_more(&market, NULL, tell_by_value, &value_micro);
+    audit_run(market.folder, &report);
+    small_market_destroy(&market);
+    if (_i == 0) {
+        ck_assert_msg(report.verdict == AUDIT_OK, "%s: %s (%s, %s)", report.table, report.what,
+                      report.expected, report.found);
+    } else {
+        ck_assert_int_eq(report.verdict, AUDIT_FINDING);
+        ck_assert_str_eq(report.table, "fills");
+        ck_assert_str_eq(report.what, "its price is within the bid's limit");
+    }
+}
+END_TEST
+
 START_TEST(what_nobody_signed_is_named)
 {
     struct audit_report report;
@@ -196,6 +285,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, orders_that_were_replaced_as_signed_are_ok);
     tcase_add_loop_test(tests, what_nobody_signed_is_named, 0, LIES);
+    tcase_add_loop_test(tests, a_fill_is_within_what_the_work_of_the_device_is_worth, 0, 2);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -63,7 +63,7 @@ static void fill(enum message_type type, const ProtobufCMessage *body)
         ENVELOPE_OK);
 }
 
-static void fill_submit_with(const char *verify)
+static void fill_limited(const char *verify, const int64_t *cap_micro, Bourse__V1__Value *value)
 {
     static const uint8_t manifest[32] = {1};
     Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
@@ -78,7 +78,15 @@ static void fill_submit_with(const char *verify)
     body.limit_ms = 1500;
     body.term_ms = 60000;
     body.verify = (char *)(uintptr_t)verify;
+    body.has_cap_micro = cap_micro != NULL;
+    body.cap_micro = cap_micro != NULL ? *cap_micro : 0;
+    body.value = value;
     fill(MESSAGE_SUBMIT_JOB, &body.base);
+}
+
+static void fill_submit_with(const char *verify)
+{
+    fill_limited(verify, NULL, NULL);
 }
 
 static void fill_submit(void)
@@ -99,6 +107,37 @@ START_TEST(levels_of_verification_are_told_apart)
     fill_submit_with(levels[_i].text);
     ck_assert_int_eq(verify_request(request, &cluster, &error), REJECT_NONE);
     ck_assert_int_eq(request->translation.command.submit.verify, levels[_i].level);
+}
+END_TEST
+
+static const struct {
+    bool has_cap, has_value;
+    int64_t micro;
+    uint32_t rate;
+    bool is_taken;
+} bounds[] = {
+    {true, false, 7, RATE_NONE, true},
+    {false, true, 7, RATE_BF16, true},
+    {false, true, INT64_MAX, UINT32_MAX, true}, /* which rates there are is the exchange's to say */
+    {true, true, 7, RATE_BF16, false},
+    {false, true, 7, RATE_NONE, false}, /* it would be a cap */
+    {false, true, -1, RATE_BF16, false},
+};
+
+START_TEST(a_limit_is_a_cap_or_a_value_and_not_both)
+{
+    struct codec_error error;
+    Bourse__V1__Value value = BOURSE__V1__VALUE__INIT;
+    value.micro = bounds[_i].micro;
+    value.rate = bounds[_i].rate;
+    fill_limited("none", bounds[_i].has_cap ? &bounds[_i].micro : NULL,
+                 bounds[_i].has_value ? &value : NULL);
+    bool is_taken = verify_request(request, &cluster, &error) == REJECT_NONE;
+    ck_assert(is_taken == bounds[_i].is_taken);
+    if (is_taken) {
+        ck_assert(request->translation.command.submit.cap_micro == bounds[_i].micro);
+        ck_assert_uint_eq(request->translation.command.submit.rate, bounds[_i].rate);
+    }
 }
 END_TEST
 
@@ -490,6 +529,8 @@ int main(void)
     Suite *suite = suite_create("translate");
     TCase *tests = tcase_create("all");
     tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_loop_test(tests, a_limit_is_a_cap_or_a_value_and_not_both, 0,
+                        sizeof bounds / sizeof bounds[0]);
     tcase_add_test(tests, a_job_becomes_a_command_in_the_units_of_the_exchange);
     tcase_add_loop_test(tests, levels_of_verification_are_told_apart, 0, 4);
     tcase_add_test(tests, parts_and_a_graph_become_the_exchanges);

@@ -439,6 +439,18 @@ bool exchange_account(const struct exchange *exchange, uint32_t number,
 bool exchange_account_by_key(const struct exchange *exchange, const struct key32 *key,
                              uint32_t *ret_number);
 
+struct exchange_donated {
+    int64_t used_ns;     /* slot-time that its jobs had at price 0, as it has faded by now */
+    int64_t promised_ns; /* that its leases at 0 may use yet; both together are its rank */
+    uint32_t waiting;    /* accounts that have a bid waiting for a lease */
+    bool is_waiting;     /* it is one of them, */
+    uint32_t
+        before; /* and so many of them have a lower rank, or the same and a bid that came first */
+};
+/* How much the account has had of what is given away, and its place in the queue for more. False: no such account. */
+bool exchange_donated(const struct exchange *exchange, uint32_t account,
+                      struct exchange_donated *ret_donated);
+
 struct exchange_job_row {
     struct id128 job;
     uint32_t owner;

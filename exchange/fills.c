@@ -47,6 +47,7 @@ static bool grant(struct exchange *exchange, struct part *part, struct ask *ask,
     list_append(&job->leases, &lease->of_job);
     lease_link_provider(exchange, lease);
     exchange->lease_count++;
+    donation_promise(exchange, lease);
     track(exchange, &lease->tracked, RECORD_LEASE);
 
     job->reserved_micro += lease->reserved_micro;
@@ -181,13 +182,28 @@ static bool skip_bid(void *context, uint32_t handle)
     return is_short;
 }
 
+static int64_t rank_of(const void *context, uint32_t account)
+{
+    return donation_rank(context, account);
+}
+
+bool ask_match(const struct exchange *exchange, const struct book_order *order, book_skip *skip,
+               void *context, struct book_match *ret_match)
+{
+    if (order->price_micro > 0) {
+        return book_match(exchange->book, order, skip, context, ret_match);
+    }
+    const struct book_ranking ranking = {.rank = rank_of, .context = exchange};
+    return book_match_by_rank(exchange->book, order, &ranking, skip, context, ret_match);
+}
+
 /* The best bid that rests, whether the ask rests or arrives; NULL: none. */
 static struct part *best_part(struct exchange *exchange, struct ask *ask, uint32_t *ret_slots)
 {
     struct pair_context pair = {.exchange = exchange, .ask = ask};
     const struct book_order order = ask_order(ask);
     struct book_match match;
-    if (order.slots == 0 || !book_match(exchange->book, &order, skip_bid, &pair, &match)) {
+    if (order.slots == 0 || !ask_match(exchange, &order, skip_bid, &pair, &match)) {
         return NULL;
     }
     *ret_slots = match.slots;
@@ -245,6 +261,31 @@ static struct found_ask best_ask(struct exchange *exchange, struct part *part)
         .slots = match.slots,
         .is_short = pair.is_short,
     };
+}
+
+static bool skip_holder(void *context, uint32_t handle)
+{
+    const struct pair_context *pair = context;
+    const struct part *part = pair->exchange->orders_by_handle[handle];
+    return part->job->owner == pair->part->job->owner || skip_bid(context, handle);
+}
+
+bool donation_is_due(struct exchange *exchange, struct lease *lease)
+{
+    if (lease->price_micro > 0 || lease->device->ask == NULL ||
+        lease->device->ask->price_micro > 0) {
+        return false;
+    }
+    struct pair_context pair = {
+        .exchange = exchange, .part = lease->part, .ask = lease->device->ask};
+    struct book_order order = ask_order(pair.ask);
+    struct book_match match;
+    order.slots = lease->slots; /* as if they were free */
+    if (!ask_match(exchange, &order, skip_holder, &pair, &match)) {
+        return false;
+    }
+    const struct part *next = exchange->orders_by_handle[match.handle];
+    return donation_rank(exchange, next->job->owner) < donation_rank_without(exchange, lease);
 }
 
 /* A step may free several asks and make several jobs want more; whoever is looked at first may be nobody's

@@ -175,7 +175,7 @@ static int64_t needed_micro(const struct lease *lease, int64_t end_ns)
     return micro < INT64_MAX - held_micro ? micro + held_micro + 1 : INT64_MAX;
 }
 
-/* More time from now, at the same price, while the ask stands at its hours and for this account, and the bid's limit allows it: a term, or if the budget does not cover
+/* More time from now, at the same price, while the ask stands at its hours and for this account, and the bid's limit allows it, and nobody is before it in the donation queue: a term, or if the budget does not cover
  * that, enough for one subtask. */
 static bool renew(struct exchange *exchange, struct lease *lease)
 {
@@ -186,7 +186,8 @@ static bool renew(struct exchange *exchange, struct lease *lease)
         provider->is_frozen ||
         lease->price_micro > part_limit_in(exchange, lease->part, lease->device->cell) ||
         /* its limit was lowered */
-        exchange->now_ns - lease->granted_ns > LEASE_AGE_MOST_NS) {
+        exchange->now_ns - lease->granted_ns > LEASE_AGE_MOST_NS ||
+        donation_is_due(exchange, lease)) {
         return false;
     }
     lease_find_unbilled(exchange, lease);
@@ -203,6 +204,7 @@ static bool renew(struct exchange *exchange, struct lease *lease)
     lease->reserved_micro += extra;
     job->reserved_micro += extra;
     lease->term_end_ns = end_ns;
+    donation_promise(exchange, lease);
     touch(exchange, &job->tracked);
     touch(exchange, &lease->tracked);
     lease_effect(exchange, lease, EFFECT_LEASE_RENEW);
@@ -663,6 +665,7 @@ void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, b
         }
     }
     lease_release_reserve(exchange, lease);
+    donation_ended(exchange, lease);
     list_remove(&lease->refill);
     touch(exchange, &lease->tracked);
     touch(exchange, &job->tracked);

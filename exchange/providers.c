@@ -114,7 +114,7 @@ bool ask_would_self_match(const struct exchange *exchange, const struct ask *ask
     const struct book_order order = ask_order(ask);
     struct book_match match;
     struct reserving reserving = {.exchange = exchange, .ask = ask};
-    return book_match(exchange->book, &order, is_reserved, &reserving, &match) && match.is_own;
+    return ask_match(exchange, &order, is_reserved, &reserving, &match) && match.is_own;
 }
 
 struct ask *ask_create(struct exchange *exchange, const struct ask *fields)

@@ -94,6 +94,7 @@ void result_settle(struct exchange *exchange, struct lease *lease,
     const bool is_paid =
         settlement->status == XATTEMPT_ACCEPTED || settlement->status == XATTEMPT_FAILED_PAID;
     const int64_t charge_micro = is_paid ? charge(exchange, lease, settlement->paid_ns) : 0;
+    donation_settle(exchange, lease, is_paid ? settlement->paid_ns : 0);
     struct ledger_record *record = emit_ledger(exchange, LEDGER_RESULT);
     record->job = lease->job->id;
     record->index = settlement->index;

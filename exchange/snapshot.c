@@ -88,6 +88,8 @@ static void put_member(struct writer *out, const struct exchange *exchange,
     writer_bytes(out, member->name, sizeof member->name);
     writer_i64(out, balance.available_micro);
     writer_i64(out, balance.held_micro);
+    writer_i64(out, member->donated_ns);
+    writer_i64(out, member->donated_day);
 }
 
 static void put_invitation(struct writer *out, const struct invitation *invitation)
@@ -293,6 +295,7 @@ static void put_lease(struct writer *out, const struct lease *lease)
     writer_i64(out, lease->paid_ns);
     writer_i64(out, lease->charged_micro);
     writer_i64(out, lease->reserved_micro);
+    writer_i64(out, lease->promised_ns);
     writer_i64(out, lease->idle_since_ns);
     writer_u32(out, lease->live);
     writer_i64(out, lease->mean_ns);

@@ -111,7 +111,11 @@ static bool get_member(struct exchange *exchange, struct reader *in)
     get_name(in, member->name, sizeof member->name);
     struct account_balance balance = {.available_micro = reader_i64(in)};
     balance.held_micro = reader_i64(in);
-    bool good = reader_finished(in) && member->number == exchange->member_count;
+    member->donated_ns = reader_i64(in);
+    member->donated_day = get_ns(in);
+    bool good = reader_finished(in) && member->number == exchange->member_count &&
+                member->donated_ns >= 0 &&
+                member->donated_day <= exchange->now_ns / (24 * NS_PER_HOUR);
     if (good && member->number >= ACCOUNT_FIRST_USER) {
         uint32_t number;
         good = accounts_open(exchange->accounts, &number) == ACCOUNTS_OK &&

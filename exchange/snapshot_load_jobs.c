@@ -346,11 +346,12 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
     lease->paid_ns = reader_i64(in); /* of all slots: more than any moment */
     lease->charged_micro = reader_i64(in);
     lease->reserved_micro = reader_i64(in);
+    lease->promised_ns = reader_i64(in);
     lease->idle_since_ns = get_ns(in);
     lease->live = reader_u32(in);
     /* What a provider claims, so any number; nothing is added to it. */
     lease->mean_ns = reader_i64(in);
-    in->failed = in->failed || lease->mean_ns < 0 || lease->paid_ns < 0;
+    in->failed = in->failed || lease->mean_ns < 0 || lease->paid_ns < 0 || lease->promised_ns < 0;
     lease->job = table_find(&exchange->jobs, &job);
     enum { LANE_BYTES = 28 };
     bool has_part = lease->job != NULL && part < lease->job->part_count;
@@ -401,6 +402,7 @@ bool load_lease(struct exchange *exchange, struct reader *in)
     }
     list_append(&lease->job->leases, &lease->of_job);
     exchange->lease_count++;
+    member_by_number(exchange, lease->job->owner)->promised_ns += lease->promised_ns;
     track(exchange, &lease->tracked, RECORD_LEASE);
     return get_attempts(exchange, in, lease) && lease_link_device(exchange, lease);
 }

@@ -179,7 +179,10 @@ struct
     uint32_t ids; /* in the id window */
     uint32_t open_jobs;
     char name[EXCHANGE_NAME_SIZE];
+    int64_t donated_ns;  /* slot-time that its jobs had for nothing, as it had faded */
+    int64_t donated_day; /* on this day, since 1970 */
     /* not recorded */
+    int128 promised_ns;        /* slot-time that its leases at 0 may use yet */
     bool shares_name;          /* it was the first of that name, and not the last */
     struct provider *provider; /* or NULL */
     uint32_t classes;          /* that its open jobs use */
@@ -467,6 +470,7 @@ struct lease {
     uint32_t accepted, failures_in_row;
     int64_t paid_ns; /* slot-time: lane time x width */
     int64_t charged_micro, reserved_micro;
+    int64_t promised_ns;   /* slot-time that its owner may have of it for nothing yet, at price 0 */
     int64_t idle_since_ns; /* INT64_MAX while it has work */
     uint32_t live;         /* attempts in flight over all lanes */
     int64_t mean_ns;       /* moving average of a subtask's paid time */
@@ -650,6 +654,19 @@ struct reserving {
 };
 bool is_reserved(void *context, uint32_t handle);
 
+/* ---- donations.c */
+/* What is left of donated use after so many days. */
+int64_t donated_after(int64_t donated_ns, int64_t days);
+int64_t member_donated_ns(const struct exchange *exchange, const struct member *member); /* now */
+/* Whose rank is least is first in the donation queue. */
+int64_t donation_rank(const struct exchange *exchange, uint32_t account);
+/* Of its owner, if it ended now. */
+int64_t donation_rank_without(const struct exchange *exchange, struct lease *lease);
+/* Each does nothing to a lease at a price: it has begun a term; it was settled for so long; it has ended. */
+void donation_promise(struct exchange *exchange, struct lease *lease);
+void donation_settle(struct exchange *exchange, struct lease *lease, int64_t paid_ns);
+void donation_ended(struct exchange *exchange, struct lease *lease);
+
 /* ---- jobs.c */
 void apply_submit(struct exchange *exchange, const struct exchange_submit *submit);
 void apply_cancel_job(struct exchange *exchange, const struct exchange_cancel_job *cancel);
@@ -788,6 +805,11 @@ void checks_give_up(struct exchange *exchange, struct job *job);
 /* ---- fills.c */
 /* The highest price with which it would be filled at once if it were replaced; -1: none. A read. */
 int64_t ask_fills_at(const struct exchange *exchange, const struct ask *ask);
+/* Whether somebody else's bid, who has had less for nothing, would get its slots if this lease at 0 ended. */
+bool donation_is_due(struct exchange *exchange, struct lease *lease);
+/* Whom an ask meets first: the best by price; at 0, who is first in the donation queue. As book_match says. */
+bool ask_match(const struct exchange *exchange, const struct book_order *order, book_skip *skip,
+               void *context, struct book_match *ret_match);
 void market_run(struct exchange *exchange); /* matches all that wants, refills all that can take */
 
 /* ---- feed.c: each does nothing where no feed is open */

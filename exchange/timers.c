@@ -188,8 +188,7 @@ static bool stands(const struct exchange *exchange, struct timer *timer)
     }
     if (timer->kind == TIMER_ASK) {
         const struct ask *ask = table_find(&exchange->asks, &timer->key);
-        return ask != NULL &&
-               (ask->good_till_ns == timer->at_ns || ask->turns_ns == timer->at_ns);
+        return ask != NULL && (ask->good_till_ns == timer->at_ns || ask->turns_ns == timer->at_ns);
     }
     const struct job *job = table_find(&exchange->jobs, &timer->key);
     return job != NULL && job_awaits(exchange, job, timer->at_ns);

@@ -625,6 +625,53 @@ bool book_match(const struct book *book, const struct book_order *order, book_sk
     return true;
 }
 
+/* Who is first so far, and by what. */
+struct first {
+    uint32_t handle;
+    int64_t rank;
+    uint64_t sequence;
+};
+
+static void rank_shelf(const struct book *book, const struct book_order *ask,
+                       const struct book_ranking *ranking, book_skip *skip, void *context,
+                       const struct ladder *ladder, struct first *first)
+{
+    for (uint32_t at = ladder->first; at != BOOK_NONE; at = ladder_next(&book->pool, ladder, at)) {
+        const struct order *order = &book->pool.orders[at];
+        const int64_t rank = ranking->rank(ranking->context, order->owner);
+        bool is_before = first->handle == BOOK_NONE || rank < first->rank ||
+                         (rank == first->rank && order->sequence < first->sequence);
+        if (is_before && is_fit(book, ask, skip, context, true, at)) {
+            *first = (struct first){at, rank, order->sequence};
+        }
+    }
+}
+
+bool book_match_by_rank(const struct book *book, const struct book_order *ask,
+                        const struct book_ranking *ranking, book_skip *skip, void *context,
+                        struct book_match *ret_match)
+{
+    assert(!ask->is_bid && ask->price_micro == 0); /* no limit is lower */
+    const struct shelves *bids = &book->shelves[BIDS];
+    const struct shelf *own = &book->shelves[ASKS].items[ask->kind];
+    struct first first = {.handle = BOOK_NONE};
+    for (size_t group = 0; group < bit_words(bids->bound); group++) {
+        uint64_t some = own->meets[group] & (bids->filled[group] | bids->valued[group]);
+        for (; some != 0; some &= some - 1) {
+            size_t number = group * GROUP + (unsigned)__builtin_ctzll(some);
+            rank_shelf(book, ask, ranking, skip, context, &bids->items[number].filled, &first);
+        }
+    }
+    if (first.handle == BOOK_NONE) {
+        return false;
+    }
+    *ret_match = (struct book_match){.handle = first.handle,
+                                     .slots = slots_between(book, ask, first.handle),
+                                     .is_own = ask->owner == book->pool.orders[first.handle].owner,
+                                     .sequence = first.sequence};
+    return true;
+}
+
 uint32_t book_ahead(const struct book *book, uint32_t handle, uint32_t most)
 {
     assert(book_rests(book, handle));

@@ -5,7 +5,8 @@
  * book of their class. A class may be *by value*: its bids say what a unit of work of one rate of the device is worth to
  * them (base/rate.h) instead of a price, and cells without that rate do not satisfy it. Price-time priority among mutually eligible orders holds exactly across them: an
  * arriving bid takes the best (price, then sequence) ask of any eligible cell, an arriving ask the best bid of any class
- * that accepts its cell. A fill is at the maker's price, except that an ask at 0 fills at 0 whoever is maker.
+ * that accepts its cell. A fill is at the maker's price, except that an ask at 0 fills at 0 whoever is maker; and that
+ * whoever makes a market of gifts may go by another rank than the price (book_match_by_rank).
  *
  * A bid by value is worth value x rate in a cell, which is its limit there, and takes the ask with the lowest price for a unit
  * of work; an ask takes the bid that is worth most in its cell. Both compare whole products, so that nothing is rounded but
@@ -200,6 +201,15 @@ struct book_match {
 };
 bool book_match(const struct book *book, const struct book_order *order, book_skip *skip,
                 void *context, struct book_match *ret_match);
+/* The same for an ask at 0, which no price decides: the bid whose owner has the least rank, of those of equal rank the one
+ * with the lowest sequence. It looks at every bid that its cell meets, and calls `skip` for those that would be first. */
+struct book_ranking {
+    int64_t (*rank)(const void *context, uint32_t owner);
+    const void *context;
+};
+bool book_match_by_rank(const struct book *book, const struct book_order *ask,
+                        const struct book_ranking *ranking, book_skip *skip, void *context,
+                        struct book_match *ret_match);
 /* Takes slots, of those that it has, from a resting order; with the last one it is removed: true. */
 bool book_take(struct book *book, uint32_t handle, uint32_t slots);
 /* True when the best counter order by price and time is one of the same owner: a new order that would

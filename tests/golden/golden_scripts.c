@@ -1,16 +1,19 @@
 /* Scripts that a trader can read, run through the exchange: tests/golden/scripts/X.txt. A line says what somebody does,
  * the lines behind it that begin with > what comes of it. Several accounts trade: ann, bob and cat, each both ways.
  *
- *     ann asks DEVICE KIND SLOTS at PRICE [term SECONDS] [till SECONDS] [does SPEED in bf16]
+ *     ann asks DEVICE KIND SLOTS at PRICE [term SECONDS] [till SECONDS] [does SPEED in bf16] [to bob]
+ *                                             [hours 22:00-07:00]
  *     bob bids JOB KIND|any SLOTS at PRICE [wide SLOTS] [term SECONDS]
  *     bob bids JOB KIND|any SLOTS worth AMOUNT per RATE UNIT [wide SLOTS] [term SECONDS]
  *     ann cancels DEVICE|JOB
+ *     JOB is done after SECONDS               then the results of all that it runs come in
  *     wait SECONDS
  *     > JOB gets SLOTS of DEVICE at PRICE
  *     > DEVICE is gone                        its ask was cancelled, or its time is up
  *     > refused: WHY                          a reject code
  *
  * Prices are in credits; `at` a price of a bid is its cap, and what it is `worth` its value. */
+#include "formats/hours_text.h"
 #include "formats/requirement.h"
 #include "formats/units.h"
 #include "formats/value.h"
@@ -39,10 +42,23 @@ static struct named names[NAMES];
 static uint32_t name_count;
 static char outcome[OUTCOME_BYTES]; /* of the last command */
 
+struct running {
+    struct id128 job, device;
+    uint32_t provider;
+    struct exchange_work work;
+};
+static struct running runs[NAMES];
+static uint32_t run_count;
+static struct {
+    uint64_t lease;
+    struct id128 job, device;
+} leases[NAMES];
+static uint32_t lease_count;
+
 static void open_market(void)
 {
     memset(&market, 0, sizeof market);
-    name_count = 0;
+    name_count = run_count = lease_count = 0;
     struct exchange_limits limits = exchange_limits_default();
     market.exchange = exchange_create(&limits);
     market.now_ns = start_ns;
@@ -108,6 +124,17 @@ static uint32_t option(const char *line, const char *word, uint32_t otherwise)
     return at == NULL ? otherwise : (uint32_t)strtoul(at + strlen(word), NULL, 10);
 }
 
+static void note_work(const struct exchange_effect *effect)
+{
+    ck_assert_uint_lt(run_count, NAMES);
+    for (uint32_t i = 0; i < lease_count; i++) {
+        if (leases[i].lease == effect->work.lease) {
+            runs[run_count++] =
+                (struct running){leases[i].job, leases[i].device, effect->account, effect->work};
+        }
+    }
+}
+
 static void tell(void)
 {
     for (size_t i = 0; i < market.effects.count; i++) {
@@ -118,7 +145,13 @@ static void tell(void)
         if (effect->type == EFFECT_REJECT) {
             (void)snprintf(to, sizeof outcome - used, "> refused: %s\n",
                            reject_name((enum reject_code)effect->reject.code));
+        } else if (effect->type == EFFECT_DISPATCH) {
+            note_work(effect);
         } else if (effect->type == EFFECT_LEASE_GRANT) {
+            ck_assert_uint_lt(lease_count, NAMES);
+            leases[lease_count].lease = effect->grant.lease;
+            leases[lease_count].device = effect->grant.device;
+            leases[lease_count++].job = effect->grant.job;
             units_money_text(effect->grant.price_micro, paid);
             (void)snprintf(to, sizeof outcome - used, "> %s gets %u of %s at %s\n",
                            name_of(&effect->grant.job, true), effect->grant.slots,
@@ -207,6 +240,22 @@ static void ask(uint32_t account, const char *line)
         .good_till_ns = till_s == 0 ? 0 : market.now_ns + till_s * NS_PER_S,
         .max_term_ns = option(line, " term ", 0) * NS_PER_S,
     };
+    struct exchange_ask_account to = {.has_key = false};
+    const char *whom = strstr(line, " to ");
+    if (whom != NULL) {
+        (void)snprintf(to.name, sizeof to.name, "%.3s", whom + 4);
+        made.ask.to = &to;
+        made.ask.to_count = 1;
+    }
+    struct problem problem = {""};
+    const char *hours = strstr(line, " hours ");
+    if (hours != NULL) {
+        char window[NAME_BYTES];
+        (void)snprintf(window, sizeof window, "%.11s", hours + 7);
+        made.ask.hours.count = 1;
+        ck_assert_msg(hours_read_window(window, &made.ask.hours.windows[0], &problem), "%s",
+                      problem.text);
+    }
     device->order = made.id;
     apply(&made);
 }
@@ -255,6 +304,33 @@ static void bid(uint32_t account, const char *line)
     apply(&made);
 }
 
+/* The results of all that a job runs, as if it had run from now on for so long. */
+static void finish(const struct named *job, const char *line)
+{
+    const int64_t busy_ns = option(line, " after ", 0) * NS_PER_S;
+    market.now_ns += busy_ns;
+    for (uint32_t i = 0; i < run_count;) {
+        const struct running run = runs[i];
+        if (!id128_equal(&run.job, &job->id)) {
+            i++;
+            continue;
+        }
+        runs[i] = runs[--run_count];
+        const struct exchange_result one = {.job = run.job,
+                                            .index = run.work.index,
+                                            .attempt = run.work.attempt,
+                                            .lease = run.work.lease,
+                                            .device = run.device,
+                                            .manifest = {{9}},
+                                            .busy_ns = busy_ns};
+        struct exchange_command results = command(EXCHANGE_RESULTS, run.provider);
+        results.results = (struct exchange_results){.results = &one, .count = 1};
+        apply(&results);
+        tell();
+    }
+    exchange_effects_clear(&market.effects);
+}
+
 static void run_line(const char *line)
 {
     char who[NAME_BYTES] = "";
@@ -269,6 +345,8 @@ static void run_line(const char *line)
         apply(&tick);
     } else if (account != 0 && strcmp(verb, "asks") == 0) {
         ask(account, line);
+    } else if (find(who) != NULL && find(who)->is_job && strcmp(verb, "is") == 0) {
+        finish(find(who), line);
     } else if (account != 0 && strcmp(verb, "bids") == 0) {
         bid(account, line);
     } else if (account != 0 && strcmp(verb, "cancels") == 0 && find(what) != NULL) {
@@ -328,8 +406,8 @@ static void run_script(const char *name)
     tear_down();
 }
 
-static const char *const scripts[] = {"price-time", "partial", "width", "term",
-                                      "self-match", "expiry",  "kinds", "value"};
+static const char *const scripts[] = {"price-time", "partial", "width", "term",     "self-match",
+                                      "expiry",     "kinds",   "value", "donations"};
 enum { SCRIPTS = sizeof scripts / sizeof scripts[0] };
 
 START_TEST(a_script_comes_out_as_it_says)

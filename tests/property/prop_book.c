@@ -240,6 +240,61 @@ static void compare_match(const struct slow *slow, const struct book *book, uint
     ck_assert_uint_eq(match.sequence, order->is_ask ? bid->sequence : ask->sequence);
 }
 
+enum { OWNERS = 5 };
+
+static int64_t rank_in(const void *context, uint32_t owner)
+{
+    return ((const int64_t *)context)[owner];
+}
+
+static bool skip_every_seventh(void *context, uint32_t handle)
+{
+    (void)context;
+    return handle % 7 == 0;
+}
+
+/* Whom an ask at 0 goes to when it goes by ranks: each time other ones. */
+static void compare_ranks(const struct slow *slow, const struct book *book, struct random *random,
+                          const struct book_ask *ask)
+{
+    int64_t ranks[OWNERS];
+    for (size_t i = 0; i < OWNERS; i++) {
+        ranks[i] = (int64_t)random_below(random, 3);
+    }
+    uint32_t expected = BOOK_NONE;
+    for (uint32_t i = 0; i < slow->shape.orders; i++) {
+        const struct slow_order *order = &slow->orders[i];
+        if (!order->rests || order->is_ask || skip_every_seventh(NULL, i) ||
+            !eligible(slow, ask, &order->bid, true)) {
+            continue;
+        }
+        const struct book_bid *former = expected == BOOK_NONE ? NULL : &slow->orders[expected].bid;
+        int64_t rank = ranks[order->bid.owner];
+        if (former == NULL || rank < ranks[former->owner] ||
+            (rank == ranks[former->owner] && order->bid.sequence < former->sequence)) {
+            expected = i;
+        }
+    }
+    const struct book_order asking = {.owner = ask->owner,
+                                      .kind = ask->cell,
+                                      .slots = ask->slots,
+                                      .width = 1,
+                                      .term_ns = ask->max_term_ns,
+                                      .sequence = ask->sequence};
+    const struct book_ranking ranking = {.rank = rank_in, .context = ranks};
+    struct book_match match = {.handle = BOOK_NONE};
+    bool is_met = book_match_by_rank(book, &asking, &ranking, skip_every_seventh, NULL, &match);
+    ck_assert(is_met == (expected != BOOK_NONE));
+    ck_assert_uint_eq(match.handle, expected);
+    if (is_met) {
+        const struct book_bid *bid = &slow->orders[expected].bid;
+        uint32_t slots = ask->slots < bid->slots ? ask->slots : bid->slots;
+        ck_assert_uint_eq(match.slots, slots / bid->width * bid->width);
+        ck_assert(match.is_own == (ask->owner == bid->owner));
+        ck_assert_int_eq(match.price_micro, 0);
+    }
+}
+
 static void place(struct slow *slow, struct book *book, struct random *random, uint32_t handle,
                   uint64_t sequence)
 {
@@ -257,6 +312,9 @@ static void place(struct slow *slow, struct book *book, struct random *random, u
             .sequence = sequence,
         };
         compare_match(slow, book, handle);
+        if (order->ask.price_micro == 0) {
+            compare_ranks(slow, book, random, &order->ask);
+        }
         ck_assert_int_eq(book_rest_ask(book, handle, &order->ask), BOOK_OK);
     } else {
         order->bid = (struct book_bid){

@@ -330,8 +330,9 @@ static void hurdle_text(const struct exchange_explanation *row, char *ret_text, 
                        row->avoided, row->avoided > 1 ? ", the first" : "",
                        (long long)((row->avoided_ns + NS_PER_S - 1) / NS_PER_S));
     } else if (row->free == 0) {
-        (void)snprintf(ret_text, capacity, "all in reach are busy; it starts when one is free%s",
-                       queue);
+        (void)snprintf(
+            ret_text, capacity, "all in reach are busy; it starts when one is free%s%s", queue,
+            row->donated > 0 ? "; donated devices go first to who used least lately" : "");
     } else {
         (void)snprintf(ret_text, capacity, "%u are free at this price", row->free);
     }
@@ -616,6 +617,22 @@ static struct outgoing *balance(const struct exchange *exchange, const struct re
     return outgoing_reply(request, MESSAGE_BALANCE_REPLY, &answer.base);
 }
 
+static struct outgoing *donations(const struct exchange *exchange, const struct request *request)
+{
+    struct exchange_donated donated;
+    if (!exchange_donated(exchange, request->account, &donated)) {
+        return NULL; /* it has an account: memory is short */
+    }
+    Bourse__V1__DonationsReply answer = BOURSE__V1__DONATIONS_REPLY__INIT;
+    answer.index = exchange_index(exchange);
+    answer.used_ns = donated.used_ns;
+    answer.promised_ns = donated.promised_ns;
+    answer.waiting = donated.waiting;
+    answer.has_place = donated.is_waiting;
+    answer.place = donated.before + 1;
+    return outgoing_reply(request, MESSAGE_DONATIONS_REPLY, &answer.base);
+}
+
 static struct outgoing *accounts(const struct exchange *exchange, const struct request *request)
 {
     const Bourse__V1__AccountsRequest *body = (const void *)request->translation.body;
@@ -673,6 +690,8 @@ struct outgoing *replies_to_read(const struct exchange *exchange, const struct r
         return why_reply(exchange, request);
     case MESSAGE_BALANCE_REQUEST:
         return balance(exchange, request);
+    case MESSAGE_DONATIONS_REQUEST:
+        return donations(exchange, request);
     case MESSAGE_ACCOUNTS_REQUEST:
         return accounts(exchange, request);
     case MESSAGE_DEVICES_REQUEST:

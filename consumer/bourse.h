@@ -397,6 +397,16 @@ struct bourse_balance {
 bool bourse_balance(struct bourse *bourse, struct bourse_balance *ret_balance,
                     struct bourse_error *ret_error);
 
+struct bourse_donated {
+    int64_t used_ns;     /* slot-time had for nothing, which fades to half in seven days */
+    int64_t promised_ns; /* that leases for nothing may use yet */
+    uint32_t waiting;    /* accounts whose bids wait for slots */
+    uint32_t place;      /* among these: 1 is first for what is given away; 0: none of the account's waits */
+};
+/* What the account has of what is given away. */
+bool bourse_donated(struct bourse *bourse, struct bourse_donated *ret_donated,
+                    struct bourse_error *ret_error);
+
 struct bourse_entry {
     uint64_t entry, log_index;
     int64_t time_ms;

@@ -84,6 +84,23 @@ bool bourse_balance(struct bourse *bourse, struct bourse_balance *ret_balance,
     return true;
 }
 
+bool bourse_donated(struct bourse *bourse, struct bourse_donated *ret_donated,
+                    struct bourse_error *ret_error)
+{
+    Bourse__V1__DonationsRequest body = BOURSE__V1__DONATIONS_REQUEST__INIT;
+    CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+    if (!client_call(bourse, MESSAGE_DONATIONS_REQUEST, &body.base, MESSAGE_DONATIONS_REPLY,
+                     &answer, ret_error)) {
+        return false;
+    }
+    const Bourse__V1__DonationsReply *reply = (const void *)answer;
+    *ret_donated = (struct bourse_donated){.used_ns = reply->used_ns,
+                                           .promised_ns = reply->promised_ns,
+                                           .waiting = reply->waiting,
+                                           .place = reply->has_place ? reply->place : 0};
+    return true;
+}
+
 static struct bourse_entry entry_from_wire(const Bourse__V1__StatementRow *row)
 {
     struct bourse_entry entry = {.entry = row->entry,

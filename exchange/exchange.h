@@ -540,6 +540,7 @@ struct exchange_explanation {
     bool has_ended; /* the job has: nothing else is filled in */
     uint32_t part;  /* of a job: which one it is about */
     uint32_t devices, fitting, asking, affordable, free;
+    uint32_t donated;            /* of the affordable: at 0, where the donation queue decides */
     uint32_t for_others, closed; /* of the fitting: with an ask, for others, or at other hours */
     int64_t opens_ns;            /* the first of the closed is open after so long */
     uint32_t

@@ -717,6 +717,7 @@ static void explain_device(struct explaining *explaining, const struct device *d
         why->avoided++;
     }
     why->affordable += is_affordable;
+    why->donated += is_affordable && ask->price_micro == 0;
     why->free += is_affordable && is_free;
     int64_t fills_micro = ask->price_micro;
     bool has_limit =

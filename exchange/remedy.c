@@ -519,7 +519,17 @@ struct queue {
     uint32_t cell_count, cell_room;
     uint32_t steps;
     bool is_partial;
+    bool goes_by_rank; /* all that it could have is given away */
+    int64_t rank;      /* then: of its account */
 };
+
+/* In the donation queue. */
+static bool is_ahead_by_rank(const struct queue *queue, const struct book_bid *bid,
+                             uint64_t sequence)
+{
+    const int64_t rank = donation_rank(queue->exchange, bid->owner);
+    return rank < queue->rank || (rank == queue->rank && bid->sequence < sequence);
+}
 
 static void count_bids(struct queue *queue)
 {
@@ -529,8 +539,12 @@ static void count_bids(struct queue *queue)
     for (uint32_t handle = 0; handle < exchange->handle_capacity; handle++) {
         struct book_bid bid;
         if (exchange->orders_by_handle[handle] != NULL && book_bid(exchange->book, handle, &bid) &&
-            bid.slots > 0 && book_class_rate(exchange->book, bid.class_id) == queue->need->rate &&
-            (bid.limit_micro > limit || (bid.limit_micro == limit && bid.sequence < sequence))) {
+            bid.slots > 0 &&
+            (queue->goes_by_rank
+                 ? is_ahead_by_rank(queue, &bid, sequence)
+                 : book_class_rate(exchange->book, bid.class_id) == queue->need->rate &&
+                       (bid.limit_micro > limit ||
+                        (bid.limit_micro == limit && bid.sequence < sequence)))) {
             queue->ahead[bid.class_id]++;
         }
     }
@@ -641,15 +655,20 @@ void queue_find(const struct exchange *exchange, const struct exchange_need *nee
                 const struct part *part, const struct explained *seen, size_t count,
                 struct exchange_explanation *why)
 {
-    struct queue queue = {
-        .exchange = exchange, .need = need, .part = part, .cell_room = why->affordable};
+    struct queue queue = {.exchange = exchange,
+                          .need = need,
+                          .part = part,
+                          .cell_room = why->affordable,
+                          .goes_by_rank = why->donated == why->affordable &&
+                                          need->account < exchange->member_count};
+    queue.rank = queue.goes_by_rank ? donation_rank(exchange, need->account) : 0;
     queue.ahead = calloc((size_t)book_class_bound(exchange->book) + 1, sizeof *queue.ahead);
     queue.cells = calloc((size_t)queue.cell_room + 1, sizeof *queue.cells);
     if (queue.ahead != NULL && queue.cells != NULL && count > 0) {
         count_bids(&queue);
         find_cells(&queue, seen, count);
         why->ahead = count_ahead(&queue);
-        why->ahead += count_unlike(&queue);
+        why->ahead += queue.goes_by_rank ? 0 : count_unlike(&queue);
         why->has_ahead = true;
         why->is_ahead_partial = queue.is_partial;
     }

@@ -340,6 +340,8 @@ SHAPE(order_row, order_row, ID, FLAG, NAME(0, LIMIT_NAME_BYTES), ID, MONEY, COUN
       NUMBER(1, UINT32_MAX), MOMENT, DURATION, ID, NUMBER(0, LIMIT_PARTS), NESTED(value),
       MANY_NAME(1, LIMIT_NAME_BYTES, LIMIT_ASK_ACCOUNTS), MANY(ask_hours, LIMIT_ASK_HOURS),
       OFFSET_MIN);
+SHAPE_EMPTY(donations_request, donations_request);
+SHAPE(donations_reply, donations_reply, COUNT, COUNT, COUNT, COUNT, NUMBER(1, UINT32_MAX));
 SHAPE(orders_reply, orders_reply, MANY(order_row, LIMIT_ROWS), COUNT, COUNT);
 
 /* ---- blobs ---- */
@@ -511,6 +513,10 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
     [MESSAGE_ORDERS_REQUEST] = {"orders-request", &orders_request_shape, SMALL, false, TRADER,
                                 MESSAGE_ORDERS_REPLY},
     [MESSAGE_ORDERS_REPLY] = {"orders-reply", &orders_reply_shape, LARGE, false, BROKER, 0},
+    [MESSAGE_DONATIONS_REQUEST] = {"donations-request", &donations_request_shape, SMALL, false,
+                                   TRADER, MESSAGE_DONATIONS_REPLY},
+    [MESSAGE_DONATIONS_REPLY] = {"donations-reply", &donations_reply_shape, SMALL, false, BROKER,
+                                 0},
     [MESSAGE_DEVICES_REQUEST] = {"devices-request", &devices_request_shape, MEDIUM, false, MEMBER,
                                  MESSAGE_DEVICES_REPLY},
     [MESSAGE_DEVICES_REPLY] = {"devices-reply", &devices_reply_shape, LARGE, false, BROKER, 0},

@@ -80,6 +80,8 @@ enum message_type {
     /* the market again */
     MESSAGE_PRICES_REQUEST = 102,
     MESSAGE_PRICES_REPLY = 103,
+    MESSAGE_DONATIONS_REQUEST = 105, /* one's own */
+    MESSAGE_DONATIONS_REPLY = 106,
     MESSAGE_ORDER_REPLACE = 108, /* S: one's own */
 };
 

@@ -69,9 +69,8 @@ static void print_grids(const struct book_view *view, const struct bourse_news *
                                    count_text(level->slots), count_text(level->orders), level->of};
             grid_add(&bids, cells);
         } else if (is_wanted(view, level)) {
-            const char *cells[] = {level->of, money_text(level->price_micro),
-                                   count_text(level->free), count_text(level->slots),
-                                   count_text(level->orders)};
+            const char *cells[] = {level->of, ask_text(level->price_micro), count_text(level->free),
+                                   count_text(level->slots), count_text(level->orders)};
             grid_add(&asks, cells);
         }
     }
@@ -105,7 +104,8 @@ static void print_changes(const struct book_view *view, const struct bourse_news
             continue;
         }
         (void)printf("%s  %s  %s  %s", time_text(news->log_time_ms), level->is_bid ? "bid" : "ask",
-                     money_text(level->price_micro), plain_text(level->of));
+                     level->is_bid ? money_text(level->price_micro) : ask_text(level->price_micro),
+                     plain_text(level->of));
         if (level->orders == 0) {
             (void)puts("  gone");
         } else if (level->is_bid) {

@@ -247,7 +247,7 @@ static void print_book(const struct bourse_book *book, bool color)
     size_t count = 0;
     const struct bourse_ask_level *levels = bourse_book_asks(book, &count);
     for (size_t i = 0; i < count; i++) {
-        const char *cells[] = {levels[i].instrument, money_text(levels[i].price_micro),
+        const char *cells[] = {levels[i].instrument, ask_text(levels[i].price_micro),
                                count_text(levels[i].free), count_text(levels[i].slots),
                                count_text(levels[i].providers)};
         grid_add(&asks, cells);

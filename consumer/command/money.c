@@ -1,6 +1,7 @@
 /* balance, ledger, receipt, verify: what was paid, and the proof of it. */
 #include "consumer/command/output.h"
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "formats/units.h"
@@ -54,6 +55,35 @@ static bool add_entry(void *context, const struct bourse_entry *entry)
     return true;
 }
 
+/* Hours of a slot, with two decimals. */
+static const char *slot_hours(int64_t ns, char ret_text[UNITS_TEXT_SIZE])
+{
+    const int64_t hundredths = ns / (NS_PER_HOUR / 100);
+    (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%lld.%02lld", (long long)(hundredths / 100),
+                   (long long)(hundredths % 100));
+    return ret_text;
+}
+
+static void print_donated(const struct bourse_donated *donated)
+{
+    char used[UNITS_TEXT_SIZE];
+    char promised[UNITS_TEXT_SIZE];
+    if (donated->used_ns == 0 && donated->promised_ns == 0 && donated->place == 0) {
+        return;
+    }
+    (void)printf("donated    %s slot-hours lately; half of it counts a week later",
+                 slot_hours(donated->used_ns, used));
+    if (donated->promised_ns > 0) {
+        (void)printf("; leases for nothing may use %s more",
+                     slot_hours(donated->promised_ns, promised));
+    }
+    if (donated->place > 0) {
+        (void)printf("; place %u of %u in the queue for what is given away", donated->place,
+                     donated->waiting);
+    }
+    (void)puts("");
+}
+
 static int show_account(struct invocation *invocation, bool with_balance, bool with_entries)
 {
     static const char *const titles[] = {"ENTRY", "TIME", "KIND",    "AVAILABLE",
@@ -68,7 +98,9 @@ static int show_account(struct invocation *invocation, bool with_balance, bool w
     }
     struct bourse_balance balance;
     struct bourse_error error;
-    if (!bourse_balance(invocation->bourse, &balance, &error)) {
+    struct bourse_donated donated = {.used_ns = 0};
+    if (!bourse_balance(invocation->bourse, &balance, &error) ||
+        (with_balance && !bourse_donated(invocation->bourse, &donated, &error))) {
         return complain_with(invocation, &error);
     }
     struct statement statement = {.list = invocation->json ? json_array() : NULL,
@@ -84,6 +116,13 @@ static int show_account(struct invocation *invocation, bool with_balance, bool w
             json_pack("{s:s, s:s, s:I, s:I, s:I}", "account", balance.account, "name", balance.name,
                       "available_micro", (json_int_t)balance.available_micro, "held_micro",
                       (json_int_t)balance.held_micro, "index", (json_int_t)balance.index);
+        if (with_balance) {
+            (void)json_object_set_new(
+                value, "donated",
+                json_pack("{s:I, s:I, s:I, s:I}", "used_ns", (json_int_t)donated.used_ns,
+                          "promised_ns", (json_int_t)donated.promised_ns, "waiting",
+                          (json_int_t)donated.waiting, "place", (json_int_t)donated.place));
+        }
         (void)(with_entries ? json_object_set(value, "entries", statement.list) : 0);
         json_decref(statement.list);
         return print_json(value, BOURSE_OK);
@@ -94,6 +133,7 @@ static int show_account(struct invocation *invocation, bool with_balance, bool w
         if (!invocation->quiet) {
             (void)printf("held       %s credits\naccount    %s %s\n",
                          money_text(balance.held_micro), balance.account, plain_text(balance.name));
+            print_donated(&donated);
         }
     }
     if (with_entries && !invocation->quiet) {

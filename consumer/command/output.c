@@ -179,6 +179,11 @@ void json_add_rate(json_t *object, const char *rate)
     }
 }
 
+const char *ask_text(int64_t micro)
+{
+    return micro == 0 ? "donated" : money_text(micro);
+}
+
 const char *duration_ns_text(int64_t ns)
 {
     char *text = ring_next();

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# What is given away, through the real programs: two consumers, one donor. It goes to who had less of it, to those that it is
+# for, and at its hours.
+# shellcheck source=tests/support/market.sh
+. "$(dirname "$(realpath "$0")")/../support/market.sh"
+fire_begin donations "$1"
+
+provider=$bin/bourse-provider
+folder=$market/provider
+again() { # LINES...: the agent, with these lines in its config
+    "$provider" drain --market "$market" >drain.log 2>&1 || fail "drain: $(cat drain.log)"
+    ended "$agent" 20 || fail "the agent is still there after drain"
+    printf '%s\n' 'price: 0' 'slots: 1' 'programs: [sh, sleep, "true"]' "$@" >"$folder/provider.yaml"
+    "$provider" run --market "$market" >>agent.log 2>&1 &
+    agent=$!
+}
+as_ada=(--key "$work/ada/key" --market "$work/ada/market.yaml")
+ada() { "$bourse" "$@" "${as_ada[@]}"; }
+own() { "$bourse" "$@"; }
+submit() { # WHO NAME SECONDS CAP: one subtask of so long; prints the id
+    printf 'name: %s\nlimit: 20s\nterm: 25s\nbudget: 0.50\ncap: %s\nrun: [sleep, "%s"]\n' "$2" "$4" "$3" >"$2.yaml"
+    "$1" submit "$2.yaml" -y --anyway --quiet 2>submit.log || fail "submit: $(cat submit.log)"
+}
+job_is() { "$1" ps "$2" --json --timeout 5s >ps.json 2>/dev/null && grep -qE -- "$3" ps.json; }
+runs() { job_is "$1" "$2" '"state":"(open|running)".*"running":1|"running":1'; }
+is_done() { job_is "$1" "$2" '"state":"done"'; }
+
+market_up --credits 100 --slots 1 --programs sh,sleep,true
+until_true 20 offered 1 || fail "nothing on offer"
+own admin invite --role consumer --credits 5 --name ada >invitation 2>invite.log || fail "invite"
+mkdir -m 700 "$work/ada"
+own join "$(cat invitation)" --key "$work/ada/key" --market "$work/ada/market.yaml" >join.log 2>&1 ||
+    fail "join: $(cat join.log)"
+expect 2 ':4: hours: "22:00" is no window' env sh -c "printf 'price: 0\n\n\nhours: 22:00\n' >bad.yaml; '$provider' run --check-config --config bad.yaml"
+
+# ---------------------------------------------------------------- who had less goes first
+
+again
+until_true 30 offered 1 || fail "nothing on offer"
+expect 0 ' donated +1 +1 ' "$bourse" book
+first=$(submit own first 8 0.01)
+until_true 20 runs own "$first" || fail "the first job does not run"
+rich=$(submit own rich 2 9)
+poor=$(submit ada poor 2 0)
+expect 0 'place 1 of 2 in the queue' "$bourse" balance "${as_ada[@]}"
+expect 0 'place 2 of 2 in the queue' "$bourse" balance
+expect 0 'donated devices go first to who used least lately' "$bourse" explain "$rich"
+until_true 30 is_done ada "$poor" || fail "the second account's job is not done: $(cat ps.json)"
+! is_done own "$rich" || fail "who had more, and pays more, went first"
+until_true 30 is_done own "$rich" || fail "the third job is not done"
+expect 0 '"used_ns":[1-9][0-9]{9}' "$bourse" balance --json "${as_ada[@]}"
+expect 0 'earned +0.00 for 3 results' "$provider" earnings --market "$market"
+
+# ---------------------------------------------------------------- for one alone
+
+again 'to: [ada]'
+only_ada() { "$provider" status --market "$market" >out 2>&1 && grep -q 'at 0.00 credits per slot-hour to ada$' out; }
+until_true 30 only_ada || fail "status does not say whom it is for: $(cat out)"
+mine=$(submit own mine 0 0.01)
+hers=$(submit ada hers 0 0.01)
+until_true 30 is_done ada "$hers" || fail "the job that it is for is not done"
+expect 0 '1 is offered to other accounts only' "$bourse" explain "$mine"
+own cancel "$mine" >cancel.log 2>&1 || fail "cancel"
+again 'to: [nobody-here]'
+refused() { grep -q 'the broker refused the ask: to: .*Name an account of this market' agent.log; }
+until_true 30 refused || fail "an account that is none was taken: $(tail -n 3 agent.log)"
+
+# ---------------------------------------------------------------- at its hours, by the log
+
+hour() { printf '%02d' $(((10#$(date -u +%H) + $1) % 24)); } # so many from now
+again "hours: $(hour 6):00-$(hour 7):30"
+closed() { "$provider" why --market "$market" >out 2>&1 && grep -q "outside the ask's hours, which begin in" out; }
+until_true 30 closed || fail "why does not say that it is outside the hours: $(cat out)"
+late=$(submit own late 0 0.01)
+expect 0 '1 is offered at other hours, which begin in' "$bourse" explain "$late"
+again 'hours: 00:00-24:00'
+until_true 60 is_done own "$late" || fail "it does not run at its hours"
+echo passed

@@ -111,7 +111,8 @@ Bourse__V1__Requirement *codec_requirement_to_wire(const struct requirement *req
     if (wire == NULL) {
         return NULL;
     }
-    wire->copy = *requirement;
+    wire->copy.count = requirement->count; /* of which there may be no nodes more */
+    memcpy(wire->copy.nodes, requirement->nodes, requirement->count * sizeof requirement->nodes[0]);
     bourse__v1__requirement__init(&wire->message);
     wire->message.n_nodes = requirement->count;
     wire->message.nodes = wire->pointers;

@@ -379,21 +379,31 @@ static bool wants_more(const struct known_job *job)
            (job->at_most == 0 || slots + job->slots <= job->at_most);
 }
 
-/* Bids before it, for some device that it could have. All came earlier. */
-static uint32_t slow_ahead(const struct wish *wish, const struct known_job *own)
+static int64_t donation_rank_of(uint32_t account)
+{
+    struct exchange_donated donated;
+    ck_assert(exchange_donated(market.exchange, account, &donated));
+    return donated.used_ns + donated.promised_ns;
+}
+
+/* Bids before it, for some device that it could have. All came earlier. What is all given away goes by another rank than
+ * limits. */
+static uint32_t slow_ahead(const struct wish *wish, const struct known_job *own, bool by_rank)
 {
     uint32_t ahead = 0;
     for (uint32_t k = 0; k < known.job_count; k++) {
         const struct known_job *rival = &known.jobs[k];
         bool meets = false;
+        bool is_before = donation_rank_of(job_row(rival->id).owner) <= donation_rank_of(CONSUMER);
         for (uint32_t i = 0; i < known.device_count; i++) {
             const struct known_device *device = &known.devices[i];
-            meets = meets || (device->price_micro >= 0 &&
-                              rate_price(device->price_micro) <= worth_on(device, own) &&
-                              worth_on(device, rival) >= worth_on(device, own) &&
-                              device->asked >= wish->slots && device->owner != CONSUMER &&
-                              (device->max_term_ns == 0 || device->max_term_ns >= wish->term_ns) &&
-                              device_fits(device, own) && device_fits(device, rival));
+            meets = meets ||
+                    (device->price_micro >= 0 &&
+                     rate_price(device->price_micro) <= worth_on(device, own) &&
+                     (by_rank ? is_before : worth_on(device, rival) >= worth_on(device, own)) &&
+                     device->asked >= wish->slots && device->owner != CONSUMER &&
+                     (device->max_term_ns == 0 || device->max_term_ns >= wish->term_ns) &&
+                     device_fits(device, own) && device_fits(device, rival));
         }
         ahead += meets && wants_more(rival);
     }
@@ -408,7 +418,7 @@ static void check_waiting(struct id128 id, const struct wish *wish)
     if (why.has_ahead) {
         struct known_job own = {.limit_micro = limit_of(wish), .rate = wish->rate};
         read_needs(wish, UINT32_MAX, &own.needs);
-        ck_assert_uint_eq(why.ahead, slow_ahead(wish, &own));
+        ck_assert_uint_eq(why.ahead, slow_ahead(wish, &own, why.donated == why.affordable));
     }
     const struct exchange_remedy *remedy = &why.remedy;
     keep();

@@ -472,6 +472,10 @@ static bool add_order(void *context, const struct exchange_order_row *row)
     wire->good_till_ms = row->good_till_ns / NS_PER_MS;
     wire->has_max_term_ms = row->max_term_ns > 0;
     wire->max_term_ms = row->max_term_ns / NS_PER_MS;
+    wire->has_interruptible = wire->interruptible = row->terms.is_interruptible;
+    wire->has_notice_ms = wire->has_minimum_run_ms = row->terms.is_interruptible;
+    wire->notice_ms = row->terms.notice_ns / NS_PER_MS;
+    wire->minimum_run_ms = row->terms.minimum_run_ns / NS_PER_MS;
     wire->has_job = row->is_bid;
     wire->job = view(&order->row.job, sizeof order->row.job);
     wire->has_part = row->is_bid;

@@ -162,6 +162,14 @@ static struct outgoing *ended(const struct exchange_effect *effect)
     return push(effect->account, MESSAGE_LEASE_END, &body.base);
 }
 
+static struct outgoing *noticed(const struct exchange_effect *effect)
+{
+    Bourse__V1__LeaseNotice body = BOURSE__V1__LEASE_NOTICE__INIT;
+    body.lease = effect->lease.lease;
+    body.notice_ms = term_ms(effect->lease.term_ns);
+    return push(effect->account, MESSAGE_LEASE_NOTICE, &body.base);
+}
+
 static struct outgoing *noted(const struct exchange_effect *effect)
 {
     const struct exchange_ask_note *ask = &effect->ask;
@@ -175,6 +183,11 @@ static struct outgoing *noted(const struct exchange_effect *effect)
     body.good_till_ms = ask->good_till_ns / NS_PER_MS;
     body.has_max_term_ms = ask->max_term_ns > 0;
     body.max_term_ms = ask->max_term_ns / NS_PER_MS;
+    body.has_interruptible = body.has_notice_ms = body.has_minimum_run_ms =
+        ask->terms.is_interruptible;
+    body.interruptible = ask->terms.is_interruptible;
+    body.notice_ms = ask->terms.notice_ns / NS_PER_MS;
+    body.minimum_run_ms = ask->terms.minimum_run_ns / NS_PER_MS;
     return push(effect->account, MESSAGE_ASK_EVENT, &body.base);
 }
 
@@ -396,6 +409,8 @@ static bool release_one(struct release *release, const struct exchange_effect *e
                emit(release, granted(effect));
     case EFFECT_LEASE_RENEW:
         return flush_work(release) && emit(release, renewed(effect));
+    case EFFECT_LEASE_NOTICE:
+        return flush_work(release) && emit(release, noticed(effect));
     case EFFECT_LEASE_END:
         return flush_work(release) && emit(release, ended(effect)) &&
                emit(release, serves_no_more(effect));

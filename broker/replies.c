@@ -101,7 +101,7 @@ static void job_to_wire(const struct exchange_job_row *row, uint64_t index,
 
 static void add_leases(const struct exchange *exchange, struct job_reply *job)
 {
-    static const char *const states[] = {"active", "suspect", "ending", "ended"};
+    static const char *const states[] = {"active", "suspect", "ending", "ended", "promised"};
     job->lease_count = exchange_leases(exchange, &job->row.job, job->leases, REPLIES_LEASES_MAX);
     for (size_t i = 0; i < job->lease_count; i++) {
         const struct exchange_lease_row *row = &job->leases[i];
@@ -121,6 +121,8 @@ static void add_leases(const struct exchange *exchange, struct job_reply *job)
         wire->charged_micro = row->charged_micro;
         wire->has_simulated = row->is_simulated;
         wire->simulated = row->is_simulated;
+        wire->has_interruptible = wire->interruptible = row->is_interruptible;
+        wire->has_taken = wire->taken = row->is_taken;
         wire->state =
             (char *)(uintptr_t)(row->state < sizeof states / sizeof states[0] ? states[row->state]
                                                                               : "?");

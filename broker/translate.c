@@ -203,6 +203,14 @@ static enum reject_code from_ask(const Bourse__V1__AskPlace *wire, struct transl
     if (wire->has_max_term_ms && !ms_to_ns(wire->max_term_ms, &command->ask.max_term_ns)) {
         return bad_time(error, "max_term_ms", wire->max_term_ms);
     }
+    struct exchange_terms *terms = &command->ask.terms;
+    terms->is_interruptible = wire->has_interruptible && wire->interruptible;
+    if (wire->has_notice_ms && !ms_to_ns(wire->notice_ms, &terms->notice_ns)) {
+        return bad_time(error, "notice_ms", wire->notice_ms);
+    }
+    if (wire->has_minimum_run_ms && !ms_to_ns(wire->minimum_run_ms, &terms->minimum_run_ns)) {
+        return bad_time(error, "minimum_run_ms", wire->minimum_run_ms);
+    }
     command->ask.to = to;
     command->ask.to_count = wire->n_to;
     return hours_from_wire(wire, &command->ask.hours, error);
@@ -437,6 +445,8 @@ static enum reject_code from_submit(const Bourse__V1__SubmitJob *wire, struct tr
     submit->at_most = wire->at_most;
     submit->retries = wire->has_retries ? wire->retries : 0;
     submit->crash_limit = wire->has_crash_limit ? wire->crash_limit : EXCHANGE_CRASH_LIMIT;
+    submit->has_interruptions = wire->has_interruptions;
+    submit->interruptions = wire->has_interruptions ? wire->interruptions : 0;
     /* On the wire the number at which to stop; in the exchange the number that is still borne. */
     submit->error_limit =
         wire->has_error_limit && wire->error_limit > 0 ? wire->error_limit - 1 : UINT32_MAX;

@@ -237,7 +237,9 @@ struct bourse_lease {
     uint32_t accepted;
     int64_t paid_ns;
     int64_t charged_micro;
-    bool simulated; /* the device is: its times are those of a model */
+    bool simulated;     /* the device is: its times are those of a model */
+    bool interruptible; /* a higher bid may take it */
+    bool taken;         /* one has: it ends when the notice does, or has ended so */
 };
 struct bourse_job_row {
     char id[BOURSE_ID_SIZE];
@@ -599,6 +601,10 @@ struct bourse_order {
     int64_t good_till_ms, max_term_ms; /* of an ask; 0: none */
     const char *to;    /* of an ask: "alice, bob", borrowed for the call; "" for anybody */
     const char *hours; /* of an ask: "mon-fri 22:00-07:00 (UTC+01:00)", likewise; "" for always */
+    /* Of an ask: whether higher bids may take its leases; then how long before its end a holder is told, and how long
+     * nobody may take one. */
+    bool interruptible;
+    int64_t notice_ms, minimum_run_ms;
 };
 /* This account's own asks and its jobs' bids, oldest first. */
 typedef bool bourse_order_visitor(void *context, const struct bourse_order *order);
@@ -606,6 +612,8 @@ bool bourse_orders(struct bourse *bourse, bourse_order_visitor *visitor, void *c
                    struct bourse_error *ret_error);
 #define BOURSE_ASK_TERM_MS_LEAST                                                                   \
     INT64_C(60000) /* jobs that say no `term` ask for that, or longer leases */
+#define BOURSE_ASK_NOTICE_MS_MOST INT64_C(86400000)  /* a day */
+#define BOURSE_ASK_RUN_MS_MOST INT64_C(604800000)    /* a week */
 #define BOURSE_ASK_TIME_MS_MOST INT64_C(31622400000) /* 366 days */
 struct bourse_ask {
     const char *device; /* id, 32 digits, of a device that this account's agent offers now */
@@ -620,6 +628,9 @@ struct bourse_ask {
     const char *const *hours; /* when: "22:00-07:00", "mon-fri 18:00-24:00"; none: always */
     size_t hours_count;
     const char *utc_offset; /* of these: "+01:00"; NULL: "+00:00" */
+    /* Higher bids may take its leases, after `minimum_run_ms` (0 to a week), with `notice_ms` (0 to a day). */
+    bool interruptible;
+    int64_t notice_ms, minimum_run_ms;
 };
 /* Places an ask, in the place of the one that stands for that device; what is leased stays leased. */
 bool bourse_place_ask(struct bourse *bourse, const struct bourse_ask *ask,

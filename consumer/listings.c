@@ -293,7 +293,11 @@ static struct bourse_order order_from_wire(const Bourse__V1__OrderRow *row)
                                  .place = row->place,
                                  .part = row->has_part ? row->part : 0,
                                  .good_till_ms = row->has_good_till_ms ? row->good_till_ms : 0,
-                                 .max_term_ms = row->has_max_term_ms ? row->max_term_ms : 0};
+                                 .max_term_ms = row->has_max_term_ms ? row->max_term_ms : 0,
+                                 .interruptible = row->has_interruptible && row->interruptible,
+                                 .notice_ms = row->has_notice_ms ? row->notice_ms : 0,
+                                 .minimum_run_ms =
+                                     row->has_minimum_run_ms ? row->minimum_run_ms : 0};
     text_hex(row->order.data, 16, order.id);
     if (row->has_device) {
         text_hex(row->device.data, 16, order.device);
@@ -392,6 +396,8 @@ bool bourse_place_ask(struct bourse *bourse, const struct bourse_ask *ask,
         !is_in_range("good_for_ms", ask->good_for_ms, 1, BOURSE_ASK_TIME_MS_MOST, ret_error) ||
         !is_in_range("max_term_ms", ask->max_term_ms, BOURSE_ASK_TERM_MS_LEAST,
                      BOURSE_ASK_TIME_MS_MOST, ret_error) ||
+        !is_in_range("notice_ms", ask->notice_ms, 0, BOURSE_ASK_NOTICE_MS_MOST, ret_error) ||
+        !is_in_range("minimum_run_ms", ask->minimum_run_ms, 0, BOURSE_ASK_RUN_MS_MOST, ret_error) ||
         !client_ready(bourse, ret_error)) {
         return false;
     }
@@ -408,6 +414,10 @@ bool bourse_place_ask(struct bourse *bourse, const struct bourse_ask *ask,
     if (!conditions_to_wire(ask->to, ask->to_count, &hours, &conditions, &body)) {
         return fail_in(ret_error, "to", "more accounts than fit a message; at most 32");
     }
+    body.has_interruptible = body.has_notice_ms = body.has_minimum_run_ms = ask->interruptible;
+    body.interruptible = ask->interruptible;
+    body.notice_ms = ask->notice_ms;
+    body.minimum_run_ms = ask->minimum_run_ms;
     struct id128 order = entropy_id();
     if (!client_call_as(bourse, &order, MESSAGE_ASK_PLACE, &body.base, 0, NULL, ret_error)) {
         return false;

@@ -361,6 +361,9 @@ static bool terms_make(const struct bourse_job *job, struct terms *terms)
     terms->wire.error_limit = terms->wire.has_error_limit ? (uint32_t)job->file->error_limit : 0;
     terms->wire.has_crash_limit = job->file->crash_limit != JOB_ABSENT;
     terms->wire.crash_limit = terms->wire.has_crash_limit ? (uint32_t)job->file->crash_limit : 0;
+    terms->wire.has_interruptions = job->file->interruptions != JOB_ABSENT;
+    terms->wire.interruptions =
+        terms->wire.has_interruptions ? (uint32_t)job->file->interruptions : 0;
     terms->wire.capped = job->file->cap_micro != JOB_ABSENT || job->file->value.rate != RATE_NONE;
     terms->wire.parts = terms->part_pointers;
     for (size_t i = 0; i < job->part_count; i++) {

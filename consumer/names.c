@@ -44,6 +44,8 @@ const char *names_job_reason(unsigned reason)
         [JOB_REASON_NO_VERDICT] =
             "no check of some results came to a verdict; see `bourse explain`",
         [JOB_REASON_EXPIRED] = "its time was up before all of it had started",
+        [JOB_REASON_PROMISED] =
+            "it has taken a lease, which begins when its former holder's notice ends",
     };
     return name_in(names, COUNT(names), reason);
 }
@@ -68,6 +70,7 @@ const char *names_outcome(unsigned outcome)
         [OUTCOME_CANCELLED] = "cancelled",
         [OUTCOME_JAIL_FAILED] = "the provider's jail failed",
         [OUTCOME_TERM_OVER] = "the lease ended first",
+        [OUTCOME_PREEMPTED] = "preempted by a higher bid",
     };
     return name_in(names, COUNT(names), outcome);
 }

@@ -321,6 +321,8 @@ static struct job_file *file_of(const struct resume *resume, int64_t cap_micro,
         manifest->terms->has_error_limit ? (int64_t)manifest->terms->error_limit : JOB_ABSENT;
     file->crash_limit =
         manifest->terms->has_crash_limit ? (int64_t)manifest->terms->crash_limit : JOB_ABSENT;
+    file->interruptions =
+        manifest->terms->has_interruptions ? (int64_t)manifest->terms->interruptions : JOB_ABSENT;
     file->cap_micro = cap_micro;
     file->value = *value;
     file->slots = part->slots;

@@ -125,13 +125,16 @@ void rows_job(const Bourse__V1__JobRow *wire, struct bourse_job_row *ret_row)
 
 void rows_lease(const Bourse__V1__LeaseRow *wire, struct bourse_lease *ret_lease)
 {
-    *ret_lease = (struct bourse_lease){.lease = wire->lease,
-                                       .slots = wire->slots,
-                                       .price_micro = wire->price_micro,
-                                       .accepted = wire->accepted,
-                                       .paid_ns = wire->paid_ns,
-                                       .charged_micro = wire->charged_micro,
-                                       .simulated = wire->has_simulated && wire->simulated};
+    *ret_lease =
+        (struct bourse_lease){.lease = wire->lease,
+                              .slots = wire->slots,
+                              .price_micro = wire->price_micro,
+                              .accepted = wire->accepted,
+                              .paid_ns = wire->paid_ns,
+                              .charged_micro = wire->charged_micro,
+                              .simulated = wire->has_simulated && wire->simulated,
+                              .interruptible = wire->has_interruptible && wire->interruptible,
+                              .taken = wire->has_taken && wire->taken};
     copy(ret_lease->provider, sizeof ret_lease->provider, wire->provider);
     copy(ret_lease->device, sizeof ret_lease->device, wire->device);
     copy(ret_lease->state, sizeof ret_lease->state, wire->state);

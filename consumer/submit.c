@@ -581,6 +581,8 @@ static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
     body->error_limit = body->has_error_limit ? (uint32_t)file->error_limit : 0;
     body->has_crash_limit = file->crash_limit != JOB_ABSENT;
     body->crash_limit = body->has_crash_limit ? (uint32_t)file->crash_limit : 0;
+    body->has_interruptions = file->interruptions != JOB_ABSENT;
+    body->interruptions = body->has_interruptions ? (uint32_t)file->interruptions : 0;
     body->has_expect_ms = 1;
     body->expect_ms = part->expect_ms;
     body->needs = needs_of(job, 0, error);

@@ -21,6 +21,7 @@ void part_init(struct part *part, struct job *job, uint32_t number)
     list_init(&part->wanting);
     list_init(&part->spread);
     list_init(&part->front);
+    list_init(&part->challenge);
 }
 
 /* What the command says of part `number`; the first is in SubmitJob itself and has what the others leave. */
@@ -203,6 +204,7 @@ static void take_away(struct exchange *exchange, struct part *part)
         part->class_id = NO_CLASS;
     }
     list_remove(&part->wanting);
+    list_remove(&part->challenge);
 }
 
 static bool bid(struct exchange *exchange, struct part *part, const struct requirement *needs)
@@ -322,4 +324,5 @@ void job_take_bids_away(struct exchange *exchange, struct job *job)
         record->order = part_bid_id(part);
         record->status = CANCEL_JOB_ENDED;
     }
+    job_expose_leases(exchange, job); /* they rank by its bids */
 }

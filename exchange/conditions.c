@@ -70,6 +70,7 @@ void ask_turn(struct exchange *exchange, struct ask *ask)
     ask_look_at_hours(exchange, ask);
     arm_turn(exchange, ask);
     device_slots_changed(exchange, ask->device);
+    device_expose_leases(exchange, ask->device);
 }
 
 void ask_arm(struct exchange *exchange, const struct ask *ask)

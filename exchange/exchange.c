@@ -56,6 +56,7 @@ struct exchange *exchange_create(const struct exchange_limits *limits)
         &exchange->class_use_list, &exchange->job_list,        &exchange->wanting_asks,
         &exchange->wanting_parts,  &exchange->refills,         &exchange->spreads,
         &exchange->fronts,         &exchange->reports,         &exchange->dirty,
+        &exchange->challenges,     &exchange->exposures,
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         list_init(lists[i]);
@@ -169,6 +170,7 @@ void exchange_destroy(struct exchange **self)
     accounts_destroy(&exchange->accounts);
     book_destroy(&exchange->book);
     feed_destroy(&exchange->feed);
+    spot_destroy(&exchange->spot);
     free(exchange->cells);
     free(exchange->classes);
     free(exchange->free_handles);

@@ -10,11 +10,12 @@
  *   job      OPEN -> DONE | FAILED | CANCELLED
  *   subtask  WAITING -> RUNNING -> ACCEPTED | FAILED | WAITING (again), any -> CANCELLED; of a job with checks
  *            RUNNING -> CHECKING -> ACCEPTED | FAILED | WAITING (again)
- *   lease    ACTIVE -> SUSPECT -> ACTIVE, ACTIVE | SUSPECT -> ENDING -> ENDED
+ *   lease    PROMISED -> ACTIVE -> SUSPECT -> ACTIVE, ACTIVE | SUSPECT -> ENDING -> ENDED, PROMISED -> ENDED
  *   provider AWAY -> PRESENT -> SUSPECT -> PRESENT | AWAY */
 #ifndef BOURSE_EXCHANGE_EXCHANGE_H
 #define BOURSE_EXCHANGE_EXCHANGE_H
 
+#include "base/checked.h"
 #include "base/hours.h"
 #include "base/id.h"
 #include "base/rate.h"
@@ -145,6 +146,18 @@ struct exchange_ask_account { /* by its key, else its name */
     struct key32 key;
     char name[EXCHANGE_NAME_SIZE]; /* zeros behind it */
 };
+/* What leases of an ask are: firm, or such that another bid may take them. */
+struct exchange_terms {
+    bool is_interruptible;
+    /* Of one that is: how long before its end its holder is told, and how long nobody may take it. */
+    int64_t notice_ns, minimum_run_ns;
+};
+/* A lease that may be taken ranks by its holder's limit. Who has nothing to fill from takes the one that ranks lowest when
+ * his limit is at least this much higher, per slot-hour, and pays exactly that. */
+#define EXCHANGE_INCREMENT_MICRO 1000
+#define EXCHANGE_NOTICE_MOST_NS (24 * NS_PER_HOUR)
+/* The longest that a lease lives. A firm one counts as one of this notice and this minimum run. */
+#define EXCHANGE_RUN_MOST_NS (7 * 24 * NS_PER_HOUR)
 struct exchange_ask {
     struct id128 device;
     uint32_t slots;
@@ -155,6 +168,7 @@ struct exchange_ask {
     const struct exchange_ask_account *to;
     size_t to_count;
     struct hours hours; /* when it is filled and its leases are renewed, by log time */
+    struct exchange_terms terms;
 };
 struct exchange_cancel_order {
     struct id128 order;
@@ -258,6 +272,9 @@ struct exchange_submit {
      * subtask N + k waits for subtask k alone and says whether k's result is right. */
     enum exchange_verify verify;
     int64_t good_till_ns; /* what has not started by then is cancelled; 0: it waits for ever */
+    /* How many of its leases at work may be taken from it: then it takes firm ones only. Not said: any number. */
+    bool has_interruptions;
+    uint32_t interruptions;
 };
 struct exchange_cancel_job {
     struct id128 job;
@@ -307,6 +324,7 @@ enum exchange_effect_type {
     EFFECT_WITHDRAW,  /* likewise */
     EFFECT_JOB,       /* the job changed: push its row to sessions that watch it */
     EFFECT_ASK, /* to the provider: one of its asks was placed, cancelled by itself, or its time is up */
+    EFFECT_LEASE_NOTICE, /* to the provider: another takes the lease, which ends after its term as it is now */
 };
 
 struct exchange_reject {
@@ -355,6 +373,7 @@ struct exchange_ask_note {
     uint32_t slots;
     int64_t price_micro;
     int64_t good_till_ns, max_term_ns; /* 0: none */
+    struct exchange_terms terms;
 };
 
 struct exchange_effect {
@@ -491,6 +510,8 @@ struct exchange_lease_row {
     uint32_t slots, accepted, state;
     int64_t price_micro, paid_ns, charged_micro;
     bool is_simulated; /* its device was when it was granted */
+    bool is_interruptible;
+    bool is_taken; /* another bid has taken it: it ends when the notice does, or has ended so */
 };
 size_t exchange_leases(const struct exchange *exchange, const struct id128 *job,
                        struct exchange_lease_row *ret_rows, size_t limit);

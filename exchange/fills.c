@@ -6,9 +6,16 @@
 
 /* ---------------------------------------------------------------- granting */
 
-/* False: memory is short, and nothing was granted. */
-static bool grant(struct exchange *exchange, struct part *part, struct ask *ask, uint32_t slots,
-                  int64_t price_micro)
+/* It takes its slots now, and its agent is told. */
+static void start(struct exchange *exchange, struct lease *lease)
+{
+    lease->device->leased += lease->slots;
+    device_slots_changed(exchange, lease->device);
+    lease_arm(exchange, lease);
+}
+
+struct lease *lease_grant(struct exchange *exchange, struct part *part, struct ask *ask,
+                          uint32_t slots, int64_t price_micro, struct lease *former)
 {
     struct job *job = part->job;
     struct device *device = ask->device;
@@ -17,7 +24,7 @@ static bool grant(struct exchange *exchange, struct part *part, struct ask *ask,
         lease == NULL ? NULL : allocate(exchange, slots / part->width * sizeof *lanes);
     if (lanes == NULL) {
         free(lease);
-        return false;
+        return NULL;
     }
     lease->id = exchange->next_lease++;
     lease->job = job;
@@ -31,6 +38,7 @@ static bool grant(struct exchange *exchange, struct part *part, struct ask *ask,
     const struct attribute *attributes =
         book_cell_attributes(exchange->book, device->cell, &attribute_count);
     lease->is_simulated = requirement_simulated(attributes, attribute_count);
+    lease->terms = ask->terms;
     lease->slots = slots;
     lease->lane_count = slots / part->width;
     lease->price_micro = price_micro;
@@ -39,8 +47,15 @@ static bool grant(struct exchange *exchange, struct part *part, struct ask *ask,
     lease->idle_since_ns = INT64_MAX;
     lease->reserved_micro = escrow_micro(price_micro, slots, part->term_ns);
     lease->lanes = lanes;
+    lease->exposed = BOOK_NONE;
     list_init(&lease->attempts);
     list_init(&lease->refill);
+    list_init(&lease->exposing);
+    if (former != NULL) {
+        lease->state = LEASE_PROMISED;
+        lease->former = former->id;
+        former->successor = lease;
+    }
     if (!table_insert(&exchange->leases, lease)) {
         exchange->is_out_of_memory = true;
     }
@@ -54,9 +69,9 @@ static bool grant(struct exchange *exchange, struct part *part, struct ask *ask,
     assert(job->reserved_micro <= hold_left(&job->hold)); /* P5 */
     part->lanes += lease->lane_count;
     touch(exchange, &job->tracked);
-    device->leased += slots;
-    device_slots_changed(exchange, device);
-    lease_arm(exchange, lease);
+    if (former == NULL) {
+        start(exchange, lease);
+    }
 
     struct ledger_record *record = emit_ledger(exchange, LEDGER_FILL);
     record->lease = lease->id;
@@ -73,15 +88,38 @@ static bool grant(struct exchange *exchange, struct part *part, struct ask *ask,
     static_assert(sizeof record->name == ATTRIBUTE_TEXT_SIZE, "an instrument is a name");
     cell_instrument(exchange, device->cell, record->name);
     feed_trade(exchange, record);
-    lease_effect(exchange, lease, EFFECT_LEASE_GRANT);
+    if (former == NULL) {
+        lease_effect(exchange, lease, EFFECT_LEASE_GRANT);
+        lease_refill_later(exchange, lease);
+        lease_expose(exchange, lease);
+    }
     part_wants(exchange, part);
-    lease_refill_later(exchange, lease);
     report_job(exchange, job);
-    return true;
+    return lease;
 }
 
-/* Lanes of `part` that what is left of its job's budget can cover for a term at this price. */
-static uint32_t affordable_lanes(const struct part *part, int64_t price_micro)
+/* The slots are the former's: nobody comes between. */
+void lease_begin(struct exchange *exchange, struct lease *lease, struct device *device)
+{
+    const struct member *provider = member_by_number(exchange, lease->provider);
+    lease->former = 0;
+    if (provider->provider->state != PROVIDER_PRESENT || provider->is_frozen ||
+        !device->is_advertised) {
+        lease_end(exchange, lease, XEND_RETURNED, false);
+        return;
+    }
+    lease_move(&lease->state, LEASE_ACTIVE);
+    lease->granted_ns = exchange->now_ns;
+    lease->term_end_ns = exchange->now_ns + lease->part->term_ns;
+    touch(exchange, &lease->tracked);
+    start(exchange, lease);
+    lease_effect(exchange, lease, EFFECT_LEASE_GRANT);
+    lease_refill_later(exchange, lease);
+    lease_expose(exchange, lease);
+    report_job(exchange, lease->job);
+}
+
+uint32_t part_affordable_lanes(const struct part *part, int64_t price_micro)
 {
     int64_t one = escrow_micro(price_micro, part->width, part->term_ns);
     if (one == 0) {
@@ -105,7 +143,7 @@ static bool grant_between(struct exchange *exchange, struct part *part, struct a
                           uint32_t slots)
 {
     int64_t price = price_between(exchange, part, ask);
-    uint32_t lanes = affordable_lanes(part, price);
+    uint32_t lanes = part_affordable_lanes(part, price);
     uint32_t fillable = slots / part->width;
     lanes = lanes < fillable ? lanes : fillable;
     if (exchange->lease_count >= exchange->limits.leases) {
@@ -114,7 +152,7 @@ static bool grant_between(struct exchange *exchange, struct part *part, struct a
     if (lanes == 0 || exchange->lease_count >= exchange->limits.leases) {
         return false;
     }
-    return grant(exchange, part, ask, lanes * part->width, price);
+    return lease_grant(exchange, part, ask, lanes * part->width, price, NULL) != NULL;
 }
 
 /* ---------------------------------------------------------------- who trades with whom */
@@ -142,10 +180,12 @@ struct pair_context {
         is_short; /* an ask was passed over because a term of it costs more than the budget has left */
 };
 
-/* Not avoided, and there is something for it to do: nobody gets a lease for checks of its own results. */
-static bool may_serve(const struct exchange *exchange, const struct part *part, uint32_t provider)
+bool part_may_take(const struct exchange *exchange, const struct part *part, const struct ask *ask)
 {
-    return !job_avoids(exchange, part->job, provider) &&
+    const uint32_t provider = ask->device->key.provider;
+    return ask_is_for(ask, part->job->owner) &&
+           !(ask->terms.is_interruptible && part->job->interruptions_left == 0) &&
+           !job_avoids(exchange, part->job, provider) &&
            (part->waiting == 0 || part_choice(part, provider) > 0);
 }
 
@@ -155,12 +195,12 @@ static bool skip_ask(void *context, uint32_t handle)
     struct pair_context *pair = context;
     const struct exchange *exchange = pair->exchange;
     const struct ask *ask = exchange->orders_by_handle[handle];
-    const uint32_t provider = ask->device->key.provider;
-    if (provider == pair->part->job->owner || !ask_is_for(ask, pair->part->job->owner) ||
-        !may_serve(exchange, pair->part, provider)) {
+    if (ask->device->key.provider == pair->part->job->owner ||
+        !part_may_take(exchange, pair->part, ask)) {
         return true;
     }
-    bool is_short = affordable_lanes(pair->part, price_between(exchange, pair->part, ask)) == 0;
+    bool is_short =
+        part_affordable_lanes(pair->part, price_between(exchange, pair->part, ask)) == 0;
     pair->is_short = pair->is_short || is_short;
     return is_short;
 }
@@ -170,12 +210,11 @@ static bool skip_bid(void *context, uint32_t handle)
     const struct pair_context *pair = context;
     struct exchange *exchange = pair->exchange;
     struct part *part = exchange->orders_by_handle[handle];
-    const uint32_t provider = pair->ask->device->key.provider;
-    if (provider == part->job->owner || !ask_is_for(pair->ask, part->job->owner) ||
-        !may_serve(exchange, part, provider)) {
+    if (pair->ask->device->key.provider == part->job->owner ||
+        !part_may_take(exchange, part, pair->ask)) {
         return true;
     }
-    bool is_short = affordable_lanes(part, price_between(exchange, part, pair->ask)) == 0;
+    bool is_short = part_affordable_lanes(part, price_between(exchange, part, pair->ask)) == 0;
     if (is_short && list_empty(&part->wanting) && is_used_up(part->job)) {
         list_append(&exchange->wanting_parts, &part->wanting); /* match_part ends it */
     }
@@ -220,10 +259,9 @@ static bool skip_unfit(void *context, uint32_t handle)
 {
     const struct offer *offer = context;
     const struct part *part = offer->exchange->orders_by_handle[handle];
-    const uint32_t provider = offer->ask->device->key.provider;
-    return provider == part->job->owner || !ask_is_for(offer->ask, part->job->owner) ||
-           !may_serve(offer->exchange, part, provider) ||
-           affordable_lanes(part, price_between(offer->exchange, part, offer->ask)) == 0;
+    return offer->ask->device->key.provider == part->job->owner ||
+           !part_may_take(offer->exchange, part, offer->ask) ||
+           part_affordable_lanes(part, price_between(offer->exchange, part, offer->ask)) == 0;
 }
 
 int64_t ask_fills_at(const struct exchange *exchange, const struct ask *ask)
@@ -339,7 +377,7 @@ static bool would_take(const struct exchange *exchange, const struct part *part,
     return book_class_accepts(exchange->book, part->class_id, lease->device->cell) &&
            ask.price_micro <= part_limit_in(exchange, part, lease->device->cell) &&
            (ask.max_term_ns == 0 || ask.max_term_ns >= part->term_ns) &&
-           may_serve(exchange, part, lease->provider) &&
+           part_may_take(exchange, part, lease->device->ask) &&
            escrow_micro(price, part->width, part->term_ns) <=
                job_free_micro(part->job) + lease->reserved_micro;
 }
@@ -378,6 +416,7 @@ static void match_part(struct exchange *exchange, struct part *part)
     } else if (part->job->part_count > 1) {
         take_idle(exchange, part);
     }
+    part_challenges(exchange, part);
 }
 
 static bool fill_arriving_ask(struct exchange *exchange, struct ask *ask)
@@ -446,7 +485,7 @@ void market_run(struct exchange *exchange)
             struct part *part = LIST_ELEMENT(exchange->fronts.next, struct part, front);
             list_remove(&part->front);
             part_retries_to_front(exchange, part);
-        } else {
+        } else if (!spot_turn(exchange)) { /* only when nobody can fill from what is free */
             return;
         }
     }

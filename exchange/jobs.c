@@ -205,6 +205,7 @@ void job_forget(struct exchange *exchange, struct job *job)
         list_remove(&job->parts[i].wanting);
         list_remove(&job->parts[i].spread);
         list_remove(&job->parts[i].front);
+        list_remove(&job->parts[i].challenge);
     }
     member_by_number(exchange, job->owner)->job_count--;
     exchange->job_count--;
@@ -327,6 +328,7 @@ static bool submit_in_range(struct exchange *exchange, const struct exchange_sub
         {"budget_micro", submit->budget_micro, 1, INT64_MAX, XREJECT_BUDGET},
         {"retries", submit->retries, 0, 100, XREJECT_QUANTITY},
         {"crash_limit", submit->crash_limit, 0, 100, XREJECT_QUANTITY},
+        {"interruptions", submit->interruptions, 0, 1000000, XREJECT_QUANTITY},
     };
     if (!part_in_range(exchange, "", &first, 10000000) ||
         !in_range(exchange, "", rules, sizeof rules / sizeof rules[0])) {
@@ -422,6 +424,7 @@ static struct job *job_create(struct exchange *exchange, const struct exchange_s
     job->waiting = submit->subtasks;
     job->submitted_ns = exchange->now_ns;
     job->good_till_ns = submit->good_till_ns;
+    job->interruptions_left = submit->has_interruptions ? submit->interruptions : UINT32_MAX;
     job->pages = allocate(exchange, pages * sizeof *job->pages);
     if (job->pages == NULL || !parts_create(exchange, job, submit)) {
         job_free(job);
@@ -517,6 +520,12 @@ static void stop_buying(struct exchange *exchange, struct job *job, enum job_pha
     job->waiting = 0;
     for (uint32_t i = 0; i < job->part_count; i++) {
         job->parts[i].waiting = 0;
+    }
+    for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        if (lease->state == LEASE_PROMISED) {
+            lease_end(exchange, lease, XEND_RETURNED, false);
+        }
     }
     touch(exchange, &job->tracked);
     report_job(exchange, job);

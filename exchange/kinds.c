@@ -120,6 +120,108 @@ bool cells_take(struct exchange *exchange, const struct exchange_advertise *adve
     return true;
 }
 
+/* ---------------------------------------------------------------- terms of a cell */
+
+static const char *const term_names[TERMS_ATTRIBUTES] = {"firm", "notice", "minimum_run"};
+
+void terms_attributes(const struct exchange_terms *terms, struct attribute *ret_attributes)
+{
+    const bool is_firm = !terms->is_interruptible;
+    const int64_t values[TERMS_ATTRIBUTES] = {
+        is_firm,
+        is_firm ? EXCHANGE_RUN_MOST_NS : terms->notice_ns,
+        is_firm ? EXCHANGE_RUN_MOST_NS : terms->minimum_run_ns,
+    };
+    for (size_t i = 0; i < TERMS_ATTRIBUTES; i++) {
+        memset(&ret_attributes[i], 0, sizeof ret_attributes[i]);
+        memcpy(ret_attributes[i].name, term_names[i], strlen(term_names[i]));
+        ret_attributes[i].number = values[i];
+    }
+}
+
+bool terms_is_attribute(const struct attribute *attribute)
+{
+    for (size_t i = 0; i < TERMS_ATTRIBUTES; i++) {
+        if (strcmp(attribute->name, term_names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void cell_terms(const struct exchange *exchange, uint32_t cell, struct exchange_terms *ret_terms)
+{
+    size_t count;
+    const struct attribute *attributes = book_cell_attributes(exchange->book, cell, &count);
+    *ret_terms = (struct exchange_terms){0};
+    int64_t *const values[TERMS_ATTRIBUTES] = {NULL, &ret_terms->notice_ns,
+                                               &ret_terms->minimum_run_ns};
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 1; k < TERMS_ATTRIBUTES; k++) {
+            if (strcmp(attributes[i].name, term_names[k]) == 0) {
+                *values[k] = attributes[i].number;
+            }
+        }
+        if (strcmp(attributes[i].name, term_names[0]) == 0) {
+            ret_terms->is_interruptible = attributes[i].number == 0;
+        }
+    }
+    if (!ret_terms->is_interruptible) {
+        *ret_terms = (struct exchange_terms){0};
+    }
+}
+
+/* Those that the provider uses when that device is of `cell`. */
+static uint32_t cells_with(struct exchange *exchange, const struct provider *provider,
+                           const struct device *device, uint32_t cell)
+{
+    struct census census = {
+        .is_met = allocate(exchange, book_cell_bound(exchange->book) * sizeof *census.is_met)};
+    if (census.is_met == NULL) {
+        return 0;
+    }
+    for (const struct list_link *at = provider->devices.next; at != &provider->devices;
+         at = at->next) {
+        const struct device *each = LIST_ELEMENT(at, struct device, of_provider);
+        meet(&census, each == device ? cell : each->cell);
+    }
+    free(census.is_met);
+    return census.count;
+}
+
+bool cell_take_with_terms(struct exchange *exchange, const struct device *device,
+                          const struct exchange_terms *terms, uint32_t *ret_cell)
+{
+    struct attribute attributes[CELL_ATTRIBUTES_MAX];
+    size_t before;
+    const struct attribute *all = book_cell_attributes(exchange->book, device->cell, &before);
+    size_t count = 0;
+    for (size_t i = 0; i < before; i++) {
+        if (!terms_is_attribute(&all[i])) {
+            attributes[count++] = all[i];
+        }
+    }
+    terms_attributes(terms, attributes + count);
+    count += TERMS_ATTRIBUTES;
+    uint32_t cell;
+    enum book_status status = book_cell(exchange->book, attributes, count, &cell);
+    if (status != BOOK_OK) {
+        refuse(exchange, status);
+        return false;
+    }
+    enter(exchange, &exchange->cells[cell], cell, RECORD_CELL);
+    const uint32_t most = exchange->limits.cells_per_account;
+    uint32_t used =
+        cell == device->cell ? 0 : cells_with(exchange, sender(exchange)->provider, device, cell);
+    if (used > most) {
+        cell_give(exchange, cell);
+        reject(exchange, XREJECT_LIMIT, "cells_per_account", used, most);
+        return false;
+    }
+    *ret_cell = cell;
+    return true;
+}
+
 /* ---------------------------------------------------------------- classes */
 
 static struct class_use *use_of(const struct exchange *exchange, uint32_t account,
@@ -166,6 +268,7 @@ static void class_release(struct exchange *exchange, uint32_t class_id)
     if (book_class_references(exchange->book, class_id) == 1) {
         leave(exchange, &exchange->classes[class_id]);
         feed_class_gone(exchange, class_id);
+        spot_class_gone(exchange, class_id);
     }
     book_class_release(exchange->book, class_id);
 }

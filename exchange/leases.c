@@ -123,8 +123,15 @@ int64_t lease_deadline(const struct lease *lease)
 
 void lease_arm(struct exchange *exchange, const struct lease *lease)
 {
+    if (lease->state == LEASE_PROMISED) {
+        return; /* it begins when its former ends, whatever the time */
+    }
     struct id128 key = timer_key_of_lease(lease->id);
     timer_arm(exchange, TIMER_LEASE, &key, lease_deadline(lease));
+    const int64_t exposed_ns = lease_exposed_ns(lease);
+    if (exposed_ns > exchange->now_ns && exposed_ns != INT64_MAX) {
+        timer_arm(exchange, TIMER_LEASE, &key, exposed_ns);
+    }
 }
 
 /* At its end: numbers rise, so the list stays in their order. */
@@ -523,6 +530,10 @@ void attempt_missing(struct exchange *exchange, struct lease *lease, struct atte
 
 void lease_suspect(struct exchange *exchange, struct lease *lease)
 {
+    if (lease->state == LEASE_PROMISED) { /* its slots may be long in coming: it bids elsewhere */
+        lease_end(exchange, lease, XEND_RETURNED, false);
+        return;
+    }
     if (lease->state != LEASE_ACTIVE && lease->state != LEASE_ENDING) {
         return;
     }
@@ -530,6 +541,7 @@ void lease_suspect(struct exchange *exchange, struct lease *lease)
     if (lease->state == LEASE_ACTIVE) {
         lease_move(&lease->state, LEASE_SUSPECT);
         lease->part->lanes -= lease->lane_count;
+        lease_expose(exchange, lease);
     }
     touch(exchange, &lease->tracked);
     for (struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
@@ -576,6 +588,7 @@ void lease_returned(struct exchange *exchange, struct lease *lease)
     }
     lease_move(&lease->state, LEASE_ACTIVE);
     lease->part->lanes += lease->lane_count;
+    lease_expose(exchange, lease);
     touch(exchange, &lease->tracked);
     report_job(exchange, lease->job);
     job_wants(exchange, lease->job);
@@ -629,6 +642,7 @@ void lease_wind_down(struct exchange *exchange, struct lease *lease)
     }
     lease_move(&lease->state, LEASE_ENDING);
     list_remove(&lease->refill);
+    lease_expose(exchange, lease);
     touch(exchange, &lease->tracked);
 }
 
@@ -647,14 +661,38 @@ void lease_release_reserve(struct exchange *exchange, struct lease *lease)
     touch(exchange, &lease->job->tracked);
 }
 
+static uint8_t why_over(const struct lease *lease)
+{
+    return lease->is_noticed ? XEND_PREEMPTED : XEND_TERM;
+}
+
+/* To the lease that was promised them first. */
+static void free_slots(struct exchange *exchange, struct lease *lease, struct device *device)
+{
+    struct lease *successor = lease->successor;
+    device->leased -= lease->slots;
+    lease->successor = NULL;
+    if (successor != NULL) {
+        lease_begin(exchange, successor, device);
+    }
+    device_slots_changed(exchange, device);
+    device_drop_if_gone(exchange, device);
+}
+
 void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, bool tell)
 {
     struct job *job = lease->job;
     struct device *device = lease->device;
-    if (lease->state == LEASE_ACTIVE) {
+    const bool had_slots = lease->state != LEASE_PROMISED;
+    if (lease->state == LEASE_ACTIVE || lease->state == LEASE_PROMISED) {
         lease->part->lanes -= lease->lane_count;
     }
     lease_move(&lease->state, LEASE_ENDED);
+    lease_expose(exchange, lease);
+    if (lease->former != 0) { /* which ends all the same: its slots are free then */
+        lease_by_id(exchange, lease->former)->successor = NULL;
+        lease->former = 0;
+    }
     lease->end_reason = reason;
     lease->ended_ns = exchange->now_ns;
     lease->idle_since_ns = INT64_MAX;
@@ -675,9 +713,9 @@ void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, b
     lease->device = NULL;
     list_remove(&lease->of_provider);
     member_by_number(exchange, lease->provider)->provider->lease_count--;
-    device->leased -= lease->slots;
-    device_slots_changed(exchange, device);
-    device_drop_if_gone(exchange, device);
+    if (had_slots) {
+        free_slots(exchange, lease, device);
+    }
     report_job(exchange, job);
     job_wants(exchange, job);
 }
@@ -688,21 +726,24 @@ void lease_end_if_failing(struct exchange *exchange, struct lease *lease)
         job_avoid(exchange, lease->job, lease->provider, AVOID_NS);
         lease_end(exchange, lease, XEND_FAILED, true);
     } else if (lease->state == LEASE_ENDING && lease->live == 0) {
-        lease_end(exchange, lease, XEND_TERM, true);
+        lease_end(exchange, lease, why_over(lease), true);
     }
 }
 
 void lease_due(struct exchange *exchange, struct lease *lease, int64_t at_ns)
 {
-    if (lease->state == LEASE_ENDED) {
+    if (lease->state == LEASE_ENDED || lease->state == LEASE_PROMISED) {
         return;
+    }
+    if (lease_exposed_ns(lease) == at_ns) {
+        lease_expose(exchange, lease);
     }
     if (lease_deadline(lease) > at_ns) {
         lease_arm(exchange, lease);
         return;
     }
     bool is_over = at_ns >= lease->term_end_ns + LEASE_GRACE_NS;
-    lease_end(exchange, lease, is_over ? XEND_TERM : XEND_RETURNED, true);
+    lease_end(exchange, lease, is_over ? why_over(lease) : XEND_RETURNED, true);
     job_check(exchange, lease->job);
 }
 
@@ -715,6 +756,7 @@ void lease_forget(struct exchange *exchange, struct lease *lease)
     table_remove(&exchange->leases, &lease->id);
     list_remove(&lease->of_job);
     list_remove(&lease->refill);
+    list_remove(&lease->exposing);
     exchange->lease_count--;
     untrack(exchange, &lease->tracked);
     free(lease->lanes);

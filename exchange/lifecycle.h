@@ -36,7 +36,13 @@ static inline void subtask_move(uint8_t *state, enum subtask_state to)
     *state = (uint8_t)to;
 }
 
-enum lease_state { LEASE_ACTIVE, LEASE_SUSPECT, LEASE_ENDING, LEASE_ENDED };
+enum lease_state {
+    LEASE_ACTIVE,
+    LEASE_SUSPECT,
+    LEASE_ENDING,
+    LEASE_ENDED,
+    LEASE_PROMISED, /* it takes the place of another, and begins when that ends */
+};
 
 static inline void lease_move(uint8_t *state, enum lease_state to)
 {
@@ -45,6 +51,7 @@ static inline void lease_move(uint8_t *state, enum lease_state to)
         [LEASE_SUSPECT] = 1 << LEASE_ACTIVE | 1 << LEASE_ENDING | 1 << LEASE_ENDED,
         [LEASE_ENDING] = 1 << LEASE_ENDED,
         [LEASE_ENDED] = 0,
+        [LEASE_PROMISED] = 1 << LEASE_ACTIVE | 1 << LEASE_ENDED,
     };
     assert(moves[*state] >> to & 1);
     *state = (uint8_t)to;

@@ -252,6 +252,7 @@ static struct exchange_order_row own_ask(const struct exchange *exchange, const 
         .max_term_ns = ask->max_term_ns,
         .to_count = ask->to_count,
         .hours = ask->hours,
+        .terms = ask->terms,
         .ahead = book_ahead(exchange->book, ask->handle, EXCHANGE_LISTING_STEPS),
     };
     copy_name(row.name, ask->device->label);

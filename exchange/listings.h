@@ -94,7 +94,8 @@ struct exchange_order_row {
     int64_t good_till_ns, max_term_ns; /* ASK; 0: none */
     uint32_t to_count;                 /* ASK: account numbers; 0: for anybody */
     uint32_t to[EXCHANGE_ASK_TO_MOST];
-    struct hours hours; /* ASK */
+    struct hours hours;          /* ASK */
+    struct exchange_terms terms; /* ASK */
     uint32_t
         ahead; /* orders of its cell or class that come before it, counted up to EXCHANGE_LISTING_STEPS */
 };

@@ -57,7 +57,8 @@ static void tell_of_ask(struct exchange *exchange, const struct ask *ask, bool s
                                              .slots = ask->slots,
                                              .price_micro = ask->price_micro,
                                              .good_till_ns = ask->good_till_ns,
-                                             .max_term_ns = ask->max_term_ns};
+                                             .max_term_ns = ask->max_term_ns,
+                                             .terms = ask->terms};
 }
 
 void ask_cancel(struct exchange *exchange, struct ask *ask, uint8_t reason)
@@ -73,10 +74,12 @@ void ask_cancel(struct exchange *exchange, struct ask *ask, uint8_t reason)
     handle_give(exchange, ask->handle);
     list_remove(&ask->wanting);
     table_remove(&exchange->asks, &ask->order);
-    ask->device->ask = NULL;
+    struct device *device = ask->device;
+    device->ask = NULL;
     exchange->ask_count--;
     untrack(exchange, &ask->tracked);
     free(ask);
+    device_expose_leases(exchange, device);
 }
 
 void provider_asks_cancel(struct exchange *exchange, struct provider *provider, uint8_t reason)
@@ -132,6 +135,7 @@ struct ask *ask_create(struct exchange *exchange, const struct ask *fields)
     }
     ask->device->ask = ask;
     list_init(&ask->wanting);
+    cell_terms(exchange, ask->device->cell, &ask->terms);
     exchange->ask_count++;
     track(exchange, &ask->tracked, RECORD_ASK);
     return ask;
@@ -301,14 +305,14 @@ static void replace_devices(struct exchange *exchange, struct member *member,
     for_leases_of(exchange, provider, returned, NULL);
 }
 
-/* What an advertisement says, and in place of what it says of being a referee what its account is. One allocation, the
- * caller's; NULL: out of memory. */
+/* What an advertisement says, and in place of what it says of being a referee what its account is, and of its leases that
+ * they are firm, until an ask says otherwise. One allocation, the caller's; NULL: out of memory. */
 static struct exchange_advertise *with_role(struct exchange *exchange,
                                             const struct exchange_advertise *said, bool is_referee)
 {
     size_t attributes = 0;
     for (size_t i = 0; i < said->count; i++) {
-        attributes += said->devices[i].attribute_count + 1;
+        attributes += said->devices[i].attribute_count + 1 + TERMS_ATTRIBUTES;
     }
     struct exchange_advertise *whole =
         allocate(exchange, sizeof *whole + said->count * sizeof(struct exchange_device) +
@@ -318,19 +322,23 @@ static struct exchange_advertise *with_role(struct exchange *exchange,
     }
     struct exchange_device *devices = (struct exchange_device *)(void *)(whole + 1);
     struct attribute *next = (struct attribute *)(void *)(devices + said->count);
+    const struct exchange_terms firm = {0};
     *whole = (struct exchange_advertise){.devices = devices, .count = said->count};
     for (size_t i = 0; i < said->count; i++) {
         const struct exchange_device *device = &said->devices[i];
         devices[i] = *device;
         devices[i].attributes = next;
         for (size_t k = 0; k < device->attribute_count; k++) {
-            if (!checks_is_attribute(&device->attributes[k])) {
+            if (!checks_is_attribute(&device->attributes[k]) &&
+                !terms_is_attribute(&device->attributes[k])) {
                 *next++ = device->attributes[k];
             }
         }
         if (is_referee) {
             checks_attribute(next++);
         }
+        terms_attributes(&firm, next);
+        next += TERMS_ATTRIBUTES;
         devices[i].attribute_count = (size_t)(next - devices[i].attributes);
     }
     return whole;
@@ -382,6 +390,24 @@ void ask_placed(struct exchange *exchange, struct ask *ask)
     }
     offer_idle_leases(exchange,
                       ask->device); /* at its former terms they had no use but their own */
+    device_expose_leases(exchange, ask->device);
+}
+
+static bool terms_in_range(struct exchange *exchange, const struct exchange_terms *terms)
+{
+    const int64_t notice_ns = terms->is_interruptible ? terms->notice_ns : 0;
+    const int64_t run_ns = terms->is_interruptible ? terms->minimum_run_ns : 0;
+    if (notice_ns < 0 || notice_ns > EXCHANGE_NOTICE_MOST_NS) {
+        reject(exchange, XREJECT_QUANTITY, "notice_ms", notice_ns / NS_PER_MS,
+               EXCHANGE_NOTICE_MOST_NS / NS_PER_MS);
+        return false;
+    }
+    if (run_ns < 0 || run_ns > EXCHANGE_RUN_MOST_NS) {
+        reject(exchange, XREJECT_QUANTITY, "minimum_run_ms", run_ns / NS_PER_MS,
+               EXCHANGE_RUN_MOST_NS / NS_PER_MS);
+        return false;
+    }
+    return true;
 }
 
 void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
@@ -432,6 +458,9 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
         reject(exchange, XREJECT_EXISTS, "id", 0, 0); /* another account's order has that id */
         return;
     }
+    if (!terms_in_range(exchange, &given->terms)) {
+        return;
+    }
     struct ask fields = {
         .order = exchange->command->id,
         .device = device,
@@ -444,7 +473,15 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
     if (!conditions_read(exchange, given, &fields)) {
         return;
     }
+    const uint32_t cell_before = device->cell;
+    uint32_t cell;
+    if (!cell_take_with_terms(exchange, device, &given->terms, &cell)) {
+        return;
+    }
+    device->cell = cell;
     if (ask_would_self_match(exchange, &fields)) {
+        device->cell = cell_before;
+        cell_give(exchange, cell);
         reject(exchange, XREJECT_SELF_MATCH, "price_micro", given->price_micro, 0);
         return;
     }
@@ -455,6 +492,8 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
     if (ask == NULL) {
         return;
     }
+    cell_give(exchange, cell_before);
+    touch(exchange, &device->tracked);
     exchange->sequence++;
     ask_arm(exchange, ask);
     ask_placed(exchange, ask);
@@ -591,8 +630,14 @@ static void reconcile(struct exchange *exchange, struct lease *lease, const void
     const struct held_list *held = context;
     bool is_held = held_first_of(held, lease->id) != NULL;
     bool has_lost = false;
+    if (lease->state == LEASE_PROMISED) {
+        return; /* its agent hears of it when it begins */
+    }
     if (!is_held) {
         lease_effect(exchange, lease, EFFECT_LEASE_GRANT);
+    }
+    if (lease->is_noticed) {
+        lease_effect(exchange, lease, EFFECT_LEASE_NOTICE);
     }
     for (struct list_link *at = lease->attempts.next; at != &lease->attempts;) {
         struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);

@@ -189,6 +189,11 @@ static uint8_t job_reason_now(const struct exchange *exchange, const struct job 
     if (exchange->is_halted) {
         return XREASON_HALTED;
     }
+    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        if (LIST_ELEMENT(at, struct lease, of_job)->state == LEASE_PROMISED) {
+            return XREASON_PROMISED;
+        }
+    }
     uint8_t reason;
     (void)tightest_part(exchange, job, &reason);
     return reason;
@@ -326,6 +331,8 @@ size_t exchange_leases(const struct exchange *exchange, const struct id128 *id,
             .paid_ns = lease->paid_ns,
             .charged_micro = lease->charged_micro,
             .is_simulated = lease->is_simulated,
+            .is_interruptible = lease->terms.is_interruptible,
+            .is_taken = lease->is_noticed,
         };
         copy_name(row->device, lease->label);
     }
@@ -341,7 +348,8 @@ bool exchange_provider_serves(const struct exchange *exchange, uint32_t provider
     }
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        bool stands = lease->state != LEASE_ENDED || lease->ended_ns + SERVES_NS > exchange->now_ns;
+        bool stands = (lease->state != LEASE_ENDED && lease->state != LEASE_PROMISED) ||
+                      lease->ended_ns + SERVES_NS > exchange->now_ns;
         if (lease->provider == provider && stands) {
             return true;
         }

@@ -200,6 +200,7 @@ static void replace_bids(struct exchange *exchange, struct job *job,
             part_bid_record(exchange, part);
         }
     }
+    job_expose_leases(exchange, job); /* they rank by its bids */
     touch(exchange, &job->tracked);
     job_bids_arrive(exchange, job);
     report_job(exchange, job);

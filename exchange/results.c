@@ -21,6 +21,7 @@ static enum fault fault_of(uint8_t outcome)
         return FAULT_PROVIDER;
     case XOUTCOME_CANCELLED:
     case XOUTCOME_TERM_OVER:
+    case XOUTCOME_PREEMPTED:
         return FAULT_NOBODY;
     default: /* exit codes, signals and limits; the codec let no other number in */
         return FAULT_PROGRAM;
@@ -157,13 +158,14 @@ static bool is_decided(const struct job *job, const struct subtask *subtask)
            (job->is_closing && subtask->state == SUBTASK_WAITING);
 }
 
-/* Cancelled though nobody asked for it, or the term said to be over before it is: the agent's own choice,
- * so that failing on purpose is no free lunch (D8). */
+/* Cancelled though nobody asked for it, the term said to be over before it is, or the lease to be another's though nobody
+ * has taken it: the agent's own choice, so that failing on purpose is no free lunch (D8). */
 static bool gives_up(const struct exchange *exchange, const struct lease *lease,
                      const struct attempt *attempt, uint8_t outcome)
 {
     return !attempt->is_withdrawn &&
            (outcome == XOUTCOME_CANCELLED ||
+            (outcome == XOUTCOME_PREEMPTED && !lease->is_noticed) ||
             (outcome == XOUTCOME_TERM_OVER && exchange->now_ns < lease->term_end_ns));
 }
 

@@ -210,6 +210,7 @@ static void put_job(struct writer *out, const struct job *job)
         writer_u32(out, job->avoided[i].provider);
         writer_i64(out, job->avoided[i].until_ns);
     }
+    writer_u32(out, job->interruptions_left);
     writer_u32(out, job->part_count);
     for (uint32_t i = 0; i < job->part_count; i++) {
         put_part(out, &job->parts[i]);
@@ -290,6 +291,11 @@ static void put_lease(struct writer *out, const struct lease *lease)
     writer_u8(out, lease->state);
     writer_u8(out, lease->end_reason);
     put_bool(out, lease->is_simulated);
+    put_bool(out, lease->terms.is_interruptible);
+    writer_i64(out, lease->terms.notice_ns);
+    writer_i64(out, lease->terms.minimum_run_ns);
+    put_bool(out, lease->is_noticed);
+    writer_u64(out, lease->former);
     writer_u32(out, lease->accepted);
     writer_u32(out, lease->failures_in_row);
     writer_i64(out, lease->paid_ns);

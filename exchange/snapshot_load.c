@@ -381,7 +381,22 @@ static int compare_leases(const void *left, const void *right)
     return ((*a)->id > (*b)->id) - ((*a)->id < (*b)->id);
 }
 
-/* Leases come job by job; their providers keep them by number. False: out of memory. */
+/* False: it is promised what is not there to be promised. */
+static bool link_former(struct exchange *exchange, struct lease *lease)
+{
+    struct lease *former = lease->former == 0 ? NULL : lease_by_id(exchange, lease->former);
+    if (lease->state != LEASE_PROMISED) {
+        return lease->former == 0;
+    }
+    if (former == NULL || !former->is_noticed || former->device != lease->device ||
+        former->state != LEASE_ENDING || former->successor != NULL) {
+        return false;
+    }
+    former->successor = lease;
+    return true;
+}
+
+/* Leases come job by job; their providers keep them by number. False: one of them does not fit, or out of memory. */
 static bool link_providers(struct exchange *exchange)
 {
     struct lease **standing =
@@ -400,11 +415,13 @@ static bool link_providers(struct exchange *exchange)
         }
     }
     qsort(standing, count, sizeof(struct lease *), compare_leases);
+    bool fits = true;
     for (size_t i = 0; i < count; i++) {
         lease_link_provider(exchange, standing[i]);
+        fits = fits && link_former(exchange, standing[i]);
     }
     free(standing);
-    return true;
+    return fits;
 }
 
 static void count_decided(struct job *job)
@@ -445,6 +462,11 @@ struct exchange *exchange_load(const struct exchange_limits *limits, const uint8
         job_wants(exchange, job);
         for (uint32_t i = 0; i < job->part_count; i++) {
             list_remove(&job->parts[i].wanting);
+        }
+        for (struct list_link *link = job->leases.next; link != &job->leases; link = link->next) {
+            struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
+            lease_expose(exchange, lease);
+            list_remove(&lease->exposing);
         }
     }
     return exchange;

@@ -98,6 +98,7 @@ static bool get_job_fields(struct exchange *exchange, struct reader *in, struct 
         job->avoided[i].provider = reader_u32(in);
         job->avoided[i].until_ns = get_ns(in);
     }
+    job->interruptions_left = reader_u32(in);
     return get_parts(exchange, in, job) && reader_finished(in) && job->subtasks > 0 &&
            (!job->is_checked ||
             (job->part_count > 1 && job->parts[job->part_count - 1].first == job->subtasks / 2));
@@ -338,9 +339,14 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
     lease->granted_ns = get_ns(in);
     lease->term_end_ns = get_ns(in);
     lease->ended_ns = get_ns(in);
-    lease->state = get_small(in, LEASE_ENDED);
+    lease->state = get_small(in, LEASE_PROMISED);
     lease->end_reason = reader_u8(in);
     lease->is_simulated = get_bool(in);
+    lease->terms.is_interruptible = get_bool(in);
+    lease->terms.notice_ns = get_ns(in);
+    lease->terms.minimum_run_ns = get_ns(in);
+    lease->is_noticed = get_bool(in);
+    lease->former = reader_u64(in);
     lease->accepted = reader_u32(in);
     lease->failures_in_row = reader_u32(in);
     lease->paid_ns = reader_i64(in); /* of all slots: more than any moment */
@@ -380,7 +386,8 @@ static bool lease_link_device(struct exchange *exchange, struct lease *lease)
     if (lease->device == NULL || lease->job->phase != JOB_PHASE_OPEN) {
         return false;
     }
-    lease->part->lanes += lease->state == LEASE_ACTIVE ? lease->lane_count : 0;
+    lease->part->lanes +=
+        lease->state == LEASE_ACTIVE || lease->state == LEASE_PROMISED ? lease->lane_count : 0;
     lease_arm(exchange, lease);
     return true;
 }
@@ -394,6 +401,8 @@ bool load_lease(struct exchange *exchange, struct reader *in)
     list_init(&lease->attempts);
     list_init(&lease->refill);
     list_init(&lease->of_provider);
+    list_init(&lease->exposing);
+    lease->exposed = BOOK_NONE;
     if (!get_lease_fields(exchange, in, lease) || lease_by_id(exchange, lease->id) != NULL ||
         !table_insert(&exchange->leases, lease)) {
         free(lease->lanes);

@@ -34,6 +34,7 @@ enum {
     XOUTCOME_CANCELLED = 14,
     XOUTCOME_JAIL_FAILED = 15,
     XOUTCOME_TERM_OVER = 16,
+    XOUTCOME_PREEMPTED = 17,
     XVERDICT_ACCEPT = 1,
     XVERDICT_REJECT = 2,
     XVERDICT_UNSURE = 3,
@@ -58,12 +59,14 @@ enum {
     XREASON_REFEREE = 13,
     XREASON_NO_VERDICT = 14,
     XREASON_EXPIRED = 15,
+    XREASON_PROMISED = 19,
     XEND_RETURNED = 0,
     XEND_TERM = 1,
     XEND_CANCELLED = 2,
     XEND_UNKNOWN = 3,
     XEND_FAILED = 4,
     XEND_REVOKED = 5,
+    XEND_PREEMPTED = 19,
     XREJECT_ROLE = 7,
     XREJECT_ID_EXPIRED = 8,
     XREJECT_ID_REUSED = 9,
@@ -93,7 +96,7 @@ enum {
 #define LEASE_GRACE_NS (5 * NS_PER_S) /* after the term: results on their way still count */
 #define LEASE_IDLE_NS (10 * NS_PER_S) /* a lease whose queue stayed empty that long is returned */
 #define LEASE_AGE_MOST_NS                                                                          \
-    (7 * 24 * NS_PER_HOUR) /* then a new one: slot-time of a lease stays within int64 */
+    EXCHANGE_RUN_MOST_NS /* then a new one: slot-time of a lease stays within int64 */
 #define GOOD_TILL_MOST_NS (367 * 24 * NS_PER_HOUR) /* from when a job is submitted */
 #define CLOSING_NS (20 * NS_PER_S)  /* a closing job waits that long for its withdrawn attempts */
 #define AVOID_NS (10 * NS_PER_S)    /* a provider that failed a job gets no new lease of it */
@@ -126,7 +129,9 @@ enum {
     GIVEN_BYTES_MOST = 16384,          /* that one subtask leaves to those that wait for it */
     GIVEN_HEAD_BYTES = 4,              /* before each that a subtask is given, as it is sent */
     GIVEN_WORK_BYTES_MOST = 768 << 10, /* that one subtask is given, with these */
-    CELL_ATTRIBUTES_MAX = ATTRIBUTE_COUNT_MAX + 2, /* the instrument, and `referee` */
+    TERMS_ATTRIBUTES = 3,
+    CELL_ATTRIBUTES_MAX =
+        ATTRIBUTE_COUNT_MAX + 2 + TERMS_ATTRIBUTES, /* the instrument, `referee`, its terms */
     CHECKS_UNSURE = 2,  /* checks of a result that came to no verdict: then nobody is accused */
     CHECKS_MISSING = 2, /* that did not find what it left: then it is not there */
 };
@@ -278,10 +283,11 @@ struct ask {
     uint32_t to[EXCHANGE_ASK_TO_MOST];
     struct hours hours;
     /* not recorded */
-    bool is_open;             /* as of now; else its free slots are none */
-    int64_t turns_ns;         /* when to look at that again; INT64_MAX: never */
-    uint32_t handle;          /* between steps it rests; one that arrives fills first */
-    struct list_link wanting; /* in exchange->wanting_asks when its free slots grew */
+    struct exchange_terms terms; /* as its device's cell says them */
+    bool is_open;                /* as of now; else its free slots are none */
+    int64_t turns_ns;            /* when to look at that again; INT64_MAX: never */
+    uint32_t handle;             /* between steps it rests; one that arrives fills first */
+    struct list_link wanting;    /* in exchange->wanting_asks when its free slots grew */
 };
 
 struct subtask {
@@ -325,10 +331,11 @@ struct part {
     uint32_t lanes; /* of leases that take work */
     /* Of its bid while open, else BOOK_NONE. Between steps the bid rests; one that arrives fills first. */
     uint32_t handle;
-    uint32_t decided;         /* subtasks: accepted, failed or cancelled */
-    struct list_link wanting; /* in exchange->wanting_parts when it may buy more */
-    struct list_link spread;  /* in exchange->spreads when subtasks came to its queue */
-    struct list_link front;   /* in exchange->fronts when they may go before what is queued */
+    uint32_t decided;           /* subtasks: accepted, failed or cancelled */
+    struct list_link wanting;   /* in exchange->wanting_parts when it may buy more */
+    struct list_link spread;    /* in exchange->spreads when subtasks came to its queue */
+    struct list_link front;     /* in exchange->fronts when they may go before what is queued */
+    struct list_link challenge; /* in exchange->challenges when it found nothing to fill from */
 };
 
 /* What an accepted subtask has left, kept until all that wait for it are decided. */
@@ -416,6 +423,7 @@ struct job {
         int64_t until_ns;
     } avoided[AVOIDED_PROVIDERS];
     uint32_t avoided_count;
+    uint32_t interruptions_left; /* then its bids take firm leases only; UINT32_MAX: any number */
     /* not recorded */
     struct page **pages;
     struct graph *graph;   /* a record of its own; NULL: no subtask waits for another */
@@ -467,6 +475,9 @@ struct lease {
     uint8_t state; /* enum lease_state */
     uint8_t end_reason;
     bool is_simulated; /* its device was when it was granted: every result has to say so, or not */
+    struct exchange_terms terms; /* as they were when it was granted */
+    bool is_noticed;             /* another has taken it: it ends when the notice does */
+    uint64_t former;             /* while it is promised: the lease that it will follow; else 0 */
     uint32_t accepted, failures_in_row;
     int64_t paid_ns; /* slot-time: lane time x width */
     int64_t charged_micro, reserved_micro;
@@ -481,6 +492,11 @@ struct lease {
     struct list_link attempts;
     struct list_link refill;      /* in exchange->refills when lanes may take more */
     struct list_link of_provider; /* until it ends */
+    struct lease *successor;      /* promised, or NULL */
+    uint32_t exposed;      /* handle in exchange->spot while another may take it, or BOOK_NONE */
+    uint32_t exposed_cell; /* there, and */
+    int64_t exposed_micro; /* what a challenger pays */
+    struct list_link exposing; /* in exchange->exposures when that is new */
 };
 
 struct exchange_block { /* of the effects, what it holds behind it; freed with them */
@@ -524,8 +540,10 @@ struct exchange {
     uint32_t *free_handles;
     uint32_t free_handle_count, handle_capacity;
     void **orders_by_handle; /* struct ask * or struct part *: the book knows which side */
+    struct spot *spot;       /* NULL: there never was a lease that another may take */
     /* work of this step */
-    struct list_link wanting_asks, wanting_parts, refills, spreads, fronts, reports;
+    struct list_link wanting_asks, wanting_parts, refills, spreads, fronts, reports, challenges,
+        exposures;
     struct exchange_effects *effects;
     const struct exchange_command *command;
     bool is_rejected;                 /* the present command */
@@ -606,6 +624,15 @@ bool cell_restore(struct exchange *exchange, uint32_t cell, const struct attribu
 bool class_restore(struct exchange *exchange, uint32_t class_id, const struct requirement *needs,
                    enum rate rate);
 bool kinds_settle(struct exchange *exchange);
+
+/* What leases of the cell's asks are. */
+void cell_terms(const struct exchange *exchange, uint32_t cell, struct exchange_terms *ret_terms);
+/* The attributes that say them, TERMS_ATTRIBUTES of them; and whether one is of these. */
+void terms_attributes(const struct exchange_terms *terms, struct attribute *ret_attributes);
+bool terms_is_attribute(const struct attribute *attribute);
+/* A reference to the cell that is like the device's, but has these terms. False with the refusal, and no trace. */
+bool cell_take_with_terms(struct exchange *exchange, const struct device *device,
+                          const struct exchange_terms *terms, uint32_t *ret_cell);
 
 /* ---- providers.c */
 void apply_advertise(struct exchange *exchange, const struct exchange_advertise *advertise);
@@ -802,6 +829,20 @@ void check_failed(struct exchange *exchange, struct job *job, uint32_t index); /
 /* All that is held is taken unchecked: its job does not wait for the checks. */
 void checks_give_up(struct exchange *exchange, struct job *job);
 
+/* ---- spot.c: leases that another bid may take, and those that are promised */
+void spot_destroy(struct spot **self);
+void spot_class_gone(struct exchange *exchange, uint32_t class_id);
+/* The lease as it stands now may be taken, at another price perhaps, or may not. */
+void lease_expose(struct exchange *exchange, struct lease *lease);
+void device_expose_leases(struct exchange *exchange, const struct device *device);
+void job_expose_leases(struct exchange *exchange, const struct job *job);
+int64_t lease_exposed_ns(const struct lease *lease); /* from when on; INT64_MAX: never */
+/* Its bid has found nothing to fill from: it may take a lease from another, in this step. */
+void part_challenges(struct exchange *exchange, struct part *part);
+bool spot_turn(struct exchange *exchange); /* false: nobody challenges anybody */
+/* Its former is over: it begins, if its device is there still. */
+void lease_begin(struct exchange *exchange, struct lease *lease, struct device *device);
+
 /* ---- fills.c */
 /* The highest price with which it would be filled at once if it were replaced; -1: none. A read. */
 int64_t ask_fills_at(const struct exchange *exchange, const struct ask *ask);
@@ -810,6 +851,14 @@ bool donation_is_due(struct exchange *exchange, struct lease *lease);
 /* Whom an ask meets first: the best by price; at 0, who is first in the donation queue. As book_match says. */
 bool ask_match(const struct exchange *exchange, const struct book_order *order, book_skip *skip,
                void *context, struct book_match *ret_match);
+/* A lease of that ask: at once, or promised in the place of `former`. NULL: memory is short, and nothing was granted. */
+struct lease *lease_grant(struct exchange *exchange, struct part *part, struct ask *ask,
+                          uint32_t slots, int64_t price_micro, struct lease *former);
+/* Lanes of `part` that what is left of its job's budget can cover for a term at this price. */
+uint32_t part_affordable_lanes(const struct part *part, int64_t price_micro);
+/* For its account, not avoided, of terms that the job takes, and there is something for it to do: nobody gets a lease for checks of its own
+ * results. */
+bool part_may_take(const struct exchange *exchange, const struct part *part, const struct ask *ask);
 void market_run(struct exchange *exchange); /* matches all that wants, refills all that can take */
 
 /* ---- feed.c: each does nothing where no feed is open */

@@ -180,10 +180,12 @@ static bool stands(const struct exchange *exchange, struct timer *timer)
 {
     if (timer->kind == TIMER_LEASE) {
         const struct lease *lease = lease_by_id(exchange, lease_of_timer_key(&timer->key));
-        if (lease == NULL || lease->state == LEASE_ENDED) {
+        if (lease == NULL || lease->state == LEASE_ENDED || lease->state == LEASE_PROMISED) {
             return false;
         }
-        timer->at_ns = lease_deadline(lease);
+        const bool is_exposure =
+            timer->at_ns == lease_exposed_ns(lease) && timer->at_ns > exchange->now_ns;
+        timer->at_ns = is_exposure ? timer->at_ns : lease_deadline(lease);
         return true;
     }
     if (timer->kind == TIMER_ASK) {

@@ -25,6 +25,7 @@ struct job_file *job_file_create(void)
     job->retries = JOB_RETRIES_DEFAULT;
     job->error_limit = JOB_ABSENT;
     job->crash_limit = JOB_ABSENT;
+    job->interruptions = JOB_ABSENT;
     if (!job_file_set(&job->verify, "none")) {
         job_file_destroy(&job);
     }

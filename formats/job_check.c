@@ -305,6 +305,10 @@ static bool check_amounts(const struct job_file *job, struct job_fault *fault)
         (job->crash_limit < 0 || job->crash_limit > FORMAT_RETRIES)) {
         return FAULT(fault, "crash_limit", 0, "not between 0 and %d", FORMAT_RETRIES);
     }
+    if (job->interruptions != JOB_ABSENT &&
+        (job->interruptions < 0 || job->interruptions > FORMAT_INTERRUPTIONS)) {
+        return FAULT(fault, "interruptions", 0, "not between 0 and %d", FORMAT_INTERRUPTIONS);
+    }
     if (job->good_till_ms < 0 || job->good_till_ms > FORMAT_GOOD_TILL_MS) {
         return FAULT(fault, "good_till", 0, "at most 366d");
     }

@@ -37,6 +37,7 @@ static const char *const keys[] = {
     "error_limit",
     "crash_limit",
     "good_till",
+    "interruptions",
     "expect",
     "term",
     "tasks",
@@ -50,7 +51,7 @@ static const char *const keys[] = {
     "llm",
     "pipeline",
 };
-enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 27 };
+enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 28 };
 
 bool job_read_no_memory(struct yaml_value value)
 {
@@ -211,6 +212,8 @@ static void read_numbers(struct yaml_value root, struct job_file *job)
     job->error_limit = yaml_integer(yaml_key(root, "error_limit"), 1, FORMAT_SUBTASKS, JOB_ABSENT);
     read_good_till(yaml_key(root, "good_till"), job);
     job->crash_limit = yaml_integer(yaml_key(root, "crash_limit"), 0, FORMAT_RETRIES, JOB_ABSENT);
+    job->interruptions =
+        yaml_integer(yaml_key(root, "interruptions"), 0, FORMAT_INTERRUPTIONS, JOB_ABSENT);
 }
 
 static void read_verify(struct yaml_value value, struct job_file *job)

@@ -29,8 +29,9 @@ enum {
     FORMAT_WAITS =
         131072,          /* of all tasks together: tasks that they wait for, files that they take */
     FORMAT_SLOTS = 4096, /* of one device, and so of one subtask */
-    FORMAT_PROCESSES = 65536, /* of one subtask */
-    FORMAT_RETRIES = 100,     /* of a subtask, after its own failures, or after crashes */
+    FORMAT_PROCESSES = 65536,       /* of one subtask */
+    FORMAT_RETRIES = 100,           /* of a subtask, after its own failures, or after crashes */
+    FORMAT_INTERRUPTIONS = 1000000, /* of a job: leases that may be taken from it */
     FORMAT_TIME_MS = 7 * 24 * 3600 * 1000, /* of one subtask, of a lease */
 };
 

@@ -39,6 +39,10 @@ static const struct requirement_field fields[] = {
     {"int4", FIELD_OPS, "peak rate of one slot in 4-bit integers"},
     {"simulated", FIELD_FLAG, "whether the device is a simulation"},
     {"referee", FIELD_FLAG, "whether its account may judge the results of others"},
+    {"firm", FIELD_FLAG, "whether nobody may take its leases from their holders"},
+    {"notice", FIELD_DURATION,
+     "how long before its end the holder of a lease is told that it is taken"},
+    {"minimum_run", FIELD_DURATION, "how long nobody may take a lease"},
 };
 enum { FIELDS = sizeof fields / sizeof fields[0], KIND_NAMES_MAX = 64 };
 
@@ -74,6 +78,8 @@ enum units_kind requirement_field_units(const struct requirement_field *field)
         return UNITS_FLOPS;
     case FIELD_OPS:
         return UNITS_OPS;
+    case FIELD_DURATION:
+        return UNITS_DURATION;
     case FIELD_TEXT:
     case FIELD_FLAG:
     case FIELD_NUMBER:

@@ -38,6 +38,7 @@ enum field_type {
     FIELD_BANDWIDTH, /* bytes per second: 100GB/s */
     FIELD_FLOPS,     /* operations per second: 300TFLOPS */
     FIELD_OPS,       /* the same of whole numbers: 400TOPS */
+    FIELD_DURATION,  /* 30s */
     FIELD_FLAG,      /* true or false, held as 1 or 0 */
 };
 

@@ -17,6 +17,7 @@
 #define MONEY NUMBER(0, INT64_MAX)
 #define MOMENT NUMBER(0, LIMIT_TIME_MS)
 #define DURATION NUMBER(1, LIMIT_DURATION_MS)
+#define SPAN NUMBER(0, LIMIT_DURATION_MS) /* a duration that may be none */
 #define SIZED(low, high)                                                                           \
     {                                                                                              \
         .kind = RULE_BYTES, .least = (low), .most = (high)                                         \
@@ -173,9 +174,10 @@ SHAPE(advertise, advertise, MANY(device, LIMIT_DEVICES));
 SHAPE_CHECKED(ask_account, ask_account, check_ask_account, HASH, NAME(1, LIMIT_NAME_BYTES));
 SHAPE(ask_hours, ask_hours, COUNT, COUNT, COUNT);
 SHAPE(ask_place, ask_place, ID, SLOTS, MONEY, MOMENT, DURATION,
-      MANY(ask_account, LIMIT_ASK_ACCOUNTS), MANY(ask_hours, LIMIT_ASK_HOURS), OFFSET_MIN);
+      MANY(ask_account, LIMIT_ASK_ACCOUNTS), MANY(ask_hours, LIMIT_ASK_HOURS), OFFSET_MIN, FLAG,
+      SPAN, SPAN);
 SHAPE(order_cancel, order_cancel, ID);
-SHAPE(ask_event, ask_event, ID, ID, FLAG, SLOTS, MONEY, MOMENT, DURATION);
+SHAPE(ask_event, ask_event, ID, ID, FLAG, SLOTS, MONEY, MOMENT, DURATION, FLAG, SPAN, SPAN);
 SHAPE(held_work, held_work, SUBTASK_INDEX, ATTEMPT);
 SHAPE(held_lease, held_lease, LEASE, MANY(held_work, LIMIT_HELD));
 SHAPE(statement, statement, MANY(held_lease, LIMIT_LEASES), COUNT);
@@ -188,7 +190,8 @@ SHAPE(work, work, SUBTASK_INDEX, ATTEMPT, NUMBER(0, LIMIT_SLOTS - 1), FLAG,
       MANY(given, LIMIT_GRAPH_SUBTASKS), HASH, SUBTASK_INDEX);
 SHAPE(dispatch, dispatch, LEASE, MANY(work, LIMIT_DISPATCH));
 SHAPE(withdraw, withdraw, LEASE, MANY(work, LIMIT_DISPATCH));
-SHAPE(lease_end, lease_end, LEASE, NUMBER(LEASE_END_RETURNED, LEASE_END_REVOKED));
+SHAPE(lease_end, lease_end, LEASE, NUMBER(LEASE_END_RETURNED, LEASE_END_PREEMPTED));
+SHAPE(lease_notice, lease_notice, LEASE, SPAN);
 static const struct rule result_rules[] = {ID,
                                            ID,
                                            SUBTASK_INDEX,
@@ -257,7 +260,7 @@ SHAPE_CHECKED(graph, graph, check_graph, PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTA
 SHAPE(submit_job, submit_job, NAME(1, LIMIT_NAME_BYTES), HASH, SUBTASKS, NUMBER(1, INT64_MAX),
       MONEY, NESTED(requirement), SLOTS, AT_MOST, DURATION, DURATION, NAME(1, LIMIT_WORD_BYTES),
       NUMBER(0, LIMIT_RETRIES), TALLY, DURATION, MANY(part, LIMIT_PARTS), NESTED(graph),
-      NUMBER(0, LIMIT_RETRIES), MOMENT, NESTED(value));
+      NUMBER(0, LIMIT_RETRIES), MOMENT, NESTED(value), NUMBER(0, LIMIT_INTERRUPTIONS));
 SHAPE(job_cancel, job_cancel, ID);
 SHAPE(quote_request, quote_request, NESTED(requirement), SUBTASKS, SLOTS, AT_MOST, MONEY, DURATION,
       DURATION, DURATION, FLAG, NESTED(value));
@@ -281,10 +284,10 @@ SHAPE(explain_reply, explain_reply, NESTED(explanation), COUNT, STATE, COUNT, CO
       TALLY, TALLY);
 SHAPE(jobs_request, jobs_request, ID, ROWS_WANTED, FLAG, FLAG);
 SHAPE(lease_row, lease_row, LEASE, NAME(0, LIMIT_NAME_BYTES), NAME(0, LIMIT_NAME_BYTES), SLOTS,
-      MONEY, TALLY, COUNT, MONEY, STATE, FLAG);
+      MONEY, TALLY, COUNT, MONEY, STATE, FLAG, FLAG, FLAG);
 SHAPE(job_row, job_row, ID, NAME(0, LIMIT_NAME_BYTES), NUMBER(JOB_OPEN, JOB_CANCELLED), SUBTASKS,
       TALLY, TALLY, TALLY, TALLY, TALLY, MONEY, MONEY, MONEY, MOMENT, MOMENT,
-      NUMBER(JOB_REASON_NONE, JOB_REASON_EXPIRED), HASH, MANY(lease_row, LIMIT_LEASES), COUNT,
+      NUMBER(JOB_REASON_NONE, JOB_REASON_PROMISED), HASH, MANY(lease_row, LIMIT_LEASES), COUNT,
       TALLY, SIZED(0, LIMIT_GRAPH_SUBTASKS), PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTASKS), TALLY);
 SHAPE(jobs_reply, jobs_reply, MANY(job_row, LIMIT_ROWS), COUNT);
 SHAPE(job_event, job_event, NESTED(job_row));
@@ -306,10 +309,12 @@ SHAPE(checkpoint_reply, checkpoint_reply, SIZED(1, LIMIT_NOTE_BYTES), COUNT);
 /* ---- the market ---- */
 
 /* Whatever a provider advertised must reach every reader: these rules are as wide as those it was taken by. */
+enum { TERMS = 3 }; /* attributes that say what leases of its ask are */
 SHAPE(device_place, device_place, COUNT, COUNT);
 SHAPE(devices_request, devices_request, NESTED(requirement), NESTED(device_place), ROWS_WANTED);
 SHAPE(device_row, device_row, HASH, NAME(0, LIMIT_NAME_BYTES), STATE, ID, NAME(0, LIMIT_NAME_BYTES),
-      ATTRIBUTE_TEXT, SLOTS, COUNT, COUNT, MONEY, DURATION, MANY(attribute, LIMIT_ATTRIBUTES));
+      ATTRIBUTE_TEXT, SLOTS, COUNT, COUNT, MONEY, DURATION,
+      MANY(attribute, LIMIT_ATTRIBUTES + TERMS));
 SHAPE(devices_reply, devices_reply, MANY(device_row, LIMIT_ROWS), NESTED(device_place), COUNT);
 
 SHAPE(providers_request, providers_request, NUMBER(1, UINT32_MAX), ROWS_WANTED);
@@ -339,7 +344,7 @@ SHAPE(orders_request, orders_request, COUNT, ROWS_WANTED);
 SHAPE(order_row, order_row, ID, FLAG, NAME(0, LIMIT_NAME_BYTES), ID, MONEY, COUNT, COUNT,
       NUMBER(1, UINT32_MAX), MOMENT, DURATION, ID, NUMBER(0, LIMIT_PARTS), NESTED(value),
       MANY_NAME(1, LIMIT_NAME_BYTES, LIMIT_ASK_ACCOUNTS), MANY(ask_hours, LIMIT_ASK_HOURS),
-      OFFSET_MIN);
+      OFFSET_MIN, FLAG, SPAN, SPAN);
 SHAPE_EMPTY(donations_request, donations_request);
 SHAPE(donations_reply, donations_reply, COUNT, COUNT, COUNT, COUNT, NUMBER(1, UINT32_MAX));
 SHAPE(orders_reply, orders_reply, MANY(order_row, LIMIT_ROWS), COUNT, COUNT);
@@ -394,7 +399,8 @@ SHAPE(manifest_subtask, manifest_subtask, TEXT(0, LIMIT_ARGUMENT_BYTES),
 SHAPE(manifest_part, manifest_part, SUBTASKS, NESTED(requirement), SLOTS, AT_MOST, DURATION,
       DURATION, DURATION);
 SHAPE(manifest_terms, manifest_terms, NAME(1, LIMIT_WORD_BYTES), NUMBER(0, LIMIT_RETRIES), TALLY,
-      FLAG, MANY(manifest_part, LIMIT_MANIFEST_PARTS), NUMBER(0, LIMIT_RETRIES));
+      FLAG, MANY(manifest_part, LIMIT_MANIFEST_PARTS), NUMBER(0, LIMIT_RETRIES),
+      NUMBER(0, LIMIT_INTERRUPTIONS));
 static const struct rule manifest_rules[] = {NUMBER(1, 1),
                                              NAME(1, LIMIT_WORD_BYTES),
                                              NAME(1, LIMIT_NAME_BYTES),
@@ -538,6 +544,7 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
 
     [MESSAGE_ORDER_REPLACE] = {"order-replace", &order_replace_shape, SMALL, true, TRADER,
                                MESSAGE_ACCEPTED},
+    [MESSAGE_LEASE_NOTICE] = {"lease-notice", &lease_notice_shape, SMALL, false, BROKER, 0},
 };
 
 const struct message_row *message_row(enum message_type type)

@@ -462,7 +462,7 @@ static bool is_push(enum message_type type)
 {
     return type == MESSAGE_LEASE_GRANT || type == MESSAGE_LEASE_RENEW || type == MESSAGE_DISPATCH ||
            type == MESSAGE_WITHDRAW || type == MESSAGE_LEASE_END || type == MESSAGE_JOB_EVENT ||
-           type == MESSAGE_ASK_EVENT;
+           type == MESSAGE_ASK_EVENT || type == MESSAGE_LEASE_NOTICE;
 }
 
 /* An answer to `request`, or to one that is forgotten (NULL). Takes the body where the caller gets

@@ -59,7 +59,8 @@ enum {
     LIMIT_PREDICATES = 64,                /* in one Explanation */
     LIMIT_CHANGES = 4,                    /* likewise */
     LIMIT_RETRIES = 100,
-    LIMIT_SPREAD_MS = 60000, /* longest time over which clients come back */
+    LIMIT_INTERRUPTIONS = 1000000, /* leases that may be taken from a job */
+    LIMIT_SPREAD_MS = 60000,       /* longest time over which clients come back */
     LIMIT_HEARTBEAT_MS = 60 * 1000,
     LIMIT_PROCESSES = 1 << 22,
 

@@ -83,6 +83,7 @@ enum message_type {
     MESSAGE_DONATIONS_REQUEST = 105, /* one's own */
     MESSAGE_DONATIONS_REPLY = 106,
     MESSAGE_ORDER_REPLACE = 108, /* S: one's own */
+    MESSAGE_LEASE_NOTICE = 109,  /* to the provider whose lease another bid has taken */
 };
 
 /* Of the blob port; all others are of the control port. */
@@ -121,6 +122,7 @@ enum result_outcome {
     OUTCOME_CANCELLED = 14,   /* withdrawn by the broker while it ran */
     OUTCOME_JAIL_FAILED = 15, /* the provider's fault */
     OUTCOME_TERM_OVER = 16,   /* the lease's term ended under it */
+    OUTCOME_PREEMPTED = 17, /* another bid took the lease, and it had not ended within the notice */
     OUTCOME_COUNT
 };
 
@@ -169,15 +171,18 @@ enum job_reason {
     JOB_REASON_NO_VERDICT =
         14, /* no check of what failed came to one: it was paid, nobody is accused */
     JOB_REASON_EXPIRED = 15, /* its time was up before all of it had started */
+    JOB_REASON_PROMISED =
+        19, /* it has taken a lease that begins when its former holder's notice ends */
 };
 
 enum lease_end_reason {
     LEASE_END_RETURNED = 0, /* nothing left to do */
     LEASE_END_TERM = 1,
-    LEASE_END_CANCELLED = 2, /* job cancelled or ended */
-    LEASE_END_UNKNOWN = 3,   /* the agent holds it, the broker does not */
-    LEASE_END_FAILED = 4,    /* too many failures that were the provider's fault */
-    LEASE_END_REVOKED = 5,   /* account frozen or market halted by the operator */
+    LEASE_END_CANCELLED = 2,  /* job cancelled or ended */
+    LEASE_END_UNKNOWN = 3,    /* the agent holds it, the broker does not */
+    LEASE_END_FAILED = 4,     /* too many failures that were the provider's fault */
+    LEASE_END_REVOKED = 5,    /* account frozen or market halted by the operator */
+    LEASE_END_PREEMPTED = 19, /* another bid has taken it */
 };
 
 #endif

@@ -302,6 +302,9 @@ static void act(struct agent *agent, int64_t now_ns, const struct agent_action *
     case AGENT_CANCEL:
         lanes_cancel(agent->lanes, &action->work);
         break;
+    case AGENT_NOTICE:
+        lanes_notice(agent->lanes, &action->work);
+        break;
     case AGENT_RECONNECT:
         warn(agent, "the broker is silent; trying again");
         agent->since_ms = wall_ms();

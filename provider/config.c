@@ -22,6 +22,10 @@ enum { CATALOGUE_IDS_MAX = 256 };
 #define PRICE_MOST INT64_C(1000000000000) /* a million credits per slot-hour */
 #define TERM_LEAST_MS INT64_C(60000)
 #define TERM_MOST_MS INT64_C(2592000000) /* 30 days */
+#define NOTICE_MS INT64_C(30000)
+#define NOTICE_MOST_MS INT64_C(86400000) /* a day: the market takes no more */
+#define MINIMUM_RUN_MS INT64_C(300000)
+#define MINIMUM_RUN_MOST_MS INT64_C(604800000) /* a week, likewise */
 
 /* Offered when the owner names none: tools that read, write and compute, as far as the host has them.
  * The jail is the wall; this list only says what jobs can count on. */
@@ -193,6 +197,28 @@ static int64_t read_term_ms(struct yaml_value value, int64_t fallback)
     return yaml_duration_ms(value, TERM_LEAST_MS, TERM_MOST_MS, fallback);
 }
 
+/* A map of two times, of which one or both may be left out; or false. */
+static struct config_spot read_spot(struct yaml_value value, struct config_spot fallback)
+{
+    static const char *const keys[] = {"notice", "minimum_run"};
+    if (!yaml_present(value)) {
+        return fallback;
+    }
+    if (yaml_kind(value) != YAML_KIND_MAP) {
+        if (yaml_boolean(value, false)) {
+            yaml_refuse(value, "say how: {notice: 30s, minimum_run: 5m}");
+        }
+        return (struct config_spot){.is_interruptible = false};
+    }
+    yaml_known_keys(value, keys, sizeof keys / sizeof keys[0]);
+    return (struct config_spot){
+        .is_interruptible = true,
+        .notice_ms = yaml_duration_ms(yaml_key(value, "notice"), 0, NOTICE_MOST_MS, NOTICE_MS),
+        .minimum_run_ms = yaml_duration_ms(yaml_key(value, "minimum_run"), 0, MINIMUM_RUN_MOST_MS,
+                                           MINIMUM_RUN_MS),
+    };
+}
+
 static int64_t read_price_micro(struct yaml_value value, int64_t fallback)
 {
     return yaml_money(value, 0, PRICE_MOST, fallback);
@@ -303,8 +329,9 @@ static void read_simulated(struct yaml_value item, struct config_device *device)
 
 static void read_device(struct config *config, struct yaml_value item, int32_t offset_min)
 {
-    static const char *const keys[] = {"name",      "price", "slots", "memory", "disk",
-                                       "processes", "term",  "to",    "hours",  "simulate"};
+    static const char *const keys[] = {"name",  "price",     "slots",        "memory",
+                                       "disk",  "processes", "term",         "to",
+                                       "hours", "simulate",  "interruptible"};
     struct config_device *device = &config->devices[config->device_count];
     yaml_known_keys(item, keys, sizeof keys / sizeof keys[0]);
     if (yaml_present(yaml_key(item, "simulate"))) {
@@ -320,6 +347,7 @@ static void read_device(struct config *config, struct yaml_value item, int32_t o
     device->processes = read_processes(yaml_key(item, "processes"), config->processes);
     device->term_ms = read_term_ms(yaml_key(item, "term"), config->term_ms);
     read_conditions(item, offset_min, &config->conditions, &device->conditions);
+    device->spot = read_spot(yaml_key(item, "interruptible"), config->spot);
     /* The name is what the market knows the device by, over restarts. */
     bool is_taken = device->name[0] == '\0' || strcmp(device->name, config->name) == 0;
     for (size_t i = 0; i < config->device_count; i++) {
@@ -373,8 +401,9 @@ static void market_in_folder(char *path, size_t capacity)
 static void read_keys(struct config *config, struct yaml_value root, const char *base)
 {
     static const char *const keys[] = {
-        "market",   "name", "region", "price", "slots",   "memory", "disk",  "processes", "term",
-        "programs", "user", "cache",  "spool", "devices", "to",     "hours", "utc_offset"};
+        "market", "name",      "region", "price",    "slots",      "memory",
+        "disk",   "processes", "term",   "programs", "user",       "cache",
+        "spool",  "devices",   "to",     "hours",    "utc_offset", "interruptible"};
     static const struct agent_conditions none;
     char host[ATTRIBUTE_TEXT_SIZE] = "host";
     (void)gethostname(host, sizeof host - 1); /* else the name above */
@@ -398,6 +427,7 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
     config->term_ms = read_term_ms(yaml_key(root, "term"), 0);
     const int32_t offset_min = read_offset(yaml_key(root, "utc_offset"));
     read_conditions(root, offset_min, &none, &config->conditions);
+    config->spot = read_spot(yaml_key(root, "interruptible"), config->spot);
     config->cache_bytes =
         (uint64_t)yaml_bytes(yaml_key(root, "cache"), 64 * MIB, 1024 * 1024 * GIB, 4 * GIB);
     read_programs(config, yaml_key(root, "programs"));

@@ -12,12 +12,13 @@
  *     to: [alice, bob]       whose jobs it is offered to, by names or keys; default anyone
  *     hours: [22:00-07:00]   when, each with its days: mon-fri 22:00-07:00; default always
  *     utc_offset: +01:00     of these hours, of all devices; default +00:00
+ *     interruptible: {notice: 30s, minimum_run: 5m}   higher bids may take leases; default false: none may
  *     programs: [xz, sh]     names looked up in /usr/bin and /bin; or {NAME: /usr/bin/PATH}
  *     user: bourse           whom the agent becomes when root starts it
  *     cache: 4GiB            of inputs, and as much again of unpacked images
  *     spool: spool           folder for outputs on their way; default beside this file
  *     devices:               more devices beside the one that all of the above describes
- *       - {name: quiet, slots: 2, price: 0.02}    cores of their own; memory, disk, processes, term, to and hours, too
+ *       - {name: quiet, slots: 2, price: 0.02}    cores of their own; memory, disk, processes, term, interruptible, to, hours, too
  *       - {simulate: groq-lpu-v1, price: 0.5}     a device of the catalogue, simulated; it owns no core
  *
  * Unknown keys are refused with their line. Reading touches no device; what the machine has stands in
@@ -50,6 +51,12 @@ struct config_program {
     char path[256]; /* absolute, below /usr */
 };
 
+struct config_spot { /* whether another bid may take leases; then how */
+    bool is_interruptible;
+    int64_t notice_ms;      /* how long before its end a lease's holder is told */
+    int64_t minimum_run_ms; /* how long nobody may take it */
+};
+
 struct config_device { /* one of `devices:`; what it does not say is as above it */
     const struct catalogue_device *simulates; /* NULL: cores of this machine */
     char name[ATTRIBUTE_TEXT_SIZE];
@@ -59,6 +66,7 @@ struct config_device { /* one of `devices:`; what it does not say is as above it
     uint32_t processes;
     int64_t term_ms;
     struct agent_conditions conditions;
+    struct config_spot spot;
 };
 
 struct config {
@@ -77,6 +85,7 @@ struct config {
     uint32_t processes;    /* per slot */
     int64_t term_ms;       /* 0: no bound */
     struct agent_conditions conditions;
+    struct config_spot spot;
     uint64_t cache_bytes;
     struct config_program programs[CONFIG_PROGRAMS_MAX];
     size_t program_count;

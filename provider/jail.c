@@ -505,3 +505,14 @@ void jail_cancel(struct jail *jail, enum result_outcome outcome)
     }
     (void)pthread_mutex_unlock(&jail->lock);
 }
+
+bool jail_notice(struct jail *jail)
+{
+    (void)pthread_mutex_lock(&jail->lock);
+    bool is_running = jail->running;
+    if (is_running) {
+        (void)wire_send(jail->socket, WIRE_NOTICE, jail->number); /* a broken jail ends anyway */
+    }
+    (void)pthread_mutex_unlock(&jail->lock);
+    return is_running;
+}

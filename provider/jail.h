@@ -141,5 +141,8 @@ bool jail_noops(struct jail *jail, const uint32_t *subtasks, size_t count);
  * OUTCOME_TERM_OVER). Without a run in progress nothing happens. The caller makes sure that the
  * jail is not closed meanwhile. */
 void jail_cancel(struct jail *jail, enum result_outcome outcome);
+/* Every process of the program that runs is sent SIGTERM; what it makes of it is its own affair. False: none runs yet, or
+ * any more. A subtask that the jail's own process computes goes on. */
+bool jail_notice(struct jail *jail);
 
 #endif

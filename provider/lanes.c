@@ -39,6 +39,7 @@ struct lane {
     struct list_link waiting;  /* outcomes of what was given and not begun, oldest first */
     struct agent_work running; /* attempt 0: nothing that could be cancelled */
     atomic_bool cancel;        /* `running` is to end */
+    atomic_bool notice;        /* its program is to be told to end; false once it was */
     struct jail *jail;         /* guarded: a cancel must not meet a close */
     struct jail_limits limits; /* the thread's own: those that the jail was opened with */
 };
@@ -431,6 +432,7 @@ static void *lane_loop(void *argument)
         pthread_mutex_lock(&lane->mutex);
         lane->running.attempt = 0;
         atomic_store(&lane->cancel, false);
+        atomic_store(&lane->notice, false);
         while (list_empty(&lane->waiting) && !lane->stop) {
             pthread_cond_wait(&lane->woken, &lane->mutex);
         }
@@ -633,6 +635,34 @@ void lanes_cancel(struct lanes *lanes, const struct agent_work *work)
     }
 }
 
+static void press_notice(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->mutex);
+    if (lane->jail != NULL && jail_notice(lane->jail)) {
+        atomic_store(&lane->notice, false);
+    }
+    pthread_mutex_unlock(&lane->mutex);
+}
+
+void lanes_notice(struct lanes *lanes, const struct agent_work *work)
+{
+    struct tenancy *tenancy = find_tenancy(lanes, work->lease);
+    struct lane *lane = tenancy == NULL ? NULL : find_lane(tenancy, work->lane);
+    if (lane == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&lane->mutex);
+    bool is_running = is_same(&lane->running, work);
+    if (is_running) {
+        atomic_store(&lane->notice, true);
+    }
+    pthread_mutex_unlock(&lane->mutex);
+    if (is_running) {
+        lanes->restless = true;
+        press_notice(lane);
+    }
+}
+
 static void stop_lane(struct lane *lane)
 {
     pthread_mutex_lock(&lane->mutex);
@@ -668,6 +698,9 @@ static bool tick_tenancy(struct lanes *lanes, struct tenancy *tenancy)
         } else if (atomic_load(&lane->cancel)) {
             restless = true;
             press_cancel(lane);
+        } else if (atomic_load(&lane->notice)) {
+            restless = true;
+            press_notice(lane);
         }
     }
     return restless;

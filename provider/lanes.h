@@ -46,8 +46,10 @@ void lanes_go(struct lanes *lanes);
 void lanes_prepare(struct lanes *lanes, const struct agent_work *work,
                    const Bourse__V1__Work *given);
 void lanes_cancel(struct lanes *lanes, const struct agent_work *work);
+/* Its program is told to end (SIGTERM), once: at once, or when it has begun. */
+void lanes_notice(struct lanes *lanes, const struct agent_work *work);
 void lanes_end(struct lanes *lanes, uint64_t lease);
-/* Now and then: repeats cancels that came before their run began, collects threads that have ended. */
+/* Now and then: repeats cancels and notices that came before their run began, collects threads that have ended. */
 void lanes_tick(struct lanes *lanes);
 /* Jails that stand now. */
 uint32_t lanes_jails(const struct lanes *lanes);

@@ -151,10 +151,11 @@ static json_t *asks_json(const struct agent_session *session)
         char device[33];
         text_hex(row.terms.device.bytes, sizeof row.terms.device.bytes, device);
         json_t *ask =
-            json_pack("{s:s, s:s, s:I, s:I, s:b, s:b, s:b}", "device", device, "instrument",
+            json_pack("{s:s, s:s, s:I, s:I, s:b, s:b, s:b, s:b}", "device", device, "instrument",
                       row.instrument, "slots", (json_int_t)row.terms.slots, "price_micro",
                       (json_int_t)row.terms.price_micro, "standing", (int)row.is_standing,
-                      "by_hand", (int)row.is_by_hand, "cancelled", (int)row.is_taken_back);
+                      "by_hand", (int)row.is_by_hand, "cancelled", (int)row.is_taken_back,
+                      "interruptible", (int)row.terms.is_interruptible);
         if (!row.is_by_hand) { /* what that one says of these is the market's to show */
             (void)report_conditions(&row.terms.conditions, ask);
         }

@@ -158,6 +158,7 @@ static struct config_device first_device(const struct config *config, uint32_t s
         .processes = config->processes,
         .term_ms = config->term_ms,
         .conditions = config->conditions,
+        .spot = config->spot,
     };
     (void)snprintf(first.name, sizeof first.name, "%s", config->name);
     return first;
@@ -259,6 +260,9 @@ static void fill_offer(struct offer *offer, const struct config_device *device,
         .price_micro = device->price_micro,
         .max_term_ms = device->term_ms,
         .conditions = device->conditions,
+        .is_interruptible = device->spot.is_interruptible,
+        .notice_ms = device->spot.notice_ms,
+        .minimum_run_ms = device->spot.minimum_run_ms,
     };
 }
 

@@ -212,6 +212,9 @@ static void pushed(struct agent_session *session, int64_t now_ns,
     case MESSAGE_LEASE_RENEW:
         work_renewed(session, now_ns, body);
         break;
+    case MESSAGE_LEASE_NOTICE:
+        work_noticed(session, now_ns, body);
+        break;
     case MESSAGE_DISPATCH:
         work_dispatched(session, now_ns, body);
         break;

@@ -74,6 +74,9 @@ struct agent_ask {
     int64_t price_micro; /* least, per slot-hour */
     int64_t max_term_ms; /* 0: no bound */
     struct agent_conditions conditions;
+    /* Whether another bid may take its leases; then how long before its end a holder is told, and how long nobody may. */
+    bool is_interruptible;
+    int64_t notice_ms, minimum_run_ms;
 };
 
 enum agent_status {
@@ -109,6 +112,7 @@ enum agent_action_type {
     AGENT_PREPARE,     /* `work`: next in its lane; fetch its inputs meanwhile */
     AGENT_START,       /* `work`: its lane is free, run it */
     AGENT_CANCEL,      /* `work` runs: end it soon, then agent_session_finished as always */
+    AGENT_NOTICE,      /* `work` runs, and its lease has been taken: tell its program to end */
     AGENT_RECONNECT,   /* make a new connection after `wait_ns`, then agent_session_connected */
     AGENT_READY,       /* the broker said Welcome */
     AGENT_NOTE,        /* `text`: worth a line in the log */
@@ -184,7 +188,8 @@ const Bourse__V1__Work *agent_session_given(const struct agent_session *session,
 
 /* The work is done: `facts` holds outcome, started_ms, busy_ns, exit code, signal, outputs, detail and
  * usage; the session fills in who, where and for what, encodes once, and owes the broker these bytes until
- * they are accepted. Outcome CANCELLED becomes TERM_OVER when the session cancelled it for that. */
+ * they are accepted. Outcome CANCELLED becomes TERM_OVER or PREEMPTED when the session cancelled it for that; a program
+ * that fails after it was told that its lease is taken becomes PREEMPTED, too. */
 enum agent_status agent_session_finished(struct agent_session *session, int64_t now_ns,
                                          const struct agent_work *work,
                                          const Bourse__V1__Result *facts);

@@ -47,6 +47,7 @@ struct lease {
     bool refused;   /* a device that is not ours: its work is answered as refused */
     bool over;      /* no more starts */
     bool released;  /* the broker ended it: it is not stated any more */
+    bool noticed;   /* another bid has taken it: nothing is started any more */
     bool ended;     /* AGENT_LEASE_END went out */
     uint32_t over_outcome;
     struct list_link works;
@@ -81,6 +82,8 @@ struct offered_ask {
     struct id128 cancel;  /* id of that request; zero: it has to be sent (again) */
     uint32_t hand_slots;  /* BY_HAND: what that one says */
     int64_t hand_price_micro, hand_max_term_ms;
+    bool hand_is_interruptible;
+    int64_t hand_notice_ms, hand_minimum_run_ms;
 };
 
 struct agent_session {
@@ -148,6 +151,8 @@ void work_granted(struct agent_session *session, int64_t now_ns,
                   const Bourse__V1__LeaseGrant *grant);
 void work_renewed(struct agent_session *session, int64_t now_ns,
                   const Bourse__V1__LeaseRenew *renew);
+void work_noticed(struct agent_session *session, int64_t now_ns,
+                  const Bourse__V1__LeaseNotice *notice);
 void work_dispatched(struct agent_session *session, int64_t now_ns,
                      const Bourse__V1__Dispatch *dispatch);
 void work_withdrawn(struct agent_session *session, int64_t now_ns,

@@ -139,6 +139,11 @@ static void place_asks(struct agent_session *session, int64_t now_ns)
         body.max_term_ms = ask->terms.max_term_ms;
         struct ask_conditions conditions;
         add_conditions(&ask->terms.conditions, &conditions, &body);
+        body.has_interruptible = body.has_notice_ms = body.has_minimum_run_ms =
+            ask->terms.is_interruptible;
+        body.interruptible = ask->terms.is_interruptible;
+        body.notice_ms = ask->terms.notice_ms;
+        body.minimum_run_ms = ask->terms.minimum_run_ms;
         struct id128 id = session_draw_id(session);
         if (!send_request(session, now_ns, MESSAGE_ASK_PLACE, &id, &body.base)) {
             offer_later(session, now_ns);
@@ -448,6 +453,9 @@ bool agent_session_ask(const struct agent_session *session, size_t index,
         ret_row->terms.slots = ask->hand_slots;
         ret_row->terms.price_micro = ask->hand_price_micro;
         ret_row->terms.max_term_ms = ask->hand_max_term_ms;
+        ret_row->terms.is_interruptible = ask->hand_is_interruptible;
+        ret_row->terms.notice_ms = ask->hand_notice_ms;
+        ret_row->terms.minimum_run_ms = ask->hand_minimum_run_ms;
     }
     for (size_t i = 0; i < session->device_count; i++) {
         if (id128_equal(&session->devices[i].facts.device, &ask->terms.device)) {
@@ -539,6 +547,9 @@ void offers_noted(struct agent_session *session, int64_t now_ns, const Bourse__V
         ask->hand_slots = event->slots;
         ask->hand_price_micro = event->price_micro;
         ask->hand_max_term_ms = event->has_max_term_ms ? event->max_term_ms : 0;
+        ask->hand_is_interruptible = event->has_interruptible && event->interruptible;
+        ask->hand_notice_ms = event->has_notice_ms ? event->notice_ms : 0;
+        ask->hand_minimum_run_ms = event->has_minimum_run_ms ? event->minimum_run_ms : 0;
         session_note(session, "an ask placed by hand stands in the place of this agent's own");
     } else if (is_known) {
         ask->state = ask->state == ASK_BY_HAND ? ASK_ABSENT : ASK_TAKEN_BACK;

@@ -320,6 +320,29 @@ void work_lease_over(struct agent_session *session, int64_t now_ns, struct lease
     work_settle(session, lease);
 }
 
+/* Its programs are told, and have until the notice is over; what waits goes back at once. A notice that comes again, after a
+ * new connection, ends no later than the first. */
+void work_noticed(struct agent_session *session, int64_t now_ns,
+                  const Bourse__V1__LeaseNotice *notice)
+{
+    struct lease *lease = find_lease(session, notice->lease);
+    if (lease == NULL || lease->over || lease->noticed) {
+        session->counts.ignored++;
+        return;
+    }
+    const int64_t end_ns = term_end(now_ns, notice->notice_ms);
+    lease->noticed = true;
+    lease->term_end_ns = end_ns < lease->term_end_ns ? end_ns : lease->term_end_ns;
+    stop_work(session, now_ns, lease, OUTCOME_PREEMPTED, false);
+    for (struct list_link *link = lease->works.next; link != &lease->works; link = link->next) {
+        const struct work *work = LIST_ELEMENT(link, struct work, link);
+        if (work->state == WORK_RUNNING) {
+            act_on(session, AGENT_NOTICE, work);
+        }
+    }
+    results_flush(session, now_ns);
+}
+
 void work_lease_ended(struct agent_session *session, int64_t now_ns,
                       const Bourse__V1__LeaseEnd *end)
 {
@@ -329,7 +352,9 @@ void work_lease_ended(struct agent_session *session, int64_t now_ns,
         return;
     }
     lease->released = true;
-    uint32_t outcome = end->reason == LEASE_END_TERM ? OUTCOME_TERM_OVER : OUTCOME_CANCELLED;
+    uint32_t outcome = end->reason == LEASE_END_TERM        ? OUTCOME_TERM_OVER
+                       : end->reason == LEASE_END_PREEMPTED ? OUTCOME_PREEMPTED
+                                                            : OUTCOME_CANCELLED;
     work_lease_over(session, now_ns, lease, outcome, true);
 }
 
@@ -412,6 +437,8 @@ static void queue_work(struct agent_session *session, int64_t now_ns, struct lea
                                              : "the lease has no such lane");
     } else if (lease->over) {
         results_owe_unstarted(session, now_ns, work, lease->over_outcome, "the lease is over");
+    } else if (lease->noticed) {
+        results_owe_unstarted(session, now_ns, work, OUTCOME_PREEMPTED, "the lease has been taken");
     } else if (session->draining) {
         results_owe_unstarted(session, now_ns, work, OUTCOME_CANCELLED, "the provider is leaving");
     } else if (session->resting) {
@@ -492,6 +519,13 @@ enum agent_status agent_session_left(struct agent_session *session, int64_t now_
     return AGENT_OK;
 }
 
+/* As a program does that is told to end before it has come to its end, or before it ran. */
+static bool fails_early(uint32_t outcome)
+{
+    return outcome == OUTCOME_PROGRAM_FAILED || outcome == OUTCOME_SIGNALLED ||
+           outcome == OUTCOME_OUTPUT_MISSING || outcome == OUTCOME_CANCELLED;
+}
+
 enum agent_status agent_session_finished(struct agent_session *session, int64_t now_ns,
                                          const struct agent_work *name,
                                          const Bourse__V1__Result *facts)
@@ -505,6 +539,9 @@ enum agent_status agent_session_finished(struct agent_session *session, int64_t 
     Bourse__V1__Result result = *facts;
     if (result.outcome == OUTCOME_CANCELLED && work->cancelling) {
         result.outcome = work->cancel_outcome;
+    }
+    if (lease->noticed && !work->cancelling && fails_early(result.outcome)) {
+        result.outcome = OUTCOME_PREEMPTED;
     }
     enum agent_status status = results_owe(session, now_ns, work, &result);
     if (status == AGENT_OK) {
@@ -549,7 +586,8 @@ void work_tick(struct agent_session *session, int64_t now_ns)
         struct lease *lease = LIST_ELEMENT(link, struct lease, link);
         link = link->next; /* the lease may be freed */
         if (now_ns >= lease->term_end_ns && (!lease->over || !lease->ended)) {
-            work_lease_over(session, now_ns, lease, OUTCOME_TERM_OVER, true);
+            work_lease_over(session, now_ns, lease,
+                            lease->noticed ? OUTCOME_PREEMPTED : OUTCOME_TERM_OVER, true);
         }
     }
 }

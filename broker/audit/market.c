@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CANCELLED_BY_OWNER = 0 };
+enum { CANCELLED_BY_OWNER = 0, INCREMENT_MICRO = 1000 };
 
 /* What was signed as the limit of a bid: a cap or a value; -1: neither. */
 static int64_t cap_of(bool has_cap, int64_t cap_micro, const Bourse__V1__Value *value)
@@ -164,6 +164,18 @@ static bool replaced_bid(struct audit *audit, const struct audit_command *comman
     return true;
 }
 
+static struct audit_terms signed_terms(const Bourse__V1__AskPlace *body)
+{
+    if (!body->has_interruptible || !body->interruptible) {
+        return (struct audit_terms){.is_interruptible = false};
+    }
+    return (struct audit_terms){
+        .is_interruptible = true,
+        .notice_ms = body->has_notice_ms ? body->notice_ms : 0,
+        .minimum_run_ms = body->has_minimum_run_ms ? body->minimum_run_ms : 0,
+    };
+}
+
 bool audit_ask_row(struct audit *audit, struct audit_command *command)
 {
     const struct audit_row *row = &audit->rows.row;
@@ -202,7 +214,8 @@ bool audit_ask_row(struct audit *audit, struct audit_command *command)
                               .slots = row->slots,
                               .price = row->price,
                               .max_term_ms = body->has_max_term_ms ? body->max_term_ms : 0,
-                              .has_conditions = body->n_to > 0 || body->n_hours > 0};
+                              .has_conditions = body->n_to > 0 || body->n_hours > 0,
+                              .terms = signed_terms(body)};
     *(audit->last_ask != NULL ? &audit->last_ask->next : &audit->first_ask) = ask;
     audit->last_ask = ask;
     return true;
@@ -342,7 +355,13 @@ static int64_t price_of(const struct audit *audit, const struct audit_ask *ask,
     return ask->entry < bid->entry ? ask->price : limit_of(audit, ask, bid);
 }
 
-/* An arriving bid takes the best ask. A witness against that is an ask of the same cell (so it
+static bool same_terms(const struct audit_terms *a, const struct audit_terms *b)
+{
+    return a->is_interruptible == b->is_interruptible && a->notice_ms == b->notice_ms &&
+           a->minimum_run_ms == b->minimum_run_ms;
+}
+
+/* An arriving bid takes the best ask. A witness against that is an ask of the same cell and terms (so it
  * satisfies the same requirements), for anybody at any hour, whose device never had a lease, and was better. */
 static bool is_better(struct audit *audit, const struct audit_ask *other,
                       const struct audit_ask *taken, const struct audit_bid *bid)
@@ -355,7 +374,8 @@ static bool is_better(struct audit *audit, const struct audit_ask *other,
                   other->slots >= bid->width &&
                   (other->max_term_ms == 0 || other->max_term_ms >= bid->term_ms) &&
                   audit_map_find(&audit->tainted, &account) == NULL;
-    bool is_alike = !hash32_is_zero(&other->cell) && hash32_equal(&other->cell, &taken->cell);
+    bool is_alike = !hash32_is_zero(&other->cell) && hash32_equal(&other->cell, &taken->cell) &&
+                    same_terms(&other->terms, &taken->terms);
     return stands && is_alike &&
            (other->price < taken->price ||
             (other->price == taken->price && other->price > 0 && other->entry < taken->entry));
@@ -395,12 +415,47 @@ static bool check_sides(struct audit *audit, const struct audit_ask *ask,
                               row->device.bytes, 16);
 }
 
+/* Another's lease on that device which the bid could take at the fill's price: it may be interrupted, has had its minimum run,
+ * and ranks by its holder's limit, or by what he pays when he bids no more. NULL: there is none. */
+static struct audit_lease *taken_lease(const struct audit *audit, const struct audit_ask *ask,
+                                       const struct audit_bid *bid)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct hash32 device_name = audit_id(&row->device);
+    const struct audit_device *device = audit_map_find(&audit->devices, &device_name);
+    struct audit_lease *lease = device == NULL ? NULL : device->last_lease;
+    for (; lease != NULL; lease = lease->before) {
+        int64_t rank = lease->bid->is_cancelled ? lease->price : limit_of(audit, ask, lease->bid);
+        if (!lease->was_taken && lease->terms.is_interruptible &&
+            lease->job->owner_number != bid->job->owner_number &&
+            row->price - INCREMENT_MICRO == rank &&
+            row->log_time_ns - lease->filled_ns >= lease->terms.minimum_run_ms * 1000000) {
+            return lease;
+        }
+    }
+    return NULL;
+}
+
+/* Or, in the place of another's lease, at that one's rank and the increment. */
+static bool check_price(struct audit *audit, const struct audit_ask *ask,
+                        const struct audit_bid *bid)
+{
+    const struct audit_row *row = &audit->rows.row;
+    struct audit_lease *taken =
+        row->price == price_of(audit, ask, bid) ? NULL : taken_lease(audit, ask, bid);
+    if (taken != NULL) {
+        taken->was_taken = true;
+        return true;
+    }
+    return audit_expect_i64(audit, "it fills at the maker's price", price_of(audit, ask, bid),
+                            row->price);
+}
+
 static bool check_terms(struct audit *audit, const struct audit_ask *ask,
                         const struct audit_bid *bid)
 {
     const struct audit_row *row = &audit->rows.row;
-    return audit_expect_i64(audit, "it fills at the maker's price", price_of(audit, ask, bid),
-                            row->price) &&
+    return check_price(audit, ask, bid) &&
            audit_expect(audit, row->price <= limit_of(audit, ask, bid),
                         "its price is within the bid's limit") &&
            audit_expect(audit, row->price >= ask->price, "its price is not below the ask") &&
@@ -444,11 +499,16 @@ bool audit_fill_row(struct audit *audit, struct audit_command *command)
                                   .device = row->device,
                                   .is_simulated = strncmp(row->name, "sim.", 4) == 0,
                                   .width = bid->width,
-                                  .price = row->price};
+                                  .price = row->price,
+                                  .bid = bid,
+                                  .terms = ask->terms,
+                                  .filled_ns = row->log_time_ns};
     struct hash32 device_name = audit_id(&row->device);
     struct audit_device *device = audit_map_find(&audit->devices, &device_name);
     if (device != NULL) {
         device->was_filled = true;
+        lease->before = device->last_lease;
+        device->last_lease = lease;
     }
     audit->last_lease = row->lease;
     audit->report->fills++;

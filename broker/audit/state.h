@@ -150,6 +150,12 @@ struct audit_device {
     struct hash32 cell;   /* attributes as last advertised */
     int64_t rates[RATES]; /* what they say of each; 0: nothing */
     bool was_filled;      /* under any ask: leases outlive the ask that they came from */
+    struct audit_lease *last_lease;
+};
+
+struct audit_terms { /* of the leases of an ask, as it was signed */
+    bool is_interruptible;
+    int64_t notice_ms, minimum_run_ms;
 };
 
 struct audit_ask {
@@ -161,6 +167,7 @@ struct audit_ask {
     uint32_t slots;
     int64_t price, max_term_ms;
     bool has_conditions; /* whose bids, or which hours: it may be passed over */
+    struct audit_terms terms;
     bool is_cancelled;
     struct audit_ask *next; /* in order of entry, for the check of priority */
 };
@@ -224,6 +231,11 @@ struct audit_lease {
     bool is_simulated; /* by the instrument that its fill names */
     uint32_t width;
     int64_t price, paid_ns, charged;
+    const struct audit_bid *bid;
+    struct audit_terms terms;
+    int64_t filled_ns;
+    bool was_taken;             /* another bid has taken it */
+    struct audit_lease *before; /* on the same device, the newest first */
 };
 
 struct audit_due { /* what the last result row must be followed by */

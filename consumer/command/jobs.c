@@ -58,12 +58,14 @@ void print_leases(FILE *to, const struct bourse_job_row *row, bool also_ended, b
             continue;
         }
         char device[CELL_SIZE];
+        char state[CELL_SIZE];
         (void)snprintf(device, sizeof device, "%s%s", lease->simulated ? "SIM " : "",
                        lease->device);
+        (void)snprintf(state, sizeof state, "%s%s", lease->state, lease->taken ? ", taken" : "");
         const char *cells[] = {count_text(lease->lease),
                                lease->provider,
                                device,
-                               lease->state,
+                               state,
                                count_text(lease->slots),
                                money_text(lease->price_micro),
                                count_text(lease->accepted),

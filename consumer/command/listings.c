@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NOTICE_MS INT64_C(30000)
+#define MINIMUM_RUN_MS INT64_C(300000)
+
 /* Rows on their way to where they are shown: JSON, ids, or a table. */
 struct listing {
     json_t *list; /* NULL: to the table */
@@ -388,6 +391,12 @@ static json_t *json_order(const struct bourse_order *order)
                                   json_integer((json_int_t)order->max_term_ms));
         (void)json_object_set_new(value, "to", json_string(order->to));
         (void)json_object_set_new(value, "hours", json_string(order->hours));
+        (void)json_object_set_new(value, "interruptible", json_boolean(order->interruptible));
+    }
+    if (order->interruptible) {
+        (void)json_object_set_new(value, "notice_ms", json_integer((json_int_t)order->notice_ms));
+        (void)json_object_set_new(value, "minimum_run_ms",
+                                  json_integer((json_int_t)order->minimum_run_ms));
     }
     return value;
 }
@@ -417,18 +426,22 @@ static bool add_order(void *context, const struct bourse_order *order)
                            count_text(order->place),
                            order->good_till_ms > 0 ? time_text(order->good_till_ms) : "",
                            order->max_term_ms > 0 ? duration_text(order->max_term_ms) : "",
-                           conditions};
+                           conditions,
+                           order->is_bid          ? ""
+                           : order->interruptible ? "interruptible"
+                                                  : "firm"};
     grid_add(&listing->table, cells);
     return true;
 }
 
 static int order_list(struct invocation *invocation)
 {
-    static const char *const titles[] = {"ORDER", "SIDE",  "FOR",       "PRICE",    "SLOTS",
-                                         "FREE",  "PLACE", "GOOD TILL", "MAX TERM", "CONDITIONS"};
+    static const char *const titles[] = {"ORDER",    "SIDE",       "FOR",   "PRICE",
+                                         "SLOTS",    "FREE",       "PLACE", "GOOD TILL",
+                                         "MAX TERM", "CONDITIONS", "LEASES"};
     struct listing listing = {.list = invocation->json ? json_array() : NULL,
                               .quiet = invocation->quiet,
-                              .table = grid_of(10, titles, "lllrrrrlll")};
+                              .table = grid_of(11, titles, "lllrrrrllll")};
     struct bourse_error error;
     int status;
     if (bourse_orders(invocation->bourse, add_order, &listing, &error)) {
@@ -677,6 +690,33 @@ static size_t values_of(const struct invocation *invocation, const char *name,
     return count;
 }
 
+/* Whether higher bids may take its leases, and how. */
+static bool read_terms(struct invocation *invocation, struct bourse_ask *ask)
+{
+    ask->interruptible = option_given(invocation, "interruptible");
+    const bool has_times =
+        option_given(invocation, "notice") || option_given(invocation, "minimum-run");
+    if (has_times && !ask->interruptible) {
+        (void)complain(invocation, BOURSE_USAGE,
+                       "--notice and --minimum-run are of leases that may be taken: say "
+                       "--interruptible, too");
+        return false;
+    }
+    ask->notice_ms = ask->interruptible ? NOTICE_MS : 0;
+    ask->minimum_run_ms = ask->interruptible ? MINIMUM_RUN_MS : 0;
+    if (!option_duration_ms(invocation, "notice", &ask->notice_ms) ||
+        !option_duration_ms(invocation, "minimum-run", &ask->minimum_run_ms)) {
+        return false;
+    }
+    if (ask->notice_ms > BOURSE_ASK_NOTICE_MS_MOST ||
+        ask->minimum_run_ms > BOURSE_ASK_RUN_MS_MOST) {
+        (void)complain(invocation, BOURSE_USAGE,
+                       "--notice: at most 1d, and --minimum-run: at most 7d");
+        return false;
+    }
+    return true;
+}
+
 static int order_place(struct invocation *invocation)
 {
     const char *to[GIVEN_MAX];
@@ -690,7 +730,7 @@ static int order_place(struct invocation *invocation)
     int64_t slots = 0;
     if (!option_money(invocation, "price", &ask.price_micro) ||
         !option_count(invocation, "slots", 1, UINT32_MAX, &slots) ||
-        !read_times(invocation, &ask)) {
+        !read_times(invocation, &ask) || !read_terms(invocation, &ask)) {
         return BOURSE_USAGE;
     }
     if (ask.price_micro < 0) {
@@ -745,11 +785,12 @@ int command_order(struct invocation *invocation)
         return complain(invocation, BOURSE_USAGE,
                         "order %s: wrong number of words; see `bourse help order`", word);
     }
-    static const char *const only_place[] = {"for", "max-term", "to", "hours", "utc-offset"};
+    static const char *const only_place[] = {
+        "for", "max-term", "to", "hours", "utc-offset", "interruptible", "notice", "minimum-run"};
     static const char *const only_replace[] = {"cap", "at-most", "budget", "value"};
     if (is_place || is_replace) {
         const char *const *others = is_place ? only_replace : only_place;
-        for (size_t i = 0; i < (is_place ? 4 : 5); i++) {
+        for (size_t i = 0; i < (is_place ? 4 : 8); i++) {
             if (option_given(invocation, others[i])) {
                 return complain(invocation, BOURSE_USAGE, "order %s has no --%s", word, others[i]);
             }

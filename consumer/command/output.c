@@ -255,12 +255,13 @@ int print_json(json_t *value, int status)
 
 static json_t *json_lease(const struct bourse_lease *lease)
 {
-    return json_pack("{s:I, s:s, s:s, s:b, s:s, s:i, s:I, s:i, s:I, s:I}", "lease",
+    return json_pack("{s:I, s:s, s:s, s:b, s:s, s:i, s:I, s:i, s:I, s:I, s:b, s:b}", "lease",
                      (json_int_t)lease->lease, "provider", lease->provider, "device", lease->device,
                      "simulated", (int)lease->simulated, "state", lease->state, "slots",
                      (int)lease->slots, "price_micro", (json_int_t)lease->price_micro, "accepted",
                      (int)lease->accepted, "paid_ns", (json_int_t)lease->paid_ns, "charged_micro",
-                     (json_int_t)lease->charged_micro);
+                     (json_int_t)lease->charged_micro, "interruptible", (int)lease->interruptible,
+                     "taken", (int)lease->taken);
 }
 
 json_t *json_job(const struct bourse_job_row *row)

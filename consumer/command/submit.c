@@ -587,15 +587,16 @@ static bool set_numbers(struct invocation *invocation, struct job_file *file)
     int64_t slots = file->slots;
     int64_t at_most = file->at_most;
     int64_t retries = file->retries;
-    bool ok = option_count(invocation, "slots", 1, FORMAT_SLOTS, &slots) &&
-              option_count(invocation, "at-most", 0, FORMAT_SUBTASKS, &at_most) &&
-              option_count(invocation, "retries", 0, FORMAT_RETRIES, &retries) &&
-              option_count(invocation, "crash-limit", 0, FORMAT_RETRIES, &file->crash_limit) &&
-              option_duration_ms(invocation, "limit", &file->limit_ms) &&
-              option_duration_ms(invocation, "expect", &file->expect_ms) &&
-              option_duration_ms(invocation, "good-till", &file->good_till_ms) &&
-              option_money(invocation, "cap", &file->cap_micro) &&
-              option_value(invocation, &file->value);
+    bool ok =
+        option_count(invocation, "slots", 1, FORMAT_SLOTS, &slots) &&
+        option_count(invocation, "at-most", 0, FORMAT_SUBTASKS, &at_most) &&
+        option_count(invocation, "retries", 0, FORMAT_RETRIES, &retries) &&
+        option_count(invocation, "crash-limit", 0, FORMAT_RETRIES, &file->crash_limit) &&
+        option_count(invocation, "interruptions", 0, FORMAT_INTERRUPTIONS, &file->interruptions) &&
+        option_duration_ms(invocation, "limit", &file->limit_ms) &&
+        option_duration_ms(invocation, "expect", &file->expect_ms) &&
+        option_duration_ms(invocation, "good-till", &file->good_till_ms) &&
+        option_money(invocation, "cap", &file->cap_micro) && option_value(invocation, &file->value);
     file->slots = (uint32_t)slots;
     file->at_most = (uint32_t)at_most;
     file->retries = (uint32_t)retries;

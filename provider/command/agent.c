@@ -184,6 +184,7 @@ static void print_asks(const json_t *asks)
         printf("%-12s %lld slot%s of %s at %s credits per slot-hour", i == 0 ? "asks" : "",
                (long long)number(ask, "slots"), plural(number(ask, "slots")),
                text(ask, "instrument"), money);
+        printf("%s", is_true(ask, "interruptible") ? ", interruptible" : "");
         print_conditions(ask);
         printf("%s\n", ask_note(ask));
     }

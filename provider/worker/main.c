@@ -218,6 +218,11 @@ static bool filled(const struct worker *worker, const struct run *run, struct ou
             (void)snprintf(outcome->detail, sizeof outcome->detail, "cancelled before it ran");
             return false;
         }
+        if (kind == WIRE_NOTICE) {
+            outcome->outcome = OUTCOME_CANCELLED;
+            (void)snprintf(outcome->detail, sizeof outcome->detail, "told to end before it ran");
+            return false;
+        }
     }
 }
 

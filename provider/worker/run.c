@@ -156,7 +156,15 @@ static bool passed_limit(struct watch *watch)
     return false;
 }
 
-/* The agent speaks while a program runs: only to cancel it, or by vanishing. */
+/* All processes but this one, which the kernel leaves out; what a resident computes has no use for it. */
+static void tell_to_end(const struct watch *watch)
+{
+    if (watch->run->tensor_threads == 0) {
+        (void)kill(-1, SIGTERM); /* none may be left: then its end is news already */
+    }
+}
+
+/* The agent speaks while a program runs: only to cancel it, to have it told to end, or by vanishing. */
 static bool cancelled(struct watch *watch)
 {
     uint8_t bytes[64];
@@ -169,7 +177,14 @@ static bool cancelled(struct watch *watch)
     }
     packet_close_files(files, file_count);
     struct reader in = reader_over(bytes, (size_t)length);
-    if (reader_u8(&in) != WIRE_CANCEL || reader_u32(&in) != watch->run->number || in.failed) {
+    uint8_t kind = reader_u8(&in);
+    if (reader_u32(&in) != watch->run->number || in.failed) {
+        return false;
+    }
+    if (kind == WIRE_NOTICE) {
+        tell_to_end(watch);
+    }
+    if (kind != WIRE_CANCEL) {
         return false;
     }
     verdict(watch->outcome, OUTCOME_CANCELLED, "cancelled while it ran");

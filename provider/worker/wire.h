@@ -11,6 +11,7 @@
  *       |  <----- PLACES (descriptors) ... |  new files for the inputs, then stdin, if any
  *       |  GO ---------------------------> |  the agent has filled and closed them
  *       |  CANCEL -----------------------> |  at any time of the run
+ *       |  NOTICE -----------------------> |  likewise: its program is sent SIGTERM
  *       |  <-- REPLY (descriptors) ------- |  outputs, opened for reading
  *       |  NOOP, CLEAN ------------------> |
  *       |  <------------------------ REPLY |
@@ -27,7 +28,7 @@
 #include <string.h>
 
 enum {
-    WIRE_VERSION = 3,
+    WIRE_VERSION = 4,
     WIRE_SOCKET = 3,               /* the worker's descriptor at its start */
     WIRE_MESSAGE_BYTES = 32768,    /* a longer RUN travels in a memory file */
     WIRE_BODY_BYTES = 64 << 20,    /* of such a memory file */
@@ -50,6 +51,7 @@ enum wire_kind {
     WIRE_REPLY, /* see worker/main.c */
     WIRE_NOOPS, /* u32 count (1 to WIRE_NOOPS_MAX), u32 index of each subtask */
     WIRE_DONE,  /* the same of those that were answered */
+    WIRE_NOTICE,
 };
 
 enum wire_fact {                      /* bits of HELLO: what level 1 demands */

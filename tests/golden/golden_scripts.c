@@ -3,12 +3,15 @@
  *
  *     ann asks DEVICE KIND SLOTS at PRICE [term SECONDS] [till SECONDS] [does SPEED in bf16] [to bob]
  *                                             [hours 22:00-07:00]
+ *                                             [notice SECONDS [run SECONDS]]
  *     bob bids JOB KIND|any SLOTS at PRICE [wide SLOTS] [term SECONDS]
  *     bob bids JOB KIND|any SLOTS worth AMOUNT per RATE UNIT [wide SLOTS] [term SECONDS]
  *     ann cancels DEVICE|JOB
  *     JOB is done after SECONDS               then the results of all that it runs come in
  *     wait SECONDS
  *     > JOB gets SLOTS of DEVICE at PRICE
+ *     > JOB will get SLOTS of DEVICE at PRICE   when their holder has left
+ *     > JOB has to leave DEVICE in SECONDS s    another has taken its lease
  *     > DEVICE is gone                        its ask was cancelled, or its time is up
  *     > refused: WHY                          a reject code
  *
@@ -135,6 +138,32 @@ static void note_work(const struct exchange_effect *effect)
     }
 }
 
+/* Its lease begins later. */
+static bool is_promise(const struct ledger_record *fill)
+{
+    for (size_t i = 0; i < market.effects.count; i++) {
+        const struct exchange_effect *effect = &market.effects.items[i];
+        if (effect->type == EFFECT_LEASE_GRANT && effect->grant.lease == fill->lease) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static const char *device_of(const struct exchange_effect *notice)
+{
+    struct exchange_lease_row rows[NAMES];
+    const size_t count = exchange_leases(market.exchange, &notice->lease.job, rows, NAMES);
+    for (size_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; rows[i].lease == notice->lease.lease && k < name_count; k++) {
+            if (!names[k].is_job && strcmp(names[k].name, rows[i].device) == 0) {
+                return names[k].name;
+            }
+        }
+    }
+    return "?";
+}
+
 static void tell(void)
 {
     for (size_t i = 0; i < market.effects.count; i++) {
@@ -156,6 +185,16 @@ static void tell(void)
             (void)snprintf(to, sizeof outcome - used, "> %s gets %u of %s at %s\n",
                            name_of(&effect->grant.job, true), effect->grant.slots,
                            name_of(&effect->grant.device, false), paid);
+        } else if (effect->type == EFFECT_LEDGER && effect->ledger.kind == LEDGER_FILL &&
+                   is_promise(&effect->ledger)) {
+            units_money_text(effect->ledger.price_micro, paid);
+            (void)snprintf(to, sizeof outcome - used, "> %s will get %u of %s at %s\n",
+                           name_of(&effect->ledger.job, true), effect->ledger.slots,
+                           name_of(&effect->ledger.device, false), paid);
+        } else if (effect->type == EFFECT_LEASE_NOTICE) {
+            (void)snprintf(to, sizeof outcome - used, "> %s has to leave %s in %lld s\n",
+                           name_of(&effect->lease.job, true), device_of(effect),
+                           (long long)(effect->lease.term_ns / NS_PER_S));
         } else if (effect->type == EFFECT_ASK && !effect->ask.stands) {
             (void)snprintf(to, sizeof outcome - used, "> %s is gone\n",
                            name_of(&effect->ask.device, false));
@@ -169,11 +208,12 @@ static void advertise_all(uint32_t account)
     size_t count = 0;
     for (uint32_t i = 0; i < name_count; i++) {
         if (!names[i].is_job && names[i].account == account) {
-            devices[count++] = (struct exchange_device){.device = names[i].id,
-                                                        .slots = names[i].slots,
-                                                        .attributes = names[i].attributes,
-                                                        .attribute_count = names[i].attribute_count,
-                                                        .label = "device"};
+            devices[count++] =
+                (struct exchange_device){.device = names[i].id,
+                                         .slots = names[i].slots,
+                                         .attributes = names[i].attributes,
+                                         .attribute_count = names[i].attribute_count};
+            (void)snprintf(devices[count - 1].label, sizeof devices[0].label, "%s", names[i].name);
         }
     }
     struct exchange_command advertise = command(EXCHANGE_ADVERTISE, account);
@@ -233,12 +273,16 @@ static void ask(uint32_t account, const char *line)
     struct named *device = find(name);
     struct exchange_command made = command(EXCHANGE_ASK, account);
     uint32_t till_s = option(line, " till ", 0);
+    uint32_t notice_s = option(line, " notice ", UINT32_MAX);
     made.ask = (struct exchange_ask){
         .device = device->id,
         .slots = slots,
         .price_micro = money(at),
         .good_till_ns = till_s == 0 ? 0 : market.now_ns + till_s * NS_PER_S,
         .max_term_ns = option(line, " term ", 0) * NS_PER_S,
+        .terms = {.is_interruptible = notice_s != UINT32_MAX,
+                  .notice_ns = notice_s == UINT32_MAX ? 0 : notice_s * NS_PER_S,
+                  .minimum_run_ns = option(line, " run ", 0) * NS_PER_S},
     };
     struct exchange_ask_account to = {.has_key = false};
     const char *whom = strstr(line, " to ");
@@ -407,7 +451,8 @@ static void run_script(const char *name)
 }
 
 static const char *const scripts[] = {"price-time", "partial", "width", "term",     "self-match",
-                                      "expiry",     "kinds",   "value", "donations"};
+                                      "expiry",     "kinds",   "value", "donations",
+                                      "spot"};
 enum { SCRIPTS = sizeof scripts / sizeof scripts[0] };
 
 START_TEST(a_script_comes_out_as_it_says)

@@ -195,6 +195,8 @@ static void act(struct agent *agent, const struct agent_action *action)
     case AGENT_CANCEL:
         cancel_work(agent, &action->work);
         break;
+    case AGENT_NOTICE: /* its programs end when they end */
+        break;
     case AGENT_RECONNECT:
         trace("reconnects in %.3f s", (double)action->wait_ns / (double)SIM_S);
         agent->reconnect_ns = clock_monotonic_ns() + action->wait_ns;

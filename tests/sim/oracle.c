@@ -126,6 +126,7 @@ static void on_effects(const struct exchange_command *command)
             oracle_on_dispatch(effect);
             break;
         case EFFECT_LEASE_GRANT:
+        case EFFECT_LEASE_NOTICE: /* asks are firm here */
         case EFFECT_WITHDRAW:
         case EFFECT_ACCOUNT:
         case EFFECT_JOB:

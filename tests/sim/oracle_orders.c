@@ -250,6 +250,7 @@ static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
     case JOB_REASON_AVOIDED:
     case JOB_REASON_NO_VERDICT:
     case JOB_REASON_EXPIRED:
+    case JOB_REASON_PROMISED:
         break;
     }
     return false; /* in a calm market none of these lasts */

@@ -301,6 +301,15 @@ static inline void end_lease(struct play *play, uint64_t lease, enum lease_end_r
     say(play, MESSAGE_LEASE_END, &none, &body.base);
 }
 
+static inline void notice_lease(struct play *play, uint64_t lease, int64_t notice_ms)
+{
+    static const struct id128 none;
+    Bourse__V1__LeaseNotice body = BOURSE__V1__LEASE_NOTICE__INIT;
+    body.lease = lease;
+    body.notice_ms = notice_ms;
+    say(play, MESSAGE_LEASE_NOTICE, &none, &body.base);
+}
+
 static inline enum agent_status finish(struct play *play, uint64_t lease, uint32_t index,
                                        enum result_outcome outcome)
 {
@@ -322,8 +331,10 @@ static inline const char *actions(struct play *play)
         size_t at = strlen(line);
         const char *comma = at == 0 ? "" : ", ";
         unsigned long long lease = action.work.lease;
-        static const char *const names[] = {
-            [AGENT_PREPARE] = "prepare", [AGENT_START] = "start", [AGENT_CANCEL] = "cancel"};
+        static const char *const names[] = {[AGENT_PREPARE] = "prepare",
+                                            [AGENT_START] = "start",
+                                            [AGENT_CANCEL] = "cancel",
+                                            [AGENT_NOTICE] = "notice"};
         switch (action.type) {
         case AGENT_LEASE_BEGIN:
             (void)snprintf(line + at, sizeof line - at, "%sbegin %llu", comma,
@@ -335,6 +346,7 @@ static inline const char *actions(struct play *play)
         case AGENT_PREPARE:
         case AGENT_START:
         case AGENT_CANCEL:
+        case AGENT_NOTICE:
             (void)snprintf(line + at, sizeof line - at, "%s%s %llu/%u", comma, names[action.type],
                            lease, action.work.index);
             break;

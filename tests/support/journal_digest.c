@@ -127,6 +127,7 @@ static void put_effect(struct writer *out, const struct exchange_effect *effect)
         break;
     case EFFECT_LEASE_RENEW:
     case EFFECT_LEASE_END:
+    case EFFECT_LEASE_NOTICE:
         writer_u64(out, effect->lease.lease);
         writer_i64(out, effect->lease.term_ns);
         writer_u32(out, effect->lease.reason);

@@ -182,6 +182,12 @@ static void ask(struct model *model, uint32_t provider, uint32_t device)
             or_extreme(model, draw(model, 4) == 0 ? model->now_ns + 30 * NS_PER_S : 0);
         model->command.ask.max_term_ns = or_extreme(model, draw(model, 6) == 0 ? 20 * NS_PER_S : 0);
         add_conditions(model, &model->command.ask);
+        if (draw(model, 2) == 0) {
+            model->command.ask.terms = (struct exchange_terms){
+                .is_interruptible = true,
+                .notice_ns = or_extreme(model, (int64_t)draw(model, 3) * 4 * NS_PER_S),
+                .minimum_run_ns = or_extreme(model, (int64_t)draw(model, 3) * 3 * NS_PER_S)};
+        }
     }
     model->asks[provider - FIRST_PROVIDER][device] = model->command.id;
 }
@@ -321,6 +327,10 @@ static void make_submit(struct model *model)
         .crash_limit = draw(model, 4),
         .verify = EXCHANGE_VERIFY_NONE,
     };
+    if (draw(model, 4) == 0) {
+        model->command.submit.has_interruptions = true;
+        model->command.submit.interruptions = draw(model, 3);
+    }
     if (draw(model, 3) == 0) {
         add_parts(model, &model->command.submit);
     }

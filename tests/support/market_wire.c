@@ -171,6 +171,11 @@ static struct body of_ask(struct market_wire *wire, const struct exchange_comman
     }
     struct ask_conditions conditions;
     (void)conditions_to_wire(to, command->ask.to_count, &command->ask.hours, &conditions, &body);
+    body.has_interruptible = body.has_notice_ms = body.has_minimum_run_ms =
+        command->ask.terms.is_interruptible;
+    body.interruptible = command->ask.terms.is_interruptible;
+    body.notice_ms = command->ask.terms.notice_ns / NS_PER_MS;
+    body.minimum_run_ms = command->ask.terms.minimum_run_ns / NS_PER_MS;
     return encode(MESSAGE_ASK_PLACE, &body.base);
 }
 
@@ -333,6 +338,8 @@ static struct body of_submit(const struct exchange_command *command)
     body.expect_ms = submit->expect_ns / NS_PER_MS;
     body.has_crash_limit = submit->crash_limit != EXCHANGE_CRASH_LIMIT;
     body.crash_limit = submit->crash_limit;
+    body.has_interruptions = submit->has_interruptions;
+    body.interruptions = submit->interruptions;
     body.has_good_till_ms = submit->good_till_ns != 0;
     body.good_till_ms = submit->good_till_ns / NS_PER_MS;
     Bourse__V1__Part parts[LIMIT_PARTS];

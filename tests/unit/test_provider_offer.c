@@ -223,6 +223,10 @@ START_TEST(wrong_keys_and_values_are_refused_with_their_line)
         {"memory: 10\n", ":1:"},
         {"memory: 1KiB\n", ":1:"},
         {"term: 5s\n", ":1:"},
+        {"interruptible: true\n", "say how: {notice: 30s, minimum_run: 5m}"},
+        {"interruptible: {notice: 2d}\n", ":1:"},
+        {"interruptible: {minimum_run: 8d}\n", ":1:"},
+        {"interruptible: {notise: 2m}\n", "notise"},
         {"programs: [sh, no-such-program]\n", "no-such-program"},
         {"programs: {x: /etc/passwd}\n", "below /usr"},
         {"programs: {x: /usr/share}\n", "below /usr"},
@@ -354,6 +358,35 @@ START_TEST(what_cannot_be_kept_is_not_offered)
     machine_of(4, GIB / 8);
     ck_assert(!policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
     ck_assert_ptr_nonnull(strstr(problem.text, "fewer slots"));
+}
+END_TEST
+
+START_TEST(leases_are_firm_unless_the_config_says_otherwise)
+{
+    struct problem problem = {""};
+    machine_of(8, 16 * GIB);
+    ck_assert_msg(read_text("name: attic\nmemory: 1GiB\ndisk: 512MiB\n"
+                            "interruptible: {notice: 2m, minimum_run: 0s}\n"
+                            "devices:\n"
+                            "  - {name: alike}\n"
+                            "  - {name: firm, interruptible: false}\n"
+                            "  - {name: usual, interruptible: {}}\n",
+                            &config, &problem),
+                  "%s", problem.text);
+    ck_assert_msg(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem),
+                  "%s", problem.text);
+    for (size_t i = 0; i < 2; i++) {
+        ck_assert(offers.items[i].ask.is_interruptible);
+        ck_assert_int_eq(offers.items[i].ask.notice_ms, 120000);
+        ck_assert_int_eq(offers.items[i].ask.minimum_run_ms, 0);
+    }
+    ck_assert(!offers.items[2].ask.is_interruptible);
+    ck_assert(offers.items[3].ask.is_interruptible);
+    ck_assert_int_eq(offers.items[3].ask.notice_ms, 30000);
+    ck_assert_int_eq(offers.items[3].ask.minimum_run_ms, 300000);
+    ck_assert(read_text("name: attic\n", &config, &problem));
+    ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert(!first->ask.is_interruptible);
 }
 END_TEST
 
@@ -503,7 +536,11 @@ START_TEST(what_is_offered_can_be_asked_for)
         }
     }
     for (size_t i = 0; i < count; i++) {
-        bool of_market = strcmp(fields[i].name, "referee") == 0; /* added by the exchange */
+        static const char *const by_exchange[] = {"referee", "firm", "notice", "minimum_run"};
+        bool of_market = false;
+        for (size_t k = 0; k < sizeof by_exchange / sizeof by_exchange[0]; k++) {
+            of_market = of_market || strcmp(fields[i].name, by_exchange[k]) == 0;
+        }
         ck_assert_msg(had[i] || of_market, "no device has %s", fields[i].name);
     }
     ck_assert_int_eq(attribute("fp32")->number, INT64_C(98000000000));
@@ -610,6 +647,7 @@ int main(void)
     tcase_add_test(tcase, an_offer_leaves_the_owner_a_quarter);
     tcase_add_test(tcase, matrices_are_offered_where_they_were_measured);
     tcase_add_test(tcase, what_cannot_be_kept_is_not_offered);
+    tcase_add_test(tcase, leases_are_firm_unless_the_config_says_otherwise);
     tcase_add_test(tcase, one_machine_offers_several_devices);
     tcase_add_test(tcase, devices_share_what_the_machine_has);
     tcase_add_test(tcase, a_simulated_device_says_so_and_owns_no_core);

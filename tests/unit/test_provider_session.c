@@ -371,6 +371,75 @@ START_TEST(a_renewal_runs_from_its_receipt)
 }
 END_TEST
 
+START_TEST(a_notice_tells_what_runs_and_gives_back_what_waits)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 1, 60000);
+    dispatch(&play, 1, 0, 0);
+    dispatch(&play, 1, 1, 0);
+    (void)actions(&play);
+    notice_lease(&play, 1, 1000);
+    ck_assert_str_eq(actions(&play), "notice 1/0");
+    notice_lease(&play, 1, 1000); /* again, after a new connection, it is no news */
+    ck_assert_str_eq(actions(&play), "");
+    dispatch(&play, 1, 2, 0); /* it was on its way */
+    ck_assert_str_eq(actions(&play), "");
+    pass_ms(&play, A_BATCH_MS);
+    ck_assert_int_eq(sent_outcome(&play, 1), OUTCOME_PREEMPTED);
+    ck_assert_int_eq(sent_outcome(&play, 2), OUTCOME_PREEMPTED);
+
+    pass_ms(&play, 900);
+    ck_assert_str_eq(actions(&play), "");
+    pass_ms(&play, 100);
+    ck_assert_str_eq(actions(&play), "cancel 1/0"); /* the notice is over */
+    ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_CANCELLED), AGENT_OK);
+    ck_assert_str_eq(actions(&play), "end 1");
+    pass_ms(&play, A_BATCH_MS);
+    ck_assert_int_eq(sent_outcome(&play, 0), OUTCOME_PREEMPTED);
+}
+END_TEST
+
+START_TEST(a_program_that_ends_within_the_notice_has_failed_or_come_to_its_end)
+{
+    static const struct {
+        enum result_outcome is, counts_as;
+    } ends[] = {{OUTCOME_OK, OUTCOME_OK},
+                {OUTCOME_SIGNALLED, OUTCOME_PREEMPTED},
+                {OUTCOME_PROGRAM_FAILED, OUTCOME_PREEMPTED},
+                {OUTCOME_OUTPUT_MISSING, OUTCOME_PREEMPTED},
+                {OUTCOME_MEMORY_LIMIT, OUTCOME_MEMORY_LIMIT}};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        CLEANUP(play_end) struct play play;
+        play_start(&play);
+        settle(&play);
+        grant(&play, 1, 1, 60000);
+        dispatch(&play, 1, 0, 0);
+        (void)actions(&play);
+        notice_lease(&play, 1, 5000);
+        ck_assert_int_eq(finish(&play, 1, 0, ends[i].is), AGENT_OK);
+        pass_ms(&play, A_BATCH_MS);
+        ck_assert_int_eq(sent_outcome(&play, 0), (int)ends[i].counts_as);
+    }
+}
+END_TEST
+
+START_TEST(a_notice_makes_no_lease_longer)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 1, 2000);
+    dispatch(&play, 1, 0, 0);
+    (void)actions(&play);
+    notice_lease(&play, 1, 60000);
+    ck_assert_str_eq(actions(&play), "notice 1/0");
+    pass_ms(&play, 2000);
+    ck_assert_str_eq(actions(&play), "cancel 1/0");
+}
+END_TEST
+
 START_TEST(the_broker_ends_a_lease)
 {
     CLEANUP(play_end) struct play play;
@@ -598,6 +667,9 @@ int main(void)
     tcase_add_test(tcase, work_of_an_unknown_lease_is_counted_and_not_run);
     tcase_add_test(tcase, a_lane_or_device_that_is_not_ours_is_refused);
     tcase_add_test(tcase, withdrawn_work_is_answered_by_where_it_is);
+    tcase_add_test(tcase, a_notice_tells_what_runs_and_gives_back_what_waits);
+    tcase_add_test(tcase, a_program_that_ends_within_the_notice_has_failed_or_come_to_its_end);
+    tcase_add_test(tcase, a_notice_makes_no_lease_longer);
     tcase_add_test(tcase, a_term_ends_on_our_clock_even_without_the_broker);
     tcase_add_test(tcase, a_renewal_runs_from_its_receipt);
     tcase_add_test(tcase, the_broker_ends_a_lease);

@@ -1,0 +1,312 @@
+/* Random markets of interruptible leases: every lease that is taken was due to be, at the price that is due, and nobody takes
+ * one while a slot is free; whoever took from another never loses to him; and when nobody comes or changes his limit, taking
+ * comes to an end. Halfway the market goes on from its snapshot. */
+#include "protocol/message.h"
+#include "tests/support/hand_market.h"
+
+#include "base/random.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SEEDS = 60,
+    DEVICES = 3,
+    SLOTS = 3,
+    ACCOUNTS = 4, /* 3 to 6; the first offers as well */
+    SELLER = 3,
+    BIDS = 10,
+    SECONDS = 150,
+    LEASES = 4096,
+};
+
+static struct random dice;
+
+struct seen_lease {
+    struct id128 job;
+    uint32_t device, slots;
+    int64_t granted_ns, price_micro; /* granted 0: promised */
+    struct exchange_terms terms;
+    bool has_ended, was_told;
+    struct exchange_work work[64]; /* under way */
+    size_t work_count;
+};
+struct seen_job {
+    struct id128 id;
+    uint32_t account;
+    int64_t limit_micro;
+};
+
+static struct seen_lease leases[LEASES];
+static uint64_t last_fill;
+static struct seen_job jobs[BIDS];
+static uint32_t job_count, taken_count;
+static struct exchange_terms terms[DEVICES];
+static uint32_t device_slots[DEVICES];
+static bool took[BIDS][BIDS]; /* the first from the second */
+
+static uint32_t draw(uint32_t bound)
+{
+    return (uint32_t)random_below(&dice, bound);
+}
+
+static uint32_t job_index(struct id128 id)
+{
+    uint32_t i = 0;
+    while (!id128_equal(&jobs[i].id, &id)) {
+        i++;
+        ck_assert_uint_lt(i, job_count);
+    }
+    return i;
+}
+
+static struct seen_lease *lease_of(uint64_t number)
+{
+    ck_assert_uint_lt(number, LEASES);
+    return &leases[number];
+}
+
+static uint32_t free_slots(void)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < DEVICES; i++) {
+        count += device_slots[i];
+    }
+    for (uint32_t i = 0; i < LEASES; i++) {
+        count -= leases[i].granted_ns != 0 && !leases[i].has_ended ? leases[i].slots : 0;
+    }
+    return count;
+}
+
+/* Another's fill was just seen: it is what takes this lease. */
+static void on_taken(const struct seen_lease *lease)
+{
+    const struct seen_lease *by = lease_of(last_fill);
+    const uint32_t loser = job_index(lease->job);
+    const uint32_t winner = job_index(by->job);
+    ck_assert_uint_eq(by->device, lease->device);
+    ck_assert_uint_le(by->slots, lease->slots);
+    ck_assert(lease->terms.is_interruptible);
+    ck_assert_int_ge(market.now_ns, lease->granted_ns + lease->terms.minimum_run_ns);
+    ck_assert_uint_ne(jobs[winner].account, jobs[loser].account);
+    ck_assert_uint_ne(jobs[winner].account, SELLER);
+    ck_assert_int_eq(by->price_micro, jobs[loser].limit_micro + EXCHANGE_INCREMENT_MICRO);
+    ck_assert_int_le(by->price_micro, jobs[winner].limit_micro);
+    ck_assert_uint_eq(free_slots(), 0);
+    took[winner][loser] = true;
+    ck_assert(!took[loser][winner]);
+    taken_count++;
+}
+
+static void on_end(uint64_t number, uint32_t reason)
+{
+    struct seen_lease *lease = lease_of(number);
+    if (reason == LEASE_END_PREEMPTED && !lease->was_told) {
+        on_taken(lease);
+    }
+    lease->has_ended = true;
+    lease->work_count = 0;
+}
+
+static void read_effects(void)
+{
+    for (size_t i = 0; i < market.effects.count; i++) {
+        const struct exchange_effect *effect = &market.effects.items[i];
+        if (effect->type == EFFECT_LEDGER && effect->ledger.kind == LEDGER_FILL) {
+            last_fill = effect->ledger.lease;
+            *lease_of(last_fill) =
+                (struct seen_lease){.job = effect->ledger.job,
+                                    .device = effect->ledger.device.bytes[0],
+                                    .slots = effect->ledger.slots,
+                                    .price_micro = effect->ledger.price_micro,
+                                    .terms = terms[effect->ledger.device.bytes[0] - 1]};
+        } else if (effect->type == EFFECT_LEASE_GRANT) {
+            lease_of(effect->grant.lease)->granted_ns = market.now_ns;
+        } else if (effect->type == EFFECT_LEASE_NOTICE) {
+            on_taken(lease_of(effect->lease.lease));
+            lease_of(effect->lease.lease)->was_told = true;
+        } else if (effect->type == EFFECT_LEASE_END) {
+            on_end(effect->lease.lease, effect->lease.reason);
+        } else if (effect->type == EFFECT_DISPATCH) {
+            struct seen_lease *lease = lease_of(effect->work.lease);
+            ck_assert_uint_lt(lease->work_count, 64);
+            lease->work[lease->work_count++] = effect->work;
+        }
+    }
+    check_hash();
+}
+
+static void open_market(uint64_t seed)
+{
+    memset(&market, 0, sizeof market);
+    memset(leases, 0, sizeof leases);
+    memset(took, 0, sizeof took);
+    job_count = taken_count = 0;
+    dice = random_seeded(seed);
+    struct exchange_limits limits = exchange_limits_default();
+    market.exchange = exchange_create(&limits);
+    market.now_ns = start_ns;
+    struct exchange_genesis_account accounts[ACCOUNTS];
+    memset(accounts, 0, sizeof accounts);
+    for (uint32_t i = 0; i < ACCOUNTS; i++) {
+        accounts[i].key.bytes[0] = (uint8_t)(i + 1);
+        accounts[i].roles = ROLE_CONSUMER | (SELLER == i + 3 ? ROLE_PROVIDER : 0U);
+        accounts[i].credits_micro = 1000000 * MICRO_PER_CREDIT;
+    }
+    struct exchange_command genesis = command(EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
+    genesis.genesis = (struct exchange_genesis){.cluster = {{7}},
+                                                .price_band_micro = 10 * price,
+                                                .accounts = accounts,
+                                                .account_count = ACCOUNTS};
+    apply(&genesis);
+}
+
+static void offer_all(void)
+{
+    static struct attribute kind = {.name = "kind", .is_text = true, .text = "cpu"};
+    struct exchange_device devices[DEVICES];
+    for (uint32_t i = 0; i < DEVICES; i++) {
+        device_slots[i] = 1 + draw(SLOTS);
+        devices[i] = (struct exchange_device){.device = {{(uint8_t)(i + 1)}},
+                                              .slots = device_slots[i],
+                                              .attributes = &kind,
+                                              .attribute_count = 1,
+                                              .label = "a cpu"};
+    }
+    struct exchange_command made = command(EXCHANGE_ADVERTISE, SELLER);
+    made.advertise = (struct exchange_advertise){devices, DEVICES};
+    apply(&made);
+    for (uint32_t i = 0; i < DEVICES; i++) {
+        terms[i] = (struct exchange_terms){.is_interruptible = draw(4) > 0};
+        if (terms[i].is_interruptible) {
+            terms[i].notice_ns = draw(4) * NS_PER_S;
+            terms[i].minimum_run_ns = draw(3) * 4 * NS_PER_S;
+        }
+        made = command(EXCHANGE_ASK, SELLER);
+        made.ask = (struct exchange_ask){.device = devices[i].device,
+                                         .slots = device_slots[i],
+                                         .price_micro = price,
+                                         .terms = terms[i]};
+        apply(&made);
+        ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    }
+}
+
+/* Nobody's job comes to its end, nor its budget. */
+static void add_bid(void)
+{
+    struct exchange_command made = submit_of(1000, 50000);
+    struct seen_job *job = &jobs[job_count];
+    job->account = SELLER + 1 + draw(ACCOUNTS - 1);
+    job->limit_micro = price + (int64_t)draw(8) * EXCHANGE_INCREMENT_MICRO / 2;
+    job->id = made.id;
+    job_count++;
+    made.account = job->account;
+    made.submit.cap_micro = job->limit_micro;
+    made.submit.at_most = 1 + draw(3);
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    read_effects();
+}
+
+static void answer(uint64_t number, const struct exchange_work *work, uint8_t outcome)
+{
+    const struct seen_lease *lease = lease_of(number);
+    struct exchange_result one = {.job = lease->job,
+                                  .index = work->index,
+                                  .attempt = work->attempt,
+                                  .lease = number,
+                                  .device = {{(uint8_t)lease->device}},
+                                  .manifest = {{9}},
+                                  .outcome = outcome,
+                                  .busy_ns = NS_PER_S};
+    struct exchange_command made = command(EXCHANGE_RESULTS, SELLER);
+    made.results = (struct exchange_results){.results = &one, .count = 1};
+    apply(&made);
+    read_effects();
+}
+
+/* Whoever holds a lease goes on with it; who was told to leave answers at once, or lets the notice pass. */
+static void work_on(void)
+{
+    for (uint64_t i = 1; i < LEASES; i++) {
+        struct seen_lease *lease = &leases[i];
+        if (lease->granted_ns == 0 || lease->has_ended || lease->work_count == 0 ||
+            (lease->was_told && draw(2) == 0)) {
+            continue;
+        }
+        const struct exchange_work work = lease->work[0];
+        memmove(lease->work, lease->work + 1, --lease->work_count * sizeof work);
+        answer(i, &work, lease->was_told ? OUTCOME_PREEMPTED : OUTCOME_OK);
+    }
+}
+
+static void pass_second(void)
+{
+    market.now_ns += NS_PER_S;
+    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    apply(&tick);
+    read_effects();
+    work_on();
+}
+
+START_TEST(taking_is_due_and_comes_to_an_end)
+{
+    printf("seed %d\n", _i);
+    open_market((uint64_t)_i);
+    offer_all();
+    uint32_t slots = free_slots();
+    for (uint32_t i = 0; i < BIDS; i++) {
+        add_bid();
+        for (uint32_t k = draw(4); k > 0; k--) {
+            pass_second();
+        }
+    }
+    reload();
+    uint32_t before = taken_count;
+    uint32_t last = taken_count;
+    for (uint32_t i = 0; i < SECONDS; i++) {
+        pass_second();
+        last = i < SECONDS / 2 ? taken_count : last;
+    }
+    /* Each time the rank of some slots has risen, and there are no more ranks than bids. */
+    ck_assert_uint_le(taken_count - before, slots * BIDS);
+    ck_assert_uint_eq(taken_count, last);
+    tear_down();
+}
+END_TEST
+
+static uint32_t all_taken;
+
+START_TEST(leases_are_taken_at_all)
+{
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        open_market(seed);
+        offer_all();
+        for (uint32_t i = 0; i < BIDS; i++) {
+            add_bid();
+            pass_second();
+        }
+        all_taken += taken_count;
+        tear_down();
+    }
+    ck_assert_uint_gt(all_taken, 8);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("spot");
+    TCase *tests = tcase_create("spot");
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, taking_is_due_and_comes_to_an_end, 0, SEEDS);
+    tcase_add_test(tests, leases_are_taken_at_all);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,582 @@
+/* Interruptible leases: who takes them, from whom, at what price and when; and what becomes of those they are taken from. */
+#include "protocol/message.h"
+#include "tests/support/hand_market.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOW = CONSUMER, MIDDLE = OTHER_PROVIDER, HIGH = OPERATOR, NOTICE_S = 5 };
+static const int64_t increment = EXCHANGE_INCREMENT_MICRO;
+static const struct exchange_terms firm = {.is_interruptible = false};
+static const struct exchange_terms spot = {.is_interruptible = true,
+                                           .notice_ns = NOTICE_S * NS_PER_S};
+
+/* Three consumers, and one provider whose leases may be taken. */
+static void open_market(void)
+{
+    memset(&market, 0, sizeof market);
+    struct exchange_limits limits = exchange_limits_default();
+    limits.asks = limits.jobs = 64;
+    limits.leases = 64;
+    market.exchange = exchange_create(&limits);
+    market.now_ns = start_ns;
+    struct exchange_genesis_account accounts[4];
+    memset(accounts, 0, sizeof accounts);
+    for (uint32_t i = 0; i < 4; i++) {
+        bool is_provider = LOW + i == PROVIDER;
+        accounts[i].key.bytes[0] = (uint8_t)(i + 1);
+        accounts[i].roles = is_provider ? ROLE_PROVIDER | ROLE_CONSUMER : ROLE_CONSUMER;
+        accounts[i].roles |= LOW + i == HIGH ? ROLE_OPERATOR : 0U;
+        accounts[i].credits_micro = 1000 * MICRO_PER_CREDIT;
+    }
+    struct exchange_command genesis = command(EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
+    genesis.genesis = (struct exchange_genesis){
+        .cluster = {{7}}, .price_band_micro = 10 * price, .accounts = accounts, .account_count = 4};
+    apply(&genesis);
+}
+
+/* Devices 1, 2 ... of `slots` each. */
+static void advertise(uint32_t devices, uint32_t slots)
+{
+    static struct attribute kind = {.name = "kind", .is_text = true, .text = "cpu"};
+    struct exchange_device list[4];
+    for (uint32_t i = 0; i < devices; i++) {
+        list[i] = (struct exchange_device){.device = {{(uint8_t)(i + 1)}},
+                                           .slots = slots,
+                                           .attributes = &kind,
+                                           .attribute_count = 1,
+                                           .label = "a cpu"};
+    }
+    struct exchange_command made = command(EXCHANGE_ADVERTISE, PROVIDER);
+    made.advertise = (struct exchange_advertise){list, devices};
+    apply(&made);
+}
+
+static struct id128 ask(uint8_t device, uint32_t slots, struct exchange_terms terms)
+{
+    struct exchange_command made = command(EXCHANGE_ASK, PROVIDER);
+    made.ask = (struct exchange_ask){
+        .device = {{device}}, .slots = slots, .price_micro = price, .terms = terms};
+    apply(&made);
+    return made.id;
+}
+
+static struct exchange_command bid_of(uint32_t account, uint32_t subtasks, int64_t cap)
+{
+    struct exchange_command made = submit_of(subtasks, 150);
+    made.account = account;
+    made.submit.cap_micro = cap;
+    return made;
+}
+
+static struct id128 bid(uint32_t account, uint32_t subtasks, int64_t cap)
+{
+    struct exchange_command made = bid_of(account, subtasks, cap);
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    return made.id;
+}
+
+static void wait_s(int64_t seconds)
+{
+    market.now_ns += seconds * NS_PER_S;
+    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    apply(&tick);
+}
+
+static void cancel(uint32_t account, struct id128 job)
+{
+    struct exchange_command made = command(EXCHANGE_CANCEL_JOB, account);
+    made.cancel_job.job = job;
+    apply(&made);
+}
+
+static struct exchange_lease_row lease_row(struct id128 job, size_t n)
+{
+    struct exchange_lease_row rows[16];
+    ck_assert_uint_lt(n, exchange_leases(market.exchange, &job, rows, 16));
+    return rows[n];
+}
+
+static void answer(struct id128 job, struct exchange_work work, uint8_t device, uint8_t outcome,
+                   int64_t busy_ns)
+{
+    struct exchange_result one = {.job = job,
+                                  .index = work.index,
+                                  .attempt = work.attempt,
+                                  .lease = work.lease,
+                                  .device = {{device}},
+                                  .manifest = {{9}},
+                                  .outcome = outcome,
+                                  .busy_ns = busy_ns};
+    struct exchange_command made = command(EXCHANGE_RESULTS, PROVIDER);
+    made.results = (struct exchange_results){.results = &one, .count = 1};
+    apply(&made);
+}
+
+static bool was_noticed(struct id128 job)
+{
+    const struct exchange_effect *notice = nth(EFFECT_LEASE_NOTICE, 0);
+    return notice != NULL && id128_equal(&notice->lease.job, &job);
+}
+
+static bool was_granted(struct id128 job)
+{
+    for (size_t i = 0; nth(EFFECT_LEASE_GRANT, i) != NULL; i++) {
+        if (id128_equal(&nth(EFFECT_LEASE_GRANT, i)->grant.job, &job)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---------------------------------------------------------------- who takes what */
+
+START_TEST(a_higher_bid_takes_the_lease_and_pays_the_rank_and_the_increment)
+{
+    advertise(1, 1);
+    ask(1, 1, spot);
+    struct id128 low = bid(LOW, 1, 2 * price);
+    struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    struct id128 high = bid(HIGH, 1, 3 * price);
+    ck_assert(was_noticed(low));
+    ck_assert_int_eq(nth(EFFECT_LEASE_NOTICE, 0)->lease.term_ns, NOTICE_S * NS_PER_S);
+    ck_assert_uint_eq(nth(EFFECT_LEASE_NOTICE, 0)->account, PROVIDER);
+    ck_assert_int_eq(record_of(LEDGER_FILL)->price_micro, 2 * price + increment);
+    ck_assert(!was_granted(high)); /* not yet */
+    ck_assert_uint_eq(job_row(high).reason, JOB_REASON_PROMISED);
+    ck_assert(lease_row(low, 0).is_taken);
+    reload();
+
+    market.now_ns += 3 * NS_PER_S;
+    answer(low, work, 1, OUTCOME_PREEMPTED, 3 * NS_PER_S);
+    ck_assert_uint_eq(nth(EFFECT_LEASE_END, 0)->lease.reason, LEASE_END_PREEMPTED);
+    ck_assert(was_granted(high));
+    ck_assert_int_eq(nth(EFFECT_LEASE_GRANT, 0)->grant.price_micro, 2 * price + increment);
+    ck_assert_int_eq(nth(EFFECT_LEASE_GRANT, 0)->grant.term_ns, 20 * NS_PER_S); /* from now on */
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 1);
+    ck_assert_uint_eq(record_of(LEDGER_RESULT)->status, ATTEMPT_FAILED_PAID); /* its time is paid */
+    ck_assert_int_eq(record_of(LEDGER_RESULT)->paid_ns, 3 * NS_PER_S);
+    ck_assert_uint_eq(job_row(low).waiting, 1); /* and it goes on elsewhere, if it can */
+    ck_assert_uint_eq(job_row(low).state, JOB_OPEN);
+    reload();
+}
+END_TEST
+
+START_TEST(a_bid_of_less_than_the_rank_and_the_increment_waits)
+{
+    advertise(1, 1);
+    ask(1, 1, spot);
+    struct id128 low = bid(LOW, 1, 2 * price);
+    bid(HIGH, 1, 2 * price + increment - 1);
+    ck_assert(!was_noticed(low));
+    ck_assert_ptr_null(record_of(LEDGER_FILL));
+    bid(MIDDLE, 1, 2 * price + increment);
+    ck_assert(was_noticed(low));
+}
+END_TEST
+
+START_TEST(what_is_free_is_filled_first)
+{
+    advertise(2, 1);
+    ask(1, 1, spot);
+    struct id128 low = bid(LOW, 1, price);
+    ask(2, 1, firm);
+    struct id128 high = bid(HIGH, 1, 5 * price);
+    ck_assert(!was_noticed(low));
+    ck_assert(was_granted(high));
+    ck_assert_int_eq(nth(EFFECT_LEASE_GRANT, 0)->grant.price_micro, price);
+}
+END_TEST
+
+START_TEST(a_firm_lease_is_never_taken)
+{
+    advertise(1, 1);
+    ask(1, 1, firm);
+    struct id128 low = bid(LOW, 1, price);
+    bid(HIGH, 1, 10 * price);
+    ck_assert(!was_noticed(low));
+    ask(1, 1, spot); /* what stands was granted before */
+    ck_assert(!was_noticed(low));
+}
+END_TEST
+
+START_TEST(nor_one_within_its_minimum_run)
+{
+    advertise(1, 1);
+    ask(1, 1,
+        (struct exchange_terms){
+            .is_interruptible = true, .notice_ns = NS_PER_S, .minimum_run_ns = 7 * NS_PER_S});
+    struct id128 low = bid(LOW, 1, price);
+    struct id128 high = bid(HIGH, 1, 2 * price);
+    ck_assert(!was_noticed(low));
+    wait_s(6);
+    ck_assert(!was_noticed(low));
+    reload();
+    wait_s(1);
+    ck_assert(was_noticed(low));
+    ck_assert_int_eq(record_of(LEDGER_FILL)->price_micro, price + increment);
+    ck_assert(id128_equal(&record_of(LEDGER_FILL)->job, &high));
+}
+END_TEST
+
+START_TEST(nor_ones_own)
+{
+    advertise(1, 1);
+    ask(1, 1, spot);
+    struct id128 low = bid(LOW, 1, price);
+    bid(LOW, 1, 5 * price);
+    ck_assert(!was_noticed(low));
+    bid(PROVIDER, 1, 5 * price); /* nobody trades with himself */
+    ck_assert(!was_noticed(low));
+}
+END_TEST
+
+START_TEST(the_lowest_rank_goes_first_and_of_equal_ones_the_oldest)
+{
+    advertise(3, 1);
+    ask(1, 1, spot);
+    struct id128 dear = bid(LOW, 1, 3 * price);
+    ask(2, 1, spot);
+    struct id128 first = bid(LOW, 1, 2 * price);
+    ask(3, 1, spot);
+    struct id128 second = bid(LOW, 1, 2 * price);
+    bid(HIGH, 1, 5 * price);
+    ck_assert(was_noticed(first));
+    bid(HIGH, 1, 5 * price);
+    ck_assert(was_noticed(second));
+    bid(HIGH, 1, 5 * price);
+    ck_assert(was_noticed(dear));
+    ck_assert_int_eq(record_of(LEDGER_FILL)->price_micro, 3 * price + increment);
+    bid(HIGH, 1, 5 * price);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_NOTICE), 0);
+}
+END_TEST
+
+START_TEST(the_best_bid_that_waits_takes_what_comes)
+{
+    const struct exchange_terms late = {.is_interruptible = true, .minimum_run_ns = 3 * NS_PER_S};
+    advertise(1, 1);
+    ask(1, 1, late);
+    struct id128 low = bid(LOW, 1, price);
+    bid(MIDDLE, 1, 3 * price);
+    struct id128 high = bid(HIGH, 1, 4 * price);
+    wait_s(3);
+    ck_assert(was_noticed(low));
+    ck_assert(id128_equal(&record_of(LEDGER_FILL)->job, &high));
+}
+END_TEST
+
+START_TEST(who_raises_his_limit_is_safe_and_who_lowers_it_is_not)
+{
+    advertise(1, 1);
+    ask(1, 1, spot);
+    struct id128 low = bid(LOW, 2, 2 * price);
+    struct exchange_command made = command(EXCHANGE_REPLACE, LOW);
+    made.replace = (struct exchange_replace){
+        .order = low, .part = EXCHANGE_ANY_PART, .has_price = true, .price_micro = 4 * price};
+    apply(&made);
+    bid(HIGH, 1, 3 * price);
+    ck_assert(!was_noticed(low));
+    made = command(EXCHANGE_REPLACE, LOW);
+    made.replace = (struct exchange_replace){
+        .order = low, .part = EXCHANGE_ANY_PART, .has_price = true, .price_micro = 2 * price};
+    apply(&made);
+    ck_assert(was_noticed(low));
+    ck_assert_int_eq(record_of(LEDGER_FILL)->price_micro, 2 * price + increment);
+}
+END_TEST
+
+START_TEST(a_lease_of_many_slots_goes_whole)
+{
+    advertise(1, 4);
+    ask(1, 4, spot);
+    struct id128 low = bid(LOW, 4, price);
+    struct id128 high = bid(HIGH, 1, 2 * price);
+    ck_assert(was_noticed(low));
+    ck_assert_uint_eq(record_of(LEDGER_FILL)->slots, 1);
+    wait_s(NOTICE_S + 5); /* the agent says nothing: its time is up all the same */
+    ck_assert(was_granted(high));
+    ck_assert(was_granted(low)); /* what is left over is free, and its bid is there */
+    for (size_t i = 0; i < 2; i++) {
+        const struct exchange_grant *grant = &nth(EFFECT_LEASE_GRANT, i)->grant;
+        ck_assert_uint_eq(grant->slots, id128_equal(&grant->job, &high) ? 1 : 3);
+    }
+    reload();
+}
+END_TEST
+
+/* ---------------------------------------------------------------- what can come between */
+
+START_TEST(the_notice_is_all_that_the_holder_has)
+{
+    advertise(1, 1);
+    ask(1, 1, spot);
+    struct id128 low = bid(LOW, 2, price);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 2); /* one runs, and one is on its way */
+    struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    struct exchange_work next = nth(EFFECT_DISPATCH, 1)->work;
+    struct id128 high = bid(HIGH, 1, 2 * price);
+    market.now_ns += NS_PER_S;
+    answer(low, work, 1, OUTCOME_OK, NS_PER_S); /* what ends in time counts */
+    ck_assert_uint_eq(job_row(low).accepted, 1);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 0);
+    ck_assert(!was_granted(high));
+    wait_s(NOTICE_S + 3);
+    ck_assert(!was_granted(high)); /* its result may be on its way */
+    wait_s(1);
+    ck_assert(was_granted(high));
+    answer(low, next, 1, OUTCOME_PREEMPTED, NS_PER_S);
+    ck_assert_uint_eq(record_of(LEDGER_RESULT)->status, ATTEMPT_LATE);
+}
+END_TEST
+
+START_TEST(who_gives_up_gives_the_slot_back)
+{
+    advertise(1, 1);
+    ask(1, 1, spot);
+    struct id128 low = bid(LOW, 1, price);
+    const struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    struct id128 high = bid(HIGH, 1, 2 * price);
+    ck_assert_int_gt(job_row(high).reserved_micro, 0);
+    cancel(HIGH, high);
+    ck_assert_uint_eq(job_row(high).state, JOB_CANCELLED);
+    ck_assert_int_eq(balance(HIGH).held_micro, 0);
+    reload();
+    struct id128 middle = bid(MIDDLE, 1, price);
+    ck_assert(!was_granted(middle));
+    answer(low, work, 1, OUTCOME_PREEMPTED, NS_PER_S);
+    ck_assert(was_granted(low)); /* as any free slot: its bid came first */
+    ck_assert(!was_granted(middle));
+}
+END_TEST
+
+START_TEST(a_provider_that_is_cut_off_keeps_no_promise)
+{
+    advertise(1, 1);
+    ask(1, 1, spot);
+    bid(LOW, 1, price);
+    struct id128 high = bid(HIGH, 1, 2 * price);
+    presence(EXCHANGE_SUSPECT, PROVIDER);
+    ck_assert_int_eq(job_row(high).reserved_micro, 0);
+    ck_assert_uint_eq(lease_row(high, 0).state, 3);
+    reload();
+    presence(EXCHANGE_RETURNED, PROVIDER);
+    ask(1, 1, spot);
+    wait_s(NOTICE_S + 5);
+    ck_assert(was_granted(high)); /* a free slot by then: the bid was there before the ask */
+    ck_assert_int_eq(nth(EFFECT_LEASE_GRANT, 0)->grant.price_micro, 2 * price);
+}
+END_TEST
+
+START_TEST(a_device_that_goes_takes_the_promise_with_it)
+{
+    advertise(1, 1);
+    ask(1, 1, spot);
+    bid(LOW, 1, price);
+    struct id128 high = bid(HIGH, 1, 2 * price);
+    advertise(0, 0);
+    wait_s(NOTICE_S + 5);
+    ck_assert(!was_granted(high));
+    ck_assert_int_eq(job_row(high).reserved_micro, 0);
+    reload();
+}
+END_TEST
+
+START_TEST(a_goodbye_ends_both)
+{
+    advertise(1, 1);
+    ask(1, 1, spot);
+    bid(LOW, 1, price);
+    struct id128 high = bid(HIGH, 1, 2 * price);
+    presence(EXCHANGE_GOODBYE, PROVIDER);
+    ck_assert(!was_granted(high));
+    ck_assert_int_eq(job_row(high).reserved_micro, 0);
+    reload();
+}
+END_TEST
+
+START_TEST(an_agent_that_comes_back_is_told_again)
+{
+    advertise(1, 1);
+    ask(1, 1, spot);
+    struct id128 low = bid(LOW, 1, price);
+    bid(HIGH, 1, 2 * price);
+    market.now_ns += NS_PER_S;
+    struct exchange_command made = command(EXCHANGE_STATEMENT, PROVIDER);
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 1); /* the former's alone */
+    ck_assert(id128_equal(&nth(EFFECT_LEASE_GRANT, 0)->grant.job, &low));
+    ck_assert(was_noticed(low));
+    ck_assert_int_eq(nth(EFFECT_LEASE_NOTICE, 0)->lease.term_ns, (NOTICE_S - 1) * NS_PER_S);
+}
+END_TEST
+
+START_TEST(one_that_was_not_taken_was_given_up)
+{
+    advertise(1, 1);
+    ask(1, 1, spot);
+    struct id128 low = bid(LOW, 1, price);
+    const struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    market.now_ns += NS_PER_S;
+    answer(low, work, 1, OUTCOME_PREEMPTED, NS_PER_S);
+    ck_assert_uint_eq(record_of(LEDGER_RESULT)->status, ATTEMPT_FAILED_UNPAID);
+}
+END_TEST
+
+START_TEST(while_the_market_is_halted_nothing_is_taken)
+{
+    const struct exchange_terms late = {.is_interruptible = true, .minimum_run_ns = 3 * NS_PER_S};
+    advertise(1, 1);
+    ask(1, 1, late);
+    struct id128 low = bid(LOW, 1, price);
+    bid(MIDDLE, 1, 2 * price);
+    struct exchange_command halt = command(EXCHANGE_HALT, HIGH);
+    halt.halt.halted = true;
+    apply(&halt);
+    wait_s(3);
+    ck_assert(!was_noticed(low));
+    halt = command(EXCHANGE_HALT, HIGH);
+    apply(&halt);
+    ck_assert(was_noticed(low));
+}
+END_TEST
+
+/* ---------------------------------------------------------------- what a job can say */
+
+START_TEST(after_so_many_interruptions_it_takes_firm_leases_only)
+{
+    advertise(3, 1);
+    ask(1, 1, spot);
+    struct exchange_command made = bid_of(LOW, 1, price);
+    made.submit.has_interruptions = true;
+    made.submit.interruptions = 1;
+    apply(&made);
+    struct id128 low = made.id;
+    struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    bid(HIGH, 1, 2 * price);
+    ck_assert(was_noticed(low));
+    reload();
+    answer(low, work, 1, OUTCOME_PREEMPTED, 0);
+    ask(2, 1, spot);
+    ck_assert(!was_granted(low));
+    ask(3, 1, firm);
+    ck_assert(was_granted(low));
+    ck_assert(!lease_row(low, 1).is_interruptible);
+}
+END_TEST
+
+START_TEST(one_that_bears_none_takes_nothing_that_may_be_taken)
+{
+    advertise(1, 1);
+    ask(1, 1, spot);
+    struct exchange_command made = bid_of(LOW, 1, price);
+    made.submit.has_interruptions = true;
+    apply(&made);
+    ck_assert(!was_granted(made.id));
+    ask(1, 1, firm);
+    ck_assert(was_granted(made.id));
+}
+END_TEST
+
+static struct id128 bid_needing(const char *name, enum requirement_op op, int64_t value)
+{
+    static struct requirement needs;
+    needs = (struct requirement){.count = 1};
+    needs.nodes[0].op = op;
+    (void)strcpy(needs.nodes[0].attribute.name, name);
+    needs.nodes[0].attribute.number = value;
+    struct exchange_command made = bid_of(LOW, 1, price);
+    made.submit.needs = &needs;
+    apply(&made);
+    return made.id;
+}
+
+START_TEST(what_leases_are_is_what_a_bid_can_need)
+{
+    advertise(2, 1);
+    ask(1, 1, spot);
+    struct id128 job = bid_needing("firm", REQUIREMENT_EQ, 1);
+    ck_assert(!was_granted(job));
+    cancel(LOW, job);
+    job = bid_needing("notice", REQUIREMENT_GE, NOTICE_S * NS_PER_S + 1);
+    ck_assert(!was_granted(job));
+    ask(2, 1, firm); /* which is more than any notice */
+    ck_assert(was_granted(job));
+    job = bid_needing("notice", REQUIREMENT_GE, NOTICE_S * NS_PER_S);
+    ck_assert(was_granted(job));
+    reload();
+}
+END_TEST
+
+START_TEST(terms_out_of_range_are_refused)
+{
+    advertise(1, 1);
+    ask(1, 1, (struct exchange_terms){.is_interruptible = true, .notice_ns = -1});
+    check_rejected(REJECT_QUANTITY);
+    ask(1, 1,
+        (struct exchange_terms){.is_interruptible = true,
+                                .notice_ns = EXCHANGE_NOTICE_MOST_NS + NS_PER_MS});
+    check_rejected(REJECT_QUANTITY);
+    ck_assert_str_eq(nth(EFFECT_REJECT, 0)->reject.field, "notice_ms");
+    ask(1, 1,
+        (struct exchange_terms){.is_interruptible = true,
+                                .minimum_run_ns = EXCHANGE_RUN_MOST_NS + NS_PER_MS});
+    check_rejected(REJECT_QUANTITY);
+    struct exchange_command made = bid_of(LOW, 1, price);
+    made.submit.has_interruptions = true;
+    made.submit.interruptions = 1000001;
+    apply(&made);
+    check_rejected(REJECT_QUANTITY);
+    check_hash();
+}
+END_TEST
+
+START_TEST(a_donation_is_nobodys_to_outbid)
+{
+    advertise(1, 1);
+    struct exchange_command made = command(EXCHANGE_ASK, PROVIDER);
+    made.ask = (struct exchange_ask){.device = {{1}}, .slots = 1, .terms = spot};
+    apply(&made);
+    struct id128 low = bid(LOW, 1, price);
+    bid(HIGH, 1, 5 * price);
+    ck_assert(!was_noticed(low));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("spot");
+    TCase *tests = tcase_create("spot");
+    tcase_add_checked_fixture(tests, open_market, tear_down);
+    tcase_add_test(tests, a_higher_bid_takes_the_lease_and_pays_the_rank_and_the_increment);
+    tcase_add_test(tests, a_bid_of_less_than_the_rank_and_the_increment_waits);
+    tcase_add_test(tests, what_is_free_is_filled_first);
+    tcase_add_test(tests, a_firm_lease_is_never_taken);
+    tcase_add_test(tests, nor_one_within_its_minimum_run);
+    tcase_add_test(tests, nor_ones_own);
+    tcase_add_test(tests, the_lowest_rank_goes_first_and_of_equal_ones_the_oldest);
+    tcase_add_test(tests, the_best_bid_that_waits_takes_what_comes);
+    tcase_add_test(tests, who_raises_his_limit_is_safe_and_who_lowers_it_is_not);
+    tcase_add_test(tests, a_lease_of_many_slots_goes_whole);
+    tcase_add_test(tests, the_notice_is_all_that_the_holder_has);
+    tcase_add_test(tests, who_gives_up_gives_the_slot_back);
+    tcase_add_test(tests, a_provider_that_is_cut_off_keeps_no_promise);
+    tcase_add_test(tests, a_device_that_goes_takes_the_promise_with_it);
+    tcase_add_test(tests, a_goodbye_ends_both);
+    tcase_add_test(tests, an_agent_that_comes_back_is_told_again);
+    tcase_add_test(tests, one_that_was_not_taken_was_given_up);
+    tcase_add_test(tests, while_the_market_is_halted_nothing_is_taken);
+    tcase_add_test(tests, after_so_many_interruptions_it_takes_firm_leases_only);
+    tcase_add_test(tests, one_that_bears_none_takes_nothing_that_may_be_taken);
+    tcase_add_test(tests, what_leases_are_is_what_a_bid_can_need);
+    tcase_add_test(tests, terms_out_of_range_are_refused);
+    tcase_add_test(tests, a_donation_is_nobodys_to_outbid);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

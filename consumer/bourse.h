@@ -403,7 +403,8 @@ struct bourse_donated {
     int64_t used_ns;     /* slot-time had for nothing, which fades to half in seven days */
     int64_t promised_ns; /* that leases for nothing may use yet */
     uint32_t waiting;    /* accounts whose bids wait for slots */
-    uint32_t place;      /* among these: 1 is first for what is given away; 0: none of the account's waits */
+    uint32_t
+        place; /* among these: 1 is first for what is given away; 0: none of the account's waits */
 };
 /* What the account has of what is given away. */
 bool bourse_donated(struct bourse *bourse, struct bourse_donated *ret_donated,

@@ -284,20 +284,19 @@ static void texts_of(const Bourse__V1__OrderRow *row, struct order_texts *ret_te
 
 static struct bourse_order order_from_wire(const Bourse__V1__OrderRow *row)
 {
-    struct bourse_order order = {.is_bid = row->bid,
-                                 .price_micro =
-                                     row->value != NULL ? row->value->micro : row->price_micro,
-                                 .rate = names_rate(row->value != NULL ? row->value->rate : 0),
-                                 .slots = row->slots,
-                                 .free = row->free,
-                                 .place = row->place,
-                                 .part = row->has_part ? row->part : 0,
-                                 .good_till_ms = row->has_good_till_ms ? row->good_till_ms : 0,
-                                 .max_term_ms = row->has_max_term_ms ? row->max_term_ms : 0,
-                                 .interruptible = row->has_interruptible && row->interruptible,
-                                 .notice_ms = row->has_notice_ms ? row->notice_ms : 0,
-                                 .minimum_run_ms =
-                                     row->has_minimum_run_ms ? row->minimum_run_ms : 0};
+    struct bourse_order order = {
+        .is_bid = row->bid,
+        .price_micro = row->value != NULL ? row->value->micro : row->price_micro,
+        .rate = names_rate(row->value != NULL ? row->value->rate : 0),
+        .slots = row->slots,
+        .free = row->free,
+        .place = row->place,
+        .part = row->has_part ? row->part : 0,
+        .good_till_ms = row->has_good_till_ms ? row->good_till_ms : 0,
+        .max_term_ms = row->has_max_term_ms ? row->max_term_ms : 0,
+        .interruptible = row->has_interruptible && row->interruptible,
+        .notice_ms = row->has_notice_ms ? row->notice_ms : 0,
+        .minimum_run_ms = row->has_minimum_run_ms ? row->minimum_run_ms : 0};
     text_hex(row->order.data, 16, order.id);
     if (row->has_device) {
         text_hex(row->device.data, 16, order.device);

@@ -127,6 +127,7 @@ static bool is_exposed(const struct exchange *exchange, const struct lease *leas
 static void conceal(struct exchange *exchange, struct lease *lease)
 {
     struct spot *spot = exchange->spot;
+    assert(spot != NULL); /* it stands there */
     book_remove(spot->book, lease->exposed);
     book_cell_release(spot->book, lease->exposed_cell);
     spot->free_handles[spot->free_count++] = lease->exposed;

@@ -105,7 +105,7 @@ struct job_file {
     int64_t
         good_till_ms; /* from when it is submitted: what has not started by then is cancelled; 0: never */
     int64_t good_till_at_ms; /* the same as a moment; 0: none. Not both */
-    int64_t crash_limit; /* crashes that a subtask bears; JOB_ABSENT: the market's */
+    int64_t crash_limit;     /* crashes that a subtask bears; JOB_ABSENT: the market's */
     int64_t
         interruptions; /* leases at work that may be taken from it, then it takes firm ones only; JOB_ABSENT: any number */
     /* With tasks, the source is ONE, `run` may be empty, and what waits for what has no circle. */

@@ -450,9 +450,8 @@ static void run_script(const char *name)
     tear_down();
 }
 
-static const char *const scripts[] = {"price-time", "partial", "width", "term",     "self-match",
-                                      "expiry",     "kinds",   "value", "donations",
-                                      "spot"};
+static const char *const scripts[] = {"price-time", "partial", "width", "term",      "self-match",
+                                      "expiry",     "kinds",   "value", "donations", "spot"};
 enum { SCRIPTS = sizeof scripts / sizeof scripts[0] };
 
 START_TEST(a_script_comes_out_as_it_says)

@@ -60,6 +60,12 @@ static bool is_number(const char *text)
     return *text == '\0';
 }
 
+/* What is put into a template is not known yet. */
+static bool is_hole(const struct words *words, size_t index)
+{
+    return words->has_holes && strchr(words->items[index], '{') != NULL;
+}
+
 static bool read_factors(struct words *words, struct tensor_op *op)
 {
     while (words->count >= 2 && strncmp(words->items[0], "--", 2) == 0) {
@@ -72,7 +78,7 @@ static bool read_factors(struct words *words, struct tensor_op *op)
                           shown(words->items[0], text), usages[TENSOR_GEMM]);
         }
         *factor = words->items[1];
-        if (!words->has_holes && !is_number(*factor)) {
+        if (!is_hole(words, 1) && !is_number(*factor)) {
             return REFUSE(words->problem, "%s: \"%s\" is no decimal number such as 0.5 or -1e3",
                           words->items[0], shown(*factor, text));
         }
@@ -91,11 +97,6 @@ static bool read_name(const struct words *words, size_t which, const char **ret_
     }
     *ret_name = name;
     return true;
-}
-
-static bool is_hole(const struct words *words, size_t index)
-{
-    return words->has_holes && strchr(words->items[index], '{') != NULL;
 }
 
 static bool read_seed(const struct words *words, struct tensor_op *op)

@@ -302,7 +302,37 @@ static void read_conditions(struct yaml_value map, int32_t offset_min,
     ret_conditions->hours.offset_min = ret_conditions->hours.count > 0 ? offset_min : 0;
 }
 
-/* A device that is simulated says so in its name, which every list shows. */
+#define SIMULATED_NAME "sim." /* so every list shows what a device is */
+
+/* A text that the market takes as a word about a device. */
+static const char *read_word(struct yaml_value value, size_t most_bytes, const char *fallback)
+{
+    char shown[ATTRIBUTE_TEXT_SIZE];
+    const char *word = yaml_text(value, most_bytes, fallback);
+    text_printable(word, strlen(word), shown, sizeof shown);
+    if (strcmp(shown, word) != 0) {
+        yaml_refuse(value, "control characters do not belong in a name");
+    }
+    return word;
+}
+
+static const char *read_name(struct yaml_value value, size_t most_bytes, const char *fallback)
+{
+    const char *name = read_word(value, most_bytes, fallback);
+    if (name[0] == '\0') {
+        yaml_refuse(value, "an empty name");
+    }
+    return name;
+}
+
+static void check_real(struct yaml_value value, const char *name)
+{
+    if (strncmp(name, SIMULATED_NAME, strlen(SIMULATED_NAME)) == 0) {
+        yaml_refuse(value, "names that begin with \"" SIMULATED_NAME
+                           "\" are those of simulated devices; give another `name`");
+    }
+}
+
 static void read_simulated(struct yaml_value item, struct config_device *device)
 {
     struct yaml_value simulate = yaml_key(item, "simulate");
@@ -323,8 +353,9 @@ static void read_simulated(struct yaml_value item, struct config_device *device)
                     nearest != NULL ? "\"?" : "");
         return;
     }
-    (void)snprintf(device->name, sizeof device->name, "sim.%s",
-                   yaml_text(yaml_key(item, "name"), sizeof device->name - 5, id));
+    (void)snprintf(
+        device->name, sizeof device->name, SIMULATED_NAME "%s",
+        read_name(yaml_key(item, "name"), sizeof device->name - sizeof SIMULATED_NAME, id));
 }
 
 static void read_device(struct config *config, struct yaml_value item, int32_t offset_min)
@@ -338,7 +369,8 @@ static void read_device(struct config *config, struct yaml_value item, int32_t o
         read_simulated(item, device);
     } else {
         (void)snprintf(device->name, sizeof device->name, "%s",
-                       yaml_text(yaml_required(item, "name"), sizeof device->name - 1, ""));
+                       read_name(yaml_required(item, "name"), sizeof device->name - 1, ""));
+        check_real(yaml_key(item, "name"), device->name);
     }
     device->price_micro = read_price_micro(yaml_key(item, "price"), config->price_micro);
     device->slots = (uint32_t)yaml_integer(yaml_key(item, "slots"), 1, FORMAT_SLOTS, 1);
@@ -355,9 +387,6 @@ static void read_device(struct config *config, struct yaml_value item, int32_t o
     }
     if (is_taken) {
         yaml_refuse(item, "each device needs a name of its own");
-    }
-    if (device->simulates == NULL && strncmp(device->name, "sim.", 4) == 0) {
-        yaml_refuse(item, "names that begin with \"sim.\" are those of simulated devices");
     }
     config->device_count++;
 }
@@ -413,9 +442,10 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
     market_in_folder(config->market, sizeof config->market);
     read_path(yaml_key(root, "spool"), base, "spool", config->spool, sizeof config->spool);
     (void)snprintf(config->name, sizeof config->name, "%s",
-                   yaml_text(yaml_key(root, "name"), sizeof config->name - 1, host));
+                   read_name(yaml_key(root, "name"), sizeof config->name - 1, host));
+    check_real(yaml_key(root, "name"), config->name);
     (void)snprintf(config->region, sizeof config->region, "%s",
-                   yaml_text(yaml_key(root, "region"), sizeof config->region - 1, ""));
+                   read_word(yaml_key(root, "region"), sizeof config->region - 1, ""));
     (void)snprintf(config->user, sizeof config->user, "%s",
                    yaml_text(yaml_key(root, "user"), sizeof config->user - 1, CONFIG_USER));
     config->names_user = yaml_present(yaml_key(root, "user"));

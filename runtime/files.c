@@ -70,8 +70,10 @@ static bool folder_is_private(const char *path, const struct stat *status,
         return not_ours(path, status->st_uid, ret_problem);
     }
     if ((status->st_mode & 0067) != 0) { /* a group may pass through, and no more */
-        problem_set(ret_problem, "%s has mode %04o, open to other users; run: chmod 700 '%s'", path,
-                    status->st_mode & 07777U, path);
+        problem_set(ret_problem,
+                    "%s has mode %04o, open to other users; use a folder that is not, or, if "
+                    "nothing else needs it, run: chmod 700 '%s'",
+                    path, status->st_mode & 07777U, path);
         return false;
     }
     return true;

@@ -140,6 +140,11 @@ int command_devices(struct invocation *invocation)
     const char *needs = option_text(invocation, "needs", NULL);
     int status = 0;
     if (option_given(invocation, "catalogue") || option_given(invocation, "estimate")) {
+        if (needs != NULL) {
+            return complain(invocation, BOURSE_USAGE,
+                            "--needs is for devices on the market; it does not go with --%s",
+                            option_given(invocation, "catalogue") ? "catalogue" : "estimate");
+        }
         return show_catalogue(invocation);
     }
     if (invocation->word_count > 0) {

@@ -76,6 +76,7 @@ expect 5 '"feasible":false.*0.23 GB of memory' \
 expect 2 'the shape is MxNxK' "$bourse" devices --estimate matmul:0x1x1:fp32
 expect 2 'the type is one of' "$bourse" devices --estimate matmul:1x1x1:fp31
 expect 2 'say --catalogue' "$bourse" devices groq-lpu-v1
+expect 2 'does not go with --catalogue' "$bourse" devices --catalogue --needs 'kind = gpu'
 
 # Job files: the line, the name, the nearest key; patterns without a match.
 printf 'run: [xz]\nbugdet: 2\n' >job.yaml

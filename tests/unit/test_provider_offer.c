@@ -242,6 +242,14 @@ START_TEST(wrong_keys_and_values_are_refused_with_their_line)
         {"devices:\n - {simulate: groq-lpu-v2}\n", "did you mean \"groq-lpu-v1\"?"},
         {"devices:\n - {simulate: groq-lpu-v1}\n - {simulate: groq-lpu-v1}\n", ":3:"},
         {"devices:\n - {name: sim.h100}\n", "those of simulated devices"},
+        {"name: sim.attic\n", "those of simulated devices"},
+        {"name: \"\"\n", ":1: name: an empty name"},
+        {"devices:\n - {name: \"\"}\n", "an empty name"},
+        {"devices:\n - {simulate: groq-lpu-v1, name: \"\"}\n", "an empty name"},
+        {"name: \"a\\nb\"\n", ":1: name: control characters"},
+        {"price: 1\nregion: \"a\\eb\"\n", ":2: region: control characters"},
+        {"devices:\n - {name: \"a\\u202eb\"}\n", "control characters"},
+        {"devices:\n - {simulate: groq-lpu-v1, name: \"a\\tb\"}\n", "control characters"},
         {"devices:\n - {name: a, programs: [sh]}\n", "unknown key \"programs\""},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

@@ -87,6 +87,9 @@ START_TEST(operations_are_read_as_they_are_written)
 
     const char *const holes[] = {"matmul", "{in}", "b.npy", "{out}", NULL};
     ck_assert(read_op(holes, true, &op, &problem));
+    const char *const filled[] = {"gemm",  "--beta", "{value}", "{in}",
+                                  "b.npy", "c.npy",  "{out}",   NULL};
+    ck_assert(read_op(filled, true, &op, &problem));
 }
 END_TEST
 
@@ -126,6 +129,14 @@ START_TEST(what_is_no_operation_is_refused_in_words)
         ck_assert_msg(!read_op(wrong[i].arguments, false, &op, &problem), "%zu", i);
         ck_assert_msg(strstr(problem.text, wrong[i].says) != NULL, "%zu: %s", i, problem.text);
     }
+
+    /* A word without a hole is final in a template, too. */
+    struct tensor_op op;
+    struct problem problem = {""};
+    const char *const gemm[] = {"gemm", "--alpha", "nan", "{in}", "b", "c", "{out}", NULL};
+    ck_assert(!read_op(gemm, true, &op, &problem));
+    ck_assert_msg(strstr(problem.text, "--alpha: \"nan\" is no decimal number") != NULL, "%s",
+                  problem.text);
 }
 END_TEST
 

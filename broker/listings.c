@@ -476,6 +476,8 @@ static bool add_order(void *context, const struct exchange_order_row *row)
     wire->has_notice_ms = wire->has_minimum_run_ms = row->terms.is_interruptible;
     wire->notice_ms = row->terms.notice_ns / NS_PER_MS;
     wire->minimum_run_ms = row->terms.minimum_run_ns / NS_PER_MS;
+    wire->has_order_type = row->type != EXCHANGE_LIMIT;
+    wire->order_type = row->type;
     wire->has_job = row->is_bid;
     wire->job = view(&order->row.job, sizeof order->row.job);
     wire->has_part = row->is_bid;

@@ -211,6 +211,8 @@ static enum reject_code from_ask(const Bourse__V1__AskPlace *wire, struct transl
     if (wire->has_minimum_run_ms && !ms_to_ns(wire->minimum_run_ms, &terms->minimum_run_ns)) {
         return bad_time(error, "minimum_run_ms", wire->minimum_run_ms);
     }
+    command->ask.type =
+        wire->has_order_type ? (enum exchange_order_type)wire->order_type : EXCHANGE_LIMIT;
     command->ask.to = to;
     command->ask.to_count = wire->n_to;
     return hours_from_wire(wire, &command->ask.hours, error);
@@ -435,6 +437,8 @@ static enum reject_code from_submit(const Bourse__V1__SubmitJob *wire, struct tr
     if (wire->has_good_till_ms && !ms_to_ns(wire->good_till_ms, &submit->good_till_ns)) {
         return bad_time(error, "good_till_ms", wire->good_till_ms);
     }
+    submit->type =
+        wire->has_order_type ? (enum exchange_order_type)wire->order_type : EXCHANGE_LIMIT;
     ret->command.type = EXCHANGE_SUBMIT;
     copy_name(submit->name, wire->name);
     submit->manifest = codec_hash(wire->manifest);

@@ -247,7 +247,9 @@ struct bourse_job_row {
     enum bourse_job_state state;
     const char *state_text; /* "open", "done", "failed", "cancelled" */
     int reason;
-    bool is_expired;         /* it ended, or only waits for what runs: its time was up */
+    bool is_expired; /* it ended, or only waits for what runs: its time was up */
+    bool
+        is_unfilled; /* it ended: its order asked for all at once, and that was not there, or has ended */
     const char *reason_text; /* why it waits or why it ended, "" when there is nothing to say */
     uint32_t subtasks, waiting, running, accepted, failed, cancelled;
     uint32_t checking; /* results that are held until a referee has checked them */
@@ -606,6 +608,7 @@ struct bourse_order {
      * nobody may take one. */
     bool interruptible;
     int64_t notice_ms, minimum_run_ms;
+    const char *type; /* "limit", "post-only", "all-or-none": those that can rest */
 };
 /* This account's own asks and its jobs' bids, oldest first. */
 typedef bool bourse_order_visitor(void *context, const struct bourse_order *order);
@@ -616,6 +619,11 @@ bool bourse_orders(struct bourse *bourse, bourse_order_visitor *visitor, void *c
 #define BOURSE_ASK_NOTICE_MS_MOST INT64_C(86400000)  /* a day */
 #define BOURSE_ASK_RUN_MS_MOST INT64_C(604800000)    /* a week */
 #define BOURSE_ASK_TIME_MS_MOST INT64_C(31622400000) /* 366 days */
+enum bourse_ask_type {
+    BOURSE_ASK_LIMIT,         /* what is not sold at once rests */
+    BOURSE_ASK_IOC = 1,       /* what is not sold at once is cancelled */
+    BOURSE_ASK_POST_ONLY = 3, /* rests; refused (WOULD_TRADE) when it would sell at once */
+};
 struct bourse_ask {
     const char *device; /* id, 32 digits, of a device that this account's agent offers now */
     uint32_t slots;
@@ -623,6 +631,7 @@ struct bourse_ask {
     int64_t
         good_for_ms; /* from now; TIME_MS_MOST at most; 0: until it is cancelled, or the agent offers anew */
     int64_t max_term_ms; /* longest lease, from TERM_MS_LEAST to TIME_MS_MOST; 0: any */
+    enum bourse_ask_type type;
     const char *const
         *to; /* for whom: names of accounts, or keys of 64 digits; none: for anybody */
     size_t to_count;

@@ -7,6 +7,7 @@
 #include "consumer/depth.h"
 #include "consumer/names.h"
 #include "formats/hours_text.h"
+#include "formats/job.h"
 #include "formats/requirement.h"
 #include "formats/value.h"
 #include "protocol/conditions.h"
@@ -293,6 +294,7 @@ static struct bourse_order order_from_wire(const Bourse__V1__OrderRow *row)
         .place = row->place,
         .part = row->has_part ? row->part : 0,
         .good_till_ms = row->has_good_till_ms ? row->good_till_ms : 0,
+        .type = job_order_names[row->has_order_type ? row->order_type : 0],
         .max_term_ms = row->has_max_term_ms ? row->max_term_ms : 0,
         .interruptible = row->has_interruptible && row->interruptible,
         .notice_ms = row->has_notice_ms ? row->notice_ms : 0,
@@ -409,6 +411,8 @@ bool bourse_place_ask(struct bourse *bourse, const struct bourse_ask *ask,
     body.good_till_ms = now_ms + ask->good_for_ms;
     body.has_max_term_ms = ask->max_term_ms > 0;
     body.max_term_ms = ask->max_term_ms;
+    body.has_order_type = ask->type != BOURSE_ASK_LIMIT;
+    body.order_type = (uint32_t)ask->type;
     struct ask_conditions conditions;
     if (!conditions_to_wire(ask->to, ask->to_count, &hours, &conditions, &body)) {
         return fail_in(ret_error, "to", "more accounts than fit a message; at most 32");

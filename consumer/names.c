@@ -44,6 +44,9 @@ const char *names_job_reason(unsigned reason)
         [JOB_REASON_NO_VERDICT] =
             "no check of some results came to a verdict; see `bourse explain`",
         [JOB_REASON_EXPIRED] = "its time was up before all of it had started",
+        [JOB_REASON_NOT_FILLED] = "nothing that it asked for at once could be had",
+        [JOB_REASON_LEASES_OVER] = "what it got at once has ended, and its order does not stand",
+        [JOB_REASON_NOT_WHOLE] = "it waits until all that it asks for can be had at once",
         [JOB_REASON_PROMISED] =
             "it has taken a lease, which begins when its former holder's notice ends",
     };

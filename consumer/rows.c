@@ -103,6 +103,8 @@ void rows_job(const Bourse__V1__JobRow *wire, struct bourse_job_row *ret_row)
                                        .state_text = names_job_state(wire->state),
                                        .reason = (int)wire->reason,
                                        .is_expired = wire->reason == JOB_REASON_EXPIRED,
+                                       .is_unfilled = wire->reason == JOB_REASON_NOT_FILLED ||
+                                                      wire->reason == JOB_REASON_LEASES_OVER,
                                        .reason_text = names_job_reason(wire->reason),
                                        .subtasks = wire->subtasks,
                                        .waiting = wire->waiting,

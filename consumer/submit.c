@@ -550,6 +550,11 @@ static void add_graph(struct message *message, const struct order_graph *graph)
     message->body.graph = &message->graph;
 }
 
+static_assert((int)JOB_ORDER_IOC == ORDER_IOC && (int)JOB_ORDER_FOK == ORDER_FOK &&
+                  (int)JOB_ORDER_POST_ONLY == ORDER_POST_ONLY &&
+                  (int)JOB_ORDER_ALL_OR_NONE == ORDER_ALL_OR_NONE,
+              "a file's order is the wire's");
+
 /* NULL with the error. */
 static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
                                   const int64_t *limits, struct bourse_error *error)
@@ -583,6 +588,8 @@ static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
     body->crash_limit = body->has_crash_limit ? (uint32_t)file->crash_limit : 0;
     body->has_interruptions = file->interruptions != JOB_ABSENT;
     body->interruptions = body->has_interruptions ? (uint32_t)file->interruptions : 0;
+    body->has_order_type = file->order != JOB_ORDER_LIMIT;
+    body->order_type = (uint32_t)file->order;
     body->has_expect_ms = 1;
     body->expect_ms = part->expect_ms;
     body->needs = needs_of(job, 0, error);

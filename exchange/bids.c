@@ -47,6 +47,12 @@ static struct exchange_part given_part(const struct exchange_submit *submit, uin
     return first;
 }
 
+uint32_t lanes_most(uint32_t subtasks, uint32_t at_most, uint32_t width)
+{
+    const uint32_t most = at_most == 0 ? UINT32_MAX : at_most / width;
+    return subtasks < most ? subtasks : most;
+}
+
 /* Slot-time that the whole job is expected to take. */
 static int128 planned_ns(const struct job *job)
 {
@@ -58,18 +64,42 @@ static int128 planned_ns(const struct job *job)
     return sum;
 }
 
-int64_t part_limit(const struct exchange *exchange, const struct part *part, int64_t cap_micro,
-                   int64_t budget_micro)
+/* The price at which the budget covers a term of all that the job wants at a time, each lease rounded up. */
+static int64_t whole_limit(const struct job *job, int64_t budget_micro)
 {
-    if (cap_micro >= 0) {
-        return cap_micro;
+    int128 whole_ns = 0;
+    int64_t lanes = 0;
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        const struct part *part = &job->parts[i];
+        const uint32_t most = lanes_most(part->end - part->first, part->at_most, part->width);
+        whole_ns += (int128)part->term_ns * part->width * most;
+        lanes += most;
     }
+    int128 limit = (int128)budget_micro * NS_PER_HOUR / whole_ns;
+    if (limit * whole_ns % NS_PER_HOUR != 0) {
+        limit = budget_micro > lanes ? (int128)(budget_micro - lanes) * NS_PER_HOUR / whole_ns : 0;
+    }
+    return limit < INT64_MAX ? (int64_t)limit : INT64_MAX;
+}
+
+static int64_t market_limit(const struct exchange *exchange, const struct part *part,
+                            int64_t budget_micro)
+{
     int128 whole_ns = planned_ns(part->job);
     int128 one_lease_ns = (int128)part->term_ns * part->width;
     whole_ns = whole_ns > one_lease_ns ? whole_ns : one_lease_ns;
     assert(whole_ns > 0);
     int128 limit = (int128)budget_micro * NS_PER_HOUR / whole_ns;
     return limit < exchange->price_band_micro ? (int64_t)limit : exchange->price_band_micro;
+}
+
+int64_t part_limit(const struct exchange *exchange, const struct part *part, int64_t cap_micro,
+                   int64_t budget_micro)
+{
+    const int64_t limit = cap_micro >= 0 ? cap_micro : market_limit(exchange, part, budget_micro);
+    const int64_t whole =
+        part->job->type == EXCHANGE_ALL_OR_NONE ? whole_limit(part->job, budget_micro) : INT64_MAX;
+    return limit < whole ? limit : whole;
 }
 
 int64_t part_limit_in(const struct exchange *exchange, const struct part *part, uint32_t cell)
@@ -151,9 +181,7 @@ void part_bid_record(struct exchange *exchange, const struct part *part)
 
 static uint32_t slots_wanted(const struct part *part)
 {
-    uint32_t most = part->at_most == 0 ? UINT32_MAX : part->at_most / part->width;
-    uint32_t useful = part->waiting + part->running;
-    uint32_t lanes = useful < most ? useful : most;
+    uint32_t lanes = lanes_most(part->waiting + part->running, part->at_most, part->width);
     uint32_t wanted = part->waiting > 0 && lanes > part->lanes ? lanes - part->lanes : 0;
     return wanted > UINT32_MAX / part->width ? UINT32_MAX - UINT32_MAX % part->width
                                              : wanted * part->width;
@@ -180,25 +208,47 @@ void part_rest(struct exchange *exchange, const struct part *part)
     feed_note(exchange, part->handle);
 }
 
-bool part_would_self_match(const struct exchange *exchange, const struct part *part)
+uint32_t part_refusal(const struct exchange *exchange, const struct part *part,
+                      int64_t *ret_price_micro)
 {
     struct book_order order = part_order(part);
     struct book_match match;
     struct reserving reserving = {.exchange = exchange, .account = part->job->owner};
     order.slots = part->width;
-    return book_match(exchange->book, &order, is_reserved, &reserving, &match) && match.is_own;
+    if (!book_match(exchange->book, &order, is_reserved, &reserving, &match)) {
+        return 0;
+    }
+    *ret_price_micro = match.is_own ? 0 : match.price_micro;
+    return match.is_own                            ? XREJECT_SELF_MATCH
+           : part->job->type == EXCHANGE_POST_ONLY ? XREJECT_WOULD_TRADE
+                                                   : 0;
+}
+
+static void give_handle(struct exchange *exchange, struct part *part)
+{
+    if (part->handle == BOOK_NONE) {
+        return;
+    }
+    if (book_rests(exchange->book, part->handle)) {
+        book_remove(exchange->book, part->handle);
+        feed_note(exchange, part->handle);
+    }
+    handle_give(exchange, part->handle);
+    part->handle = BOOK_NONE;
+}
+
+void part_stand_down(struct exchange *exchange, struct part *part)
+{
+    give_handle(exchange, part);
+    list_remove(&part->wanting);
+    struct ledger_record *record = emit_ledger(exchange, LEDGER_CANCEL);
+    record->order = part_bid_id(part);
+    record->status = CANCEL_NOT_RESTING;
 }
 
 static void take_away(struct exchange *exchange, struct part *part)
 {
-    if (part->handle != BOOK_NONE) {
-        if (book_rests(exchange->book, part->handle)) {
-            book_remove(exchange->book, part->handle);
-            feed_note(exchange, part->handle);
-        }
-        handle_give(exchange, part->handle);
-        part->handle = BOOK_NONE;
-    }
+    give_handle(exchange, part);
     if (part->class_id != NO_CLASS) {
         class_give(exchange, part->job->owner, part->class_id);
         part->class_id = NO_CLASS;
@@ -218,8 +268,15 @@ static bool bid(struct exchange *exchange, struct part *part, const struct requi
         reject(exchange, XREJECT_LIMIT, "orders", 0, exchange->limits.asks + exchange->limits.jobs);
         return false;
     }
-    if (part_would_self_match(exchange, part)) {
-        reject(exchange, XREJECT_SELF_MATCH, part->number == 0 ? "needs" : "parts.needs", 0, 0);
+    int64_t price_micro;
+    const uint32_t code = part_refusal(exchange, part, &price_micro);
+    if (code == XREJECT_SELF_MATCH) {
+        reject(exchange, code, part->number == 0 ? "needs" : "parts.needs", 0, 0);
+    } else if (code != 0) {
+        reject(exchange, code, part->number == 0 ? "cap_micro" : "parts.cap_micro", part->bid_micro,
+               price_micro);
+    }
+    if (code != 0) {
         return false;
     }
     exchange->sequence++;
@@ -265,6 +322,12 @@ void part_wants(struct exchange *exchange, struct part *part)
     if (job->phase != JOB_PHASE_OPEN || job->is_closing) {
         return;
     }
+    if (part->handle == BOOK_NONE) { /* that may have been the last of its leases */
+        if (part->lanes == 0 && list_empty(&part->wanting)) {
+            list_append(&exchange->wanting_parts, &part->wanting);
+        }
+        return;
+    }
     if (!book_rests(exchange->book, part->handle)) {
         return; /* it arrives in this step, wanting what it wants then */
     }
@@ -304,6 +367,7 @@ void job_bids_arrive(struct exchange *exchange, struct job *job)
                 best = part;
             }
         }
+        assert(best != NULL); /* as many turns as parts */
         has_come[best->number] = true;
         part_wants(exchange, best);
         if (!book_rests(exchange->book, best->handle)) {
@@ -312,14 +376,37 @@ void job_bids_arrive(struct exchange *exchange, struct job *job)
     }
 }
 
-void job_take_bids_away(struct exchange *exchange, struct job *job)
+bool job_lives_off_leases(const struct job *job)
 {
     for (uint32_t i = 0; i < job->part_count; i++) {
+        if (job->parts[i].handle != BOOK_NONE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool job_waits_for_all(const struct job *job)
+{
+    return job->type == EXCHANGE_ALL_OR_NONE && job->parts[0].handle != BOOK_NONE;
+}
+
+bool bid_waits_for_all(const struct exchange *exchange, uint32_t handle)
+{
+    const struct part *part = exchange->orders_by_handle[handle];
+    return job_waits_for_all(part->job);
+}
+
+void job_take_bids_away(struct exchange *exchange, struct job *job)
+{
+    exchange->wholes -= job_waits_for_all(job);
+    for (uint32_t i = 0; i < job->part_count; i++) {
         struct part *part = &job->parts[i];
-        if (part->handle == BOOK_NONE) {
+        const bool stood = part->handle != BOOK_NONE;
+        take_away(exchange, part);
+        if (!stood) {
             continue;
         }
-        take_away(exchange, part);
         struct ledger_record *record = emit_ledger(exchange, LEDGER_CANCEL);
         record->order = part_bid_id(part);
         record->status = CANCEL_JOB_ENDED;

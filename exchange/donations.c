@@ -109,7 +109,8 @@ static uint64_t *first_bids(const struct exchange *exchange)
     for (uint32_t handle = 0; first != NULL && handle < exchange->handle_capacity; handle++) {
         struct book_bid bid;
         if (exchange->orders_by_handle[handle] != NULL && book_bid(exchange->book, handle, &bid) &&
-            bid.slots > 0 && (first[bid.owner] == 0 || bid.sequence < first[bid.owner])) {
+            bid.slots > 0 && !bid_waits_for_all(exchange, handle) &&
+            (first[bid.owner] == 0 || bid.sequence < first[bid.owner])) {
             first[bid.owner] = bid.sequence;
         }
     }

@@ -175,6 +175,7 @@ void exchange_destroy(struct exchange **self)
     free(exchange->classes);
     free(exchange->free_handles);
     free(exchange->orders_by_handle);
+    free(exchange->plan);
     free(exchange->timers);
     free(exchange);
     *self = NULL;

@@ -146,6 +146,15 @@ struct exchange_ask_account { /* by its key, else its name */
     struct key32 key;
     char name[EXCHANGE_NAME_SIZE]; /* zeros behind it */
 };
+/* What becomes of an order when it arrives. */
+enum exchange_order_type {
+    EXCHANGE_LIMIT,     /* what is not filled at once rests */
+    EXCHANGE_IOC,       /* what is not filled at once is cancelled */
+    EXCHANGE_FOK,       /* BID: all at once, or the job is cancelled */
+    EXCHANGE_POST_ONLY, /* rests; refused when it would trade at once */
+    EXCHANGE_ALL_OR_NONE, /* BID: waits, and blocks nobody, until all can be filled at once; then a limit order */
+};
+enum { EXCHANGE_WHOLE_LANES_MOST = 1024 }; /* subtasks at a time of an ALL_OR_NONE job */
 /* What leases of an ask are: firm, or such that another bid may take them. */
 struct exchange_terms {
     bool is_interruptible;
@@ -169,6 +178,7 @@ struct exchange_ask {
     size_t to_count;
     struct hours hours; /* when it is filled and its leases are renewed, by log time */
     struct exchange_terms terms;
+    enum exchange_order_type type; /* LIMIT, IOC or POST_ONLY */
 };
 struct exchange_cancel_order {
     struct id128 order;
@@ -275,6 +285,9 @@ struct exchange_submit {
     /* How many of its leases at work may be taken from it: then it takes firm ones only. Not said: any number. */
     bool has_interruptions;
     uint32_t interruptions;
+    /* Of its bids. All but LIMIT and POST_ONLY are for jobs no subtask of which waits for another, and all but LIMIT for
+     * jobs without checks. */
+    enum exchange_order_type type;
 };
 struct exchange_cancel_job {
     struct id128 job;

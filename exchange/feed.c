@@ -339,7 +339,8 @@ static bool see_order(struct exchange *exchange, uint32_t handle, struct sight *
                            .free = ask.slots};
         return true;
     }
-    if (book_bid(exchange->book, handle, &bid) && bid.slots > 0) {
+    if (book_bid(exchange->book, handle, &bid) && bid.slots > 0 &&
+        !bid_waits_for_all(exchange, handle)) {
         *ret_sight = (struct sight){.key = {.price_micro = bid.limit_micro,
                                             .is_bid = 1,
                                             .of = needs_number(exchange->feed, bid.class_id)},

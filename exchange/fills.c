@@ -130,8 +130,8 @@ uint32_t part_affordable_lanes(const struct part *part, int64_t price_micro)
 }
 
 /* The maker's price: of whoever came first. A donation is one, whoever did. */
-static int64_t price_between(const struct exchange *exchange, const struct part *part,
-                             const struct ask *ask)
+int64_t price_between(const struct exchange *exchange, const struct part *part,
+                      const struct ask *ask)
 {
     return ask->price_micro == 0 || ask->sequence < part->sequence
                ? ask->price_micro
@@ -176,6 +176,8 @@ struct pair_context {
     struct exchange *exchange;
     struct part *part;
     struct ask *ask;
+    const struct part
+        *whole; /* of those that wait to be filled all at once, the only one looked at; NULL: all */
     bool
         is_short; /* an ask was passed over because a term of it costs more than the budget has left */
 };
@@ -213,6 +215,9 @@ static bool skip_bid(void *context, uint32_t handle)
     if (pair->ask->device->key.provider == part->job->owner ||
         !part_may_take(exchange, part, pair->ask)) {
         return true;
+    }
+    if (job_waits_for_all(part->job)) {
+        return pair->whole != NULL ? part != pair->whole : !job_can_fill_whole(exchange, part->job);
     }
     bool is_short = part_affordable_lanes(part, price_between(exchange, part, pair->ask)) == 0;
     if (is_short && list_empty(&part->wanting) && is_used_up(part->job)) {
@@ -260,7 +265,7 @@ static bool skip_unfit(void *context, uint32_t handle)
     const struct offer *offer = context;
     const struct part *part = offer->exchange->orders_by_handle[handle];
     return offer->ask->device->key.provider == part->job->owner ||
-           !part_may_take(offer->exchange, part, offer->ask) ||
+           !part_may_take(offer->exchange, part, offer->ask) || job_waits_for_all(part->job) ||
            part_affordable_lanes(part, price_between(offer->exchange, part, offer->ask)) == 0;
 }
 
@@ -268,6 +273,7 @@ int64_t ask_fills_at(const struct exchange *exchange, const struct ask *ask)
 {
     struct ask lower = *ask;
     lower.price_micro = 1; /* a donation is another order */
+    lower.type = EXCHANGE_LIMIT;
     lower.sequence = exchange->sequence;
     struct offer offer = {.exchange = exchange, .ask = &lower};
     const struct book_order order = ask_order(&lower);
@@ -278,7 +284,20 @@ int64_t ask_fills_at(const struct exchange *exchange, const struct ask *ask)
         return -1;
     }
     lower.price_micro = price_between(exchange, exchange->orders_by_handle[match.handle], &lower);
-    return ask_would_self_match(exchange, &lower) ? -1 : lower.price_micro;
+    int64_t bid_micro = 0;
+    return ask_refusal(exchange, &lower, &bid_micro) != 0 ? -1 : lower.price_micro;
+}
+
+bool ask_is_spoken_for(struct exchange *exchange, struct ask *ask, const struct part *part)
+{
+    struct pair_context pair = {.exchange = exchange, .ask = ask, .whole = part};
+    const struct book_order order = ask_order(ask);
+    struct book_match match;
+    if (ask != exchange->matching && list_empty(&exchange->wanting_asks) &&
+        list_empty(&exchange->wanting_parts)) {
+        return false; /* all others have what they can have */
+    }
+    return ask_match(exchange, &order, skip_bid, &pair, &match) && match.handle != part->handle;
 }
 
 struct found_ask {
@@ -336,6 +355,9 @@ static bool trade_from(struct exchange *exchange, struct ask *ask)
         struct part *part = best_part(exchange, ask, &slots);
         if (part == NULL) {
             return false;
+        }
+        if (job_waits_for_all(part->job)) {
+            return job_fill_whole(exchange, part->job);
         }
         const struct found_ask better = best_ask(exchange, part);
         if (better.ask == NULL) {
@@ -398,16 +420,61 @@ static void take_idle(struct exchange *exchange, const struct part *part)
     }
 }
 
+/* All of it, or else it waits for that, or is cancelled. */
+static void match_whole(struct exchange *exchange, struct job *job)
+{
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        list_remove(&job->parts[i].wanting);
+    }
+    const bool is_filled = job_fill_whole(exchange, job);
+    if (job->type == EXCHANGE_FOK && !is_filled) {
+        job_close(exchange, job, JOB_PHASE_CANCELLED, XREASON_NOT_FILLED);
+        return;
+    }
+    for (uint32_t i = 0; i < job->part_count; i++) {
+        struct part *part = &job->parts[i];
+        if (job->type == EXCHANGE_FOK) {
+            part_stand_down(exchange, part);
+        } else if (!book_rests(exchange->book, part->handle)) {
+            part_rest(exchange, part);
+        }
+    }
+}
+
+/* What has no bids has come to its end when its last lease has. */
+static void look_at_leases(struct exchange *exchange, struct job *job, uint8_t reason)
+{
+    if (job->phase != JOB_PHASE_OPEN || job->is_closing || !job_lives_off_leases(job) ||
+        job->waiting == 0) {
+        return;
+    }
+    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        if (LIST_ELEMENT(at, struct lease, of_job)->state != LEASE_ENDED) {
+            return;
+        }
+    }
+    job_close(exchange, job, JOB_PHASE_CANCELLED, reason);
+}
+
 /* The market was at rest before what arrives: whom that meets first has nobody better, and no more of it rests than what
  * is left. What rested already and wants more is one of several that do. */
 static void match_part(struct exchange *exchange, struct part *part)
 {
+    if (part->job->type == EXCHANGE_FOK || job_waits_for_all(part->job)) {
+        match_whole(exchange, part->job);
+        return;
+    }
     const bool rests = book_rests(exchange->book, part->handle);
     struct found_ask found;
     do {
         found = best_ask(exchange, part);
     } while (found.ask != NULL && (rests ? trade_from(exchange, found.ask)
                                          : grant_between(exchange, part, found.ask, found.slots)));
+    if (part->job->type == EXCHANGE_IOC) {
+        part_stand_down(exchange, part);
+        look_at_leases(exchange, part->job, XREASON_NOT_FILLED);
+        return;
+    }
     if (!rests) {
         part_rest(exchange, part);
     }
@@ -428,14 +495,19 @@ static bool fill_arriving_ask(struct exchange *exchange, struct ask *ask)
 
 static void match_ask(struct exchange *exchange, struct ask *ask)
 {
-    if (book_rests(exchange->book, ask->handle)) {
-        while (trade_from(exchange, ask)) {
+    if (!book_rests(exchange->book, ask->handle)) {
+        /* Bids that are filled all at once are filled from what rests. */
+        while (exchange->wholes == 0 && fill_arriving_ask(exchange, ask)) {
         }
-        return;
+        ask_rest(exchange, ask);
     }
-    while (fill_arriving_ask(exchange, ask)) {
+    exchange->matching = ask;
+    while (trade_from(exchange, ask)) {
     }
-    ask_rest(exchange, ask);
+    exchange->matching = NULL;
+    if (ask->type == EXCHANGE_IOC) {
+        ask_cancel(exchange, ask, CANCEL_NOT_RESTING);
+    }
 }
 
 /* ---------------------------------------------------------------- the turns of a step */
@@ -474,7 +546,9 @@ void market_run(struct exchange *exchange)
         } else if (!list_empty(&exchange->wanting_parts)) {
             struct part *part = LIST_ELEMENT(exchange->wanting_parts.next, struct part, wanting);
             list_remove(&part->wanting);
-            if (!exchange->is_halted) {
+            if (part->handle == BOOK_NONE) {
+                look_at_leases(exchange, part->job, XREASON_LEASES_OVER);
+            } else if (!exchange->is_halted) {
                 match_part(exchange, part);
             }
         } else if (!list_empty(&exchange->refills)) {

@@ -311,6 +311,43 @@ static bool graph_in_range(struct exchange *exchange, const struct exchange_subm
     return good;
 }
 
+static uint64_t lanes_of(const struct exchange_submit *submit)
+{
+    uint64_t lanes = 0;
+    uint32_t first = submit->subtasks;
+    for (size_t i = 0; i < submit->part_count; i++) {
+        const struct exchange_part *part = &submit->parts[i];
+        first -= part->subtasks;
+        lanes += lanes_most(part->subtasks, part->at_most, part->slots);
+    }
+    return lanes + lanes_most(first, submit->at_most, submit->slots);
+}
+
+/* Whether the job can have bids of its type; parts and graph are well formed. */
+static bool type_fits(struct exchange *exchange, const struct exchange_submit *submit)
+{
+    const bool is_at_once = submit->type != EXCHANGE_LIMIT && submit->type != EXCHANGE_POST_ONLY;
+    const size_t after = submit->graph == NULL ? 0 : submit->graph->after_length;
+    bool is_by_value = submit->rate != RATE_NONE;
+    for (size_t i = 0; i < submit->part_count; i++) {
+        is_by_value = is_by_value || submit->parts[i].rate != RATE_NONE;
+    }
+    if (submit->type > EXCHANGE_ALL_OR_NONE) {
+        reject(exchange, XREJECT_QUANTITY, "order", submit->type, EXCHANGE_ALL_OR_NONE);
+    } else if (submit->type != EXCHANGE_LIMIT && submit->verify == EXCHANGE_VERIFY_CHEAP) {
+        reject(exchange, XREJECT_VERIFY, "order", submit->type, EXCHANGE_LIMIT);
+    } else if (is_at_once && after > 0) {
+        reject(exchange, XREJECT_QUANTITY, "graph.after", (int64_t)after, 0);
+    } else if (submit->type == EXCHANGE_ALL_OR_NONE && is_by_value) {
+        reject(exchange, XREJECT_PRICE, "value", submit->type, EXCHANGE_LIMIT);
+    } else if (submit->type == EXCHANGE_ALL_OR_NONE &&
+               lanes_of(submit) > EXCHANGE_WHOLE_LANES_MOST) {
+        reject(exchange, XREJECT_QUANTITY, "at_most", (int64_t)lanes_of(submit),
+               EXCHANGE_WHOLE_LANES_MOST);
+    }
+    return !exchange->is_rejected;
+}
+
 /* Everything about the command itself; the sender and the market were looked at before. */
 static bool submit_in_range(struct exchange *exchange, const struct exchange_submit *submit)
 {
@@ -354,6 +391,7 @@ static bool submit_in_range(struct exchange *exchange, const struct exchange_sub
     }
     return needs_well_formed(exchange, "needs", submit->needs) &&
            parts_in_range(exchange, submit) && graph_in_range(exchange, submit) &&
+           type_fits(exchange, submit) &&
            (submit->verify != EXCHANGE_VERIFY_CHEAP || checks_well_formed(exchange, submit));
 }
 
@@ -425,6 +463,7 @@ static struct job *job_create(struct exchange *exchange, const struct exchange_s
     job->submitted_ns = exchange->now_ns;
     job->good_till_ns = submit->good_till_ns;
     job->interruptions_left = submit->has_interruptions ? submit->interruptions : UINT32_MAX;
+    job->type = (uint8_t)submit->type;
     job->pages = allocate(exchange, pages * sizeof *job->pages);
     if (job->pages == NULL || !parts_create(exchange, job, submit)) {
         job_free(job);
@@ -500,6 +539,7 @@ void apply_submit(struct exchange *exchange, const struct exchange_submit *submi
     if (job->good_till_ns != 0) {
         timer_arm(exchange, TIMER_JOB, &job->id, job->good_till_ns);
     }
+    exchange->wholes += job_waits_for_all(job);
     job_records(exchange, job);
     job_bids_arrive(exchange, job);
     report_job(exchange, job);

@@ -213,7 +213,8 @@ static bool take_order(struct book_page *page, uint32_t handle)
     if (book_ask(page->exchange->book, handle, &ask)) {
         return take_ask(page, page->exchange->orders_by_handle[handle], &ask);
     }
-    return !book_bid(page->exchange->book, handle, &bid) || take_bid(page, &bid);
+    return !book_bid(page->exchange->book, handle, &bid) ||
+           bid_waits_for_all(page->exchange, handle) || take_bid(page, &bid);
 }
 
 enum exchange_listing exchange_list_book(const struct exchange *exchange,
@@ -253,6 +254,7 @@ static struct exchange_order_row own_ask(const struct exchange *exchange, const 
         .to_count = ask->to_count,
         .hours = ask->hours,
         .terms = ask->terms,
+        .type = ask->type,
         .ahead = book_ahead(exchange->book, ask->handle, EXCHANGE_LISTING_STEPS),
     };
     copy_name(row.name, ask->device->label);
@@ -275,6 +277,7 @@ static struct exchange_order_row own_bid(const struct exchange *exchange, const 
         .rate = book_class_rate(exchange->book, resting.class_id),
         .slots = resting.slots,
         .good_till_ns = part->job->good_till_ns,
+        .type = part->job->type,
         .ahead = book_ahead(exchange->book, part->handle, EXCHANGE_LISTING_STEPS),
     };
     copy_name(row.name, part->job->name);

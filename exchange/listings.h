@@ -60,7 +60,8 @@ enum exchange_listing exchange_list_providers(const struct exchange *exchange, u
                                               exchange_provider_visit *visit, void *context,
                                               uint32_t *ret_next);
 
-/* One order that rests, and not whose it is where it is a bid. */
+/* One order that rests, and not whose it is where it is a bid. Bids that wait to be filled all at once are not shown:
+ * nobody trades with one of them alone. */
 struct exchange_book_row {
     bool is_bid;
     int64_t price_micro;                  /* least of an ask, limit of a bid */
@@ -96,6 +97,7 @@ struct exchange_order_row {
     uint32_t to[EXCHANGE_ASK_TO_MOST];
     struct hours hours;          /* ASK */
     struct exchange_terms terms; /* ASK */
+    enum exchange_order_type type;
     uint32_t
         ahead; /* orders of its cell or class that come before it, counted up to EXCHANGE_LISTING_STEPS */
 };

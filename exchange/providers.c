@@ -29,6 +29,7 @@ void device_slots_changed(struct exchange *exchange, struct device *device)
     uint32_t now = free_slots(ask);
     book_set_slots(exchange->book, ask->handle, now);
     feed_note(exchange, ask->handle);
+    exchange->slots_freed += now > before ? now - before : 0;
     if (now > before && list_empty(&ask->wanting)) {
         list_append(&exchange->wanting_asks, &ask->wanting);
     }
@@ -63,7 +64,7 @@ static void tell_of_ask(struct exchange *exchange, const struct ask *ask, bool s
 
 void ask_cancel(struct exchange *exchange, struct ask *ask, uint8_t reason)
 {
-    if (reason == CANCEL_BY_OWNER || reason == CANCEL_EXPIRED) {
+    if (reason == CANCEL_BY_OWNER || reason == CANCEL_EXPIRED || reason == CANCEL_NOT_RESTING) {
         tell_of_ask(exchange, ask, false);
     }
     struct ledger_record *record = emit_ledger(exchange, LEDGER_CANCEL);
@@ -109,15 +110,31 @@ void ask_rest(struct exchange *exchange, const struct ask *ask)
 {
     const struct book_order order = ask_order(ask);
     (void)book_rest(exchange->book, ask->handle, &order); /* it is within the book's limit */
+    exchange->slots_freed += order.slots;
     feed_note(exchange, ask->handle);
 }
 
-bool ask_would_self_match(const struct exchange *exchange, const struct ask *ask)
+static bool skip_waiting(void *context, uint32_t handle)
 {
-    const struct book_order order = ask_order(ask);
+    const struct reserving *reserving = context;
+    return bid_waits_for_all(reserving->exchange, handle) || is_reserved(context, handle);
+}
+
+uint32_t ask_refusal(const struct exchange *exchange, const struct ask *ask,
+                     int64_t *ret_price_micro)
+{
+    struct book_order order = ask_order(ask);
     struct book_match match;
     struct reserving reserving = {.exchange = exchange, .ask = ask};
-    return ask_match(exchange, &order, is_reserved, &reserving, &match) && match.is_own;
+    if (ask_match(exchange, &order, is_reserved, &reserving, &match) && match.is_own) {
+        return XREJECT_SELF_MATCH;
+    }
+    if (ask->type != EXCHANGE_POST_ONLY ||
+        !ask_match(exchange, &order, skip_waiting, &reserving, &match)) {
+        return 0;
+    }
+    *ret_price_micro = match.price_micro;
+    return XREJECT_WOULD_TRADE;
 }
 
 struct ask *ask_create(struct exchange *exchange, const struct ask *fields)
@@ -440,6 +457,11 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
                exchange->price_band_micro);
         return;
     }
+    if (given->type != EXCHANGE_LIMIT && given->type != EXCHANGE_IOC &&
+        given->type != EXCHANGE_POST_ONLY) {
+        reject(exchange, XREJECT_QUANTITY, "order", given->type, EXCHANGE_POST_ONLY);
+        return;
+    }
     if (given->max_term_ns < 0) {
         reject(exchange, XREJECT_QUANTITY, "max_term_ms", given->max_term_ns / NS_PER_MS, 0);
         return;
@@ -468,6 +490,7 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
         .price_micro = given->price_micro,
         .good_till_ns = given->good_till_ns,
         .max_term_ns = given->max_term_ns,
+        .type = (uint8_t)given->type,
         .sequence = exchange->sequence,
     };
     if (!conditions_read(exchange, given, &fields)) {
@@ -479,10 +502,12 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
         return;
     }
     device->cell = cell;
-    if (ask_would_self_match(exchange, &fields)) {
+    int64_t bid_micro = 0;
+    const uint32_t code = ask_refusal(exchange, &fields, &bid_micro);
+    if (code != 0) {
         device->cell = cell_before;
         cell_give(exchange, cell);
-        reject(exchange, XREJECT_SELF_MATCH, "price_micro", given->price_micro, 0);
+        reject(exchange, code, "price_micro", given->price_micro, bid_micro);
         return;
     }
     if (device->ask != NULL) {

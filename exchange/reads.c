@@ -183,7 +183,7 @@ static uint8_t job_reason_now(const struct exchange *exchange, const struct job 
     if (job->phase != JOB_PHASE_OPEN || job->is_closing) {
         return job->reason;
     }
-    if (job->running > 0) {
+    if (job->running > 0 || job_lives_off_leases(job)) {
         return XREASON_RUNNING;
     }
     if (exchange->is_halted) {
@@ -196,7 +196,7 @@ static uint8_t job_reason_now(const struct exchange *exchange, const struct job 
     }
     uint8_t reason;
     (void)tightest_part(exchange, job, &reason);
-    return reason;
+    return reason == XREASON_BUDGET && job_waits_for_all(job) ? XREASON_NOT_WHOLE : reason;
 }
 
 /* A lane runs one attempt at a time; what else is in flight there waits for it. */
@@ -803,6 +803,11 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
     }
     explain_simulated(ret_explanation);
     explain_rate(ret_explanation, explaining.unrated);
+    if (part != NULL && (part->handle == BOOK_NONE || job_waits_for_all(part->job))) {
+        ret_explanation->fills_at_micro = -1; /* what one more slot costs is not the question */
+        free(explaining.seen);
+        return;
+    }
     if (ret_explanation->free == 0 && ret_explanation->affordable > 0) {
         queue_find(exchange, need, part, explaining.seen, explaining.seen_count, ret_explanation);
     }

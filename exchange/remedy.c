@@ -539,7 +539,7 @@ static void count_bids(struct queue *queue)
     for (uint32_t handle = 0; handle < exchange->handle_capacity; handle++) {
         struct book_bid bid;
         if (exchange->orders_by_handle[handle] != NULL && book_bid(exchange->book, handle, &bid) &&
-            bid.slots > 0 &&
+            bid.slots > 0 && !bid_waits_for_all(exchange, handle) &&
             (queue->goes_by_rank
                  ? is_ahead_by_rank(queue, &bid, sequence)
                  : book_class_rate(exchange->book, bid.class_id) == queue->need->rate &&

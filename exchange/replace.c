@@ -44,8 +44,10 @@ static void replace_ask(struct exchange *exchange, struct ask *ask,
         return;
     }
     const bool keeps_place = wanted.slots < ask->slots && wanted.price_micro == ask->price_micro;
-    if (!keeps_place && ask_would_self_match(exchange, &wanted)) {
-        reject(exchange, XREJECT_SELF_MATCH, "price_micro", wanted.price_micro, 0);
+    int64_t bid_micro = 0;
+    const uint32_t code = keeps_place ? 0 : ask_refusal(exchange, &wanted, &bid_micro);
+    if (code != 0) {
+        reject(exchange, code, "price_micro", wanted.price_micro, bid_micro);
         return;
     }
     ask->slots = wanted.slots;
@@ -84,6 +86,10 @@ static bool bids_in_range(struct exchange *exchange, const struct job *job,
     if (replace->has_price && (replace->price_micro < 0 || replace->price_micro > most_micro)) {
         reject(exchange, XREJECT_PRICE, is_by_value ? "value.micro" : "price_micro",
                replace->price_micro, most_micro);
+        return false;
+    }
+    if (job_waits_for_all(job) && replace->has_slots) {
+        reject(exchange, XREJECT_STATE, "slots", replace->slots, 0);
         return false;
     }
     for (uint32_t i = 0; i < job->part_count; i++) {
@@ -153,8 +159,10 @@ static bool bids_wanted(struct exchange *exchange, const struct job *job,
         ret_wanted[i] = what_is_wanted(exchange, &tried, replace);
         const bool is_new = !keeps_place(&tried, &ret_wanted[i]);
         set_bid(&tried, &ret_wanted[i]);
-        if (is_new && part_would_self_match(exchange, &tried)) {
-            reject(exchange, XREJECT_SELF_MATCH, "price_micro", replace->price_micro, 0);
+        int64_t ask_micro = 0;
+        const uint32_t code = is_new ? part_refusal(exchange, &tried, &ask_micro) : 0;
+        if (code != 0) {
+            reject(exchange, code, "price_micro", tried.bid_micro, ask_micro);
             return false;
         }
     }
@@ -220,7 +228,7 @@ void apply_replace(struct exchange *exchange, const struct exchange_replace *rep
         reject(exchange, XREJECT_HALTED, "market", 0, 0);
     } else if (is_ask) {
         replace_ask(exchange, ask, replace);
-    } else if (job->phase != JOB_PHASE_OPEN || job->is_closing) {
+    } else if (job->phase != JOB_PHASE_OPEN || job->is_closing || job_lives_off_leases(job)) {
         reject(exchange, XREJECT_STATE, "order", job->phase, JOB_PHASE_OPEN);
     } else {
         replace_bids(exchange, job, replace);

@@ -147,6 +147,7 @@ static void put_ask(struct writer *out, const struct ask *ask)
     writer_i64(out, ask->price_micro);
     writer_i64(out, ask->good_till_ns);
     writer_i64(out, ask->max_term_ns);
+    writer_u8(out, ask->type);
     writer_u64(out, ask->sequence);
     writer_u8(out, (uint8_t)ask->to_count);
     for (uint32_t i = 0; i < ask->to_count; i++) {
@@ -193,6 +194,7 @@ static void put_job(struct writer *out, const struct job *job)
         writer_u32(out, numbers[i]);
     }
     writer_u8(out, job->phase);
+    writer_u8(out, job->type);
     writer_u8(out, job->reason);
     put_bool(out, job->is_closing);
     put_bool(out, job->is_checked);

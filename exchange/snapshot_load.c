@@ -297,6 +297,7 @@ static bool get_ask(struct exchange *exchange, struct reader *in)
     fields.price_micro = reader_i64(in);
     fields.good_till_ns = reader_i64(in);
     fields.max_term_ns = reader_i64(in);
+    fields.type = get_small(in, EXCHANGE_POST_ONLY);
     fields.sequence = reader_u64(in);
     get_conditions(exchange, in, &fields);
     fields.device = table_find(&exchange->devices, &key);

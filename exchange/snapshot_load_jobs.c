@@ -77,6 +77,7 @@ static bool get_job_fields(struct exchange *exchange, struct reader *in, struct 
         *numbers[i] = reader_u32(in);
     }
     job->phase = get_small(in, JOB_PHASE_CANCELLED);
+    job->type = get_small(in, EXCHANGE_ALL_OR_NONE);
     job->reason = reader_u8(in);
     job->is_closing = get_bool(in);
     job->is_checked = get_bool(in);
@@ -118,12 +119,19 @@ static bool restore_bids(struct exchange *exchange, struct job *job)
             return false;
         }
         book_class_hold(exchange->book, part->class_id);
+        if (!class_use_add(exchange, job->owner, part->class_id)) {
+            return false;
+        }
+        if (job->type == EXCHANGE_IOC || job->type == EXCHANGE_FOK) {
+            continue; /* what was not filled at once is no bid any more */
+        }
         part->handle = handle_take(exchange, part);
-        if (part->handle == BOOK_NONE || !class_use_add(exchange, job->owner, part->class_id)) {
+        if (part->handle == BOOK_NONE) {
             return false;
         }
         part_rest(exchange, part);
     }
+    exchange->wholes += job_waits_for_all(job);
     return true;
 }
 

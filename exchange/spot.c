@@ -196,8 +196,9 @@ static bool may_take(const struct exchange *exchange, const struct part *part,
                      const struct lease *lease)
 {
     const struct ask *ask = lease->device->ask;
-    return part->job->owner != lease->job->owner && part->job->owner != lease->provider &&
-           ask->price_micro <= lease->exposed_micro && part_may_take(exchange, part, ask) &&
+    return !job_waits_for_all(part->job) && part->job->owner != lease->job->owner &&
+           part->job->owner != lease->provider && ask->price_micro <= lease->exposed_micro &&
+           part_may_take(exchange, part, ask) &&
            part_affordable_lanes(part, lease->exposed_micro) > 0;
 }
 

@@ -59,6 +59,9 @@ enum {
     XREASON_REFEREE = 13,
     XREASON_NO_VERDICT = 14,
     XREASON_EXPIRED = 15,
+    XREASON_NOT_FILLED = 16,
+    XREASON_LEASES_OVER = 17,
+    XREASON_NOT_WHOLE = 18,
     XREASON_PROMISED = 19,
     XEND_RETURNED = 0,
     XEND_TERM = 1,
@@ -86,6 +89,7 @@ enum {
     XREJECT_DEVICE = 32,
     XREJECT_STATE = 33,
     XREJECT_SELF_MATCH = 34,
+    XREJECT_WOULD_TRADE = 35,
     XREJECT_HOURS = 38,
     XREJECT_ACCOUNT = 39,
 };
@@ -279,6 +283,7 @@ struct ask {
     uint32_t slots;
     int64_t price_micro, good_till_ns, max_term_ns;
     uint64_t sequence;
+    uint8_t type;      /* enum exchange_order_type: an IOC is gone when its step ends */
     uint32_t to_count; /* 0: anybody's bid may fill it */
     uint32_t to[EXCHANGE_ASK_TO_MOST];
     struct hours hours;
@@ -288,6 +293,9 @@ struct ask {
     int64_t turns_ns;            /* when to look at that again; INT64_MAX: never */
     uint32_t handle;             /* between steps it rests; one that arrives fills first */
     struct list_link wanting;    /* in exchange->wanting_asks when its free slots grew */
+    /* Scratch of whole.c: slots in the plan, and the last count that it was in. */
+    uint32_t planned;
+    uint64_t counted;
 };
 
 struct subtask {
@@ -329,7 +337,7 @@ struct part {
     uint32_t *ready; /* with a graph: a heap of those that wait for a lane and were never started */
     uint32_t ready_count;
     uint32_t lanes; /* of leases that take work */
-    /* Of its bid while open, else BOOK_NONE. Between steps the bid rests; one that arrives fills first. */
+    /* Of its bid while it stands, else BOOK_NONE. Between steps the bid rests; one that arrives fills first. */
     uint32_t handle;
     uint32_t decided;           /* subtasks: accepted, failed or cancelled */
     struct list_link wanting;   /* in exchange->wanting_parts when it may buy more */
@@ -407,6 +415,7 @@ struct job {
     struct part *parts;
     uint32_t part_count;
     uint8_t phase;   /* enum job_phase */
+    uint8_t type;    /* enum exchange_order_type of its bids; LIMIT once all were filled at once */
     uint8_t reason;  /* why it ended, or what it closes for; open: computed when asked */
     bool is_closing; /* waits for withdrawn attempts, then settles as `ends_as` */
     uint8_t ends_as;
@@ -433,6 +442,8 @@ struct job {
     uint32_t heap_at[2]; /* once ended: its place, by enum heap_kind */
     bool is_reported;    /* a JOB effect is due at the end of this step */
     struct list_link report;
+    /* Of ALL_OR_NONE: to try again is in vain before `slots_freed` of the exchange has grown to this. */
+    uint64_t try_again_at;
 };
 
 struct attempt_key {
@@ -541,6 +552,13 @@ struct exchange {
     uint32_t free_handle_count, handle_capacity;
     void **orders_by_handle; /* struct ask * or struct part *: the book knows which side */
     struct spot *spot;       /* NULL: there never was a lease that another may take */
+    /* Of whole.c, not recorded. */
+    uint32_t wholes;            /* jobs whose bids wait to be filled all at once */
+    uint64_t slots_freed;       /* slots of asks that became free, or came, so far */
+    const struct ask *matching; /* whose turn it is */
+    uint64_t counts;
+    struct planned_fill *plan;
+    uint32_t plan_count, plan_capacity;
     /* work of this step */
     struct list_link wanting_asks, wanting_parts, refills, spreads, fronts, reports, challenges,
         exposures;
@@ -648,7 +666,8 @@ enum {
     CANCEL_EXPIRED = 2,
     CANCEL_REPLACED = 3,
     CANCEL_FROZEN = 4,
-    CANCEL_JOB_ENDED = 5
+    CANCEL_JOB_ENDED = 5,
+    CANCEL_NOT_RESTING = 6 /* what was not filled at once of an order that does not rest */
 };
 void ask_cancel(struct exchange *exchange, struct ask *ask, uint8_t reason);
 void provider_leases_revoke(struct exchange *exchange, struct provider *provider);
@@ -660,7 +679,8 @@ struct ask *ask_create(struct exchange *exchange,
 /* As the book knows it: what is free of its slots, at its price and sequence. */
 struct book_order ask_order(const struct ask *ask);
 void ask_rest(struct exchange *exchange, const struct ask *ask);
-bool ask_would_self_match(const struct exchange *exchange, const struct ask *ask);
+uint32_t ask_refusal(const struct exchange *exchange, const struct ask *ask,
+                     int64_t *ret_price_micro); /* likewise */
 void ask_placed(struct exchange *exchange,
                 struct ask *ask); /* is recorded, told and queued for matching */
 void provider_asks_cancel(struct exchange *exchange, struct provider *provider, uint8_t reason);
@@ -735,24 +755,36 @@ bool parts_create(struct exchange *exchange, struct job *job, const struct excha
  * own owner. The bids do not rest: they arrive. */
 bool parts_bid(struct exchange *exchange, struct job *job, const struct exchange_submit *submit);
 /* Limit of the bid of a part of that cap, under that budget of its job: the cap; or what lets the budget buy the time that
- * is planned, within the price band. Of a bid by value, its value. */
+ * is planned, within the price band. Of a bid by value, its value. Bids that wait to be filled all at once bid no more than
+ * their budget covers for all. */
 int64_t part_limit(const struct exchange *exchange, const struct part *part, int64_t cap_micro,
                    int64_t budget_micro);
 /* What it gives for a slot-hour in that cell. */
 int64_t part_limit_in(const struct exchange *exchange, const struct part *part, uint32_t cell);
+/* Lanes that so many subtasks use at a time. */
+uint32_t lanes_most(uint32_t subtasks, uint32_t at_most, uint32_t width);
 /* The order id of its bid: the job's for the first part. */
 struct id128 part_bid_id(const struct part *part);
 void part_bid_record(struct exchange *exchange, const struct part *part);
 /* Its bid as the book knows it: the slots it wants now, at its limit and sequence. */
 struct book_order part_order(const struct part *part);
 void part_rest(struct exchange *exchange, const struct part *part);
-bool part_would_self_match(const struct exchange *exchange, const struct part *part);
+/* The code with which such a bid is refused when it arrives, or 0, and the price of the ask that it would meet first. */
+uint32_t part_refusal(const struct exchange *exchange, const struct part *part,
+                      int64_t *ret_price_micro);
 /* What it wants may be another number now: its bid is queued for matching when it wants some. */
 void part_wants(struct exchange *exchange, struct part *part);
 void job_wants(struct exchange *exchange, struct job *job); /* all its parts */
 /* The same, the best bid first: those of one command that do not rest yet arrive in that order. */
 void job_bids_arrive(struct exchange *exchange, struct job *job);
 void job_take_bids_away(struct exchange *exchange, struct job *job);
+/* Its bid does not rest: what was filled is all that it gets. */
+void part_stand_down(struct exchange *exchange, struct part *part);
+/* It has no bids that stand: when its leases have ended, so has it. */
+bool job_lives_off_leases(const struct job *job);
+/* Its bids rest, and wait to be filled all at once. */
+bool job_waits_for_all(const struct job *job);
+bool bid_waits_for_all(const struct exchange *exchange, uint32_t handle);
 
 /* ---- replace.c */
 void apply_replace(struct exchange *exchange, const struct exchange_replace *replace);
@@ -842,6 +874,11 @@ void part_challenges(struct exchange *exchange, struct part *part);
 bool spot_turn(struct exchange *exchange); /* false: nobody challenges anybody */
 /* Its former is over: it begins, if its device is there still. */
 void lease_begin(struct exchange *exchange, struct lease *lease, struct device *device);
+/* ---- whole.c */
+/* Fills all that the bids of the job want, or nothing: false. What stands between steps can not be filled so. */
+bool job_fill_whole(struct exchange *exchange, struct job *job);
+/* Whether that would come to anything now. */
+bool job_can_fill_whole(struct exchange *exchange, struct job *job);
 
 /* ---- fills.c */
 /* The highest price with which it would be filled at once if it were replaced; -1: none. A read. */
@@ -859,6 +896,10 @@ uint32_t part_affordable_lanes(const struct part *part, int64_t price_micro);
 /* For its account, not avoided, of terms that the job takes, and there is something for it to do: nobody gets a lease for checks of its own
  * results. */
 bool part_may_take(const struct exchange *exchange, const struct part *part, const struct ask *ask);
+int64_t price_between(const struct exchange *exchange, const struct part *part,
+                      const struct ask *ask);
+/* Whether a bid that is better than the part's, and not one that waits to be filled all at once, takes the ask. */
+bool ask_is_spoken_for(struct exchange *exchange, struct ask *ask, const struct part *part);
 void market_run(struct exchange *exchange); /* matches all that wants, refills all that can take */
 
 /* ---- feed.c: each does nothing where no feed is open */

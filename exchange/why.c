@@ -68,6 +68,7 @@ static void take_bids(struct asking *asking)
         struct book_bid bid;
         if (exchange->orders_by_handle[handle] == NULL || !book_bid(exchange->book, handle, &bid) ||
             bid.slots == 0 || bid.owner == asking->device->key.provider ||
+            bid_waits_for_all(exchange, handle) ||
             (asking->device->ask != NULL && !ask_is_for(asking->device->ask, bid.owner))) {
             continue;
         }

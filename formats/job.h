@@ -70,6 +70,18 @@ struct job_task {
     struct job_limits limits;
 };
 
+/* What becomes of the job's bids when they arrive: numbered as on the wire. */
+enum job_order {
+    JOB_ORDER_LIMIT, /* what is not filled at once rests */
+    JOB_ORDER_IOC,
+    JOB_ORDER_FOK,
+    JOB_ORDER_POST_ONLY,
+    JOB_ORDER_ALL_OR_NONE,
+    JOB_ORDERS
+};
+/* "limit", "ioc", "fok", "post-only", "all-or-none". */
+extern const char *const job_order_names[JOB_ORDERS];
+
 struct job_file {
     char *name;           /* never NULL; without `name:` the program's, its folders cut off */
     int64_t budget_micro; /* JOB_ABSENT: as the quote suggests */
@@ -105,7 +117,8 @@ struct job_file {
     int64_t
         good_till_ms; /* from when it is submitted: what has not started by then is cancelled; 0: never */
     int64_t good_till_at_ms; /* the same as a moment; 0: none. Not both */
-    int64_t crash_limit;     /* crashes that a subtask bears; JOB_ABSENT: the market's */
+    enum job_order order;
+    int64_t crash_limit; /* crashes that a subtask bears; JOB_ABSENT: the market's */
     int64_t
         interruptions; /* leases at work that may be taken from it, then it takes firm ones only; JOB_ABSENT: any number */
     /* With tasks, the source is ONE, `run` may be empty, and what waits for what has no circle. */

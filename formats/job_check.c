@@ -268,6 +268,35 @@ static bool check_verify(const struct job_file *job, struct job_fault *fault)
                               "matmul, or gemm with --alpha 1 --beta 0");
 }
 
+const char *const job_order_names[JOB_ORDERS] = {
+    [JOB_ORDER_LIMIT] = "limit",
+    [JOB_ORDER_IOC] = "ioc",
+    [JOB_ORDER_FOK] = "fok",
+    [JOB_ORDER_POST_ONLY] = "post-only",
+    [JOB_ORDER_ALL_OR_NONE] = "all-or-none",
+};
+
+/* What is to be had at once cannot wait for another task. */
+static bool check_order(const struct job_file *job, struct job_fault *fault)
+{
+    const char *order = job_order_names[job->order];
+    if (job->order != JOB_ORDER_LIMIT && strcmp(job->verify, "none") != 0) {
+        return FAULT(fault, "order", 0, "%s does not go with verify: %s", order, job->verify);
+    }
+    if (job->order == JOB_ORDER_ALL_OR_NONE && job->value.rate != 0) {
+        return FAULT(fault, "order", 0, "%s does not go with value", order);
+    }
+    for (size_t i = 0; i < job->task_count; i++) {
+        if (job->order != JOB_ORDER_LIMIT && job->order != JOB_ORDER_POST_ONLY &&
+            job->tasks[i].wait_count > 0) {
+            return FAULT(fault, "order", 0,
+                         "%s asks for everything at once, and the task %s waits for another", order,
+                         job->tasks[i].name);
+        }
+    }
+    return true;
+}
+
 static bool check_amounts(const struct job_file *job, struct job_fault *fault)
 {
     if (job->budget_micro < 0 && job->budget_micro != JOB_ABSENT) {
@@ -315,7 +344,7 @@ static bool check_amounts(const struct job_file *job, struct job_fault *fault)
     if ((job->good_till_ms != 0 || job->good_till_at_ms != 0) && strcmp(job->verify, "none") != 0) {
         return FAULT(fault, "good_till", 0, "does not go with verify: %s", job->verify);
     }
-    return check_verify(job, fault);
+    return check_verify(job, fault) && check_order(job, fault);
 }
 
 static bool check_times(const struct job_file *job, struct job_fault *fault)

@@ -37,6 +37,7 @@ static const char *const keys[] = {
     "error_limit",
     "crash_limit",
     "good_till",
+    "order",
     "interruptions",
     "expect",
     "term",
@@ -51,7 +52,7 @@ static const char *const keys[] = {
     "llm",
     "pipeline",
 };
-enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 28 };
+enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 29 };
 
 bool job_read_no_memory(struct yaml_value value)
 {
@@ -216,6 +217,11 @@ static void read_numbers(struct yaml_value root, struct job_file *job)
         yaml_integer(yaml_key(root, "interruptions"), 0, FORMAT_INTERRUPTIONS, JOB_ABSENT);
 }
 
+static void read_order(struct yaml_value value, struct job_file *job)
+{
+    job->order = (enum job_order)yaml_choice(value, job_order_names, JOB_ORDERS, JOB_ORDER_LIMIT);
+}
+
 static void read_verify(struct yaml_value value, struct job_file *job)
 {
     static const char *const names[] = {"none", "cheap"};
@@ -247,6 +253,7 @@ static void read_job(struct yaml_value root, struct job_file *job)
     job_read_names(yaml_key(root, "outputs"), FORMAT_OUTPUTS, &job->outputs);
     job_read_limits(yaml_key(root, "limits"), &job->limits);
     read_verify(yaml_key(root, "verify"), job);
+    read_order(yaml_key(root, "order"), job);
     job_read_tasks(tasks, job); /* last: they start from what the job says */
 }
 

@@ -163,6 +163,7 @@ SHAPE(accounts_reply, accounts_reply, MANY(account_row, LIMIT_ROWS), COUNT, FLAG
 /* ---- provider ---- */
 
 #define SLOTS NUMBER(1, LIMIT_SLOTS)
+#define ORDER_TYPE NUMBER(ORDER_LIMIT, ORDER_ALL_OR_NONE)
 #define LEASE NUMBER(1, INT64_MAX)
 #define SUBTASK_INDEX NUMBER(0, LIMIT_SUBTASKS - 1)
 #define ATTEMPT COUNT
@@ -173,7 +174,7 @@ SHAPE(advertise, advertise, MANY(device, LIMIT_DEVICES));
 #define OFFSET_MIN NUMBER(INT32_MIN, INT32_MAX)
 SHAPE_CHECKED(ask_account, ask_account, check_ask_account, HASH, NAME(1, LIMIT_NAME_BYTES));
 SHAPE(ask_hours, ask_hours, COUNT, COUNT, COUNT);
-SHAPE(ask_place, ask_place, ID, SLOTS, MONEY, MOMENT, DURATION,
+SHAPE(ask_place, ask_place, ID, SLOTS, MONEY, MOMENT, DURATION, ORDER_TYPE,
       MANY(ask_account, LIMIT_ASK_ACCOUNTS), MANY(ask_hours, LIMIT_ASK_HOURS), OFFSET_MIN, FLAG,
       SPAN, SPAN);
 SHAPE(order_cancel, order_cancel, ID);
@@ -260,7 +261,7 @@ SHAPE_CHECKED(graph, graph, check_graph, PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTA
 SHAPE(submit_job, submit_job, NAME(1, LIMIT_NAME_BYTES), HASH, SUBTASKS, NUMBER(1, INT64_MAX),
       MONEY, NESTED(requirement), SLOTS, AT_MOST, DURATION, DURATION, NAME(1, LIMIT_WORD_BYTES),
       NUMBER(0, LIMIT_RETRIES), TALLY, DURATION, MANY(part, LIMIT_PARTS), NESTED(graph),
-      NUMBER(0, LIMIT_RETRIES), MOMENT, NESTED(value), NUMBER(0, LIMIT_INTERRUPTIONS));
+      NUMBER(0, LIMIT_RETRIES), MOMENT, ORDER_TYPE, NESTED(value), NUMBER(0, LIMIT_INTERRUPTIONS));
 SHAPE(job_cancel, job_cancel, ID);
 SHAPE(quote_request, quote_request, NESTED(requirement), SUBTASKS, SLOTS, AT_MOST, MONEY, DURATION,
       DURATION, DURATION, FLAG, NESTED(value));
@@ -342,9 +343,9 @@ SHAPE(prices_request, prices_request, ATTRIBUTE_TEXT, MOMENT);
 SHAPE(prices_reply, prices_reply, MANY(market_bar, LIMIT_BARS), COUNT, MOMENT);
 SHAPE(orders_request, orders_request, COUNT, ROWS_WANTED);
 SHAPE(order_row, order_row, ID, FLAG, NAME(0, LIMIT_NAME_BYTES), ID, MONEY, COUNT, COUNT,
-      NUMBER(1, UINT32_MAX), MOMENT, DURATION, ID, NUMBER(0, LIMIT_PARTS), NESTED(value),
-      MANY_NAME(1, LIMIT_NAME_BYTES, LIMIT_ASK_ACCOUNTS), MANY(ask_hours, LIMIT_ASK_HOURS),
-      OFFSET_MIN, FLAG, SPAN, SPAN);
+      NUMBER(1, UINT32_MAX), MOMENT, DURATION, ID, NUMBER(0, LIMIT_PARTS), ORDER_TYPE,
+      NESTED(value), MANY_NAME(1, LIMIT_NAME_BYTES, LIMIT_ASK_ACCOUNTS),
+      MANY(ask_hours, LIMIT_ASK_HOURS), OFFSET_MIN, FLAG, SPAN, SPAN);
 SHAPE_EMPTY(donations_request, donations_request);
 SHAPE(donations_reply, donations_reply, COUNT, COUNT, COUNT, COUNT, NUMBER(1, UINT32_MAX));
 SHAPE(orders_reply, orders_reply, MANY(order_row, LIMIT_ROWS), COUNT, COUNT);

@@ -170,9 +170,20 @@ enum job_reason {
     JOB_REASON_REFEREE = 13, /* its results wait for a referee other than who made them */
     JOB_REASON_NO_VERDICT =
         14, /* no check of what failed came to one: it was paid, nobody is accused */
-    JOB_REASON_EXPIRED = 15, /* its time was up before all of it had started */
+    JOB_REASON_EXPIRED = 15,     /* its time was up before all of it had started */
+    JOB_REASON_NOT_FILLED = 16,  /* IOC or FOK: nothing, or not all, could be had at once */
+    JOB_REASON_LEASES_OVER = 17, /* the same: what it got at once has ended before it was done */
+    JOB_REASON_NOT_WHOLE = 18,   /* it waits until all that it asks for can be had at once */
     JOB_REASON_PROMISED =
         19, /* it has taken a lease that begins when its former holder's notice ends */
+};
+
+enum order_type { /* what becomes of an order when it arrives */
+                  ORDER_LIMIT = 0,
+                  ORDER_IOC = 1, /* immediate or cancel */
+                  ORDER_FOK = 2, /* fill or kill: bids only */
+                  ORDER_POST_ONLY = 3,
+                  ORDER_ALL_OR_NONE = 4, /* bids only */
 };
 
 enum lease_end_reason {

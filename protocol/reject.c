@@ -81,6 +81,10 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
                       EXIT_REFUSED},
     [REJECT_SELF_MATCH] = {"SELF_MATCH", "Cancel your own order on the other side first.",
                            EXIT_NO_MATCH},
+    [REJECT_WOULD_TRADE] = {"WOULD_TRADE",
+                            "Choose a price that nobody waits at, or an order that may trade at "
+                            "once.",
+                            EXIT_NO_MATCH},
     [REJECT_HOURS] = {"HOURS",
                       "Give windows such as mon-fri 22:00-07:00, and the distance from UTC, "
                       "-14:00 to +14:00, beside them.",

@@ -84,6 +84,10 @@ static struct places places_of_value(const char *label)
     if (strcmp(label, "LEVEL") == 0) {
         return (struct places){.first = PLACE_WORDS, .words = "none cheap"};
     }
+    if (strcmp(label, "TYPE") == 0) {
+        return (struct places){.first = PLACE_WORDS,
+                               .words = "limit ioc fok post-only all-or-none"};
+    }
     return (struct places){.first = place_of(label, strlen(label))};
 }
 

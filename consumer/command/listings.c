@@ -380,10 +380,11 @@ int command_trades(struct invocation *invocation)
 
 static json_t *json_order(const struct bourse_order *order)
 {
-    json_t *value = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "order", order->id, "side",
-                              order->is_bid ? "bid" : "ask", order->is_bid ? "job" : "label",
-                              order->name, "price_micro", (json_int_t)order->price_micro, "slots",
-                              (json_int_t)order->slots, "place", (json_int_t)order->place);
+    json_t *value = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "order", order->id, "side",
+                              order->is_bid ? "bid" : "ask", "type", order->type,
+                              order->is_bid ? "job" : "label", order->name, "price_micro",
+                              (json_int_t)order->price_micro, "slots", (json_int_t)order->slots,
+                              "place", (json_int_t)order->place);
     if (order->is_bid) {
         (void)json_object_set_new(value, "job_id", json_string(order->job));
         json_add_rate(value, order->rate);
@@ -424,6 +425,7 @@ static bool add_order(void *context, const struct bourse_order *order)
                    order->hours);
     const char *cells[] = {short_id(order->id),
                            order->is_bid ? "bid" : "ask",
+                           order->type,
                            order->name,
                            limit_text(order->price_micro, order->rate),
                            count_text(order->slots),
@@ -441,12 +443,12 @@ static bool add_order(void *context, const struct bourse_order *order)
 
 static int order_list(struct invocation *invocation)
 {
-    static const char *const titles[] = {"ORDER",    "SIDE",       "FOR",   "PRICE",
-                                         "SLOTS",    "FREE",       "PLACE", "GOOD TILL",
-                                         "MAX TERM", "CONDITIONS", "LEASES"};
+    static const char *const titles[] = {"ORDER",     "SIDE",     "TYPE",       "FOR",
+                                         "PRICE",     "SLOTS",    "FREE",       "PLACE",
+                                         "GOOD TILL", "MAX TERM", "CONDITIONS", "LEASES"};
     struct listing listing = {.list = invocation->json ? json_array() : NULL,
                               .quiet = invocation->quiet,
-                              .table = grid_of(11, titles, "lllrrrrllll")};
+                              .table = grid_of(12, titles, "llllrrrrllll")};
     struct bourse_error error;
     int status;
     if (bourse_orders(invocation->bourse, add_order, &listing, &error)) {
@@ -722,6 +724,25 @@ static bool read_terms(struct invocation *invocation, struct bourse_ask *ask)
     return true;
 }
 
+static bool read_type(struct invocation *invocation, struct bourse_ask *ask)
+{
+    static const struct {
+        const char *word;
+        enum bourse_ask_type type;
+    } types[] = {
+        {"limit", BOURSE_ASK_LIMIT}, {"ioc", BOURSE_ASK_IOC}, {"post-only", BOURSE_ASK_POST_ONLY}};
+    const char *word = option_text(invocation, "order", "limit");
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (strcmp(word, types[i].word) == 0) {
+            ask->type = types[i].type;
+            return true;
+        }
+    }
+    (void)complain(invocation, BOURSE_USAGE, "--order: an ask is limit, ioc or post-only, not '%s'",
+                   word);
+    return false;
+}
+
 static int order_place(struct invocation *invocation)
 {
     const char *to[GIVEN_MAX];
@@ -733,7 +754,7 @@ static int order_place(struct invocation *invocation)
                              .hours_count = values_of(invocation, "hours", hours),
                              .utc_offset = option_text(invocation, "utc-offset", NULL)};
     int64_t slots = 0;
-    if (!option_money(invocation, "price", &ask.price_micro) ||
+    if (!read_type(invocation, &ask) || !option_money(invocation, "price", &ask.price_micro) ||
         !option_count(invocation, "slots", 1, UINT32_MAX, &slots) ||
         !read_times(invocation, &ask) || !read_terms(invocation, &ask)) {
         return BOURSE_USAGE;
@@ -790,12 +811,13 @@ int command_order(struct invocation *invocation)
         return complain(invocation, BOURSE_USAGE,
                         "order %s: wrong number of words; see `bourse help order`", word);
     }
-    static const char *const only_place[] = {
-        "for", "max-term", "to", "hours", "utc-offset", "interruptible", "notice", "minimum-run"};
+    static const char *const only_place[] = {"for",        "max-term",   "order",         "to",
+                                             "hours",      "utc-offset", "interruptible", "notice",
+                                             "minimum-run"};
     static const char *const only_replace[] = {"cap", "at-most", "budget", "value"};
     if (is_place || is_replace) {
         const char *const *others = is_place ? only_replace : only_place;
-        for (size_t i = 0; i < (is_place ? 4 : 8); i++) {
+        for (size_t i = 0; i < (is_place ? 4 : 9); i++) {
             if (option_given(invocation, others[i])) {
                 return complain(invocation, BOURSE_USAGE, "order %s has no --%s", word, others[i]);
             }

@@ -473,6 +473,21 @@ static int submit_and_wait(struct invocation *invocation, struct bourse_job *job
     return job_exit_status(&row);
 }
 
+/* The order that the options ask for, in place of the file's. */
+static bool set_order(struct invocation *invocation, struct job_file *file)
+{
+    const char *word = option_text(invocation, "order", job_order_names[file->order]);
+    for (unsigned order = 0; order < JOB_ORDERS; order++) {
+        if (strcmp(word, job_order_names[order]) == 0) {
+            file->order = (enum job_order)order;
+            return true;
+        }
+    }
+    (void)complain(invocation, BOURSE_USAGE,
+                   "--order: '%s' is none of limit, ioc, fok, post-only and all-or-none", word);
+    return false;
+}
+
 int command_submit(struct invocation *invocation)
 {
     int status = 0;
@@ -483,6 +498,13 @@ int command_submit(struct invocation *invocation)
     }
     if (!bourse_job_load(invocation->words[0], &job, &error)) {
         return complain_with(invocation, &error);
+    }
+    struct problem problem = {.text = ""};
+    if (!set_order(invocation, job->file)) {
+        return BOURSE_USAGE;
+    }
+    if (!job_file_check(job->file, &problem)) {
+        return complain(invocation, BOURSE_USAGE, "%s", problem.text);
     }
     return connect_broker(invocation, &status) ? submit_and_wait(invocation, job) : status;
 }
@@ -596,7 +618,8 @@ static bool set_numbers(struct invocation *invocation, struct job_file *file)
         option_duration_ms(invocation, "limit", &file->limit_ms) &&
         option_duration_ms(invocation, "expect", &file->expect_ms) &&
         option_duration_ms(invocation, "good-till", &file->good_till_ms) &&
-        option_money(invocation, "cap", &file->cap_micro) && option_value(invocation, &file->value);
+        option_money(invocation, "cap", &file->cap_micro) &&
+        option_value(invocation, &file->value) && set_order(invocation, file);
     file->slots = (uint32_t)slots;
     file->at_most = (uint32_t)at_most;
     file->retries = (uint32_t)retries;

@@ -44,6 +44,7 @@ static const struct option_spec key_options[] = {
 static const struct option_spec submit_options[] = {
     {"yes", 'y', NULL, "do not ask before money is held"},
     {"budget", 0, "CREDITS", "hard ceiling (the job's, else as quoted)"},
+    {"order", 0, "TYPE", "limit, ioc, fok, post-only or all-or-none (the job's, else limit)"},
     {"anyway", 0, NULL, "place it also when nothing fits or sells at this budget yet"},
     {"wait", 'w', NULL, "wait until the job has ended"},
     WATCH_OPTIONS,
@@ -80,6 +81,7 @@ static const struct option_spec run_options[] = {
     {"budget", 0, "CREDITS", "hard ceiling (default: as quoted)"},
     {"retries", 0, "N", "tries more for a program that fails"},
     {"good-till", 0, "TIME", "cancel what has not started by then, as in 2h (never)"},
+    {"order", 0, "TYPE", "limit, ioc, fok, post-only or all-or-none (limit)"},
     {"crash-limit", 0, "N", "tries lost by their providers' fault that a subtask bears (2)"},
     {"interruptions", 0, "N", "so many leases may be taken from it, then only firm ones (any)"},
     {"name", 0, "NAME", "of the job"},
@@ -126,6 +128,7 @@ static const struct option_spec order_options[] = {
     {"slots", 0, "N", "of an ask: so many of the device's slots (all)"},
     {"for", 0, "TIME", "of `place`: good for so long, 366d at most (until cancelled)"},
     {"max-term", 0, "TIME", "of `place`: no longer leases than this, 1m at least (any)"},
+    {"order", 0, "TYPE", "of `place`: limit, ioc or post-only (limit)"},
     {"to", 0, "ACCOUNT", "of `place`: only for jobs of this one, by name or key; may be repeated"},
     {"hours", 0, "WINDOW", "of `place`: only at 22:00-07:00, mon-fri 18:00-24:00; may be repeated"},
     {"utc-offset", 0, "OFFSET", "of `place`: of these hours, as in +01:00 (+00:00)"},

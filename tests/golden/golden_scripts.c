@@ -2,10 +2,11 @@
  * the lines behind it that begin with > what comes of it. Several accounts trade: ann, bob and cat, each both ways.
  *
  *     ann asks DEVICE KIND SLOTS at PRICE [term SECONDS] [till SECONDS] [does SPEED in bf16] [to bob]
- *                                             [hours 22:00-07:00]
+ *                                             [hours 22:00-07:00] [ioc|post-only]
  *                                             [notice SECONDS [run SECONDS]]
- *     bob bids JOB KIND|any SLOTS at PRICE [wide SLOTS] [term SECONDS]
- *     bob bids JOB KIND|any SLOTS worth AMOUNT per RATE UNIT [wide SLOTS] [term SECONDS]
+ *     bob bids JOB KIND|any SLOTS [and KIND|any SLOTS]... at PRICE [wide SLOTS] [term SECONDS]
+ *                  [budget CREDITS] [ioc|fok|post-only|all-or-none]
+ *     bob bids JOB KIND|any SLOTS worth AMOUNT per RATE UNIT [wide SLOTS] [term SECONDS] [...]
  *     ann cancels DEVICE|JOB
  *     JOB is done after SECONDS               then the results of all that it runs come in
  *     wait SECONDS
@@ -13,9 +14,12 @@
  *     > JOB will get SLOTS of DEVICE at PRICE   when their holder has left
  *     > JOB has to leave DEVICE in SECONDS s    another has taken its lease
  *     > DEVICE is gone                        its ask was cancelled, or its time is up
+ *     > JOB is cancelled: WHY                 by the market, not by its owner
  *     > refused: WHY                          a reject code
  *
- * Prices are in credits; `at` a price of a bid is its cap, and what it is `worth` its value. */
+ * Prices are in credits; `at` a price of a bid is its cap, `at market` none, and what it is `worth` its value. The band
+ * ends at 100.00. */
+#include "consumer/names.h"
 #include "formats/hours_text.h"
 #include "formats/requirement.h"
 #include "formats/units.h"
@@ -164,6 +168,22 @@ static const char *device_of(const struct exchange_effect *notice)
     return "?";
 }
 
+static enum exchange_order_type type_of(const char *line)
+{
+    static const char *const words[] = {
+        [EXCHANGE_IOC] = " ioc",
+        [EXCHANGE_FOK] = " fok",
+        [EXCHANGE_POST_ONLY] = " post-only",
+        [EXCHANGE_ALL_OR_NONE] = " all-or-none",
+    };
+    for (unsigned type = EXCHANGE_IOC; type <= EXCHANGE_ALL_OR_NONE; type++) {
+        if (strstr(line, words[type]) != NULL) {
+            return (enum exchange_order_type)type;
+        }
+    }
+    return EXCHANGE_LIMIT;
+}
+
 static void tell(void)
 {
     for (size_t i = 0; i < market.effects.count; i++) {
@@ -195,6 +215,11 @@ static void tell(void)
             (void)snprintf(to, sizeof outcome - used, "> %s has to leave %s in %lld s\n",
                            name_of(&effect->lease.job, true), device_of(effect),
                            (long long)(effect->lease.term_ns / NS_PER_S));
+        } else if (effect->type == EFFECT_JOB && job_row(effect->id).state == JOB_CANCELLED &&
+                   job_row(effect->id).reason != JOB_REASON_CANCELLED) {
+            (void)snprintf(to, sizeof outcome - used, "> %s is cancelled: %s\n",
+                           name_of(&effect->id, true),
+                           names_job_reason(job_row(effect->id).reason));
         } else if (effect->type == EFFECT_ASK && !effect->ask.stands) {
             (void)snprintf(to, sizeof outcome - used, "> %s is gone\n",
                            name_of(&effect->ask.device, false));
@@ -283,6 +308,7 @@ static void ask(uint32_t account, const char *line)
         .terms = {.is_interruptible = notice_s != UINT32_MAX,
                   .notice_ns = notice_s == UINT32_MAX ? 0 : notice_s * NS_PER_S,
                   .minimum_run_ns = option(line, " run ", 0) * NS_PER_S},
+        .type = type_of(line),
     };
     struct exchange_ask_account to = {.has_key = false};
     const char *whom = strstr(line, " to ");
@@ -314,7 +340,7 @@ static void set_limit(const char *line, struct exchange_submit *submit)
     const char *worth = strstr(line, " worth ");
     if (worth == NULL) {
         ck_assert_int_eq(sscanf(strstr(line, " at "), " at %15s", words[0]), 1);
-        submit->cap_micro = money(words[0]);
+        submit->cap_micro = strcmp(words[0], "market") == 0 ? -1 : money(words[0]);
         return;
     }
     ck_assert_int_eq(
@@ -325,24 +351,57 @@ static void set_limit(const char *line, struct exchange_submit *submit)
     submit->rate = value.rate;
 }
 
+enum { KINDS = 3 }; /* of a bid */
+
+static struct requirement needs_of(const char *kind)
+{
+    char text[LINE_BYTES];
+    struct requirement needs;
+    struct problem problem = {""};
+    (void)snprintf(text, sizeof text, "%s%s", strcmp(kind, "any") == 0 ? "" : "kind = ", kind);
+    ck_assert_msg(requirement_parse(text, &needs, &problem), "%s", problem.text);
+    return needs;
+}
+
 static void bid(uint32_t account, const char *line)
 {
     char name[NAME_BYTES];
-    char kind[NAME_BYTES];
-    char text[LINE_BYTES];
-    uint32_t slots;
-    struct requirement needs;
-    struct problem problem = {""};
-    ck_assert_msg(sscanf(line, "%*s bids %15s %15s %u", name, kind, &slots) == 3, "%s", line);
-    (void)snprintf(text, sizeof text, "%s%s", strcmp(kind, "any") == 0 ? "" : "kind = ", kind);
-    ck_assert_msg(requirement_parse(text, &needs, &problem), "%s", problem.text);
-    uint32_t width = option(line, " wide ", 1);
-    struct exchange_command made = submit_of(slots / width, 50);
+    char word[NAME_BYTES] = "and";
+    struct requirement needs[KINDS];
+    uint32_t subtasks[KINDS];
+    struct exchange_part parts[KINDS];
+    uint32_t kinds = 0;
+    int used = 0;
+    const uint32_t width = option(line, " wide ", 1);
+    ck_assert_msg(sscanf(line, "%*s bids %15s%n", name, &used) == 1, "%s", line);
+    const char *at = line + used;
+    for (; strcmp(word, "and") == 0 && kinds < KINDS; kinds++, at += used) {
+        char kind[NAME_BYTES];
+        uint32_t slots;
+        ck_assert_msg(sscanf(at, "%15s %u %15s%n", kind, &slots, word, &used) == 3, "%s", line);
+        needs[kinds] = needs_of(kind);
+        subtasks[kinds] = slots / width;
+    }
+    struct exchange_command made = submit_of(subtasks[0], option(line, " budget ", 50));
     made.account = account;
-    made.submit.needs = &needs;
+    made.submit.needs = &needs[0];
     made.submit.slots = width;
     set_limit(line, &made.submit);
     made.submit.term_ns = option(line, " term ", 60) * NS_PER_S;
+    made.submit.type = type_of(line);
+    for (uint32_t i = 1; i < kinds; i++) {
+        parts[i - 1] = (struct exchange_part){
+            .subtasks = subtasks[i],
+            .needs = &needs[i],
+            .slots = width,
+            .cap_micro = made.submit.cap_micro,
+            .limit_ns = made.submit.limit_ns,
+            .term_ns = made.submit.term_ns,
+        };
+        made.submit.subtasks += subtasks[i];
+    }
+    made.submit.parts = parts;
+    made.submit.part_count = kinds - 1;
     struct named *job = add(name, account, true);
     job->id = job->order = made.id;
     apply(&made);
@@ -450,8 +509,10 @@ static void run_script(const char *name)
     tear_down();
 }
 
-static const char *const scripts[] = {"price-time", "partial", "width", "term",      "self-match",
-                                      "expiry",     "kinds",   "value", "donations", "spot"};
+static const char *const scripts[] = {"price-time", "partial",   "width",       "term",
+                                      "self-match", "expiry",    "kinds",       "ioc",
+                                      "fok",        "post-only", "all-or-none", "all-of-several",
+                                      "market",     "value",     "donations",   "spot"};
 enum { SCRIPTS = sizeof scripts / sizeof scripts[0] };
 
 START_TEST(a_script_comes_out_as_it_says)

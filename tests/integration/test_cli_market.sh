@@ -123,7 +123,7 @@ expect 0 "$instrument +[0-9]+ +0.10" "$bourse" trades
 expect 0 '"price_micro":100000' "$bourse" trades --json --limit 1
 [ "$("$bourse" trades --quiet --limit 3 | wc -l)" = 3 ] || fail "trades --limit 3"
 wanting=$("$bourse" submit all.yaml -y --quiet --anyway --budget 1 2>err) || fail "all.yaml: $(cat err)"
-expect 0 "${wanting:0:8} +bid +all " "$bourse" order list
+expect 0 "${wanting:0:8} +bid +limit +all " "$bourse" order list
 expect 0 '"side":"bid"' "$bourse" order list --json
 expect 2 "bourse cancel ${wanting:0:8}" "$bourse" order cancel "$wanting"
 expect 3 'no order' "$bourse" order cancel ffffffff
@@ -147,6 +147,23 @@ expect 0 '.' "$bourse" cancel "$wanting"
 expect 5 'its time was up' "$bourse" run -y --anyway --budget 1 --needs 'memory >= 900TiB' --good-till 1s -- true
 expect 0 'its time was up' "$bourse" ps last
 expect 2 'good_till' "$bourse" run -y --good-till 367d -- true
+
+# Orders of other types: all at once or not at all, at once or never, and never at another's price.
+expect 0 '^at once$' "$bourse" run -y --order fok -- echo 'at once'
+expect 5 'nothing that it asked for at once could be had' \
+    "$bourse" run -y --anyway --budget 1 --needs 'memory >= 900TiB' --order ioc -- true
+expect 0 'nothing that it asked for at once could be had' "$bourse" ps last
+expect 5 'WOULD_TRADE' "$bourse" run -y --order post-only -- true
+expect 2 "'gtc' is none of" "$bourse" run -y --order gtc -- true
+printf 'name: gang\nrun: ["true"]\narray: 1-300\nat_most: 300\norder: all-or-none\n' >gang.yaml
+gang=$("$bourse" submit gang.yaml -y --quiet --budget 12 2>err) || fail "gang.yaml: $(cat err)"
+expect 0 "${gang:0:8} +bid +all-or-none +gang " "$bourse" order list
+expect 0 'until all that it asks for can be had at once' "$bourse" ps "$gang"
+expect 0 '"bids":\[\]' "$bourse" book --json
+expect 0 '^small$' "$bourse" run -y -- echo small
+expect 0 '.' "$bourse" cancel "$gang"
+expect 2 'order: all-or-none asks for everything at once, and the task' \
+    "$bourse" plan <(printf 'tasks:\n  - {name: a, run: ["true"]}\n  - {name: b, run: ["true"], after: a}\norder: all-or-none\n')
 
 # Money: every entry is there, and the operator can let somebody in.
 expect 0 'hold' "$bourse" ledger

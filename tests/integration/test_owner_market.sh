@@ -133,14 +133,17 @@ if [ "$(id -u)" -eq 0 ]; then # the key of another user, which stays that user's
     expect 2 "belongs to user bourse, not to us .root.; as that user: runuser -u bourse -- " \
         "$bourse" order place "$device" --price 0.03 --key "$folder/provider.key"
 fi
-by_hand 0 '^[0-9a-f]{32}$' "${device:0:6}" --price 0.03
+by_hand 2 'an ask is limit, ioc or post-only' "$device" --price 0.03 --order fok
+by_hand 0 '^[0-9a-f]{32}$' "$device" --price 0.03 --order ioc # nobody buys: the agent's own is back
+until_true 20 priced 10000 || fail "the agent's own ask is not back: $("$bourse" devices)"
+by_hand 0 '^[0-9a-f]{32}$' "${device:0:6}" --price 0.03 --order post-only
 order=$(cat out)
 priced 30000 || fail "the ask by hand is not there: $("$bourse" devices)"
 until_true 20 status_says '1 slot of cpu.* at 0.03 .*placed by hand' || fail "status: $(cat out err)"
 job=$(submit byhand 'run: ["true"]' 'cap: 0.05')
 must_end "$job"
 expect 0 '"price_micro":30000' "$bourse" trades --json --limit 1
-expect 0 "${order:0:8} +ask" "$bourse" order list --key "$work/hand/key"
+expect 0 "${order:0:8} +ask +post-only" "$bourse" order list --key "$work/hand/key"
 expect 0 'asks? comes? before it' "$bourse" explain "${order:0:8}" --key "$work/hand/key"
 expect 0 "\"order\":\"$order\"" "$bourse" explain "$order" --json --key "$work/hand/key"
 expect 2 'an ask, which has no --cap' "$bourse" order replace "$order" --cap 0.02 --key "$work/hand/key"

@@ -232,6 +232,7 @@ START_TEST(a_random_market_keeps_its_promises)
     struct checks_model checks = {0};
     size_t accepted = 0;
     size_t refused = 0;
+    int halted = 0;
     printf("seed %llu\n", (unsigned long long)seed);
     model_init(&model, seed);
     check_money(&model, &money);
@@ -256,13 +257,16 @@ START_TEST(a_random_market_keeps_its_promises)
         if (twin != NULL) {
             step_twin(&model, twin, &twin_effects);
         }
+        halted += exchange_halted(model.exchange);
         refused += is_refused(&model.effects);
         accepted += results_accepted(&model.effects);
     }
-    ck_assert_msg(accepted > 20, "only %zu results accepted: the market hardly ran", accepted);
+    const bool was_open = halted < COMMANDS * 4 / 5; /* else there is not much to be seen */
+    ck_assert_msg(accepted > 20 || !was_open, "only %zu results accepted: the market hardly ran",
+                  accepted);
     ck_assert_uint_gt(refused, 0);
     check_all_ends(&model, &money, &checks);
-    ck_assert_uint_gt(checks.accepted, 0);
+    ck_assert(checks.accepted > 0 || !was_open);
     checks_model_fini(&checks);
     exchange_destroy(&twin);
     exchange_effects_fini(&twin_effects);

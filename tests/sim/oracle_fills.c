@@ -129,13 +129,14 @@ void oracle_look_at_jobs(void)
     }
 }
 
-/* Whether it could buy at all. */
+/* Whether it could buy at all, and slot by slot. */
 static bool is_buying(const struct seen_bid *bid)
 {
     const struct seen_job *job = &oracle.jobs.items[bid->job];
     struct exchange_account_row owner;
-    return !job->is_settled && !bid->is_cancelled && bid->row.waiting > 0 &&
-           exchange_account(oracle.exchange, job->owner, &owner) && !owner.frozen;
+    return !job->is_settled && job->type != EXCHANGE_ALL_OR_NONE && !bid->is_cancelled &&
+           bid->row.waiting > 0 && exchange_account(oracle.exchange, job->owner, &owner) &&
+           !owner.frozen;
 }
 
 static bool wants_now(const struct seen_bid *bid, int64_t price)
@@ -227,7 +228,7 @@ void oracle_check_at_rest(void)
 
 void oracle_on_fill(const struct ledger_record *record)
 {
-    const struct seen_job *job = oracle_job_of(&record->job);
+    struct seen_job *job = oracle_job_of(&record->job);
     struct seen_bid *bid = oracle_bid_of(&record->bid);
     if (bid == NULL || &oracle.jobs.items[bid->job] != job) {
         sim_fail("command %" PRIu64 " fills a bid that is not its job's", oracle.command);
@@ -254,7 +255,13 @@ void oracle_on_fill(const struct ledger_record *record)
     if (job->good_till_ns != 0 && oracle.log_time_ns >= job->good_till_ns) {
         sim_fail("command %" PRIu64 " fills a bid whose time is up", oracle.command);
     }
-    check_priority(bid, ask);
+    if (job->type != EXCHANGE_ALL_OR_NONE && job->filled_at != oracle.command) {
+        check_priority(bid, ask);
+    } else if (job->type ==
+               EXCHANGE_ALL_OR_NONE) { /* it leaves alone what a better bid is to have */
+        job->type = EXCHANGE_LIMIT;
+        job->filled_at = oracle.command;
+    }
     if (device->leased + record->slots > device->slots) {
         sim_fail("command %" PRIu64 ": %u slots are let, %u more, of %u", oracle.command,
                  device->leased, record->slots, device->slots);

@@ -34,7 +34,9 @@ struct seen_job {
     uint32_t owner, subtasks, accepted;
     struct exchange_job_row row, row_before; /* after this command, and the one before */
     int64_t budget, charged;
-    int64_t good_till_ns; /* 0: none */
+    int64_t good_till_ns;          /* 0: none */
+    enum exchange_order_type type; /* ALL_OR_NONE until it was filled, by this command: */
+    uint64_t filled_at;
     bool is_settled;
     uint32_t bids[PARTS_HERE]; /* places in the table, part by part */
     uint32_t bid_count;

@@ -42,6 +42,7 @@ void oracle_on_job(const struct exchange_command *command, const struct ledger_r
     job->subtasks = record->subtasks;
     job->budget = record->amount_micro;
     job->good_till_ns = command->submit.good_till_ns;
+    job->type = command->submit.type;
     if (command->submit.graph != NULL) {
         oracle_keep_graph(job, command->submit.graph);
     }
@@ -238,6 +239,7 @@ static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
     case JOB_REASON_PRICE:
         return asks && !affordable;
     case JOB_REASON_BUDGET:
+    case JOB_REASON_NOT_WHOLE:
         return affordable;
     case JOB_REASON_NONE:
     case JOB_REASON_BUSY:
@@ -251,6 +253,8 @@ static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
     case JOB_REASON_NO_VERDICT:
     case JOB_REASON_EXPIRED:
     case JOB_REASON_PROMISED:
+    case JOB_REASON_NOT_FILLED:
+    case JOB_REASON_LEASES_OVER:
         break;
     }
     return false; /* in a calm market none of these lasts */

@@ -181,6 +181,9 @@ static void ask(struct model *model, uint32_t provider, uint32_t device)
         model->command.ask.good_till_ns =
             or_extreme(model, draw(model, 4) == 0 ? model->now_ns + 30 * NS_PER_S : 0);
         model->command.ask.max_term_ns = or_extreme(model, draw(model, 6) == 0 ? 20 * NS_PER_S : 0);
+        if (draw(model, 6) == 0) {
+            model->command.ask.type = draw(model, 2) == 0 ? EXCHANGE_IOC : EXCHANGE_POST_ONLY;
+        }
         add_conditions(model, &model->command.ask);
         if (draw(model, 2) == 0) {
             model->command.ask.terms = (struct exchange_terms){
@@ -343,6 +346,12 @@ static void make_submit(struct model *model)
     if (draw(model, 7) == 0) {
         model->command.submit.good_till_ns =
             or_extreme(model, model->now_ns + (int64_t)draw(model, 60) * NS_PER_S);
+    }
+    if (draw(model, 4) == 0) {
+        model->command.submit.type = (enum exchange_order_type)(1 + draw(model, 4));
+    }
+    if (model->command.submit.type == EXCHANGE_ALL_OR_NONE) { /* there may never be all of it */
+        model->command.submit.good_till_ns = model->now_ns + 60 * NS_PER_S;
     }
     model->needs = needs; /* those of the first part */
 }

@@ -160,6 +160,8 @@ static struct body of_ask(struct market_wire *wire, const struct exchange_comman
     body.price_micro = command->ask.price_micro;
     body.has_good_till_ms = command->ask.good_till_ns != 0;
     body.good_till_ms = command->ask.good_till_ns / NS_PER_MS;
+    body.has_order_type = command->ask.type != EXCHANGE_LIMIT;
+    body.order_type = command->ask.type;
     body.has_max_term_ms = command->ask.max_term_ns != 0;
     body.max_term_ms = command->ask.max_term_ns / NS_PER_MS;
     const char *to[LIMIT_ASK_ACCOUNTS];
@@ -342,6 +344,8 @@ static struct body of_submit(const struct exchange_command *command)
     body.interruptions = submit->interruptions;
     body.has_good_till_ms = submit->good_till_ns != 0;
     body.good_till_ms = submit->good_till_ns / NS_PER_MS;
+    body.has_order_type = submit->type != EXCHANGE_LIMIT;
+    body.order_type = submit->type;
     Bourse__V1__Part parts[LIMIT_PARTS];
     Bourse__V1__Part *pointers[LIMIT_PARTS];
     body.n_parts = submit->part_count;

@@ -6,6 +6,7 @@
 #include "protocol/limits.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -311,6 +312,28 @@ START_TEST(what_is_not_there_yet_is_refused_not_ignored)
 }
 END_TEST
 
+START_TEST(an_order_is_one_of_five_words)
+{
+    for (unsigned order = 0; order < JOB_ORDERS; order++) {
+        char text[64];
+        struct problem problem = {""};
+        (void)snprintf(text, sizeof text, "run: [a]\norder: %s\n", job_order_names[order]);
+        CLEANUP(job_file_destroy) struct job_file *job = parse(text, &problem);
+        ck_assert_msg(job != NULL, "%s", problem.text);
+        ck_assert_uint_eq(job->order, order);
+    }
+    check_refused(
+        "run: [a]\norder: gtc\n",
+        "job.yaml:2: order: unknown \"gtc\"; known are limit, ioc, fok, post-only, all-or-none");
+    check_refused("executor: tensor\nrun: [matmul, a.npy, b.npy, c.npy]\noutputs: c.npy\n"
+                  "files: [a.npy, b.npy]\nverify: cheap\norder: fok\n",
+                  "job.yaml:6: order: fok does not go with verify: cheap");
+    check_refused("order: ioc\ntasks:\n- {name: a, run: [x]}\n- {name: b, run: [y], after: a}\n",
+                  "job.yaml:1: order: ioc asks for everything at once, and the task b waits for "
+                  "another");
+}
+END_TEST
+
 START_TEST(keys_that_contradict_each_other_are_refused)
 {
     check_refused("run: [a]\neach: x\narray: 1-2\n",
@@ -423,6 +446,7 @@ int main(void)
     tcase_add_test(tests, mistyped_keys_and_units_name_line_and_nearest);
     tcase_add_test(tests, wrong_shapes_say_what_to_write);
     tcase_add_test(tests, what_is_not_there_yet_is_refused_not_ignored);
+    tcase_add_test(tests, an_order_is_one_of_five_words);
     tcase_add_test(tests, keys_that_contradict_each_other_are_refused);
     tcase_add_test(tests, a_job_from_the_command_line_obeys_the_same_rules);
     tcase_add_test(tests, lists_have_their_caps);

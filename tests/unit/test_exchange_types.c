@@ -1,0 +1,389 @@
+/* What becomes of orders that do not simply rest: immediate or cancel, fill or kill, post-only, all or none. */
+#include "exchange/listings.h"
+#include "tests/support/hand_market.h"
+
+#include "protocol/message.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- helpers */
+
+static struct id128 submit_type(enum exchange_order_type type, uint32_t subtasks, int64_t cap_micro)
+{
+    struct exchange_command made = submit_of(subtasks, 500);
+    made.submit.cap_micro = cap_micro;
+    made.submit.type = type;
+    apply(&made);
+    return made.id;
+}
+
+static void ask_type(enum exchange_order_type type, uint32_t slots, int64_t price_micro)
+{
+    struct exchange_command made = command(EXCHANGE_ASK, PROVIDER);
+    made.ask = (struct exchange_ask){
+        .device = {{PROVIDER}}, .slots = slots, .price_micro = price_micro, .type = type};
+    apply(&made);
+}
+
+static void replace_cap(struct id128 job, int64_t cap_micro)
+{
+    struct exchange_command made = command(EXCHANGE_REPLACE, CONSUMER);
+    made.replace = (struct exchange_replace){
+        .order = job, .part = EXCHANGE_ANY_PART, .has_price = true, .price_micro = cap_micro};
+    apply(&made);
+}
+
+static uint32_t granted_to(struct id128 job)
+{
+    uint32_t slots = 0;
+    for (size_t i = 0; nth(EFFECT_LEASE_GRANT, i) != NULL; i++) {
+        const struct exchange_grant *grant = &nth(EFFECT_LEASE_GRANT, i)->grant;
+        slots += id128_equal(&grant->job, &job) ? grant->slots : 0;
+    }
+    return slots;
+}
+
+static void check_ended(struct id128 job, uint32_t state, uint32_t reason)
+{
+    ck_assert_uint_eq(job_row(job).state, state);
+    ck_assert_uint_eq(job_row(job).reason, reason);
+    ck_assert_int_eq(balance(CONSUMER).held_micro, 0);
+    reload();
+}
+
+struct listed {
+    uint32_t count;
+    struct exchange_order_row last;
+};
+
+static bool list(void *context, const struct exchange_order_row *row)
+{
+    struct listed *listed = context;
+    listed->count++;
+    listed->last = *row;
+    return true;
+}
+
+static struct listed orders_of(uint32_t account)
+{
+    struct listed listed = {0};
+    uint64_t next;
+    ck_assert_int_eq(exchange_list_orders(market.exchange, account, 0, list, &listed, &next),
+                     LISTING_END);
+    return listed;
+}
+
+static bool count_row(void *context, const struct exchange_book_row *row)
+{
+    *(uint32_t *)context += row->is_bid;
+    return true;
+}
+
+static uint32_t bids_shown(void)
+{
+    uint32_t bids = 0;
+    uint32_t next;
+    ck_assert_int_eq(exchange_list_book(market.exchange, NULL, 0, count_row, &bids, &next),
+                     LISTING_END);
+    return bids;
+}
+
+/* ---------------------------------------------------------------- immediate or cancel */
+
+START_TEST(what_is_there_is_taken_and_used_until_all_is_done)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit_type(EXCHANGE_IOC, 3, price);
+    ck_assert_uint_eq(granted_to(job), 1);
+    ck_assert_uint_eq(record_of(LEDGER_CANCEL)->status, 6); /* the rest of the bid */
+    ck_assert_uint_eq(orders_of(CONSUMER).count, 0);
+    ck_assert_uint_eq(job_row(job).reason, JOB_REASON_RUNNING);
+    offer(OTHER_PROVIDER, 4, price);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
+    reload();
+    for (uint32_t index = 0; index < 3; index++) {
+        result(PROVIDER, job, (struct exchange_work){.lease = 1, .index = index, .attempt = 1},
+               OUTCOME_OK, 0);
+    }
+    check_ended(job, JOB_DONE, JOB_REASON_NONE);
+}
+END_TEST
+
+START_TEST(with_nothing_there_the_job_ends_at_once)
+{
+    offer(PROVIDER, 1, 2 * price);
+    struct id128 job = submit_type(EXCHANGE_IOC, 3, price);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    ck_assert_uint_eq(job_row(job).cancelled, 3);
+    check_ended(job, JOB_CANCELLED, JOB_REASON_NOT_FILLED);
+}
+END_TEST
+
+START_TEST(when_its_leases_are_over_what_is_left_is_cancelled)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit_type(EXCHANGE_IOC, 3, price);
+    result(PROVIDER, job, (struct exchange_work){.lease = 1, .index = 0, .attempt = 1}, OUTCOME_OK,
+           0);
+    reload();
+    presence(EXCHANGE_GOODBYE, PROVIDER);
+    ck_assert_uint_eq(job_row(job).accepted, 1);
+    ck_assert_uint_eq(job_row(job).cancelled, 2);
+    check_ended(job, JOB_CANCELLED, JOB_REASON_LEASES_OVER);
+}
+END_TEST
+
+START_TEST(a_lost_provider_that_may_come_back_is_waited_for)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit_type(EXCHANGE_IOC, 3, price);
+    presence(EXCHANGE_SUSPECT, PROVIDER);
+    ck_assert_uint_eq(job_row(job).state, JOB_OPEN);
+    presence(EXCHANGE_RETURNED, PROVIDER);
+    ck_assert_uint_eq(job_row(job).running, 2);
+    presence(EXCHANGE_SUSPECT, PROVIDER);
+    market.now_ns += 3600 * NS_PER_S;
+    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    apply(&tick);
+    check_ended(job, JOB_CANCELLED, JOB_REASON_LEASES_OVER);
+}
+END_TEST
+
+START_TEST(an_order_that_does_not_stand_gets_no_other_terms)
+{
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit_type(EXCHANGE_IOC, 3, price);
+    replace_cap(job, 2 * price);
+    check_rejected(REJECT_STATE);
+    struct exchange_explanation why;
+    ck_assert(exchange_explain_job(market.exchange, &job, EXCHANGE_ANY_PART, &why));
+    ck_assert_int_eq(why.fills_at_micro, -1);
+    ck_assert_uint_eq(why.remedy.count, 0);
+}
+END_TEST
+
+START_TEST(an_ask_that_is_immediate_sells_one_term_and_is_gone)
+{
+    struct id128 job = submit_type(EXCHANGE_LIMIT, 8, price);
+    offer(PROVIDER, 4, 2 * price); /* nobody pays that */
+    ask_type(EXCHANGE_IOC, 2, price);
+    ck_assert_uint_eq(granted_to(job), 2);
+    ck_assert(nth(EFFECT_ASK, 0)->ask.stands);
+    ck_assert(!nth(EFFECT_ASK, 1)->ask.stands);
+    ck_assert_uint_eq(orders_of(PROVIDER).count, 0);
+    market.now_ns += 3600 * NS_PER_S; /* no ask stands: it is not renewed */
+    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    apply(&tick);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_END), 1);
+    ck_assert_uint_eq(job_row(job).running, 0);
+    reload();
+}
+END_TEST
+
+/* ---------------------------------------------------------------- fill or kill */
+
+START_TEST(all_of_it_or_nothing)
+{
+    offer(PROVIDER, 2, price);
+    offer(OTHER_PROVIDER, 1, price);
+    struct id128 job = submit_type(EXCHANGE_FOK, 4, price);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
+    check_ended(job, JOB_CANCELLED, JOB_REASON_NOT_FILLED);
+    job = submit_type(EXCHANGE_FOK, 3, price);
+    ck_assert_uint_eq(granted_to(job), 3);
+    ck_assert_uint_eq(orders_of(CONSUMER).count, 0);
+    reload();
+}
+END_TEST
+
+START_TEST(a_budget_that_does_not_cover_all_of_it_buys_nothing)
+{
+    offer(PROVIDER, 4, price);
+    struct exchange_command made = submit_of(4, 79); /* a term of one slot costs 20 */
+    made.submit.type = EXCHANGE_FOK;
+    apply(&made);
+    check_ended(made.id, JOB_CANCELLED, JOB_REASON_NOT_FILLED);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- post-only */
+
+START_TEST(a_bid_that_would_trade_at_once_is_refused)
+{
+    offer(PROVIDER, 1, price);
+    (void)submit_type(EXCHANGE_POST_ONLY, 1, 2 * price);
+    check_rejected(REJECT_WOULD_TRADE);
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.value, 2 * price);
+    ck_assert_int_eq(nth(EFFECT_REJECT, 0)->reject.limit, price);
+
+    struct id128 job = submit_type(EXCHANGE_POST_ONLY, 1, price - 1);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    ck_assert_int_eq(orders_of(CONSUMER).last.type, EXCHANGE_POST_ONLY);
+    replace_cap(job, price);
+    check_rejected(REJECT_WOULD_TRADE);
+    reload();
+    offer(OTHER_PROVIDER, 1, price / 2);
+    ck_assert_uint_eq(granted_to(job), 1);
+    ck_assert_int_eq(nth(EFFECT_LEASE_GRANT, 0)->grant.price_micro, price - 1);
+}
+END_TEST
+
+START_TEST(an_ask_that_would_trade_at_once_is_refused)
+{
+    offer(PROVIDER, 4, 3 * price);
+    (void)submit_type(EXCHANGE_LIMIT, 1, price);
+    ask_type(EXCHANGE_POST_ONLY, 4, price);
+    check_rejected(REJECT_WOULD_TRADE);
+    ck_assert_int_eq(orders_of(PROVIDER).last.price_micro, 3 * price); /* the former stands */
+    ask_type(EXCHANGE_POST_ONLY, 4, 2 * price);
+    ck_assert_int_eq(orders_of(PROVIDER).last.type, EXCHANGE_POST_ONLY);
+    reload();
+    struct exchange_command made = command(EXCHANGE_REPLACE, PROVIDER);
+    made.replace = (struct exchange_replace){.order = orders_of(PROVIDER).last.order,
+                                             .part = EXCHANGE_ANY_PART,
+                                             .has_price = true,
+                                             .price_micro = price};
+    apply(&made);
+    check_rejected(REJECT_WOULD_TRADE);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- all or none */
+
+START_TEST(it_waits_for_all_of_it_and_starves_nobody)
+{
+    struct id128 gang = submit_type(EXCHANGE_ALL_OR_NONE, 4, 2 * price);
+    offer(PROVIDER, 3, price);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
+    ck_assert_uint_eq(job_row(gang).reason, JOB_REASON_NOT_WHOLE);
+    ck_assert_uint_eq(bids_shown(), 0);
+    ck_assert_int_eq(orders_of(CONSUMER).last.type, EXCHANGE_ALL_OR_NONE);
+    struct id128 small = submit_type(EXCHANGE_LIMIT, 1, price);
+    ck_assert_uint_eq(granted_to(small), 1);
+    reload();
+    offer(OTHER_PROVIDER, 1, price);
+    ck_assert_uint_eq(granted_to(gang), 0); /* three of four */
+    result(PROVIDER, small, (struct exchange_work){.lease = 1, .index = 0, .attempt = 1},
+           OUTCOME_OK, 0);
+    ck_assert_uint_eq(granted_to(gang), 4); /* the small one is done, and there is room */
+    ck_assert_int_eq(orders_of(CONSUMER).last.type, EXCHANGE_LIMIT);
+    reload();
+}
+END_TEST
+
+START_TEST(a_budget_that_is_raised_fills_it)
+{
+    offer(PROVIDER, 4, price);
+    struct exchange_command made = submit_of(4, 79);
+    made.submit.type = EXCHANGE_ALL_OR_NONE;
+    apply(&made);
+    ck_assert_uint_eq(granted_to(made.id), 0);
+    struct exchange_command more = command(EXCHANGE_REPLACE, CONSUMER);
+    more.replace = (struct exchange_replace){.order = made.id,
+                                             .part = EXCHANGE_ANY_PART,
+                                             .has_budget = true,
+                                             .budget_micro = 80 * MICRO_PER_CREDIT};
+    apply(&more);
+    ck_assert_uint_eq(granted_to(made.id), 4);
+    reload();
+}
+END_TEST
+
+START_TEST(one_that_is_cancelled_leaves_nothing_behind)
+{
+    struct id128 gang = submit_type(EXCHANGE_ALL_OR_NONE, 4, 2 * price);
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
+    cancel.cancel_job.job = gang;
+    apply(&cancel);
+    check_ended(gang, JOB_CANCELLED, JOB_REASON_CANCELLED);
+    struct id128 small = submit_type(EXCHANGE_LIMIT, 1, price);
+    offer(PROVIDER, 4, price);
+    ck_assert_uint_eq(granted_to(small), 1);
+}
+END_TEST
+
+START_TEST(what_a_filled_one_loses_it_buys_again_alone)
+{
+    offer(PROVIDER, 2, price);
+    offer(OTHER_PROVIDER, 2, price);
+    struct id128 gang = submit_type(EXCHANGE_ALL_OR_NONE, 8, price);
+    ck_assert_uint_eq(granted_to(gang), 0); /* eight at a time: all subtasks are ready */
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
+    cancel.cancel_job.job = gang;
+    apply(&cancel);
+    struct exchange_command made = submit_of(8, 1000);
+    made.submit.type = EXCHANGE_ALL_OR_NONE;
+    made.submit.at_most = 4;
+    apply(&made);
+    ck_assert_uint_eq(granted_to(made.id), 4);
+    presence(EXCHANGE_GOODBYE, PROVIDER);
+    offer(PROVIDER, 1, price);
+    ck_assert_uint_eq(granted_to(made.id), 0); /* avoided for a while */
+    market.now_ns += 11 * NS_PER_S;
+    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    apply(&tick);
+    ck_assert_uint_eq(granted_to(made.id), 1);
+    reload();
+}
+END_TEST
+
+/* ---------------------------------------------------------------- refusals */
+
+START_TEST(what_cannot_be_is_refused_by_name)
+{
+    static const uint32_t after_count[2] = {0, 1};
+    static const uint32_t after[1] = {0};
+    const struct exchange_graph graph = {
+        .after_count = after_count, .after_count_count = 2, .after = after, .after_length = 1};
+    static const enum exchange_order_type at_once[] = {EXCHANGE_IOC, EXCHANGE_FOK,
+                                                       EXCHANGE_ALL_OR_NONE};
+    for (size_t i = 0; i < 3; i++) {
+        struct exchange_command made = submit_of(2, 100);
+        made.submit.type = at_once[i];
+        made.submit.graph = &graph;
+        apply(&made);
+        check_rejected(REJECT_QUANTITY);
+        ck_assert_str_eq(nth(EFFECT_REJECT, 0)->reject.field, "graph.after");
+    }
+    (void)submit_type(EXCHANGE_ALL_OR_NONE, EXCHANGE_WHOLE_LANES_MOST + 1, price);
+    check_rejected(REJECT_QUANTITY);
+    ck_assert_str_eq(nth(EFFECT_REJECT, 0)->reject.field, "at_most");
+    (void)submit_type((enum exchange_order_type)9, 1, price);
+    check_rejected(REJECT_QUANTITY);
+    offer(PROVIDER, 1, price);
+    ask_type(EXCHANGE_FOK, 1, price);
+    check_rejected(REJECT_QUANTITY);
+    ask_type(EXCHANGE_ALL_OR_NONE, 1, price);
+    check_rejected(REJECT_QUANTITY);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("order types");
+    TCase *tests = tcase_create("order types");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, what_is_there_is_taken_and_used_until_all_is_done);
+    tcase_add_test(tests, with_nothing_there_the_job_ends_at_once);
+    tcase_add_test(tests, when_its_leases_are_over_what_is_left_is_cancelled);
+    tcase_add_test(tests, a_lost_provider_that_may_come_back_is_waited_for);
+    tcase_add_test(tests, an_order_that_does_not_stand_gets_no_other_terms);
+    tcase_add_test(tests, an_ask_that_is_immediate_sells_one_term_and_is_gone);
+    tcase_add_test(tests, all_of_it_or_nothing);
+    tcase_add_test(tests, a_budget_that_does_not_cover_all_of_it_buys_nothing);
+    tcase_add_test(tests, a_bid_that_would_trade_at_once_is_refused);
+    tcase_add_test(tests, an_ask_that_would_trade_at_once_is_refused);
+    tcase_add_test(tests, it_waits_for_all_of_it_and_starves_nobody);
+    tcase_add_test(tests, a_budget_that_is_raised_fills_it);
+    tcase_add_test(tests, one_that_is_cancelled_leaves_nothing_behind);
+    tcase_add_test(tests, what_a_filled_one_loses_it_buys_again_alone);
+    tcase_add_test(tests, what_cannot_be_is_refused_by_name);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

@@ -139,7 +139,7 @@ static enum precision judge_format(const struct precision_sample *sample, table 
                : PRECISION_FULL;
 }
 
-enum precision precision_judge(const struct precision_sample *sample, float found[SIDE][SIDE])
+enum precision precision_judge(const struct precision_sample *sample, float (*found)[SIDE])
 {
     enum precision worst = PRECISION_FULL;
     table errors;

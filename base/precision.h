@@ -38,8 +38,8 @@ struct precision_sample { /* zeroed by the caller */
 /* Adds a term to each entry: of one column of A and the row of B that it meets, all finite. */
 void precision_add(struct precision_sample *sample, const float a[PRECISION_SIDE],
                    const float b[PRECISION_SIDE]);
-/* When all terms have been added; `found` are the entries of C, finite. */
+/* When all terms have been added; `found` are the PRECISION_SIDE rows of entries of C, finite. */
 enum precision precision_judge(const struct precision_sample *sample,
-                               float found[PRECISION_SIDE][PRECISION_SIDE]);
+                               float (*found)[PRECISION_SIDE]);
 
 #endif

@@ -368,9 +368,9 @@ static bool is_free(const char *path)
     if (file == NULL) {
         return true; /* opening it for writing says what is wrong with it */
     }
-    (void)fread(found, 1, sizeof head - 1, file); /* short: no picture */
-    (void)fclose(file);                           /* only read */
-    return strcmp(found, head) == 0;
+    size_t length = fread(found, 1, sizeof head - 1, file);
+    (void)fclose(file); /* only read */
+    return length == sizeof head - 1 && memcmp(found, head, length) == 0;
 }
 
 static bool write_svg(struct invocation *invocation, const struct report *report, const char *path,

@@ -107,6 +107,9 @@ void oracle_on_result(const struct exchange_command *command, const struct ledge
     }
     if (!attempt->is_held) {
         oracle_check_in_time(lease);
+    } else if (record->status ==
+               ATTEMPT_FAILED_PAID) { /* nobody could judge it: another is to do it */
+        oracle_note_trouble(lease, 0);
     }
     oracle_check_charge(lease, record);
     oracle.counts.paid++;

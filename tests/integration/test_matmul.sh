@@ -128,7 +128,9 @@ zeros A.npy 4096 8192
 zeros B.npy 8192 4096
 # The jails of the second agent stand still three quarters of the time.
 throttle() {
-    local family
+    local family=
+    # shellcheck disable=SC2086 # a list
+    trap 'kill -CONT $family 2>/dev/null; exit 0' TERM # nobody is left standing still
     while [ ! -e enough ]; do
         family=$(descendants "$second" | cut -d' ' -f1 | tr '\n' ' ')
         for _ in 1 2 3 4 5; do

@@ -9,6 +9,7 @@
  * make a round on a new exchange that has seen as many before; R [7] rounds are timed whole, one more takes the time of each command. */
 #include "base/checked.h"
 #include "base/random.h"
+#include "bench/give_up.h"
 #include "exchange/exchange.h"
 #include "protocol/message.h"
 
@@ -77,21 +78,6 @@ struct market {
     uint32_t running_count;
     uint64_t fills, refused;
 };
-
-static _Noreturn void die(const char *text)
-{
-    (void)fprintf(stderr, "exchange_step: %s\n", text);
-    exit(1);
-}
-
-static void *memory(size_t count, size_t size)
-{
-    void *bytes = calloc(count, size);
-    if (bytes == NULL) {
-        die("out of memory");
-    }
-    return bytes;
-}
 
 static int64_t now_ns(void)
 {

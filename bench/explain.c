@@ -7,6 +7,7 @@
  * processor time. */
 #include "base/checked.h"
 #include "base/random.h"
+#include "bench/give_up.h"
 #include "exchange/exchange.h"
 #include "exchange/why.h"
 #include "formats/requirement.h"
@@ -26,21 +27,6 @@ static struct exchange *exchange;
 static struct exchange_effects effects;
 static struct random dice;
 static uint64_t sequence;
-
-static _Noreturn void die(const char *text)
-{
-    (void)fprintf(stderr, "explain: %s\n", text);
-    exit(1);
-}
-
-static void *memory(size_t count, size_t size)
-{
-    void *bytes = calloc(count, size);
-    if (bytes == NULL) {
-        die("out of memory");
-    }
-    return bytes;
-}
 
 static int64_t now_ns(void)
 {

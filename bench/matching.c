@@ -9,6 +9,7 @@
  * takes the time of each message. Exits with 1 when the outcome is another.
  *
  * --shapes: books of unusual shapes instead, and memory (matching/shapes.c). */
+#include "bench/give_up.h"
 #include "bench/matching/shapes.h"
 #include "matching/book.h"
 
@@ -50,21 +51,6 @@ struct replay {
     uint32_t *cells, *classes;
     struct outcome outcome;
 };
-
-static _Noreturn void die(const char *text)
-{
-    (void)fprintf(stderr, "matching: %s\n", text);
-    exit(1);
-}
-
-static void *memory(size_t count, size_t size)
-{
-    void *bytes = calloc(count, size);
-    if (bytes == NULL) {
-        die("out of memory");
-    }
-    return bytes;
-}
 
 static uint64_t now_ns(void)
 {

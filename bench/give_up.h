@@ -1,0 +1,26 @@
+/* bench/give_up.h - how the measuring programs end when they cannot measure: with one line that names the program, and 1.
+ * Nothing is freed. */
+#ifndef BOURSE_BENCH_GIVE_UP_H
+#define BOURSE_BENCH_GIVE_UP_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static inline _Noreturn void die(const char *text)
+{
+    (void)fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);
+    exit(1);
+}
+
+/* Zeroed; the caller's to free. Never NULL. */
+static inline void *memory(size_t count, size_t size)
+{
+    void *bytes = calloc(count, size);
+    if (bytes == NULL) {
+        die("out of memory");
+    }
+    return bytes;
+}
+
+#endif

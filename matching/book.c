@@ -324,44 +324,16 @@ void book_set_price_most(struct book *book, int64_t price_micro)
     book->price_most = price_micro;
 }
 
-uint32_t book_fillable(const struct book *book, uint32_t ask, uint32_t bid)
-{
-    const struct book_order a = order_of(book, ask);
-    const struct book_order b = order_of(book, bid);
-    assert(!a.is_bid && b.is_bid);
-    return a.owner != b.owner && book_class_accepts(book, b.kind, a.kind) &&
-                   a.price_micro <= limit_in(book, b.kind, b.price_micro, a.kind)
-               ? slots_between(book, &a, bid)
-               : 0;
-}
-
-int64_t book_price(const struct book *book, uint32_t ask, uint32_t bid)
-{
-    assert(book_rests(book, ask) && book_rests(book, bid));
-    int64_t ask_micro = price_of(ladder_key(&book->pool, ask), false);
-    if (ask_micro == 0) {
-        return 0; /* a donation is a donation, whoever came first */
-    }
-    const struct order *asked = &book->pool.orders[ask];
-    const struct order *wanted = &book->pool.orders[bid];
-    return asked->sequence < wanted->sequence
-               ? ask_micro
-               : limit_in(book, wanted->shelf, price_of(ladder_key(&book->pool, bid), true),
-                          asked->shelf);
-}
-
 /* Whether one that crosses and that it meets is one to trade with. */
 static inline bool is_fit(const struct book *book, const struct book_order *order, book_skip *skip,
-                          void *context, bool is_own_too, uint32_t handle)
+                          void *context, uint32_t handle)
 {
-    return (is_own_too || order->owner != book->pool.orders[handle].owner) &&
-           slots_between(book, order, handle) > 0 && (skip == NULL || !skip(context, handle));
+    return slots_between(book, order, handle) > 0 && (skip == NULL || !skip(context, handle));
 }
 
 /* The first that fits behind the best of a ladder, which does not. */
 static APART uint32_t next_fit(const struct book *book, const struct book_order *order,
-                               book_skip *skip, void *context, bool is_own_too,
-                               const struct ladder *ladder)
+                               book_skip *skip, void *context, const struct ladder *ladder)
 {
     uint64_t key_most = key_of(order->price_micro, !order->is_bid);
     uint32_t at = ladder->first;
@@ -370,7 +342,7 @@ static APART uint32_t next_fit(const struct book *book, const struct book_order 
         if (at == BOOK_NONE || ladder_key(&book->pool, at) > key_most) {
             return BOOK_NONE;
         }
-    } while (!is_fit(book, order, skip, context, is_own_too, at));
+    } while (!is_fit(book, order, skip, context, at));
     return at;
 }
 
@@ -381,7 +353,6 @@ struct search {
     const struct book_order *order; /* for whom */
     book_skip *skip;
     void *context;
-    bool is_own_too;   /* orders of the same owner as well */
     uint64_t key_most; /* none above it crosses, or is better than what was found */
     uint32_t best;
 };
@@ -398,8 +369,7 @@ static void search_shelf(struct search *search, uint32_t number)
              pool->orders[at].sequence >= pool->orders[search->best].sequence)) {
             return;
         }
-        if (is_fit(search->book, search->order, search->skip, search->context, search->is_own_too,
-                   at)) {
+        if (is_fit(search->book, search->order, search->skip, search->context, at)) {
             search->best = at;
             search->key_most = key;
             return;
@@ -449,8 +419,7 @@ static APART uint32_t search_values(struct search *search, const struct shelf *o
                      pool->orders[at].sequence >= pool->orders[search->best].sequence)) {
                     break;
                 }
-                if (is_fit(book, search->order, search->skip, search->context, search->is_own_too,
-                           at)) {
+                if (is_fit(book, search->order, search->skip, search->context, at)) {
                     search->best = at;
                     least = worth;
                     break;
@@ -495,8 +464,7 @@ static APART uint32_t search_offers(struct search *search, const struct shelf *o
                     (search->best != BOOK_NONE && !offers_more(&offer, &best))) {
                     break;
                 }
-                if (is_fit(book, search->order, search->skip, search->context, search->is_own_too,
-                           at)) {
+                if (is_fit(book, search->order, search->skip, search->context, at)) {
                     search->best = at;
                     best = offer;
                     break;
@@ -508,8 +476,7 @@ static APART uint32_t search_offers(struct search *search, const struct shelf *o
 }
 
 static APART uint32_t search_groups(const struct book *book, const struct book_order *order,
-                                    book_skip *skip, void *context, bool is_own_too,
-                                    const struct shelf *own)
+                                    book_skip *skip, void *context, const struct shelf *own)
 {
     const struct shelves *others = &book->shelves[!order->is_bid];
     struct search search = {.book = book,
@@ -517,7 +484,6 @@ static APART uint32_t search_groups(const struct book *book, const struct book_o
                             .order = order,
                             .skip = skip,
                             .context = context,
-                            .is_own_too = is_own_too,
                             .key_most = key_of(order->price_micro, !order->is_bid),
                             .best = BOOK_NONE};
     if (own->rate != RATE_NONE) {
@@ -541,48 +507,27 @@ static APART uint32_t search_groups(const struct book *book, const struct book_o
 }
 
 static inline uint32_t best_for(const struct book *book, const struct book_order *order,
-                                book_skip *skip, void *context, bool is_own_too)
+                                book_skip *skip, void *context)
 {
     const struct shelf *own = &book->shelves[order->is_bid].items[order->kind];
     assert(own->references > 0);
     if (own->only == BOOK_NONE) {
-        return search_groups(book, order, skip, context, is_own_too, own);
+        return search_groups(book, order, skip, context, own);
     }
     const struct ladder *ladder = &book->shelves[!order->is_bid].items[own->only].filled;
     if (ladder_is_empty(ladder) || ladder->best_key > key_of(order->price_micro, !order->is_bid)) {
         return BOOK_NONE; /* without a look at an order */
     }
-    return is_fit(book, order, skip, context, is_own_too, ladder->first)
+    return is_fit(book, order, skip, context, ladder->first)
                ? ladder->first
-               : next_fit(book, order, skip, context, is_own_too, ladder);
-}
-
-uint32_t book_best_ask(const struct book *book, uint32_t bid, book_skip *skip, void *context)
-{
-    const struct book_order order = order_of(book, bid);
-    assert(order.is_bid);
-    return best_for(book, &order, skip, context, false);
-}
-
-uint32_t book_best_bid(const struct book *book, uint32_t ask, book_skip *skip, void *context)
-{
-    const struct book_order order = order_of(book, ask);
-    assert(!order.is_bid);
-    return best_for(book, &order, skip, context, false);
-}
-
-bool book_would_self_match(const struct book *book, uint32_t handle)
-{
-    const struct book_order order = order_of(book, handle);
-    uint32_t best = best_for(book, &order, NULL, NULL, true);
-    return best != BOOK_NONE && book->pool.orders[best].owner == order.owner;
+               : next_fit(book, order, skip, context, ladder);
 }
 
 /* Across many shelves, or where terms, widths or the caller have a say. */
 static APART bool match_any(const struct book *book, const struct book_order *order,
                             book_skip *skip, void *context, struct book_match *ret_match)
 {
-    uint32_t best = best_for(book, order, skip, context, true);
+    uint32_t best = best_for(book, order, skip, context);
     if (best == BOOK_NONE) {
         return false;
     }
@@ -641,7 +586,7 @@ static void rank_shelf(const struct book *book, const struct book_order *ask,
         const int64_t rank = ranking->rank(ranking->context, order->owner);
         bool is_before = first->handle == BOOK_NONE || rank < first->rank ||
                          (rank == first->rank && order->sequence < first->sequence);
-        if (is_before && is_fit(book, ask, skip, context, true, at)) {
+        if (is_before && is_fit(book, ask, skip, context, at)) {
             *first = (struct first){at, rank, order->sequence};
         }
     }

@@ -184,14 +184,10 @@ uint32_t book_slots(const struct book *book, uint32_t handle);
 /* Sets the free or wanted slots; price and sequence, and so priority, stay. */
 void book_set_slots(struct book *book, uint32_t handle, uint32_t slots);
 
-/* The best ask for a resting bid, or the best bid for a resting ask, in price-time order, that can fill
- * at least one width. `skip` may refuse a candidate (its reason is the caller's); NULL refuses none.
- * BOOK_NONE when there is no other. */
+/* What an order that arrives meets first, in price-time order: the best one that can fill at least one width; orders of
+ * its own owner are not passed over. `skip` may refuse a candidate (its reason is the caller's); NULL refuses none. The
+ * order need not rest for what fills at once. False: there is none. */
 typedef bool book_skip(void *context, uint32_t handle);
-uint32_t book_best_ask(const struct book *book, uint32_t bid, book_skip *skip, void *context);
-uint32_t book_best_bid(const struct book *book, uint32_t ask, book_skip *skip, void *context);
-/* The same for an order that arrives, which need not rest for what fills at once. Orders of its own owner are not passed
- * over. False: there is none. */
 struct book_match {
     uint32_t handle;     /* of the one that rests */
     uint32_t slots;      /* that the two could trade */
@@ -212,13 +208,6 @@ bool book_match_by_rank(const struct book *book, const struct book_order *ask,
                         struct book_match *ret_match);
 /* Takes slots, of those that it has, from a resting order; with the last one it is removed: true. */
 bool book_take(struct book *book, uint32_t handle, uint32_t slots);
-/* True when the best counter order by price and time is one of the same owner: a new order that would
- * trade with oneself is refused (P14, cancel newest). Later on, own orders are passed over. */
-bool book_would_self_match(const struct book *book, uint32_t handle);
-/* Slots that the two could trade: a multiple of the width, 0 when they cannot. */
-uint32_t book_fillable(const struct book *book, uint32_t ask, uint32_t bid);
-/* Price of a fill between them, given which one arrived first by sequence. */
-int64_t book_price(const struct book *book, uint32_t ask, uint32_t bid);
 
 /* How many orders of its cell or class come before a resting one, counted up to `most`. */
 uint32_t book_ahead(const struct book *book, uint32_t handle, uint32_t most);

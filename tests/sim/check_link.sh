@@ -41,6 +41,6 @@ need exchange exchange_step exchange_load exchange_save exchange_state_hash
 need provider_session agent_session_incoming agent_session_finished agent_session_tick
 need consumer_session consumer_session_incoming consumer_session_request
 need protocol dialogue_incoming envelope_read codec_decode identity_verify_envelope results_verify
-need matching book_best_ask book_best_bid
+need matching book_match book_match_by_rank
 need broker gateway_start core_start committer_start verify_start release_effects translate_entry \
     presence_next_notice replay_entry entry_write journal_memory_open logtime_stamp deed_of acts_open acts_append

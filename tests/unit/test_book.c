@@ -72,6 +72,48 @@ static void rest_bid(struct book *book, uint32_t handle, uint32_t class_id, int6
     ck_assert_int_eq(book_rest_bid(book, handle, &bid), BOOK_OK);
 }
 
+static bool skip_own(void *context, uint32_t handle)
+{
+    const struct book *book = context;
+    struct book_ask ask;
+    return book_ask(book, handle, &ask) && ask.owner == 1;
+}
+
+/* What an order would meet that came now and is like one that rests, which its own side does not show it. */
+static struct book_match meet(struct book *book, uint32_t handle, book_skip *skip)
+{
+    struct book_match match = {.handle = BOOK_NONE};
+    struct book_ask ask;
+    struct book_bid bid;
+    struct book_order order;
+    if (book_ask(book, handle, &ask)) {
+        order = (struct book_order){.owner = ask.owner,
+                                    .kind = ask.cell,
+                                    .slots = ask.slots,
+                                    .width = 1,
+                                    .price_micro = ask.price_micro,
+                                    .term_ns = ask.max_term_ns,
+                                    .sequence = ask.sequence};
+    } else {
+        ck_assert(book_bid(book, handle, &bid));
+        order = (struct book_order){.is_bid = true,
+                                    .owner = bid.owner,
+                                    .kind = bid.class_id,
+                                    .slots = bid.slots,
+                                    .width = bid.width,
+                                    .price_micro = bid.limit_micro,
+                                    .term_ns = bid.term_ns,
+                                    .sequence = bid.sequence};
+    }
+    (void)book_match(book, &order, skip, book, &match);
+    return match;
+}
+
+static uint32_t met(struct book *book, uint32_t handle)
+{
+    return meet(book, handle, NULL).handle;
+}
+
 START_TEST(the_lowest_ask_comes_first_and_the_older_of_two_equal)
 {
     CLEANUP(book_destroy) struct book *book = book_of();
@@ -82,12 +124,11 @@ START_TEST(the_lowest_ask_comes_first_and_the_older_of_two_equal)
     rest_ask(book, 2, small, 20, 2);
     rest_bid(book, 9, class_any(book), 25, 4);
 
-    ck_assert_uint_eq(book_best_ask(book, 9, NULL, NULL),
-                      2); /* in another cell than 1, and older */
+    ck_assert_uint_eq(met(book, 9), 2); /* in another cell than 1, and older */
     book_remove(book, 2);
-    ck_assert_uint_eq(book_best_ask(book, 9, NULL, NULL), 1);
+    ck_assert_uint_eq(met(book, 9), 1);
     book_remove(book, 1);
-    ck_assert_uint_eq(book_best_ask(book, 9, NULL, NULL), BOOK_NONE); /* 30 is above the limit */
+    ck_assert_uint_eq(met(book, 9), BOOK_NONE); /* 30 is above the limit */
 }
 END_TEST
 
@@ -140,10 +181,10 @@ START_TEST(the_highest_bid_comes_first_across_classes)
     rest_bid(book, 2, picky, 21, 3);
     rest_ask(book, 9, cell, 15, 4);
 
-    ck_assert_uint_eq(book_best_bid(book, 9, NULL, NULL), 1);
-    ck_assert_int_eq(book_price(book, 9, 1), 21); /* the bid is the maker */
+    ck_assert_uint_eq(met(book, 9), 1);
+    ck_assert_int_eq(meet(book, 9, NULL).price_micro, 21); /* the bid is the maker */
     book_remove(book, 1);
-    ck_assert_uint_eq(book_best_bid(book, 9, NULL, NULL), 2);
+    ck_assert_uint_eq(met(book, 9), 2);
 }
 END_TEST
 
@@ -155,11 +196,11 @@ START_TEST(an_ask_that_does_not_fit_the_requirement_is_never_met)
     ck_assert_int_eq(book_class(book, &needs, &gpus), BOOK_OK);
     rest_ask(book, 0, cell_of(book, "cpu", 1), 1, 1);
     rest_bid(book, 1, gpus, 100, 2);
-    ck_assert_uint_eq(book_best_ask(book, 1, NULL, NULL), BOOK_NONE);
+    ck_assert_uint_eq(met(book, 1), BOOK_NONE);
 
     rest_ask(book, 2, cell_of(book, "gpu", 1), 90, 3); /* a cell made after the class */
-    ck_assert_uint_eq(book_best_ask(book, 1, NULL, NULL), 2);
-    ck_assert_uint_eq(book_best_bid(book, 2, NULL, NULL), 1);
+    ck_assert_uint_eq(met(book, 1), 2);
+    ck_assert_uint_eq(met(book, 2), 1);
 }
 END_TEST
 
@@ -189,14 +230,14 @@ START_TEST(a_bid_by_value_takes_the_most_work_for_its_price)
     rest_ask(book, 2, cell_of(book, "gpu", 8), 0, 3);          /* says nothing of its speed */
     rest_bid(book, 9, class_by_value(book, RATE_BF16), 10, 4);
 
-    ck_assert_uint_eq(book_best_ask(book, 9, NULL, NULL), 1);
-    ck_assert_int_eq(book_price(book, 1, 9), 29);
+    ck_assert_uint_eq(met(book, 9), 1);
+    ck_assert_int_eq(meet(book, 9, NULL).price_micro, 29);
     book_remove(book, 1);
-    ck_assert_uint_eq(book_best_ask(book, 9, NULL, NULL), 0);
+    ck_assert_uint_eq(met(book, 9), 0);
     book_remove(book, 0);
-    ck_assert_uint_eq(book_best_ask(book, 9, NULL, NULL), BOOK_NONE);
+    ck_assert_uint_eq(met(book, 9), BOOK_NONE);
     rest_ask(book, 1, rated_cell(book, 3 * RATE_UNIT), 31, 5); /* above 3 x 10 */
-    ck_assert_uint_eq(book_best_ask(book, 9, NULL, NULL), BOOK_NONE);
+    ck_assert_uint_eq(met(book, 9), BOOK_NONE);
 }
 END_TEST
 
@@ -206,7 +247,7 @@ START_TEST(asks_of_the_same_price_for_work_are_taken_in_the_order_they_came)
     rest_bid(book, 9, class_by_value(book, RATE_BF16), INT64_MAX, 4);
     rest_ask(book, 0, rated_cell(book, 3 * RATE_UNIT), 21, 2);
     rest_ask(book, 1, rated_cell(book, RATE_UNIT), 7, 1);
-    ck_assert_uint_eq(book_best_ask(book, 9, NULL, NULL), 1);
+    ck_assert_uint_eq(met(book, 9), 1);
 }
 END_TEST
 
@@ -220,12 +261,12 @@ START_TEST(an_ask_takes_what_is_worth_most_in_its_cell)
     rest_ask(book, 8, slow, 5, 3);
     rest_ask(book, 9, fast, 5, 4);
 
-    ck_assert_uint_eq(book_best_bid(book, 8, NULL, NULL), 0); /* 20 against 10 */
-    ck_assert_uint_eq(book_best_bid(book, 9, NULL, NULL), 1); /* against 20 and 10 parts of 10^15 */
-    ck_assert_int_eq(book_price(book, 9, 1), 20);
+    ck_assert_uint_eq(met(book, 8), 0); /* 20 against 10 */
+    ck_assert_uint_eq(met(book, 9), 1); /* against 20 and 10 parts of 10^15 */
+    ck_assert_int_eq(meet(book, 9, NULL).price_micro, 20);
     book_remove(book, 9);
     rest_ask(book, 9, rated_cell(book, 2 * RATE_UNIT), 5, 4);
-    ck_assert_uint_eq(book_best_bid(book, 9, NULL, NULL), 0); /* equal: the older one */
+    ck_assert_uint_eq(met(book, 9), 0); /* equal: the older one */
 }
 END_TEST
 
@@ -244,12 +285,11 @@ START_TEST(a_bid_by_value_that_waits_pays_its_limit_rounded_down)
     ck_assert_uint_eq(match.handle, 0);
     ck_assert_int_eq(match.price_micro, 20);
     rest_ask(book, 9, cell, 20, 2);
-    ck_assert_int_eq(book_price(book, 9, 0), 20);
-    ck_assert_uint_eq(book_fillable(book, 9, 0), 4);
+    ck_assert_int_eq(meet(book, 9, NULL).price_micro, 20);
+    ck_assert_uint_eq(meet(book, 9, NULL).slots, 4);
     book_remove(book, 9);
     rest_ask(book, 9, cell, 21, 2); /* above 20.5 */
-    ck_assert_uint_eq(book_fillable(book, 9, 0), 0);
-    ck_assert_uint_eq(book_best_bid(book, 9, NULL, NULL), BOOK_NONE);
+    ck_assert_uint_eq(met(book, 9), BOOK_NONE);
 }
 END_TEST
 
@@ -264,17 +304,17 @@ START_TEST(the_largest_values_and_rates_neither_wrap_nor_pay_above_the_most)
     rest_ask(book, 8, cell, INT64_MAX, 3);
     rest_ask(book, 9, other, INT64_MAX, 4);
 
-    ck_assert_uint_eq(book_best_bid(book, 8, NULL, NULL), 0);
-    ck_assert_uint_eq(book_best_ask(book, 1, NULL, NULL), 8); /* by one operation of 2^63 */
+    ck_assert_uint_eq(met(book, 8), 0);
+    ck_assert_uint_eq(met(book, 1), 8); /* by one operation of 2^63 */
     ck_assert_int_eq(book_limit(book, RATE_BF16, INT64_MAX, cell), INT64_MAX);
     ck_assert_int_eq(book_limit(book, RATE_INT8, INT64_MAX, cell), 0); /* it has none */
     ck_assert_int_eq(book_limit(book, RATE_NONE, 7, cell), 7);
     book_set_price_most(book, 1000);
     ck_assert_int_eq(book_limit(book, RATE_BF16, INT64_MAX, cell), 1000);
     rest_bid(book, 2, by_value, 0, 5);
-    ck_assert_uint_eq(book_best_ask(book, 2, NULL, NULL), BOOK_NONE);
+    ck_assert_uint_eq(met(book, 2), BOOK_NONE);
     rest_ask(book, 7, cell, 0, 6); /* nothing for nothing */
-    ck_assert_uint_eq(book_best_ask(book, 2, NULL, NULL), 7);
+    ck_assert_uint_eq(met(book, 2), 7);
 }
 END_TEST
 
@@ -300,7 +340,7 @@ START_TEST(classes_by_value_are_told_apart_and_go_like_others)
     book_class_release(book, 2);
     rest_bid(book, 0, plain, 20, 1); /* the only class again */
     rest_ask(book, 9, cell, 10, 2);
-    ck_assert_uint_eq(book_best_bid(book, 9, NULL, NULL), 0);
+    ck_assert_uint_eq(met(book, 9), 0);
 }
 END_TEST
 
@@ -311,8 +351,8 @@ START_TEST(a_donation_fills_at_nothing_whoever_came_first)
     rest_bid(book, 0, class_any(book), 50, 1);
     rest_ask(book, 1, cell, 0, 2);
     rest_ask(book, 2, cell, 40, 3);
-    ck_assert_int_eq(book_price(book, 1, 0), 0);
-    ck_assert_int_eq(book_price(book, 2, 0), 50);
+    ck_assert_int_eq(meet(book, 1, NULL).price_micro, 0);
+    ck_assert_int_eq(meet(book, 2, NULL).price_micro, 50);
 }
 END_TEST
 
@@ -327,10 +367,11 @@ START_TEST(a_fill_is_a_multiple_of_the_width)
                                   .limit_micro = 5,
                                   .sequence = 2};
     ck_assert_int_eq(book_rest_bid(book, 1, &wide), BOOK_OK);
-    ck_assert_uint_eq(book_fillable(book, 0, 1), 3);
+    ck_assert_uint_eq(meet(book, 0, NULL).slots, 3);
+    ck_assert_uint_eq(meet(book, 1, NULL).slots, 3);
     book_set_slots(book, 0, 2);
-    ck_assert_uint_eq(book_fillable(book, 0, 1), 0);
-    ck_assert_uint_eq(book_best_ask(book, 1, NULL, NULL), BOOK_NONE);
+    ck_assert_uint_eq(met(book, 0), BOOK_NONE);
+    ck_assert_uint_eq(met(book, 1), BOOK_NONE);
 }
 END_TEST
 
@@ -345,11 +386,11 @@ START_TEST(a_term_longer_than_the_ask_allows_does_not_fill)
                                    .sequence = 1};
     ck_assert_int_eq(book_rest_ask(book, 0, &brief), BOOK_OK);
     rest_bid(book, 1, class_any(book), 5, 2); /* term 10 */
-    ck_assert_uint_eq(book_best_ask(book, 1, NULL, NULL), BOOK_NONE);
+    ck_assert_uint_eq(met(book, 1), BOOK_NONE);
 }
 END_TEST
 
-START_TEST(one_owner_never_trades_with_oneself)
+START_TEST(one_owner_is_told_of_what_is_his_own)
 {
     CLEANUP(book_destroy) struct book *book = book_of();
     uint32_t cell = cell_of(book, "cpu", 1);
@@ -359,10 +400,13 @@ START_TEST(one_owner_never_trades_with_oneself)
     rest_ask(book, 1, cell, 2, 2);
     rest_bid(book, 2, class_any(book), 5, 3);
 
-    ck_assert(book_would_self_match(book, 2));
-    ck_assert_uint_eq(book_best_ask(book, 2, NULL, NULL), 1);
+    ck_assert_uint_eq(met(book, 2), 0);
+    ck_assert(meet(book, 2, NULL).is_own);
+    ck_assert_uint_eq(meet(book, 2, skip_own).handle, 1); /* who passes over it comes to the next */
+    ck_assert(!meet(book, 2, skip_own).is_own);
     book_remove(book, 0);
-    ck_assert(!book_would_self_match(book, 2));
+    ck_assert_uint_eq(met(book, 2), 1);
+    ck_assert(!meet(book, 2, NULL).is_own);
 }
 END_TEST
 
@@ -567,7 +611,7 @@ int main(void)
     tcase_add_test(tests, a_donation_fills_at_nothing_whoever_came_first);
     tcase_add_test(tests, a_fill_is_a_multiple_of_the_width);
     tcase_add_test(tests, a_term_longer_than_the_ask_allows_does_not_fill);
-    tcase_add_test(tests, one_owner_never_trades_with_oneself);
+    tcase_add_test(tests, one_owner_is_told_of_what_is_his_own);
     tcase_add_test(tests, the_same_attributes_in_another_order_are_the_same_cell);
     tcase_add_test(tests, caps_are_answers);
     tcase_add_test(tests, what_nobody_refers_to_goes_and_its_number_is_used_again);

@@ -15,6 +15,7 @@ struct row {
     char instrument[ATTRIBUTE_TEXT_SIZE];
     uint32_t needs_number;
     struct requirement needs;
+    enum rate rate;
     int64_t price_micro;
     uint32_t orders;
     uint64_t slots, free;
@@ -78,6 +79,7 @@ static void take_level(struct follower *follower, const struct exchange_level *l
     if (is_bid) {
         ck_assert_ptr_nonnull(level->needs);
         row->needs = copied(level->needs);
+        row->rate = level->rate;
     }
     row->orders = level->orders;
     row->slots = level->slots;
@@ -164,6 +166,7 @@ static bool add_listed(void *context, const struct exchange_book_row *order)
         memcpy(row->instrument, order->instrument, sizeof row->instrument);
         if (order->is_bid) {
             row->needs = copied(order->needs);
+            row->rate = order->rate;
         }
     }
     row->orders++;
@@ -184,7 +187,7 @@ static bool has_row(const struct follower *follower, const struct row *wanted)
         if (row->is_bid == wanted->is_bid && row->price_micro == wanted->price_micro &&
             row->orders == wanted->orders && row->slots == wanted->slots &&
             row->free == wanted->free &&
-            (row->is_bid ? same_needs(&row->needs, &wanted->needs)
+            (row->is_bid ? row->rate == wanted->rate && same_needs(&row->needs, &wanted->needs)
                          : strcmp(row->instrument, wanted->instrument) == 0)) {
             return true;
         }

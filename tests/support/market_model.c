@@ -131,11 +131,13 @@ static void advertise(struct model *model, uint32_t provider, uint32_t count)
         set_text(&attributes[0], "kind", (provider + i) % 2 == 0 ? "cpu" : "gpu");
         set_number(&attributes[1], "memory",
                    (int64_t)(model->is_calm ? 8 : 1 + draw(model, 4)) << 30);
+        set_number(&attributes[2], "bf16", (int64_t)(1 + (provider + i) % 4) * (RATE_UNIT / 2));
         model->devices[i] = (struct exchange_device){
             .device = device_of(provider, i),
             .slots = model->is_calm ? 4096 : 1 + draw(model, 8),
             .attributes = attributes,
-            .attribute_count = 2,
+            .attribute_count =
+                (provider + i) % 3 == 0 ? 2 : 3, /* some do not say how fast they are */
             .label = "device",
         };
     }
@@ -210,6 +212,15 @@ static void make_needs(struct model *model)
     }
 }
 
+/* A cap is a value now and then; of a rate that there is, mostly. */
+static void any_rate(struct model *model, int64_t *cap_micro, uint32_t *ret_rate)
+{
+    if (*cap_micro >= 0 && draw(model, 3) == 0) {
+        *ret_rate = draw(model, 20) == 0 ? RATES : RATE_BF16;
+        *cap_micro = or_extreme(model, *cap_micro);
+    }
+}
+
 /* Further parts that leave the first a subtask at least. */
 static void add_parts(struct model *model, struct exchange_submit *submit)
 {
@@ -226,6 +237,7 @@ static void add_parts(struct model *model, struct exchange_submit *submit)
             .term_ns = submit->term_ns,
             .expect_ns = NS_PER_S,
         };
+        any_rate(model, &model->parts[i].cap_micro, &model->parts[i].rate);
         left -= model->parts[i].subtasks;
         submit->part_count = i + 1;
     }
@@ -334,6 +346,7 @@ static void make_submit(struct model *model)
         model->command.submit.has_interruptions = true;
         model->command.submit.interruptions = draw(model, 3);
     }
+    any_rate(model, &model->command.submit.cap_micro, &model->command.submit.rate);
     if (draw(model, 3) == 0) {
         add_parts(model, &model->command.submit);
     }
@@ -547,6 +560,7 @@ static void make_replace(struct model *model)
     replace->has_price = draw(model, 2) == 0 || (!replace->has_slots && !replace->has_budget);
     replace->slots = draw(model, 10);
     replace->price_micro = or_extreme(model, (int64_t)draw(model, 5) * 250000);
+    replace->rate = draw(model, 4) == 0 ? RATE_BF16 : RATE_NONE;
     replace->budget_micro = or_extreme(model, 1 + (int64_t)draw(model, 400000));
 }
 

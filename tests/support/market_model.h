@@ -54,7 +54,7 @@ struct model {
     struct exchange_part parts[MODEL_PARTS + 1]; /* the last: checks */
     struct exchange_graph graph;
     uint32_t ranks[MODEL_SUBTASKS], after_counts[MODEL_SUBTASKS], after[3 * MODEL_SUBTASKS];
-    struct attribute attributes[MODEL_DEVICES][2];
+    struct attribute attributes[MODEL_DEVICES][3];
     struct exchange_device devices[MODEL_DEVICES];
     struct exchange_result results[8];
     struct exchange_held held[MODEL_WORK_MAX + 4];

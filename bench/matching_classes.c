@@ -6,7 +6,7 @@
  * meet others before they rest under the next of DEPTH handles (what still rests there goes); the others cancel what rests under
  * a handle drawn at random, if anything does. The first `checked` messages go to a flat list as well, searched from end to
  * end for every match: another trade ends it with status 1. N [1000000] messages are timed after twice as many as there are handles;
- * the faster of two rounds counts. */
+ * the faster of two rounds counts. With all orders at rest a cell and a class more come and go, each CHANGES times: medians. */
 #include "base/random.h"
 #include "matching/book.h"
 
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { DEPTH = 10000, ROUNDS = 3, FAIR = 1000 };
+enum { DEPTH = 10000, ROUNDS = 3, FAIR = 1000, CHANGES = 99 };
 
 struct message {
     uint32_t handle;
@@ -67,25 +67,43 @@ static struct requirement_node at_least(const char *name, int64_t value, bool is
     return node;
 }
 
+static struct requirement class_needs(uint32_t number)
+{
+    int64_t least = number % 50;
+    struct requirement needs = {.count = 4};
+    needs.nodes[0] = at_least("memory", least, false);
+    needs.nodes[1] = at_least("memory", least + number / 50 % 20, true);
+    needs.nodes[2] = at_least("speed", number / 1000, false);
+    needs.nodes[3] = (struct requirement_node){.op = REQUIREMENT_AND, .arity = 3};
+    return needs;
+}
+
+static uint32_t add_cell(struct book *book, uint32_t number)
+{
+    const struct attribute attributes[] = {{.name = "memory", .number = number % 64},
+                                           {.name = "speed", .number = number / 64}};
+    uint32_t cell;
+    check(book_cell(book, attributes, 2, &cell) == BOOK_OK && cell == number, "no cell");
+    return cell;
+}
+
+static uint32_t add_class(struct book *book, const struct requirement *needs, uint32_t number)
+{
+    uint32_t class_id;
+    check(book_class(book, needs, &class_id) == BOOK_OK && class_id == number, "no class");
+    return class_id;
+}
+
 static void market_open(struct market *market)
 {
-    market->book = book_create((struct book_limits){DEPTH, market->cells, market->classes});
+    market->book = book_create((struct book_limits){DEPTH, market->cells + 1, market->classes + 1});
     check(market->book != NULL, "out of memory");
     for (uint32_t i = 0; i < market->cells; i++) {
-        const struct attribute attributes[] = {{.name = "memory", .number = i % 64},
-                                               {.name = "speed", .number = i / 64}};
-        uint32_t cell;
-        check(book_cell(market->book, attributes, 2, &cell) == BOOK_OK && cell == i, "no cell");
+        (void)add_cell(market->book, i);
     }
     for (uint32_t i = 0; i < market->classes; i++) {
-        int64_t least = i % 50;
-        struct requirement needs = {.count = 4};
-        needs.nodes[0] = at_least("memory", least, false);
-        needs.nodes[1] = at_least("memory", least + i / 50 % 20, true);
-        needs.nodes[2] = at_least("speed", i / 1000, false);
-        needs.nodes[3] = (struct requirement_node){.op = REQUIREMENT_AND, .arity = 3};
-        uint32_t class_id;
-        check(book_class(market->book, &needs, &class_id) == BOOK_OK && class_id == i, "no class");
+        const struct requirement needs = class_needs(i);
+        (void)add_class(market->book, &needs, i);
         for (uint32_t cell = 0; cell < market->cells; cell++) {
             size_t count;
             const struct attribute *attributes = book_cell_attributes(market->book, cell, &count);
@@ -201,6 +219,45 @@ static void slow_apply(struct market *market, const struct message *message,
     }
 }
 
+/* Microseconds that one more cell, or class, takes to come, and to go. */
+struct changes {
+    double cell_comes, cell_goes, class_comes, class_goes;
+};
+
+static int compare_doubles(const void *left, const void *right)
+{
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double median_us(double *ns)
+{
+    qsort(ns, CHANGES, sizeof *ns, compare_doubles);
+    return ns[CHANGES / 2] / 1000;
+}
+
+static struct changes change(const struct market *market)
+{
+    static double ns[4][CHANGES];
+    const struct requirement needs = class_needs(market->classes);
+    for (int i = 0; i < CHANGES; i++) {
+        double at[5] = {now_ns()};
+        uint32_t cell = add_cell(market->book, market->cells);
+        at[1] = now_ns();
+        book_cell_release(market->book, cell);
+        at[2] = now_ns();
+        uint32_t class_id = add_class(market->book, &needs, market->classes);
+        at[3] = now_ns();
+        book_class_release(market->book, class_id);
+        at[4] = now_ns();
+        for (int step = 0; step < 4; step++) {
+            ns[step][i] = at[step + 1] - at[step];
+        }
+    }
+    return (struct changes){median_us(ns[0]), median_us(ns[1]), median_us(ns[2]), median_us(ns[3])};
+}
+
 static json_t *measure(uint32_t cells, uint32_t classes, uint32_t timed, uint32_t checked)
 {
     struct market market = {.cells = cells,
@@ -212,6 +269,7 @@ static json_t *measure(uint32_t cells, uint32_t classes, uint32_t timed, uint32_
     struct message *messages = draw(&market, warm + timed);
     double best_ns = 0;
     struct outcome outcome = {0};
+    struct changes changes = {0};
     for (int round = 0; round < ROUNDS; round++) {
         market_open(&market);
         memset(market.rests, 0, DEPTH * sizeof *market.rests);
@@ -227,6 +285,7 @@ static json_t *measure(uint32_t cells, uint32_t classes, uint32_t timed, uint32_
             }
         }
         double ns = (now_ns() - from) / timed;
+        changes = change(&market);
         best_ns = round == 0 || (round > 1 && best_ns < ns) ? best_ns : ns;
         book_destroy(&market.book);
     }
@@ -234,9 +293,11 @@ static json_t *measure(uint32_t cells, uint32_t classes, uint32_t timed, uint32_
     free(market.meets);
     free(market.list);
     free(market.rests);
-    return json_pack("{s:i,s:i,s:f,s:f,s:I,s:i}", "cells", (int)cells, "classes", (int)classes,
-                     "messages_per_s", 1e9 / best_ns, "ns_per_message", best_ns, "trades",
-                     (json_int_t)outcome.trades, "checked", (int)checked);
+    return json_pack("{s:i,s:i,s:f,s:f,s:I,s:i,s:f,s:f,s:f,s:f}", "cells", (int)cells, "classes",
+                     (int)classes, "messages_per_s", 1e9 / best_ns, "ns_per_message", best_ns,
+                     "trades", (json_int_t)outcome.trades, "checked", (int)checked, "cell_comes_us",
+                     changes.cell_comes, "cell_goes_us", changes.cell_goes, "class_comes_us",
+                     changes.class_comes, "class_goes_us", changes.class_goes);
 }
 
 int main(int argc, char **argv)

@@ -39,6 +39,8 @@ struct shelves {
         *idle; /* orders whose slots are 0: they keep their places where nothing that fills looks */
     size_t other_groups; /* of the other side: words of `meets` */
     uint32_t bound;      /* numbers in use are below */
+    uint32_t full;       /* groups below this have no free number */
+    uint64_t *used;      /* bits by number */
     /* Finding a number by what it stands for: chains of those whose prints end alike. */
     uint64_t *prints;        /* by number */
     uint32_t *heads, *nexts; /* LADDER_NONE: the end */

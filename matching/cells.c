@@ -13,6 +13,7 @@ bool shelves_init(struct shelves *shelves, uint32_t count, uint32_t others)
     shelves->other_groups = bit_words(others);
     shelves->items = ladder_lines(count, sizeof *shelves->items, &shelves->memory);
     shelves->idle = calloc(count, sizeof *shelves->idle);
+    shelves->used = calloc(groups, sizeof *shelves->used);
     shelves->filled = calloc(groups, sizeof *shelves->filled);
     shelves->valued = calloc(groups, sizeof *shelves->valued);
     shelves->best_keys = calloc(count, sizeof *shelves->best_keys);
@@ -28,9 +29,10 @@ bool shelves_init(struct shelves *shelves, uint32_t count, uint32_t others)
     for (size_t i = 0; shelves->heads != NULL && i < heads; i++) {
         shelves->heads[i] = LADDER_NONE;
     }
-    return shelves->items != NULL && shelves->idle != NULL && shelves->filled != NULL &&
-           shelves->valued != NULL && shelves->best_keys != NULL && shelves->floors != NULL &&
-           shelves->prints != NULL && shelves->nexts != NULL && shelves->heads != NULL;
+    return shelves->items != NULL && shelves->idle != NULL && shelves->used != NULL &&
+           shelves->filled != NULL && shelves->valued != NULL && shelves->best_keys != NULL &&
+           shelves->floors != NULL && shelves->prints != NULL && shelves->nexts != NULL &&
+           shelves->heads != NULL;
 }
 
 void shelves_fini(struct shelves *shelves)
@@ -40,6 +42,7 @@ void shelves_fini(struct shelves *shelves)
     }
     free(shelves->memory);
     free(shelves->idle);
+    free(shelves->used);
     free(shelves->filled);
     free(shelves->valued);
     free(shelves->best_keys);
@@ -54,6 +57,21 @@ static uint32_t *chain_of(const struct shelves *shelves, uint64_t print)
     return &shelves->heads[print & shelves->heads_mask];
 }
 
+/* The lowest number that is free, or the limit. */
+static uint32_t lowest_free(struct shelves *shelves, uint32_t limit)
+{
+    const size_t groups = bit_words(limit);
+    while (shelves->full < groups && shelves->used[shelves->full] == UINT64_MAX) {
+        shelves->full++;
+    }
+    if (shelves->full == groups) {
+        return limit;
+    }
+    const uint32_t number =
+        shelves->full * GROUP + (uint32_t)__builtin_ctzll(~shelves->used[shelves->full]);
+    return number < limit ? number : limit;
+}
+
 /* An empty shelf that meets none of the others yet. False: out of memory. */
 static bool shelf_open(struct shelves *shelves, uint32_t number, enum rate rate, uint64_t print)
 {
@@ -63,6 +81,7 @@ static bool shelf_open(struct shelves *shelves, uint32_t number, enum rate rate,
     }
     shelves->items[number] = (struct shelf){
         .filled = LADDER_EMPTY, .references = 1, .only = LADDER_NONE, .rate = rate, .meets = meets};
+    bit_set(shelves->used, number, true);
     shelves->valued_count += rate != RATE_NONE;
     shelves->idle[number] = (struct ladder)LADDER_EMPTY;
     shelves->bound = number < shelves->bound ? shelves->bound : number + 1;
@@ -107,19 +126,23 @@ static void shelf_close(struct shelves *shelves, uint32_t number, struct shelves
 {
     struct shelf *shelf = &shelves->items[number];
     assert(ladder_is_empty(&shelf->filled) && ladder_is_empty(&shelves->idle[number]));
+    for (size_t group = 0; shelf->met > 0; group++) {
+        for (uint64_t left = shelf->meets[group]; left != 0; left &= left - 1) {
+            struct shelf *other = &others->items[group * GROUP + (unsigned)__builtin_ctzll(left)];
+            shelf_meet(others, other, shelves, number, false);
+            shelf->met--;
+        }
+    }
     free(shelf->meets);
     shelves->valued_count -= shelf->rate != RATE_NONE;
     *shelf = (struct shelf){.filled = LADDER_EMPTY};
+    bit_set(shelves->used, number, false);
+    shelves->full = number / GROUP < shelves->full ? number / GROUP : shelves->full;
     uint32_t *link = chain_of(shelves, shelves->prints[number]);
     while (*link != number) {
         link = &shelves->nexts[*link];
     }
     *link = shelves->nexts[number];
-    for (uint32_t i = 0; i < others->bound; i++) {
-        if (others->items[i].references > 0) {
-            shelf_meet(others, &others->items[i], shelves, number, false);
-        }
-    }
 }
 
 /* Finds out whether a class accepts a cell, for both. */
@@ -225,16 +248,6 @@ static bool same_attributes(const struct cell *cell, const struct attribute *att
     return true;
 }
 
-/* The lowest free number, or the limit. */
-static uint32_t free_cell(const struct book *book)
-{
-    uint32_t id = 0;
-    while (id < book->shelves[ASKS].bound && book->shelves[ASKS].items[id].references > 0) {
-        id++;
-    }
-    return id;
-}
-
 static uint32_t find_cell(const struct book *book, uint64_t print,
                           const struct attribute *attributes, size_t count)
 {
@@ -298,7 +311,7 @@ enum book_status book_cell(struct book *book, const struct attribute *attributes
         *ret_cell = id;
         return BOOK_OK;
     }
-    id = free_cell(book);
+    id = lowest_free(&book->shelves[ASKS], book->limits.cells);
     if (id == book->limits.cells) {
         free(sorted);
         return BOOK_FULL_CELLS;
@@ -380,15 +393,6 @@ static uint32_t find_class(const struct book *book, const struct requirement *re
     return at == LADDER_NONE ? BOOK_NONE : at;
 }
 
-static uint32_t free_class(const struct book *book)
-{
-    uint32_t id = 0;
-    while (id < book->shelves[BIDS].bound && book->shelves[BIDS].items[id].references > 0) {
-        id++;
-    }
-    return id;
-}
-
 static enum book_status place_class(struct book *book, uint32_t id,
                                     const struct requirement *requirement, enum rate rate)
 {
@@ -420,7 +424,7 @@ enum book_status book_value_class(struct book *book, const struct requirement *r
         *ret_class = id;
         return BOOK_OK;
     }
-    id = free_class(book);
+    id = lowest_free(&book->shelves[BIDS], book->limits.classes);
     if (id == book->limits.classes) {
         return BOOK_FULL_CLASSES;
     }

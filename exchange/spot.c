@@ -110,9 +110,8 @@ int64_t lease_exposed_ns(const struct lease *lease)
 static int64_t rank_of(const struct exchange *exchange, const struct lease *lease)
 {
     const struct part *part = lease->part;
-    return part->class_id == NO_CLASS
-               ? lease->price_micro
-               : book_limit(exchange->book, part->class_id, part->bid_micro, lease->device->cell);
+    return part->class_id == NO_CLASS ? lease->price_micro
+                                      : part_limit_in(exchange, part, lease->device->cell);
 }
 
 /* What costs nothing is nobody's to outbid. */

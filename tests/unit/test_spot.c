@@ -288,6 +288,53 @@ START_TEST(who_raises_his_limit_is_safe_and_who_lowers_it_is_not)
 }
 END_TEST
 
+/* What it is asked for with has no part in its rank, only what it would pay. */
+START_TEST(the_rank_is_the_holders_limit_whatever_it_needs)
+{
+    static struct requirement cpu = {.count = 1, .nodes = {{.op = REQUIREMENT_EQ}}};
+    strcpy(cpu.nodes[0].attribute.name, "kind");
+    strcpy(cpu.nodes[0].attribute.text, "cpu");
+    cpu.nodes[0].attribute.is_text = true;
+    advertise(1, 1);
+    (void)bid(LOW, 1, 0); /* waits, and needs anything */
+    ask(1, 1, spot);
+    struct exchange_command made = bid_of(LOW, 1, 2 * price);
+    made.submit.needs = &cpu;
+    apply(&made);
+    ck_assert(was_granted(made.id));
+    bid(HIGH, 1, 2 * price);
+    ck_assert(!was_noticed(made.id));
+    bid(HIGH, 1, 3 * price);
+    ck_assert(was_noticed(made.id));
+    ck_assert_int_eq(record_of(LEDGER_FILL)->price_micro, 2 * price + increment);
+    reload();
+}
+END_TEST
+
+START_TEST(of_a_holder_by_value_the_rank_is_what_that_is_worth_there)
+{
+    struct attribute attributes[] = {{.name = "bf16", .number = RATE_UNIT / 2},
+                                     {.name = "kind", .is_text = true, .text = "gpu"}};
+    const struct exchange_device gpu = {.device = {{1}},
+                                        .slots = 1,
+                                        .attributes = attributes,
+                                        .attribute_count = 2,
+                                        .label = "a gpu"};
+    struct exchange_command made = command(EXCHANGE_ADVERTISE, PROVIDER);
+    made.advertise = (struct exchange_advertise){&gpu, 1};
+    apply(&made);
+    ask(1, 1, spot);
+    made = bid_of(LOW, 1, 4 * price); /* 2 x price for a slot-hour of that */
+    made.submit.rate = RATE_BF16;
+    apply(&made);
+    ck_assert(was_granted(made.id));
+    bid(HIGH, 1, 2 * price + increment);
+    ck_assert(was_noticed(made.id));
+    ck_assert_int_eq(record_of(LEDGER_FILL)->price_micro, 2 * price + increment);
+    reload();
+}
+END_TEST
+
 START_TEST(a_lease_of_many_slots_goes_whole)
 {
     advertise(1, 4);
@@ -559,6 +606,8 @@ int main(void)
     tcase_add_test(tests, the_lowest_rank_goes_first_and_of_equal_ones_the_oldest);
     tcase_add_test(tests, the_best_bid_that_waits_takes_what_comes);
     tcase_add_test(tests, who_raises_his_limit_is_safe_and_who_lowers_it_is_not);
+    tcase_add_test(tests, the_rank_is_the_holders_limit_whatever_it_needs);
+    tcase_add_test(tests, of_a_holder_by_value_the_rank_is_what_that_is_worth_there);
     tcase_add_test(tests, a_lease_of_many_slots_goes_whole);
     tcase_add_test(tests, the_notice_is_all_that_the_holder_has);
     tcase_add_test(tests, who_gives_up_gives_the_slot_back);

@@ -1,220 +1,264 @@
 #include "planner/cost.h"
 
+#include "base/checked.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-struct dtype_facts {
-    const char *name;
-    double bytes, result_bytes; /* of an element */
-    enum profile_figure peak;
+static const enum profile_figure peaks[DTYPES] = {
+    [DTYPE_FP64] = FIGURE_FP64_MATRIX, [DTYPE_FP32] = FIGURE_FP32, [DTYPE_TF32] = FIGURE_TF32,
+    [DTYPE_FP16] = FIGURE_FP16,        [DTYPE_BF16] = FIGURE_BF16, [DTYPE_FP8] = FIGURE_FP8,
+    [DTYPE_INT8] = FIGURE_INT8,        [DTYPE_INT4] = FIGURE_INT4,
 };
 
-static const struct dtype_facts dtypes[COST_DTYPES] = {
-    [COST_FP64] = {"fp64", 8, 8, FIGURE_FP64_MATRIX}, [COST_FP32] = {"fp32", 4, 4, FIGURE_FP32},
-    [COST_TF32] = {"tf32", 4, 4, FIGURE_TF32},        [COST_FP16] = {"fp16", 2, 2, FIGURE_FP16},
-    [COST_BF16] = {"bf16", 2, 2, FIGURE_BF16},        [COST_FP8] = {"fp8", 1, 2, FIGURE_FP8},
-    [COST_INT8] = {"int8", 1, 4, FIGURE_INT8},        [COST_INT4] = {"int4", 0.5, 4, FIGURE_INT4},
-};
-
-const char *cost_dtype_name(enum cost_dtype dtype)
-{
-    assert(dtype < COST_DTYPES);
-    return dtypes[dtype].name;
-}
-
-/* ---------------------------------------------------------------- an operation as text */
-
-static bool read_dimension(const char **at, uint64_t *ret_value)
-{
-    uint64_t value = 0;
-    const char *c = *at;
-    while (*c >= '0' && *c <= '9' && value <= COST_DIMENSION_MOST) {
-        value = 10 * value + (uint64_t)(*c++ - '0');
-    }
-    bool good = c != *at && value >= 1 && value <= COST_DIMENSION_MOST;
-    *at = c;
-    *ret_value = value;
-    return good;
-}
-
-static bool read_dtype(const char *text, enum cost_dtype *ret_dtype)
-{
-    for (int i = 0; i < COST_DTYPES; i++) {
-        if (strcmp(dtypes[i].name, text) == 0) {
-            *ret_dtype = (enum cost_dtype)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool read_kind(const char **at, enum cost_kind *ret_kind)
-{
-    static const char *const names[] = {[COST_MATMUL] = "matmul:", [COST_GEMM] = "gemm:"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        size_t length = strlen(names[i]);
-        if (strncmp(*at, names[i], length) == 0) {
-            *ret_kind = (enum cost_kind)i;
-            *at += length;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool take(const char **at, char c)
-{
-    bool found = **at == c;
-    *at += found;
-    return found;
-}
-
-bool cost_parse(const char *text, struct cost_operation *ret_operation, struct problem *ret_problem)
-{
-    struct cost_operation operation = {.m = 0};
-    const char *at = text;
-    if (!read_kind(&at, &operation.kind)) {
-        problem_set(ret_problem, "an operation is matmul or gemm with its shape and type, as in "
-                                 "matmul:4096x4096x4096:bf16");
-        return false;
-    }
-    if (!read_dimension(&at, &operation.m) || !take(&at, 'x') ||
-        !read_dimension(&at, &operation.n) || !take(&at, 'x') ||
-        !read_dimension(&at, &operation.k) || !take(&at, ':')) {
-        problem_set(ret_problem,
-                    "the shape is MxNxK, each from 1 to %llu, and then the type, as in "
-                    "matmul:4096x4096x4096:bf16",
-                    (unsigned long long)COST_DIMENSION_MOST);
-        return false;
-    }
-    if (!read_dtype(at, &operation.dtype)) {
-        problem_set(ret_problem,
-                    "the type is one of fp64, fp32, tf32, fp16, bf16, fp8, int8 and int4");
-        return false;
-    }
-    *ret_operation = operation;
-    return true;
-}
+static const struct cost_calibration no_calibration = {
+    .compute_efficiency = 1, .bandwidth_efficiency = 1, .p90 = 1};
 
 /* ---------------------------------------------------------------- figures of figures */
 
+static bool is_known(const struct figure *figure)
+{
+    return figure->source != FIGURE_UNKNOWN;
+}
+
 static struct figure worked_out(double value, const struct figure *a, const struct figure *b)
 {
-    bool measured = a->source == FIGURE_MEASURED && b->source == FIGURE_MEASURED;
     return (struct figure){.value = value,
-                           .source = measured ? FIGURE_MEASURED : FIGURE_DECLARED,
+                           .source = a->source < b->source ? a->source : b->source,
                            .unverified = a->unverified || b->unverified};
 }
 
+/* Nothing to divide, or by what nobody knows, is unknown. */
 static struct figure quotient(double dividend, const struct figure *divisor)
 {
-    if (divisor->source == FIGURE_UNKNOWN) {
+    if (!is_known(divisor) || dividend == 0) {
         return (struct figure){.source = FIGURE_UNKNOWN};
     }
     return worked_out(dividend / divisor->value, divisor, divisor);
 }
 
-static struct figure larger(const struct figure *known, const struct figure *other)
-{
-    if (other->source == FIGURE_UNKNOWN) {
-        return *known;
-    }
-    return worked_out(known->value > other->value ? known->value : other->value, known, other);
-}
-
 static struct figure product(const struct figure *a, const struct figure *b)
 {
-    if (a->source == FIGURE_UNKNOWN || b->source == FIGURE_UNKNOWN) {
+    if (!is_known(a) || !is_known(b)) {
         return (struct figure){.source = FIGURE_UNKNOWN};
     }
     return worked_out(a->value * b->value, a, b);
 }
 
-/* ---------------------------------------------------------------- the roofline */
+/* ---------------------------------------------------------------- rates */
 
-static const struct figure *peak_of(const struct device_profile *profile, enum cost_dtype dtype)
+static const struct figure *peak_of(const struct device_profile *profile, enum dtype dtype)
 {
-    const struct figure *peak = &profile->figures[dtypes[dtype].peak];
-    bool has_vectors_only = dtype == COST_FP64 && peak->source == FIGURE_UNKNOWN;
+    const struct figure *peak = &profile->figures[peaks[dtype]];
+    bool has_vectors_only = dtype == DTYPE_FP64 && !is_known(peak);
     return has_vectors_only ? &profile->figures[FIGURE_FP64] : peak;
 }
 
-static void count(const struct cost_operation *operation, const struct dtype_facts *facts,
-                  struct cost *cost)
+static bool is_product(enum operation_class class)
 {
-    assert(operation->m >= 1 && operation->m <= COST_DIMENSION_MOST);
-    assert(operation->n >= 1 && operation->n <= COST_DIMENSION_MOST);
-    assert(operation->k >= 1 && operation->k <= COST_DIMENSION_MOST);
-    double m = (double)operation->m;
-    double n = (double)operation->n;
-    double k = (double)operation->k;
-    double results = operation->kind == COST_GEMM ? 2 : 1; /* read and written: moved twice */
-    cost->operations = 2 * m * n * k;
-    cost->bytes = (m * k + k * n) * facts->bytes + results * m * n * facts->result_bytes;
+    return class == OPERATION_MATRIX || class == OPERATION_CONVOLUTION ||
+           class == OPERATION_ATTENDING;
 }
 
-/* What must be there at once: of a gemm C is overwritten in its place. */
-static double resident_bytes(const struct cost_operation *operation,
-                             const struct dtype_facts *facts, const struct cost *cost)
+static int64_t *sparse_flag(struct operation *operation)
 {
-    double again = operation->kind == COST_GEMM
-                       ? (double)operation->m * (double)operation->n * facts->result_bytes
-                       : 0;
-    return cost->bytes - again;
-}
-
-static enum cost_status work_out(const struct device_profile *profile,
-                                 const struct cost_operation *operation,
-                                 const struct dtype_facts *stored, enum cost_dtype dtype,
-                                 uint32_t passes, struct cost *cost)
-{
-    const struct figure *memory = &profile->figures[FIGURE_MEMORY];
-    *cost = (struct cost){.dtype = dtype, .passes = passes};
-    count(operation, stored, cost);
-    if (peak_of(profile, dtype)->source == FIGURE_UNKNOWN) {
-        return COST_NO_DTYPE;
+    switch (operation->kind) {
+    case OPERATION_MATMUL:
+    case OPERATION_GEMM:
+        return &operation->shape.product.sparse;
+    case OPERATION_CONV:
+        return &operation->shape.conv.sparse;
+    default:
+        return NULL;
     }
-    if (memory->source != FIGURE_UNKNOWN &&
-        resident_bytes(operation, stored, cost) > memory->value) {
+}
+
+static struct figure rate_of(const struct device_profile *profile, enum operation_class class,
+                             enum dtype dtype, bool is_sparse)
+{
+    if (class == OPERATION_LOOKUP) {
+        return (struct figure){.source = FIGURE_UNKNOWN};
+    }
+    if (is_product(class)) {
+        const struct figure *peak = peak_of(profile, dtype);
+        return is_sparse ? product(peak, &profile->figures[FIGURE_SPARSITY]) : *peak;
+    }
+    return profile->figures[dtype == DTYPE_FP64 ? FIGURE_FP64 : FIGURE_FP32];
+}
+
+/* ---------------------------------------------------------------- the roofline */
+
+static double efficiency(const struct cost_calibration *calibration,
+                         const struct operation_size *size)
+{
+    double reached = calibration->compute_efficiency;
+    for (int i = 0; i < OPERATION_EXTENTS; i++) {
+        double extent = (double)size->extents[i];
+        reached *= extent / (extent + calibration->half[i]);
+    }
+    return reached;
+}
+
+static enum cost_status fit_memory(const struct cost_device *device, struct cost *cost)
+{
+    const struct figure *memory = &device->profile->figures[FIGURE_MEMORY];
+    const struct operation_size *size = &cost->size;
+    if (!is_known(memory) || (double)size->resident_bytes <= memory->value) {
+        return COST_OK;
+    }
+    bool can_stream = is_known(&device->stream) && size->weight_bytes > 0 &&
+                      (double)(size->resident_bytes - size->weight_bytes) <= memory->value;
+    if (!can_stream) {
         return COST_NO_MEMORY;
     }
-    cost->compute_s = quotient(cost->operations * passes, peak_of(profile, dtype));
-    cost->memory_s = quotient(cost->bytes, &profile->figures[FIGURE_BANDWIDTH]);
-    cost->time_s = larger(&cost->compute_s, &cost->memory_s);
-    cost->energy_j = product(&cost->time_s, &profile->figures[FIGURE_POWER]);
+    cost->terms[COST_STREAM] = quotient((double)size->weight_bytes, &device->stream);
     return COST_OK;
 }
 
-enum cost_status cost_estimate(const struct device_profile *profile,
-                               const struct cost_operation *operation, struct cost *ret_cost)
+/* Whether what the operation cannot do without is known. */
+static enum cost_status check_known(const struct cost_device *device, enum operation_class class,
+                                    const struct cost *cost)
 {
-    assert(operation->dtype < COST_DTYPES);
-    return work_out(profile, operation, &dtypes[operation->dtype], operation->dtype, 1, ret_cost);
+    const struct operation_size *size = &cost->size;
+    if (size->link_bytes > 0 && !is_known(&cost->terms[COST_LINKS])) {
+        return COST_NO_LINK;
+    }
+    if (size->storage_bytes > 0 && !is_known(&device->storage)) {
+        return COST_NO_STORAGE;
+    }
+    bool needs_rate = is_product(class) || class == OPERATION_LOOKUP;
+    if (needs_rate && !is_known(&cost->terms[COST_COMPUTE])) {
+        return size->flops > 0 ? COST_NO_RATE : COST_OK;
+    }
+    for (int i = 0; i < COST_TERMS; i++) {
+        if (is_known(&cost->terms[i])) {
+            return COST_OK;
+        }
+    }
+    return size->flops > 0 || cost->bytes > 0 ? COST_NO_RATE : COST_OK;
+}
+
+/* The largest of the terms, and which. Figures that do not bound it still count for how good it is. */
+static struct figure largest_of(const struct figure terms[COST_TERMS], enum cost_term *ret_term)
+{
+    struct figure all = {.source = FIGURE_MEASURED};
+    bool is_any = false;
+    for (int i = 0; i < COST_TERMS; i++) {
+        if (is_known(&terms[i])) {
+            bool is_larger = !is_any || terms[i].value > all.value;
+            all = worked_out(is_larger ? terms[i].value : all.value, &all, &terms[i]);
+            *ret_term = is_larger ? (enum cost_term)i : *ret_term;
+            is_any = true;
+        }
+    }
+    if (!is_any) {
+        all.source = FIGURE_DECLARED; /* nothing to do takes no time */
+    }
+    return all;
+}
+
+static void set_times(const struct cost_device *device, const struct cost_calibration *calibration,
+                      struct cost *cost)
+{
+    struct figure taken[COST_TERMS];
+    enum cost_term slowest = COST_COMPUTE;
+    cost->bound_s = largest_of(cost->terms, &cost->bound);
+    cost->time_s = cost->bound_s;
+    if (calibration->samples > 0) {
+        memcpy(taken, cost->terms, sizeof taken);
+        taken[COST_COMPUTE].value /= efficiency(calibration, &cost->size);
+        taken[COST_BANDWIDTH].value /= calibration->bandwidth_efficiency;
+        struct figure largest = largest_of(taken, &slowest);
+        cost->bound = slowest;
+        cost->time_s = (struct figure){.value = calibration->launch_s + largest.value,
+                                       .source = FIGURE_CALIBRATED};
+        cost->p90_s = cost->time_s.value * calibration->p90;
+        cost->samples = calibration->samples;
+    }
+    cost->energy_j = product(&cost->time_s, &device->profile->figures[FIGURE_POWER]);
+}
+
+/* `dtype` in `passes`, of what `operation` says is stored. */
+static enum cost_status work_out(const struct cost_device *device,
+                                 const struct operation *operation, enum dtype dtype,
+                                 uint32_t passes, struct cost *ret_cost)
+{
+    struct operation done = *operation;
+    const struct figure *figures = device->profile->figures;
+    int64_t *sparse = sparse_flag(&done);
+    struct cost cost = {.dtype = dtype, .passes = passes};
+    if (sparse != NULL && *sparse == 1 && !(figures[FIGURE_SPARSITY].value > 1)) {
+        *sparse = 0;
+        cost.is_as_dense = true;
+    }
+    if (operation_measure(&done, &cost.size, NULL) != OPERATION_OK) {
+        return COST_BAD_OPERATION;
+    }
+    cost.operations = (double)cost.size.flops;
+    cost.bytes = (double)cost.size.read_bytes + (double)cost.size.written_bytes;
+    *ret_cost = cost;
+    enum operation_class class = operation_class_of(done.kind);
+    bool computes = cost.size.flops > 0 && operation_has_dtype(done.kind);
+    if (computes && !is_known(peak_of(device->profile, dtype))) {
+        return COST_NO_DTYPE;
+    }
+    enum cost_status status = fit_memory(device, &cost);
+    if (status != COST_OK) {
+        return status;
+    }
+    struct figure rate = rate_of(device->profile, class, dtype, sparse != NULL && *sparse == 1);
+    cost.terms[COST_COMPUTE] = quotient(cost.operations * passes, &rate);
+    cost.terms[COST_BANDWIDTH] = quotient(cost.bytes, &figures[FIGURE_BANDWIDTH]);
+    cost.terms[COST_LINKS] = quotient((double)cost.size.link_bytes, &figures[FIGURE_INTERCONNECT]);
+    cost.terms[COST_STORAGE] = quotient((double)cost.size.storage_bytes, &device->storage);
+    status = check_known(device, class, &cost);
+    if (status != COST_OK) {
+        return status;
+    }
+    set_times(device, device->calibrations == NULL ? &no_calibration : &device->calibrations[class],
+              &cost);
+    *ret_cost = cost;
+    return COST_OK;
+}
+
+enum cost_status cost_predict(const struct cost_device *device, const struct operation *operation,
+                              struct cost *ret_cost)
+{
+    return work_out(device, operation, operation->dtype, 1, ret_cost);
+}
+
+enum cost_status cost_estimate(const struct device_profile *profile,
+                               const struct operation *operation, struct cost *ret_cost)
+{
+    const struct cost_device device = {.profile = profile};
+    return cost_predict(&device, operation, ret_cost);
 }
 
 enum cost_status cost_float32(const struct device_profile *profile,
-                              const struct cost_operation *operation, struct cost *ret_cost)
+                              const struct operation *operation, struct cost *ret_cost)
 {
     static const struct {
-        enum cost_dtype dtype;
+        enum dtype dtype;
         uint32_t passes;
-    } ways[] = {{COST_TF32, 3}, {COST_BF16, 6}, {COST_FP16, 3}};
-    const struct dtype_facts *stored = &dtypes[COST_FP32];
-    enum cost_status status = work_out(profile, operation, stored, COST_FP32, 1, ret_cost);
+    } ways[] = {{DTYPE_TF32, 3}, {DTYPE_BF16, 6}, {DTYPE_FP16, 3}};
+    const struct cost_device device = {.profile = profile};
+    struct operation stored = *operation;
+    assert(operation_class_of(operation->kind) == OPERATION_MATRIX);
+    stored.dtype = DTYPE_FP32;
+    enum cost_status status = work_out(&device, &stored, DTYPE_FP32, 1, ret_cost);
     if (status != COST_NO_DTYPE) {
         return status;
     }
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         struct cost cost;
-        enum cost_status found =
-            work_out(profile, operation, stored, ways[i].dtype, ways[i].passes, &cost);
+        enum cost_status found = work_out(&device, &stored, ways[i].dtype, ways[i].passes, &cost);
         if (found == COST_NO_MEMORY) {
             *ret_cost = cost;
             return COST_NO_MEMORY;
         }
-        if (found == COST_OK &&
-            (status != COST_OK || cost.compute_s.value < ret_cost->compute_s.value)) {
+        if (found == COST_OK && (status != COST_OK || cost.terms[COST_COMPUTE].value <
+                                                          ret_cost->terms[COST_COMPUTE].value)) {
             *ret_cost = cost;
             status = COST_OK;
         }
@@ -222,26 +266,85 @@ enum cost_status cost_float32(const struct device_profile *profile,
     return status;
 }
 
-void cost_explain(enum cost_status status, const char *name, const struct device_profile *profile,
-                  const struct cost_operation *operation, char *ret_text, size_t capacity)
+bool cost_price(const struct cost *cost, int64_t price_micro, int64_t *ret_micro)
 {
-    struct cost cost = {.operations = 0};
-    const struct dtype_facts *facts = &dtypes[operation->dtype];
+    assert(price_micro >= 0);
+    double ns = cost->time_s.value * NS_PER_S;
+    if (!is_known(&cost->time_s) || !(ns < (double)INT64_MAX)) {
+        return false;
+    }
+    int64_t whole_ns = (int64_t)ns;
+    whole_ns += (double)whole_ns < ns;
+    return checked_muldiv_ceil(price_micro, whole_ns, NS_PER_HOUR, ret_micro);
+}
+
+/* ---------------------------------------------------------------- for people */
+
+const char *cost_status_name(enum cost_status status)
+{
+    switch (status) {
+    case COST_OK:
+        return "OK";
+    case COST_BAD_OPERATION:
+        return "BAD_OPERATION";
+    case COST_NO_DTYPE:
+        return "NO_DTYPE";
+    case COST_NO_MEMORY:
+        return "NO_MEMORY";
+    case COST_NO_RATE:
+        return "NO_RATE";
+    case COST_NO_LINK:
+        return "NO_LINK";
+    case COST_NO_STORAGE:
+        return "NO_STORAGE";
+    }
+    return "";
+}
+
+static void explain_rate(const char *name, const struct operation *operation, char *ret_text,
+                         size_t capacity)
+{
+    bool is_lookup = operation_class_of(operation->kind) == OPERATION_LOOKUP;
+    (void)snprintf(ret_text, capacity,
+                   is_lookup ? "how fast %s looks up in tables is not published; only a "
+                               "measurement can say"
+                             : "no rate and no bandwidth of %s is known that would bound it",
+                   name);
+}
+
+void cost_explain(enum cost_status status, const char *name, const struct device_profile *profile,
+                  const struct operation *operation, const struct cost *cost, char *ret_text,
+                  size_t capacity)
+{
+    struct operation_size size;
+    struct problem problem = {""};
     ret_text[0] = '\0';
     switch (status) {
     case COST_OK:
         break;
+    case COST_BAD_OPERATION:
+        (void)operation_measure(operation, &size, &problem);
+        (void)snprintf(ret_text, capacity, "%s", problem.text);
+        break;
     case COST_NO_DTYPE:
         (void)snprintf(ret_text, capacity,
                        "no %s rate of %s is known: it has no such mode, or none is published",
-                       facts->name, name);
+                       dtype_name(operation->dtype), name);
         break;
     case COST_NO_MEMORY:
-        count(operation, facts, &cost);
         (void)snprintf(ret_text, capacity,
                        "operands and result are %.3g GB, and %s has %.3g GB of memory",
-                       resident_bytes(operation, facts, &cost) / 1e9, name,
+                       (double)cost->size.resident_bytes / 1e9, name,
                        profile->figures[FIGURE_MEMORY].value / 1e9);
+        break;
+    case COST_NO_RATE:
+        explain_rate(name, operation, ret_text, capacity);
+        break;
+    case COST_NO_LINK:
+        (void)snprintf(ret_text, capacity, "how fast %s reaches other devices is not known", name);
+        break;
+    case COST_NO_STORAGE:
+        (void)snprintf(ret_text, capacity, "how fast %s reaches storage is not known", name);
         break;
     }
 }

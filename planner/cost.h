@@ -1,84 +1,110 @@
 /* planner/cost.h - how long an operation takes on a device and what energy it uses: the roofline.
  *
- *     t = max(operations / peak(dtype), bytes / bandwidth)         energy = t x power
+ *     t = launch + max( F / (eta_c Peak), B / (eta_b Bandwidth), L / Links, S / Storage )      energy = t x power
+ *     eta_c = eta x d1 / (d1 + h1) x d2 / (d2 + h2) x d3 / (d3 + h3)
  *
- * Peaks and bandwidth are the device's best, so t is the least that the device can need: a real one takes
- * longer, by how much only a measurement tells. Operations of a product are 2 M N K; bytes are each operand
- * once and the result once. A result has its operands' type; that of fp8 has two bytes an element, of int8
- * and int4 four.
+ * F, B, L and S are the operation's (operations.h). Peaks and bandwidth are the device's best, dense, so that
+ * without a calibration, all eta 1 and all h and the launch 0, t is the least that the device can need: the
+ * bound. A calibration says what the device reaches of it, for each class of operations: h is the extent of a
+ * dimension at which half of the efficiency is there (Hockney's n_1/2).
  *
- * What a device cannot do is said by name, never taken for slow: no rate is known for the type, or operands
- * and result are more than its memory. An unknown memory is not held against it; an unknown bandwidth
- * leaves the operations alone to bound t. A figure worked out of others is as good as the worst of them. Pure. */
+ * Sums of products run at the peak of their type, or that times the sparsity factor if an operand is declared 2:4
+ * sparse and the device has the mode. What goes element by element is computed in fp64 or fp32, whatever it is
+ * stored in: at the fp32 rate. No other rate is ever taken instead of one that is not known.
+ *
+ * What a device cannot do is said by name, never taken for slow; what is not known is never taken for fast: of
+ * what the operation needs there has to be a figure that bounds its time. An unknown memory is not held
+ * against a device; an unknown bandwidth or fp32 rate leaves the other to bound t. A figure worked out of others
+ * is as good as the worst of them. Pure. */
 #ifndef BOURSE_PLANNER_COST_H
 #define BOURSE_PLANNER_COST_H
 
-#include "base/problem.h"
+#include "planner/operations.h"
 #include "planner/profile.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum cost_dtype {
-    COST_FP64,
-    COST_FP32,
-    COST_TF32,
-    COST_FP16,
-    COST_BF16,
-    COST_FP8,
-    COST_INT8,
-    COST_INT4,
-    COST_DTYPES,
+/* What a device reaches in one class of operations (calibrate.h finds it). */
+struct cost_calibration {
+    uint32_t samples;               /* it rests on; 0: there is none */
+    double launch_s;                /* >= 0 */
+    double compute_efficiency;      /* above 0, at most 1 */
+    double bandwidth_efficiency;    /* above 0, at most 1 */
+    double half[OPERATION_EXTENTS]; /* >= 0 */
+    double p90; /* >= 1: nine of ten took at most as many times what the model says */
 };
 
-enum cost_kind {
-    COST_MATMUL, /* C = A B */
-    COST_GEMM,   /* C = alpha A B + beta C: C is read, too */
+struct cost_device {
+    const struct device_profile *profile;
+    const struct cost_calibration *calibrations; /* by operation_class; NULL: none */
+    struct figure storage;                       /* bytes per second */
+    struct figure
+        stream; /* bytes per second at which weights that do not fit are fetched, again at each
+                              call; unknown: what does not fit is refused */
 };
 
-#define COST_DIMENSION_MOST (UINT64_C(1) << 40)
-
-struct cost_operation {
-    enum cost_kind kind;
-    uint64_t m, n, k; /* A is m x k, B is k x n; 1 to COST_DIMENSION_MOST each */
-    enum cost_dtype dtype;
+enum cost_term {
+    COST_COMPUTE,
+    COST_BANDWIDTH,
+    COST_LINKS,
+    COST_STORAGE,
+    COST_STREAM, /* of weights that do not fit */
+    COST_TERMS,
 };
 
 enum cost_status {
     COST_OK,
-    COST_NO_DTYPE, /* no rate of that type is known */
+    COST_BAD_OPERATION, /* operation_measure refuses it */
+    COST_NO_DTYPE,      /* no rate of that type is known */
     COST_NO_MEMORY,
+    COST_NO_RATE, /* neither a rate nor a bandwidth that bounds it is known */
+    COST_NO_LINK, /* nor how fast the device's links are */
+    COST_NO_STORAGE,
 };
 
 struct cost {
-    double operations, bytes;
-    struct figure compute_s; /* operations / peak */
-    struct figure memory_s;  /* bytes / bandwidth; unknown: not part of time_s */
-    struct figure time_s;
-    struct figure energy_j; /* unknown when the power is */
-    uint32_t passes;        /* cost_float32: products made for one; else 1 */
-    enum cost_dtype dtype;  /* that it was worked out for */
+    struct operation_size size;
+    double operations, bytes;        /* of it: bytes read and written in the device's memory */
+    struct figure terms[COST_TERMS]; /* seconds; unknown: no figure, or nothing of that to do */
+    enum cost_term bound;            /* the largest */
+    struct figure bound_s;           /* the least that the device can need */
+    struct figure time_s;            /* what it takes: as often more as less */
+    double p90_s;                    /* what nine of ten take at most; 0: unknown */
+    uint32_t samples;                /* measurements that time_s rests on */
+    struct figure energy_j;          /* unknown when the power is */
+    uint32_t passes;                 /* cost_float32: products made for one; else 1 */
+    enum dtype dtype;                /* that it was worked out for */
+    bool is_as_dense;                /* declared sparse, and the device has no such mode */
 };
 
-const char *cost_dtype_name(enum cost_dtype dtype); /* "bf16" */
+/* "NO_MEMORY"; docs/errors.md lists them. */
+const char *cost_status_name(enum cost_status status);
 
-/* "matmul:MxNxK:bf16" or "gemm:MxNxK:fp32". False with what is wrong. */
-bool cost_parse(const char *text, struct cost_operation *ret_operation,
-                struct problem *ret_problem);
-
-/* Any status but OK leaves `ret_cost` with operations, bytes and nothing else. */
+/* The bound: no calibration, no storage, nothing streamed. Any status but OK leaves in `ret_cost` the operation's
+ * size, of BAD_OPERATION nothing. */
 enum cost_status cost_estimate(const struct device_profile *profile,
-                               const struct cost_operation *operation, struct cost *ret_cost);
+                               const struct operation *operation, struct cost *ret_cost);
 
-/* The same for float32 arrays, whatever the operation's own dtype. A device without an fp32 rate splits each
+/* The same with all that is known of a device. time_s is never below bound_s. */
+enum cost_status cost_predict(const struct cost_device *device, const struct operation *operation,
+                              struct cost *ret_cost);
+
+/* Of a matmul or gemm for float32 arrays, whatever its own dtype. A device without an fp32 rate splits each
  * element into parts whose products keep float32's 24 bits: three parts of bf16 take 6 passes (XLA's "highest"
  * precision), two of tf32 or fp16 take 3 (Ootomo and Yokota 2022). The fastest of these is taken, and said. */
 enum cost_status cost_float32(const struct device_profile *profile,
-                              const struct cost_operation *operation, struct cost *ret_cost);
+                              const struct operation *operation, struct cost *ret_cost);
 
-/* A line for people on a status that is not OK: `name` has no such rate, or not the room. */
+/* A line for people on a status that is not OK: `name` has no such rate, or not the room. `cost` is what the
+ * refusal left. */
 void cost_explain(enum cost_status status, const char *name, const struct device_profile *profile,
-                  const struct cost_operation *operation, char *ret_text, size_t capacity);
+                  const struct operation *operation, const struct cost *cost, char *ret_text,
+                  size_t capacity);
+
+/* What the time costs at `price_micro` (>= 0) per hour, rounded up to a micro-credit. False: the time is unknown, or it is
+ * more than an int64 holds. */
+bool cost_price(const struct cost *cost, int64_t price_micro, int64_t *ret_micro);
 
 #endif

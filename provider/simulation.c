@@ -19,7 +19,7 @@ static uint64_t mean(uint64_t a, uint64_t b, uint64_t c)
 {
     uint128 square = (uint128)a * b / c;
     uint64_t low = 0;
-    uint64_t high = COST_DIMENSION_MOST;
+    uint64_t high = OPERATION_DIMENSION_MOST;
     while (low < high) {
         uint64_t middle = low + (high - low + 1) / 2;
         if ((uint128)middle * middle <= square) {
@@ -33,7 +33,7 @@ static uint64_t mean(uint64_t a, uint64_t b, uint64_t c)
 
 /* False: there is nothing to compute. */
 static bool shape_of(const struct tensor_op *operation, const struct simulation_files *files,
-                     struct cost_operation *ret_cost)
+                     struct operation *ret_operation)
 {
     uint64_t a = elements(files->a);
     uint64_t b = elements(files->b);
@@ -41,20 +41,20 @@ static bool shape_of(const struct tensor_op *operation, const struct simulation_
     if (a == 0 || b == 0 || c == 0) {
         return false;
     }
-    *ret_cost = (struct cost_operation){
-        .kind = operation->verb == TENSOR_GEMM ? COST_GEMM : COST_MATMUL,
-        .m = mean(a, c, b),
-        .n = mean(b, c, a),
-        .k = mean(a, b, c),
-        .dtype = COST_FP32,
-    };
-    return ret_cost->m > 0 && ret_cost->n > 0 && ret_cost->k > 0;
+    *ret_operation = operation_of(
+        operation->verb == TENSOR_GEMM ? OPERATION_GEMM : OPERATION_MATMUL, DTYPE_FP32);
+    struct product_shape *shape = &ret_operation->shape.product;
+    shape->m = (int64_t)mean(a, c, b);
+    shape->n = (int64_t)mean(b, c, a);
+    shape->k = (int64_t)mean(a, b, c);
+    return shape->m > 0 && shape->n > 0 && shape->k > 0;
 }
 
 static bool refuse(enum cost_status status, const struct catalogue_device *device,
-                   const struct cost_operation *operation, struct problem *problem)
+                   const struct operation *operation, const struct cost *cost,
+                   struct problem *problem)
 {
-    char why[200];
+    char why[sizeof problem->text];
     if (status == COST_NO_DTYPE) {
         problem_set(problem,
                     "the simulated %s cannot multiply float32 matrices: no rate of it is known for "
@@ -62,8 +62,9 @@ static bool refuse(enum cost_status status, const struct catalogue_device *devic
                     device->id);
         return false;
     }
-    cost_explain(status, device->id, &device->profile, operation, why, sizeof why);
-    problem_set(problem, "the simulated device has not the memory: %s", why);
+    cost_explain(status, device->id, &device->profile, operation, cost, why, sizeof why);
+    problem_set(problem, "the simulated device %s: %s",
+                status == COST_NO_MEMORY ? "has not the memory" : "cannot do it", why);
     return false;
 }
 
@@ -71,7 +72,7 @@ bool simulation_begin(const struct catalogue_device *device, const struct tensor
                       const struct simulation_files *files, struct problem *ret_problem)
 {
     const struct figure *memory = &device->profile.figures[FIGURE_MEMORY];
-    struct cost_operation least = {.m = 1, .n = 1, .k = 1, .dtype = COST_FP32};
+    const struct operation least = operation_of(OPERATION_MATMUL, DTYPE_FP32);
     struct cost cost;
     if (operation->verb == TENSOR_FREIVALDS) {
         problem_set(ret_problem, "the simulated %s computes matmul and gemm, nothing else",
@@ -80,7 +81,7 @@ bool simulation_begin(const struct catalogue_device *device, const struct tensor
     }
     enum cost_status status = cost_float32(&device->profile, &least, &cost);
     if (status != COST_OK) {
-        return refuse(status, device, &least, ret_problem);
+        return refuse(status, device, &least, &cost, ret_problem);
     }
     double bytes = ((double)elements(files->a) + (double)elements(files->b)) * sizeof(float);
     if (memory->source != FIGURE_UNKNOWN && bytes > memory->value) {
@@ -97,12 +98,12 @@ bool simulation_end(const struct catalogue_device *device, const struct tensor_o
                     const struct simulation_files *files, struct simulation *ret_simulation,
                     struct problem *ret_problem)
 {
-    struct cost_operation shape;
-    struct cost cost = {.passes = 1, .dtype = COST_FP32};
+    struct operation shape;
+    struct cost cost = {.passes = 1, .dtype = DTYPE_FP32};
     if (shape_of(operation, files, &shape)) {
         enum cost_status status = cost_float32(&device->profile, &shape, &cost);
         if (status != COST_OK) {
-            return refuse(status, device, &shape, ret_problem);
+            return refuse(status, device, &shape, &cost, ret_problem);
         }
     }
     double seconds = cost.time_s.value < BUSY_MOST_S ? cost.time_s.value : BUSY_MOST_S;
@@ -120,17 +121,17 @@ bool simulation_end(const struct catalogue_device *device, const struct tensor_o
     if (cost.passes > 1 && length > 0 && (size_t)length < sizeof ret_simulation->detail) {
         (void)snprintf(ret_simulation->detail + length,
                        sizeof ret_simulation->detail - (size_t)length, ", fp32 in %u passes of %s",
-                       cost.passes, cost_dtype_name(cost.dtype));
+                       cost.passes, dtype_name(cost.dtype));
     }
     return true;
 }
 
 int64_t simulation_mflops(const struct catalogue_device *device)
 {
-    struct cost_operation one = {.m = 1, .n = 1, .k = 1, .dtype = COST_FP32};
+    const struct operation one = operation_of(OPERATION_MATMUL, DTYPE_FP32);
     struct cost cost;
     if (cost_float32(&device->profile, &one, &cost) != COST_OK) {
         return 0;
     }
-    return (int64_t)(cost.operations / cost.compute_s.value / 1e6);
+    return (int64_t)(cost.operations / cost.terms[COST_COMPUTE].value / 1e6);
 }

@@ -7,6 +7,7 @@
 #include "planner/catalogue.h"
 #include "planner/cost.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { IDS_MAX = 256 };
@@ -35,8 +36,10 @@ static const struct figure_facts facts[PROFILE_FIGURES] = {
     [FIGURE_INTERCONNECT] = {"interconnect", "interconnect_bytes", 1e9, "GB/s"},
 };
 
-static const char *const source_names[] = {
-    [FIGURE_UNKNOWN] = "unknown", [FIGURE_DECLARED] = "declared", [FIGURE_MEASURED] = "measured"};
+static const char *const source_names[] = {[FIGURE_UNKNOWN] = "unknown",
+                                           [FIGURE_DECLARED] = "declared",
+                                           [FIGURE_CALIBRATED] = "calibrated",
+                                           [FIGURE_MEASURED] = "measured"};
 
 static const char *source_text(const struct figure *figure)
 {
@@ -44,7 +47,7 @@ static const char *source_text(const struct figure *figure)
 }
 
 struct cell {
-    char text[32];
+    char text[64];
 };
 
 /* "989.4", "989.4?" when nobody confirmed it, "-" when unknown. */
@@ -188,43 +191,72 @@ static struct cell seconds_cell(const struct figure *figure)
     return cell;
 }
 
-static const char *bound_of(const struct cost *cost)
+/* What the time rests on, and what of the operation could not be counted. */
+static struct cell bound_of(const struct operation *operation, const struct cost *cost)
 {
-    if (cost->memory_s.source == FIGURE_UNKNOWN) {
-        return "compute, bandwidth unknown";
-    }
-    return cost->memory_s.value > cost->compute_s.value ? "bandwidth" : "compute";
+    static const char *const names[COST_TERMS] = {[COST_COMPUTE] = "compute",
+                                                  [COST_BANDWIDTH] = "bandwidth",
+                                                  [COST_LINKS] = "links",
+                                                  [COST_STORAGE] = "storage",
+                                                  [COST_STREAM] = "weights streamed"};
+    bool no_rate = cost->operations > 0 && cost->terms[COST_COMPUTE].source == FIGURE_UNKNOWN;
+    bool no_bandwidth = cost->bytes > 0 && cost->terms[COST_BANDWIDTH].source == FIGURE_UNKNOWN;
+    struct cell cell = {""};
+    (void)snprintf(cell.text, sizeof cell.text, "%s%s%s", names[cost->bound],
+                   no_rate && operation_has_dtype(operation->kind) ? ", rate unknown" : "",
+                   no_bandwidth ? ", bandwidth unknown" : "");
+    return cell;
 }
 
 struct estimates {
     struct invocation *invocation;
-    const struct cost_operation *operation;
+    const struct operation *operation;
     json_t *list;
     struct grid table;
     size_t feasible;
 };
+
+static json_t *json_estimate(const struct estimates *estimates,
+                             const struct catalogue_device *device, enum cost_status status,
+                             const struct cost *cost, const char *why)
+{
+    static const char *const names[COST_TERMS] = {[COST_COMPUTE] = "compute_s",
+                                                  [COST_BANDWIDTH] = "memory_s",
+                                                  [COST_LINKS] = "links_s",
+                                                  [COST_STORAGE] = "storage_s",
+                                                  [COST_STREAM] = "stream_s"};
+    json_t *value =
+        json_pack("{s:s, s:b, s:f, s:f}", "id", device->id, "feasible", (int)(status == COST_OK),
+                  "operations", cost->operations, "bytes", cost->bytes);
+    if (status != COST_OK) {
+        (void)json_object_set_new(value, "refused", json_string(cost_status_name(status)));
+        (void)json_object_set_new(value, "reason", json_string(why));
+        return value;
+    }
+    (void)json_object_set_new(value, "bound",
+                              json_string(bound_of(estimates->operation, cost).text));
+    for (int i = 0; i < COST_STREAM; i++) { /* nothing is streamed here */
+        (void)json_object_set_new(value, names[i], json_figure(&cost->terms[i]));
+    }
+    (void)json_object_set_new(value, "time_s", json_figure(&cost->time_s));
+    (void)json_object_set_new(value, "energy_j", json_figure(&cost->energy_j));
+    if (cost->is_as_dense) {
+        (void)json_object_set_new(value, "as_dense", json_true());
+    }
+    return value;
+}
 
 static void estimate_one(struct estimates *estimates, const struct catalogue_device *device)
 {
     struct cost cost;
     char why[200];
     enum cost_status status = cost_estimate(&device->profile, estimates->operation, &cost);
-    cost_explain(status, device->id, &device->profile, estimates->operation, why, sizeof why);
+    cost_explain(status, device->id, &device->profile, estimates->operation, &cost, why,
+                 sizeof why);
     estimates->feasible += status == COST_OK;
     if (estimates->invocation->json) {
-        json_t *value =
-            json_pack("{s:s, s:b, s:f, s:f}", "id", device->id, "feasible",
-                      (int)(status == COST_OK), "operations", cost.operations, "bytes", cost.bytes);
-        if (status == COST_OK) {
-            (void)json_object_set_new(value, "bound", json_string(bound_of(&cost)));
-            (void)json_object_set_new(value, "compute_s", json_figure(&cost.compute_s));
-            (void)json_object_set_new(value, "memory_s", json_figure(&cost.memory_s));
-            (void)json_object_set_new(value, "time_s", json_figure(&cost.time_s));
-            (void)json_object_set_new(value, "energy_j", json_figure(&cost.energy_j));
-        } else {
-            (void)json_object_set_new(value, "reason", json_string(why));
-        }
-        (void)json_array_append_new(estimates->list, value);
+        (void)json_array_append_new(estimates->list,
+                                    json_estimate(estimates, device, status, &cost, why));
         return;
     }
     if (estimates->invocation->quiet) {
@@ -235,19 +267,57 @@ static void estimate_one(struct estimates *estimates, const struct catalogue_dev
     }
     struct cell time = seconds_cell(&cost.time_s);
     struct cell energy = figure_cell(&cost.energy_j, 1, "J");
-    const char *cells[] = {device->id, time.text, energy.text,
-                           status == COST_OK ? bound_of(&cost) : why};
+    if (status == COST_OK) {
+        (void)snprintf(why, sizeof why, "%s%s", bound_of(estimates->operation, &cost).text,
+                       cost.is_as_dense ? ", as dense" : "");
+    }
+    const char *cells[] = {device->id, time.text, energy.text, why};
     grid_add(&estimates->table, cells);
 }
 
-static int show_estimates(struct invocation *invocation, const struct cost_operation *operation,
+static json_t *json_size(const struct operation *operation, const struct operation_size *size)
+{
+    char text[OPERATION_TEXT_SIZE];
+    operation_write(operation, text);
+    return json_pack("{s:s, s:s, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "text", text, "class",
+                     operation_class_name(operation_class_of(operation->kind)), "operations",
+                     (double)size->flops, "read_bytes", (json_int_t)size->read_bytes,
+                     "written_bytes", (json_int_t)size->written_bytes, "working_bytes",
+                     (json_int_t)size->working_bytes, "resident_bytes",
+                     (json_int_t)size->resident_bytes, "weight_bytes",
+                     (json_int_t)size->weight_bytes, "link_bytes", (json_int_t)size->link_bytes,
+                     "storage_bytes", (json_int_t)size->storage_bytes);
+}
+
+static void print_size(const struct operation *operation, const struct operation_size *size)
+{
+    char text[OPERATION_TEXT_SIZE];
+    operation_write(operation, text);
+    (void)printf("%s: %.6g operations; reads %.4g MB, writes %.4g MB, takes %.4g MB", text,
+                 (double)size->flops, (double)size->read_bytes / 1e6,
+                 (double)size->written_bytes / 1e6, (double)size->resident_bytes / 1e6);
+    if (size->link_bytes > 0) {
+        (void)printf("; over links %.4g MB", (double)size->link_bytes / 1e6);
+    }
+    if (size->storage_bytes > 0) {
+        (void)printf("; storage %.4g MB", (double)size->storage_bytes / 1e6);
+    }
+    (void)printf("\n\n");
+}
+
+static int show_estimates(struct invocation *invocation, const struct operation *operation,
                           const struct catalogue_device *only)
 {
     static const char *const titles[] = {"ID", "TIME", "ENERGY", "BOUND BY"};
+    struct operation_size size;
+    struct problem problem;
     struct estimates estimates = {.invocation = invocation,
                                   .operation = operation,
                                   .list = json_array(),
                                   .table = grid_of(4, titles, "lrrl")};
+    enum operation_status measured = operation_measure(operation, &size, &problem);
+    assert(measured == OPERATION_OK); /* it was read as one */
+    (void)measured;
     for (size_t i = 0; i < catalogue_count(); i++) {
         if (only == NULL || only == catalogue_at(i)) {
             estimate_one(&estimates, catalogue_at(i));
@@ -256,8 +326,11 @@ static int show_estimates(struct invocation *invocation, const struct cost_opera
     /* Of one device asked about by name, "it cannot" is the answer; of all of them, some always cannot. */
     int status = estimates.feasible == 0 ? bourse_exit_status(BOURSE_NO_MATCH) : BOURSE_OK;
     if (invocation->json) {
-        status = print_json(json_pack("{s:O}", "estimates", estimates.list), status);
+        status = print_json(json_pack("{s:o, s:O}", "operation", json_size(operation, &size),
+                                      "estimates", estimates.list),
+                            status);
     } else if (!invocation->quiet) {
+        print_size(operation, &size);
         grid_print(&estimates.table, stdout, invocation->color);
         (void)fputs("The least that each can need: dense peaks, everything moved once. \"?\": "
                     "rests on unverified figures.\n",
@@ -265,6 +338,65 @@ static int show_estimates(struct invocation *invocation, const struct cost_opera
     }
     json_decref(estimates.list);
     grid_fini(&estimates.table);
+    return status;
+}
+
+/* ---------------------------------------------------------------- operations */
+
+static const char *types_of(enum operation_kind kind, char *ret_text, size_t capacity)
+{
+    size_t length = 0;
+    ret_text[0] = '\0';
+    for (int i = 0; i < DTYPES; i++) {
+        if (operation_takes(kind, (enum dtype)i) && length < capacity) {
+            length += (size_t)snprintf(ret_text + length, capacity - length, "%s%s",
+                                       length > 0 ? " " : "", dtype_name((enum dtype)i));
+        }
+    }
+    return ret_text[0] == '\0' ? "-" : ret_text;
+}
+
+static json_t *json_operation(enum operation_kind kind, const char *form)
+{
+    json_t *types = json_array();
+    for (int i = 0; i < DTYPES; i++) {
+        if (operation_takes(kind, (enum dtype)i)) {
+            (void)json_array_append_new(types, json_string(dtype_name((enum dtype)i)));
+        }
+    }
+    return json_pack("{s:s, s:s, s:s, s:o}", "name", operation_name(kind), "class",
+                     operation_class_name(operation_class_of(kind)), "shape", form, "types", types);
+}
+
+int show_operations(struct invocation *invocation)
+{
+    static const char *const titles[] = {"OPERATION", "CLASS", "SHAPE", "TYPES"};
+    struct grid table = grid_of(4, titles, "llll");
+    json_t *list = json_array();
+    for (int i = 0; i < OPERATION_KINDS; i++) {
+        enum operation_kind kind = (enum operation_kind)i;
+        char form[OPERATION_TEXT_SIZE];
+        char types[64];
+        operation_form(kind, form);
+        if (invocation->json) {
+            (void)json_array_append_new(list, json_operation(kind, form));
+        } else if (invocation->quiet) {
+            (void)puts(operation_name(kind));
+        } else {
+            const char *cells[] = {operation_name(kind),
+                                   operation_class_name(operation_class_of(kind)), form,
+                                   types_of(kind, types, sizeof types)};
+            grid_add(&table, cells);
+        }
+    }
+    int status = BOURSE_OK;
+    if (invocation->json) {
+        status = print_json(json_pack("{s:O}", "operations", list), BOURSE_OK);
+    } else if (!invocation->quiet) {
+        grid_print(&table, stdout, invocation->color);
+    }
+    json_decref(list);
+    grid_fini(&table);
     return status;
 }
 
@@ -292,7 +424,7 @@ int show_catalogue(struct invocation *invocation)
 {
     const char *text = option_text(invocation, "estimate", NULL);
     const struct catalogue_device *device = NULL;
-    struct cost_operation operation;
+    struct operation operation;
     struct problem problem;
     if (invocation->word_count == 1) {
         device = catalogue_find(invocation->words[0]);
@@ -301,9 +433,10 @@ int show_catalogue(struct invocation *invocation)
         }
     }
     if (text != NULL) {
-        return cost_parse(text, &operation, &problem)
-                   ? show_estimates(invocation, &operation, device)
-                   : complain(invocation, BOURSE_USAGE, "--estimate: %s", problem.text);
+        enum operation_status read = operation_parse(text, &operation, &problem);
+        return read == OPERATION_OK ? show_estimates(invocation, &operation, device)
+                                    : complain(invocation, BOURSE_USAGE, "--estimate: %s: %s",
+                                               operation_status_name(read), problem.text);
     }
     return device == NULL ? show_table(invocation) : show_device(invocation, device);
 }

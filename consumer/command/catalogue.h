@@ -1,4 +1,4 @@
-/* consumer/command/catalogue.h - `bourse devices --catalogue [ID]` and `--estimate OPERATION`. */
+/* consumer/command/catalogue.h - `bourse devices --catalogue [ID]`, `--estimate OPERATION` and `--operations`. */
 #ifndef BOURSE_CONSUMER_COMMAND_CATALOGUE_H
 #define BOURSE_CONSUMER_COMMAND_CATALOGUE_H
 
@@ -7,5 +7,8 @@
 /* Shows the catalogue, one device of it (the command's word), or with --estimate what an operation takes on
  * all or on that one. Asks no market. Returns an exit status. */
 int show_catalogue(struct invocation *invocation);
+
+/* Lists the operations that can be estimated: their shapes and types. */
+int show_operations(struct invocation *invocation);
 
 #endif

@@ -133,19 +133,34 @@ static bool add_device(void *context, const struct bourse_device *device)
     return true;
 }
 
+/* `--operations` is about no device, and nothing else goes with it. */
+static int list_operations(struct invocation *invocation)
+{
+    if (option_given(invocation, "catalogue") || option_given(invocation, "estimate") ||
+        invocation->word_count > 0) {
+        return complain(invocation, BOURSE_USAGE,
+                        "--operations lists what --estimate knows; it stands alone");
+    }
+    return show_operations(invocation);
+}
+
 int command_devices(struct invocation *invocation)
 {
     static const char *const titles[] = {"PROVIDER", "DEVICE", "INSTRUMENT", "KIND",   "SLOTS",
                                          "FREE",     "PRICE",  "MEMORY",     "FIGURES"};
     const char *needs = option_text(invocation, "needs", NULL);
     int status = 0;
-    if (option_given(invocation, "catalogue") || option_given(invocation, "estimate")) {
+    static const char *const offline[] = {"operations", "catalogue", "estimate"};
+    for (size_t i = 0; i < sizeof offline / sizeof offline[0]; i++) {
+        if (!option_given(invocation, offline[i])) {
+            continue;
+        }
         if (needs != NULL) {
             return complain(invocation, BOURSE_USAGE,
                             "--needs is for devices on the market; it does not go with --%s",
-                            option_given(invocation, "catalogue") ? "catalogue" : "estimate");
+                            offline[i]);
         }
-        return show_catalogue(invocation);
+        return i == 0 ? list_operations(invocation) : show_catalogue(invocation);
     }
     if (invocation->word_count > 0) {
         return complain(invocation, BOURSE_USAGE,

@@ -113,6 +113,7 @@ static const struct option_spec devices_options[] = {
     {"needs", 0, "TEXT", "only those that have it: \"kind = gpu and memory >= 40GiB\""},
     {"catalogue", 0, NULL, "what is known of devices by name, offline; of ID alone in full"},
     {"estimate", 0, "OPERATION", "what it takes on those: \"matmul:4096x4096x4096:bf16\""},
+    {"operations", 0, NULL, "the operations that can be estimated: shapes, options, types"},
 };
 static const struct option_spec report_options[] = {
     {"svg", 0, "FILE", "write the timeline as a picture"},
@@ -309,7 +310,7 @@ static const struct command table[] = {
      .details =
          "Those of all providers, with what each asks per slot-hour and what is free of it.\n"
          "With --catalogue or --estimate, what is published of devices, ID being one of them; "
-         "no market is asked."},
+         "no market is asked. --operations lists what can be estimated."},
     {.name = "providers",
      .arguments = "",
      .summary = "list the providers",

@@ -73,8 +73,22 @@ expect 0 '^nvidia-h100-sxm5 +139 us +0.09[0-9]* J +compute$' "$bourse" devices -
 grep -qE '^google-edge-tpu +- +- +no bf16 rate of google-edge-tpu' out || fail "what cannot be is not said: $(cat out)"
 expect 5 '"feasible":false.*0.23 GB of memory' \
     "$bourse" devices --estimate matmul:8192x8192x8192:fp16 groq-lpu-v1 --json
-expect 2 'the shape is MxNxK' "$bourse" devices --estimate matmul:0x1x1:fp32
+expect 2 'DIMENSION: matmul: m is 0; it may be 1 to 1099511627776' "$bourse" devices --estimate matmul:0x1x1:fp32
+expect 2 'SHAPE: the shape is MxNxK' "$bourse" devices --estimate matmul:1x1:fp32
 expect 2 'the type is one of' "$bourse" devices --estimate matmul:1x1x1:fp31
+expect 2 'UNKNOWN: there is no such operation; did you mean "matmul"' "$bourse" devices --estimate matml:1x1x1:fp32
+expect 0 '^attention:1x32x1x4096x128,kv=8:bf16: 6.71089e\+07 operations; reads 16.79 MB, writes 0.008192 MB, takes 16.79 MB$' \
+    "$bourse" devices --estimate attention:1x32x1x4096x128,kv=8:bf16
+grep -qE '^nvidia-h100-sxm5 +5.01 us +0.0035[0-9]* J +bandwidth$' out || fail "decoding is not bound by bandwidth: $(cat out)"
+expect 0 '"operation":\{"text":"all-reduce:1000x4:fp32".*"link_bytes":12000,' "$bourse" devices --estimate all-reduce:1000x4:fp32 nvidia-h100-sxm5 --json
+expect 5 '"refused":"NO_RATE","reason":"how fast amd-epyc-9654 looks up' "$bourse" devices --estimate tokenise:1000 amd-epyc-9654 --json
+expect 5 'how fast amd-epyc-9654 reaches storage is not known' "$bourse" devices --estimate load:10x1000 amd-epyc-9654
+expect 0 '^nvidia-h100-sxm5 .*compute$' "$bourse" devices --estimate matmul:8192x8192x8192,sparse:bf16
+grep -qE '^google-tpu-v5p .*compute, as dense$' out || fail "no word of a missing sparse mode: $(cat out)"
+expect 0 '^matmul +matrix +MxNxK\[,batch=1\]\[,sparse\] +fp64 fp32 tf32 fp16 bf16 fp8 int8 int4$' "$bourse" devices --operations
+expect 0 '"name":"tokenise","class":"look-up","shape":"BYTES\[,piece=6\]\[,per-token=4\]","types":\[\]' "$bourse" devices --operations --json
+[ "$("$bourse" devices --operations --quiet | sort -u | wc -l)" -eq 35 ] || fail "not 35 operations"
+expect 2 'it stands alone' "$bourse" devices --operations --catalogue
 expect 2 'say --catalogue' "$bourse" devices groq-lpu-v1
 expect 2 'does not go with --catalogue' "$bourse" devices --catalogue --needs 'kind = gpu'
 

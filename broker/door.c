@@ -27,6 +27,13 @@ static int take(int listener, struct sockaddr *address, socklen_t *length, int f
     return (int)syscall(SYS_accept4, listener, address, length, flags);
 }
 
+/* One that blocks would wait for its next caller with the lock held; its owner gets the error as it is. */
+static bool never_blocks(int listener)
+{
+    const int flags = fcntl(listener, F_GETFL);
+    return flags >= 0 && (flags & O_NONBLOCK) != 0;
+}
+
 /* With the kept descriptor, and back to it at once. Another thread may be faster to the place: then nobody is hung up
  * on, and the caller waits. */
 static void turn_away(int listener)
@@ -48,9 +55,14 @@ static void turn_away(int listener)
 int accept4(int listener, __SOCKADDR_ARG address, socklen_t *restrict length, int flags)
 {
     int caller = take(listener, address.__sockaddr__, length, flags);
-    if (caller < 0 && (errno == EMFILE || errno == ENFILE)) {
-        turn_away(listener);
-        errno = ECONNABORTED;
+    const int why = errno;
+    if (caller < 0 && (why == EMFILE || why == ENFILE)) {
+        if (never_blocks(listener)) {
+            turn_away(listener);
+            errno = ECONNABORTED;
+        } else {
+            errno = why;
+        }
     }
     return caller;
 }

@@ -290,6 +290,20 @@ int input_open(const char *path, uint64_t *ret_size, struct problem *ret_problem
     return -1;
 }
 
+bool input_list_look(const struct input_list *list, size_t from, struct problem *ret_problem)
+{
+    bool ok = true;
+    for (size_t i = from; ok && i < list->count; i++) {
+        uint64_t size = 0;
+        int fd = input_open(list->items[i].path, &size, ret_problem);
+        ok = fd >= 0;
+        if (ok) {
+            (void)close(fd); /* read only: nothing to lose */
+        }
+    }
+    return ok;
+}
+
 static bool hash_file(struct input_file *file, uint8_t *buffer, struct problem *ret_problem)
 {
     uint64_t announced = 0;

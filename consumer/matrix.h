@@ -28,7 +28,7 @@ struct matrix_block {
 /* Opens a float32 matrix with at least one element. The problem begins with the file's name. */
 bool matrix_open(const char *path, struct matrix *ret_matrix, struct problem *ret_problem);
 void matrix_close(struct matrix *matrix);
-/* Reads the shape of such a matrix, which may have no elements. The problem begins with the file's name. */
+/* Reads the shape of such a matrix. */
 bool matrix_shape(const char *path, uint64_t *ret_rows, uint64_t *ret_columns,
                   struct problem *ret_problem);
 /* Reads a block of it, row after row. False also when the file has become shorter. */

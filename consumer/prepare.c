@@ -147,13 +147,72 @@ static bool expand_files(const char *folder, const struct job_strings *files,
     return true;
 }
 
+static bool find_task_inputs(struct bourse_job *job, const char *folder, const char *file_name,
+                             struct bourse_error *error)
+{
+    const struct job_file *file = job->file;
+    struct problem problem = {.text = ""};
+    job->own_of = calloc(file->task_count + 1, sizeof *job->own_of);
+    if (job->own_of == NULL) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    for (size_t i = 0; i < file->task_count; i++) {
+        job->own_of[i] = job->own.count;
+        if (!expand_files(folder, &file->tasks[i].files, &job->own, &problem) ||
+            !input_list_look(&job->own, job->own_of[i], &problem)) {
+            return input_failed(file_name, file->tasks[i].line, "files", &problem, error);
+        }
+    }
+    job->own_of[file->task_count] = job->own.count;
+    return true;
+}
+
+static bool find_source(struct bourse_job *job, const char *folder, const char *file_name,
+                        struct bourse_error *error)
+{
+    const struct job_file *file = job->file;
+    struct problem problem = {.text = ""};
+    if (file->source == TEMPLATE_LINES) {
+        CLEANUP(input_list_fini) struct input_list lines = {.items = NULL};
+        if (!expand_file(folder, file->lines, &lines, &problem) ||
+            !input_list_look(&lines, 0, &problem)) {
+            return input_failed(file_name, file->source_line, "lines", &problem, error);
+        }
+    }
+    if (file->source == TEMPLATE_EACH &&
+        (!expand_patterns(folder, file->each.items, file->each.count, &job->own, &problem) ||
+         !input_list_look(&job->own, 0, &problem))) {
+        return input_failed(file_name, file->source_line, "each", &problem, error);
+    }
+    return file->task_count == 0 || find_task_inputs(job, folder, file_name, error);
+}
+
+static bool find_inputs(struct bourse_job *job, const char *folder, const char *file_name,
+                        struct bourse_error *error)
+{
+    const struct job_file *file = job->file;
+    struct problem problem = {.text = ""};
+    if (!find_source(job, folder, file_name, error)) {
+        return false;
+    }
+    if (!expand_files(folder, &file->files, &job->shared, &problem) ||
+        !input_list_look(&job->shared, 0, &problem)) {
+        return input_failed(file_name, file->files_line, "files", &problem, error);
+    }
+    if (file->image != NULL && (!expand_file(folder, file->image, &job->image, &problem) ||
+                                !check_image(&job->image.items[0], &problem))) {
+        return input_failed(file_name, file->image_line, "image", &problem, error);
+    }
+    return true;
+}
+
 static int by_path(const void *a, const void *b)
 {
     return strcmp((*(struct input_file *const *)a)->path, (*(struct input_file *const *)b)->path);
 }
 
-/* Hashes the files of all tasks, each file once: many may name the same. */
-static bool hash_own(struct bourse_job *job, struct problem *ret_problem)
+/* Each file once: many tasks may name the same. */
+static bool hash_task_files(struct bourse_job *job, struct problem *ret_problem)
 {
     struct input_file **files = calloc(job->own.count + 1, sizeof *files);
     struct input_list one = {.count = 1};
@@ -180,64 +239,22 @@ static bool hash_own(struct bourse_job *job, struct problem *ret_problem)
     return good;
 }
 
-static bool find_task_inputs(struct bourse_job *job, const char *folder, const char *file_name,
-                             struct bourse_error *error)
+/* The last thing, for it may take minutes: what names and headers tell is known before. */
+static bool hash_inputs(struct bourse_job *job, const char *file_name, struct bourse_error *error)
 {
     const struct job_file *file = job->file;
     struct problem problem = {.text = ""};
-    job->own_of = calloc(file->task_count + 1, sizeof *job->own_of);
-    if (job->own_of == NULL) {
-        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    if (file->task_count > 0 && !hash_task_files(job, &problem)) {
+        return input_failed(file_name, file->tasks[0].line, "files", &problem, error);
     }
-    for (size_t i = 0; i < file->task_count; i++) {
-        job->own_of[i] = job->own.count;
-        if (!expand_files(folder, &file->tasks[i].files, &job->own, &problem)) {
-            return input_failed(file_name, file->tasks[i].line, "files", &problem, error);
-        }
-    }
-    job->own_of[file->task_count] = job->own.count;
-    return hash_own(job, &problem) ||
-           input_failed(file_name, file->tasks[0].line, "files", &problem, error);
-}
-
-static bool find_source(struct bourse_job *job, const char *folder, const char *file_name,
-                        struct bourse_error *error)
-{
-    const struct job_file *file = job->file;
-    struct problem problem = {.text = ""};
-    if (file->source == TEMPLATE_LINES) {
-        CLEANUP(input_list_fini) struct input_list lines = {.items = NULL};
-        if (!expand_file(folder, file->lines, &lines, &problem) ||
-            !input_list_hash(&lines, 0, &problem)) {
-            return input_failed(file_name, file->source_line, "lines", &problem, error);
-        }
-    }
-    if (file->source == TEMPLATE_EACH &&
-        (!expand_patterns(folder, file->each.items, file->each.count, &job->own, &problem) ||
-         !input_list_hash(&job->own, 0, &problem))) {
+    if (file->task_count == 0 && !input_list_hash(&job->own, 0, &problem)) {
         return input_failed(file_name, file->source_line, "each", &problem, error);
     }
-    return file->task_count == 0 || find_task_inputs(job, folder, file_name, error);
-}
-
-static bool find_inputs(struct bourse_job *job, const char *folder, const char *file_name,
-                        struct bourse_error *error)
-{
-    const struct job_file *file = job->file;
-    struct problem problem = {.text = ""};
-    if (!find_source(job, folder, file_name, error)) {
-        return false;
-    }
-    if (!expand_files(folder, &file->files, &job->shared, &problem) ||
-        !input_list_hash(&job->shared, 0, &problem)) {
+    if (!input_list_hash(&job->shared, 0, &problem)) {
         return input_failed(file_name, file->files_line, "files", &problem, error);
     }
-    if (file->image != NULL && (!expand_file(folder, file->image, &job->image, &problem) ||
-                                !input_list_hash(&job->image, 0, &problem) ||
-                                !check_image(&job->image.items[0], &problem))) {
-        return input_failed(file_name, file->image_line, "image", &problem, error);
-    }
-    return true;
+    return input_list_hash(&job->image, 0, &problem) ||
+           input_failed(file_name, file->image_line, "image", &problem, error);
 }
 
 static int name_order(const void *key, const void *item)
@@ -326,7 +343,8 @@ bool prepare_job(struct job_file *file, const char *folder, const char *file_nam
     }
     bool parted = file->task_count > 0 ? make_tasks(job, error) : prepare_part(job, error);
     if (!parted || !find_inputs(job, folder, file_name, error) || !check_shared(job, error) ||
-        !check_named(job, folder, error) || !manifest_make(job, folder, error)) {
+        !check_named(job, folder, error) || !hash_inputs(job, file_name, error) ||
+        !manifest_make(job, folder, error)) {
         return false;
     }
     *ret_job = job;

@@ -65,6 +65,19 @@ static void put_matrix(const char *name, uint32_t rows, uint32_t columns)
     ck_assert_int_eq(fclose(file), 0);
 }
 
+/* As large as it says, and nearly all of it a hole. */
+static void put_hole(const char *name, uint32_t rows, uint32_t columns)
+{
+    uint8_t head[NPY_MATRIX_BYTES];
+    FILE *file = fopen(name, "w");
+    ck_assert_ptr_nonnull(file);
+    npy_write_matrix(rows, columns, head);
+    ck_assert_uint_eq(fwrite(head, 1, sizeof head, file), sizeof head);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_int_eq(
+        truncate(name, (off_t)(sizeof head + (uint64_t)rows * columns * sizeof(float))), 0);
+}
+
 static struct bourse_job *prepared(const char *text)
 {
     struct bourse_job *job = NULL;
@@ -516,6 +529,35 @@ START_TEST(what_an_operation_reads_is_looked_at_before_it_is_sent)
 }
 END_TEST
 
+/* To hash a terabyte takes longer than the test may. */
+START_TEST(shapes_are_compared_before_anything_is_hashed)
+{
+    put_hole("huge.npy", 1U << 20, 1U << 18);
+    put_matrix("b.npy", 3, 2);
+    ck_assert_str_eq(
+        refused("executor: tensor\nfiles: [huge.npy, b.npy]\noutputs: c.npy\n"
+                "run: [matmul, huge.npy, b.npy, c.npy]\n")
+            .text,
+        "job:4: run: huge.npy is 1048576 x 262144 and b.npy 3 x 2; the first must have as many "
+        "columns as the second has rows");
+    ck_assert_str_eq(refused("run: [cat, huge.npy]\nfiles: [huge.npy, b.np]\n").text,
+                     "job:2: files: b.np: No such file or directory; did you mean 'b.npy'?");
+}
+END_TEST
+
+START_TEST(a_matrix_without_elements_is_no_factor)
+{
+    put_matrix("none.npy", 0, 4);
+    put_matrix("b.npy", 4, 2);
+    struct bourse_error error =
+        refused("executor: tensor\nfiles: [none.npy, b.npy]\noutputs: c.npy\n"
+                "run: [matmul, none.npy, b.npy, c.npy]\n");
+    ck_assert_str_eq(error.text,
+                     "job:4: run: none.npy: it has no elements: its shape is (0, 4); a product is "
+                     "of one row and one column at least");
+}
+END_TEST
+
 START_TEST(files_that_a_program_is_given_by_name_are_among_the_jobs)
 {
     put("work.sh", "true");
@@ -763,6 +805,8 @@ int main(void)
     tcase_add_test(jobs, what_no_check_can_see_is_refused);
     tcase_add_test(jobs, what_a_simulation_makes_is_not_checked);
     tcase_add_test(jobs, what_an_operation_reads_is_looked_at_before_it_is_sent);
+    tcase_add_test(jobs, shapes_are_compared_before_anything_is_hashed);
+    tcase_add_test(jobs, a_matrix_without_elements_is_no_factor);
     tcase_add_test(jobs, files_that_a_program_is_given_by_name_are_among_the_jobs);
     tcase_add_test(jobs, tasks_stand_in_the_manifest_in_the_order_of_the_graph);
     tcase_add_test(jobs, files_of_a_task_do_not_meet);

@@ -388,6 +388,19 @@ static bool read_hours(const struct bourse_ask *ask, struct hours *ret_hours,
            fail_in(error, "utc_offset", problem.text);
 }
 
+/* The broker says the number of the account that it does not know. */
+static void name_account(const struct bourse_ask *ask, struct bourse_error *error)
+{
+    const char *unknown =
+        conditions_unknown((enum reject_code)error->reject, error->value, ask->to, ask->to_count);
+    if (unknown != NULL) {
+        char shown[BOURSE_NAME_SIZE];
+        bourse_printable(unknown, shown, sizeof shown);
+        (void)snprintf(error->text, sizeof error->text, "to: '%s': %s", shown,
+                       reject_advice(REJECT_ACCOUNT));
+    }
+}
+
 bool bourse_place_ask(struct bourse *bourse, const struct bourse_ask *ask,
                       char ret_id[BOURSE_ID_SIZE], struct bourse_error *ret_error)
 {
@@ -422,7 +435,12 @@ bool bourse_place_ask(struct bourse *bourse, const struct bourse_ask *ask,
     body.notice_ms = ask->notice_ms;
     body.minimum_run_ms = ask->minimum_run_ms;
     struct id128 order = entropy_id();
-    if (!client_call_as(bourse, &order, MESSAGE_ASK_PLACE, &body.base, 0, NULL, ret_error)) {
+    struct bourse_error error;
+    if (!client_call_as(bourse, &order, MESSAGE_ASK_PLACE, &body.base, 0, NULL, &error)) {
+        name_account(ask, &error);
+        if (ret_error != NULL) {
+            *ret_error = error;
+        }
         return false;
     }
     text_hex(order.bytes, sizeof order.bytes, ret_id);

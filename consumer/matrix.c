@@ -122,14 +122,12 @@ bool matrix_open(const char *path, struct matrix *ret_matrix, struct problem *re
 bool matrix_shape(const char *path, uint64_t *ret_rows, uint64_t *ret_columns,
                   struct problem *ret_problem)
 {
-    struct matrix matrix = {.path = path};
-    uint64_t size = 0;
-    matrix.fd = input_open(path, &size, ret_problem);
-    bool good = matrix.fd >= 0 && read_header(&matrix, size, ret_problem);
-    matrix_close(&matrix);
+    struct matrix matrix;
+    bool good = matrix_open(path, &matrix, ret_problem);
     if (good) {
         *ret_rows = matrix.rows;
         *ret_columns = matrix.columns;
+        matrix_close(&matrix);
     }
     return good;
 }
@@ -316,7 +314,8 @@ struct matrix_draft *matrix_draft_create(const char *path, uint64_t rows, uint64
                                          struct problem *ret_problem)
 {
     struct stat status;
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+    if (lstat(path, &status) == 0 &&
+        !S_ISREG(status.st_mode)) { /* a link's name is not ours to give away */
         problem_set(ret_problem, "%s: is not a regular file, and will not be replaced",
                     shown(path).text);
         return NULL;

@@ -3,7 +3,6 @@
 #include "base/text.h"
 
 #include <assert.h>
-#include <stdint.h>
 
 bool conditions_to_wire(const char *const *to, size_t to_count, const struct hours *hours,
                         struct ask_conditions *conditions, Bourse__V1__AskPlace *body)
@@ -36,4 +35,11 @@ bool conditions_to_wire(const char *const *to, size_t to_count, const struct hou
     body->has_offset_min = hours->count > 0;
     body->offset_min = hours->offset_min;
     return true;
+}
+
+const char *conditions_unknown(enum reject_code reject, int64_t value, const char *const *to,
+                               size_t to_count)
+{
+    bool means_one = reject == REJECT_ACCOUNT && value >= 0 && (uint64_t)value < to_count;
+    return means_one ? to[value] : NULL;
 }

@@ -7,9 +7,11 @@
 #include "base/id.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
+#include "protocol/reject.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct ask_conditions { /* what an AskPlace points to: filled by conditions_to_wire */
     struct key32 keys[LIMIT_ASK_ACCOUNTS];
@@ -23,5 +25,9 @@ struct ask_conditions { /* what an AskPlace points to: filled by conditions_to_w
  * message: nothing is written. */
 bool conditions_to_wire(const char *const *to, size_t to_count, const struct hours *hours,
                         struct ask_conditions *conditions, Bourse__V1__AskPlace *body);
+
+/* Of the accounts `to` of an ask that was refused, the one that the refusal means by its `value`; NULL: it means none. */
+const char *conditions_unknown(enum reject_code reject, int64_t value, const char *const *to,
+                               size_t to_count);
 
 #endif

@@ -196,8 +196,7 @@ static void request_rejected(struct agent_session *session, int64_t now_ns,
     if (event->request_type == MESSAGE_RESULTS) {
         results_rejected(session, now_ns, &event->id, event->reject, event->text);
     } else {
-        offers_rejected(session, now_ns, event->request_type, &event->id, event->reject,
-                        event->text);
+        offers_rejected(session, now_ns, event);
     }
 }
 

@@ -143,8 +143,8 @@ void offers_forget(struct agent_session *session);
 void offers_drop(struct agent_session *session);
 void offers_accepted(struct agent_session *session, int64_t now_ns, enum message_type type,
                      const struct id128 *id);
-void offers_rejected(struct agent_session *session, int64_t now_ns, enum message_type type,
-                     const struct id128 *id, enum reject_code code, const char *text);
+void offers_rejected(struct agent_session *session, int64_t now_ns,
+                     const struct dialogue_event *event);
 
 /* session_work.c */
 void work_granted(struct agent_session *session, int64_t now_ns,

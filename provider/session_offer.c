@@ -110,15 +110,20 @@ static bool is_withheld(const struct agent_session *session)
     return session->paused || session->resting || session->draining;
 }
 
+static size_t name_accounts(const struct agent_conditions *of, const char *ret_to[AGENT_TO_MOST])
+{
+    for (uint32_t i = 0; i < of->to_count; i++) {
+        ret_to[i] = of->to[i];
+    }
+    return of->to_count;
+}
+
 static void add_conditions(const struct agent_conditions *of, struct ask_conditions *ret_conditions,
                            Bourse__V1__AskPlace *body)
 {
     const char *to[AGENT_TO_MOST];
     static_assert((int)AGENT_TO_MOST <= LIMIT_ASK_ACCOUNTS, "they fit a message");
-    for (uint32_t i = 0; i < of->to_count; i++) {
-        to[i] = of->to[i];
-    }
-    (void)conditions_to_wire(to, of->to_count, &of->hours, ret_conditions, body);
+    (void)conditions_to_wire(to, name_accounts(of, to), &of->hours, ret_conditions, body);
 }
 
 static void place_asks(struct agent_session *session, int64_t now_ns)
@@ -576,25 +581,40 @@ void offers_accepted(struct agent_session *session, int64_t now_ns, enum message
     }
 }
 
-void offers_rejected(struct agent_session *session, int64_t now_ns, enum message_type type,
-                     const struct id128 *id, enum reject_code code, const char *text)
+static void note_refused_ask(struct agent_session *session, const struct offered_ask *ask,
+                             const struct dialogue_event *event)
 {
-    struct offered_ask *ask = type == MESSAGE_ASK_PLACE ? ask_of(session, id) : NULL;
-    if (type == MESSAGE_ADVERTISE && id128_equal(id, &session->advertise)) {
+    const char *to[AGENT_TO_MOST];
+    const char *unknown = conditions_unknown(event->reject, event->value, to,
+                                             name_accounts(&ask->terms.conditions, to));
+    if (unknown != NULL) {
+        session_note(session, "the broker refused the ask: to: '%s': %s", unknown,
+                     reject_advice(event->reject));
+    } else {
+        session_note(session, "the broker refused the ask: %s", event->text);
+    }
+}
+
+void offers_rejected(struct agent_session *session, int64_t now_ns,
+                     const struct dialogue_event *event)
+{
+    const enum message_type type = event->request_type;
+    struct offered_ask *ask = type == MESSAGE_ASK_PLACE ? ask_of(session, &event->id) : NULL;
+    if (type == MESSAGE_ADVERTISE && id128_equal(&event->id, &session->advertise)) {
         memset(&session->advertise, 0, sizeof session->advertise);
-        session->frozen = code == REJECT_FROZEN;
-        session_note(session, "the broker refused the devices: %s", text);
+        session->frozen = event->reject == REJECT_FROZEN;
+        session_note(session, "the broker refused the devices: %s", event->text);
         offer_later(session, now_ns);
     } else if (ask != NULL) {
         ask->state = ASK_ABSENT;
         memset(&ask->order, 0, sizeof ask->order);
-        session_note(session, "the broker refused the ask: %s", text);
+        note_refused_ask(session, ask, event);
         offer_later(session, now_ns);
     } else if (type == MESSAGE_STATEMENT_HELD) {
-        session_note(session, "the broker refused the statement of held work: %s", text);
+        session_note(session, "the broker refused the statement of held work: %s", event->text);
         state_later(session, now_ns);
     } else if (type == MESSAGE_ORDER_CANCEL) {
-        cancel_refused(session, now_ns, id, code);
+        cancel_refused(session, now_ns, &event->id, event->reject);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/log.h"
 #include "runtime/process.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -277,14 +278,27 @@ static bool reach_folder(const struct setup *setup, struct problem *problem)
     return private_folder(setup->config.folder, false, problem);
 }
 
+/* Whether `lock` is still the file of that name: a look removes its own when it ends. */
+static bool is_named(int lock, const char *path)
+{
+    struct stat held;
+    struct stat named;
+    return fstat(lock, &held) == 0 && lstat(path, &named) == 0 && held.st_dev == named.st_dev &&
+           held.st_ino == named.st_ino;
+}
+
 static bool lock_folder(struct setup *setup, struct problem *problem)
 {
     char path[CONFIG_PATH_SIZE + 16];
     own_file(setup, "LOCK", path, sizeof path);
-    int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0) {
-        setup->lock = lock;
-        return true;
+    int lock;
+    while ((lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) >= 0 &&
+           flock(lock, LOCK_EX | LOCK_NB) == 0) {
+        if (is_named(lock, path)) {
+            setup->lock = lock;
+            return true;
+        }
+        close(lock);
     }
     if (errno != EWOULDBLOCK) {
         problem_set(problem, "cannot lock %s: %s", path, strerror(errno));
@@ -336,13 +350,59 @@ static bool is_own_market(const struct config *config)
            strcmp(config->market + length, "/" MARKET_FILE) == 0;
 }
 
+/* Whether user `uid` may make folders in `folder`; of groups that is not looked at. */
+static bool may_make(const char *folder, const struct stat *status, uid_t uid)
+{
+    return uid == geteuid() ? access(folder, W_OK | X_OK) == 0
+                            : status->st_uid == uid || (status->st_mode & 0022) != 0;
+}
+
+/* Whether the start can make `path`, which is not there: the agent's own folder it makes before. */
+static bool can_be_made(const struct config *config, uid_t uid, const char *path,
+                        struct problem *problem)
+{
+    char above[CONFIG_PATH_SIZE];
+    struct stat status;
+    (void)snprintf(above, sizeof above, "%s", path);
+    assert(above[0] == '/'); /* as setup_config has it */
+    do {
+        char *slash = strrchr(above, '/');
+        slash[slash == above ? 1 : 0] = '\0';
+    } while (strcmp(above, config->folder) != 0 && lstat(above, &status) != 0);
+    if (strcmp(above, config->folder) == 0 || may_make(above, &status, uid)) {
+        return true;
+    }
+    problem_set(problem, "%s is not there, and the agent's user makes no folder in %s", path,
+                above);
+    return false;
+}
+
+/* Whether the agent, as user `uid`, can keep outputs there. */
+static bool spool_fits(const struct config *config, uid_t uid, struct problem *ret_problem)
+{
+    struct problem why = {""};
+    struct stat status;
+    bool is_missing = lstat(config->spool, &status) != 0 && errno == ENOENT;
+    if (is_missing ? can_be_made(config, uid, config->spool, &why)
+                   : private_folder_fits(config->spool, uid, &why)) {
+        return true;
+    }
+    problem_set(
+        ret_problem,
+        "spool: %.400s; the spool is a folder of the agent's own: name one that is not there "
+        "yet, where the agent may make it",
+        why.text);
+    return false;
+}
+
 bool setup_fits(const struct setup_options *options, struct problem *ret_problem)
 {
     static struct setup setup; /* large */
-    uid_t uid;
+    uid_t uid = geteuid();
     gid_t gid;
     return setup_config(options, &setup.config, ret_problem) &&
-           (geteuid() != 0 || service_user(&setup.config, &uid, &gid, ret_problem)) &&
+           (uid != 0 || service_user(&setup.config, &uid, &gid, ret_problem)) &&
+           spool_fits(&setup.config, uid, ret_problem) &&
            discover_machine(NULL, &setup.machine, ret_problem) &&
            policy_check(&setup.config, &setup.machine, ret_problem);
 }
@@ -425,8 +485,11 @@ void setup_end(struct setup *setup)
     }
     if (setup->lock >= 0) {
         if (setup->is_look) {
+            char path[CONFIG_PATH_SIZE + 16];
+            own_file(setup, "LOCK", path, sizeof path);
             (void)unlink(setup->worker_path);
             (void)unlink(setup->tensor_path);
+            (void)unlink(path); /* the last: who makes it anew begins a look of his own */
         }
         close(setup->lock);
         setup->lock = -1;

@@ -34,13 +34,15 @@ static void name_user(uid_t user, char *ret_name, size_t size)
 }
 
 /* Giving it to us would take it from whom it belongs to, such as an agent that runs. */
-static bool not_ours(const char *path, uid_t owner, struct problem *ret_problem)
+static bool not_ours(const char *path, uid_t owner, uid_t us, struct problem *ret_problem)
 {
     char their[64];
     char our[64];
     name_user(owner, their, sizeof their);
-    name_user(geteuid(), our, sizeof our);
-    if (geteuid() == 0) {
+    name_user(us, our, sizeof our);
+    if (us != geteuid()) {
+        problem_set(ret_problem, "%s belongs to user %s, not to %s", path, their, our);
+    } else if (us == 0) {
         problem_set(ret_problem,
                     "%s belongs to user %s, not to us (%s); as that user: runuser -u %s -- ...",
                     path, their, our, their);
@@ -55,7 +57,7 @@ static bool not_ours(const char *path, uid_t owner, struct problem *ret_problem)
 
 /* ---- private folders ---- */
 
-static bool folder_is_private(const char *path, const struct stat *status,
+static bool folder_is_private(const char *path, const struct stat *status, uid_t us,
                               struct problem *ret_problem)
 {
     if (S_ISLNK(status->st_mode)) {
@@ -66,8 +68,8 @@ static bool folder_is_private(const char *path, const struct stat *status,
         problem_set(ret_problem, "%s is not a folder", path);
         return false;
     }
-    if (status->st_uid != geteuid()) {
-        return not_ours(path, status->st_uid, ret_problem);
+    if (status->st_uid != us) {
+        return not_ours(path, status->st_uid, us, ret_problem);
     }
     if ((status->st_mode & 0067) != 0) { /* a group may pass through, and no more */
         problem_set(ret_problem,
@@ -128,6 +130,15 @@ static bool make_parents(const char *path, struct problem *ret_problem)
     return true;
 }
 
+bool private_folder_fits(const char *path, uid_t owner, struct problem *ret_problem)
+{
+    struct stat status;
+    if (lstat(path, &status) != 0) {
+        return fail(ret_problem, path, "cannot be used");
+    }
+    return folder_is_private(path, &status, owner, ret_problem);
+}
+
 bool private_folder(const char *path, bool create, struct problem *ret_problem)
 {
     struct stat status;
@@ -146,7 +157,7 @@ bool private_folder(const char *path, bool create, struct problem *ret_problem)
             return fail(ret_problem, path, "cannot be used");
         }
     }
-    if (!folder_is_private(path, &status, ret_problem)) {
+    if (!folder_is_private(path, &status, geteuid(), ret_problem)) {
         return false;
     }
     /* Whoever made it, or names in it, may have been killed before they were durable. A parent that
@@ -188,7 +199,7 @@ static int open_key_folder(const char *path, const char **ret_name, struct probl
         return -1;
     }
     struct stat status; /* again, of what was opened */
-    if (fstat(fd, &status) != 0 || !folder_is_private(folder, &status, ret_problem)) {
+    if (fstat(fd, &status) != 0 || !folder_is_private(folder, &status, geteuid(), ret_problem)) {
         (void)close(fd);
         return -1;
     }
@@ -205,7 +216,7 @@ static bool keyfile_is_private(const char *path, const struct stat *status,
         return false;
     }
     if (status->st_uid != geteuid()) {
-        return not_ours(path, status->st_uid, ret_problem);
+        return not_ours(path, status->st_uid, geteuid(), ret_problem);
     }
     if ((status->st_mode & 07777) != 0600 && (status->st_mode & 07777) != 0400) {
         problem_set(ret_problem,

@@ -16,6 +16,9 @@
  * durable then, also where a former process made them and was killed. */
 bool private_folder(const char *path, bool create, struct problem *ret_problem);
 
+/* Whether `path`, which is there, is such a folder for user `owner`, who need not be us. */
+bool private_folder_fits(const char *path, uid_t owner, struct problem *ret_problem);
+
 /* A key file: 64 hex digits of the seed and a newline, mode 0600 (or 0400), owned by us, no
  * symbolic link, in a private folder. Anything else is refused with the fix. */
 bool keyfile_load(const char *path, struct identity **ret_identity, struct problem *ret_problem);

@@ -90,9 +90,16 @@ int command_key(struct invocation *invocation)
     char text[CHECKPOINT_TEXT_SIZE];
     bool log = option_given(invocation, "log");
     if (log) {
+        const char *file = invocation->settings.items[SETTING_MARKET].value;
         struct market market;
-        if (!market_read(invocation->settings.items[SETTING_MARKET].value, &market, &problem)) {
-            return complain(invocation, BOURSE_UNREACHABLE, "%s", problem.text);
+        int status = BOURSE_OK;
+        if (!market_is_there(invocation, &status)) {
+            return status;
+        }
+        if (!market_read(file, &market, &problem)) {
+            bool is_gone = access(file, F_OK) != 0;
+            return complain(invocation, is_gone ? BOURSE_UNREACHABLE : BOURSE_LOCAL, "%s",
+                            problem.text);
         }
         checkpoint_verifier(market.origin, &market.log_key, text);
     } else {

@@ -94,6 +94,13 @@ bool option_duration_ms(struct invocation *invocation, const char *name, int64_t
 bool option_count(struct invocation *invocation, const char *name, int64_t least, int64_t most,
                   int64_t *ret);
 
+/* Whether a file that the user names may be written: there is none of that name, or it is empty, or one of this command's own kind:
+ * a `kind` begins with the bytes of `head`. What is no regular file is the user's to name. */
+bool may_replace(struct invocation *invocation, const char *option, const char *path,
+                 const void *head, size_t head_length, const char *kind, int *ret_status);
+/* Whether the folder of the market that is named is there; no default one has to be. A broker that stops takes its file away, and
+ * leaves the folder. */
+bool market_is_there(struct invocation *invocation, int *ret_status);
 /* Connects; an error has been said when it is false, and *ret_status is the exit status. */
 bool connect_broker(struct invocation *invocation, int *ret_status);
 void disconnect_broker(struct invocation *invocation);

@@ -3,10 +3,16 @@
 
 #include "formats/units.h"
 
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 int complain_with(struct invocation *invocation, const struct bourse_error *error)
 {
@@ -57,8 +63,57 @@ static void on_interrupt(int number)
     }
 }
 
+bool may_replace(struct invocation *invocation, const char *option, const char *path,
+                 const void *head, size_t head_length, const char *kind, int *ret_status)
+{
+    enum { HEAD_MOST = 16 };
+    char found[HEAD_MOST];
+    struct stat facts;
+    assert(head_length <= sizeof found);
+    if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size == 0) {
+        return true; /* what is wrong with it, writing says */
+    }
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        *ret_status = complain(invocation, BOURSE_USAGE,
+                               "%s %s: the file is there, and whether it is a %s cannot be read: "
+                               "%s; give another name",
+                               option, path, kind, strerror(errno));
+        return false;
+    }
+    ssize_t length = read(file, found, head_length);
+    (void)close(file); /* only read */
+    if (length == (ssize_t)head_length && memcmp(found, head, head_length) == 0) {
+        return true;
+    }
+    *ret_status =
+        complain(invocation, BOURSE_USAGE,
+                 "%s %s: the file is there and is no %s; give another name", option, path, kind);
+    return false;
+}
+
+bool market_is_there(struct invocation *invocation, int *ret_status)
+{
+    const struct setting_value *market = &invocation->settings.items[SETTING_MARKET];
+    static const char unnamed[] = "default";
+    char folder[SETTING_VALUE_SIZE];
+    (void)snprintf(folder, sizeof folder, "%s", market->value);
+    if (strncmp(market->origin, unnamed, strlen(unnamed)) == 0 ||
+        access(dirname(folder), F_OK) == 0) {
+        return true;
+    }
+    *ret_status = complain(invocation, BOURSE_USAGE,
+                           "%s (%s): %s; name the folder of a market or its market.yaml, `bourse "
+                           "up` starts one, `bourse join INVITE` joins one",
+                           market->value, market->origin, strerror(errno));
+    return false;
+}
+
 bool connect_broker(struct invocation *invocation, int *ret_status)
 {
+    if (!market_is_there(invocation, ret_status)) {
+        return false;
+    }
     int64_t timeout_ns = 0;
     (void)units_duration(invocation->settings.items[SETTING_TIMEOUT].value,
                          &timeout_ns); /* checked when read */

@@ -101,6 +101,10 @@ static bool read_options(struct invocation *invocation, struct bourse_product_op
                        "to standard output: -o C.npy");
         return false;
     }
+    int status = 0;
+    if (!may_replace(invocation, "-o", options->output, "\x93NUMPY", 6, ".npy file", &status)) {
+        return false; /* as USAGE, too */
+    }
     if (invocation->word_count == 2) {
         options->a = invocation->words[0];
         options->b = invocation->words[1];

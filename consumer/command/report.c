@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "consumer/report.h"
+#include "runtime/files.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -356,30 +357,31 @@ static json_t *json_report(const struct report *report, const struct bourse_task
 
 /* ---------------------------------------------------------------- the command */
 
-/* A picture that was drawn before may be drawn anew; what else has that name is somebody's file. */
-static bool is_free(const char *path)
+/* A picture of that name is drawn anew; a pipe, or what a link such as /dev/stdout leads to, is written to. */
+static bool put_svg(struct invocation *invocation, const char *path, const char *text,
+                    int *ret_status)
 {
-    static const char head[] = "<svg";
-    char found[sizeof head] = "";
+    struct problem problem = {.text = ""};
     struct stat facts;
-    FILE *file = stat(path, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0
-                     ? fopen(path, "re")
-                     : NULL;
-    if (file == NULL) {
-        return true; /* opening it for writing says what is wrong with it */
+    bool ok;
+    if (lstat(path, &facts) != 0 || S_ISREG(facts.st_mode)) {
+        ok = file_write(path, text, strlen(text), 0666 & ~invocation->umask, &problem);
+    } else {
+        FILE *file = fopen(path, "we");
+        ok = file != NULL && fputs(text, file) >= 0;
+        ok = (file == NULL || fclose(file) == 0) && ok;
+        problem_set(&problem, "%s: %s", path, strerror(errno));
     }
-    size_t length = fread(found, 1, sizeof head - 1, file);
-    (void)fclose(file); /* only read */
-    return length == sizeof head - 1 && memcmp(found, head, length) == 0;
+    if (!ok) {
+        *ret_status = complain(invocation, BOURSE_LOCAL, "%s", problem.text);
+    }
+    return ok;
 }
 
 static bool write_svg(struct invocation *invocation, const struct report *report, const char *path,
                       int *ret_status)
 {
-    if (!is_free(path)) {
-        *ret_status =
-            complain(invocation, BOURSE_USAGE,
-                     "--svg %s: the file is there and is no picture; give another name", path);
+    if (!may_replace(invocation, "--svg", path, "<svg", 4, "picture", ret_status)) {
         return false;
     }
     char *text = report_svg(report);
@@ -387,14 +389,7 @@ static bool write_svg(struct invocation *invocation, const struct report *report
         *ret_status = complain(invocation, BOURSE_LOCAL, "out of memory");
         return false;
     }
-    mode_t before = umask((mode_t)invocation->umask); /* the user's own file */
-    FILE *file = fopen(path, "we");
-    (void)umask(before);
-    bool ok = file != NULL && fputs(text, file) >= 0;
-    ok = (file == NULL || fclose(file) == 0) && ok;
-    if (!ok) {
-        *ret_status = complain(invocation, BOURSE_LOCAL, "%s: %s", path, strerror(errno));
-    }
+    bool ok = put_svg(invocation, path, text, ret_status);
     free(text);
     return ok;
 }

@@ -334,8 +334,14 @@ int command_resume(const struct command *command)
 
 int command_drain(const struct command *command)
 {
+    const struct control_request look = {.command = CONTROL_STATUS};
     const struct control_request request = {.command = CONTROL_DRAIN};
     int status;
+    json_t *standing = ask(command, &look, ANSWER_MS, &status);
+    if (standing == NULL) {
+        return status; /* nobody is there to drain */
+    }
+    json_decref(standing);
     if (!command->json) {
         fprintf(stderr,
                 "draining: no new work; waiting for what runs (Ctrl-C leaves it draining)\n");

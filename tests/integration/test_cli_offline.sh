@@ -28,7 +28,7 @@ expect 2 'needs a value' "$bourse" run --budget
 expect 2 'budget' "$bourse" run -y --budget 1e5 -- true
 expect 2 'has no unit' "$bourse" run -y --limit 10 -- true
 expect 2 'one of --each' "$bourse" run -y --array 1-2 --lines x -- true
-expect 2 'INDEX, or --all' "$bourse" receipt last
+expect 2 'INDEX or name, or --all' "$bourse" receipt last
 expect 2 'one word too many for balance$' "$bourse" balance now
 expect 2 'goes to a file and not' "$bourse" run matmul A.npy B.npy -o -
 expect 2 'admin has no' "$bourse" admin mnit
@@ -43,9 +43,17 @@ done
 
 # No broker, and errors as JSON: one value on stdout, nothing on stderr.
 expect 6 'market.yaml.*bourse join' "$bourse" ps
+# A market that is named and is none is a mistake; one whose broker took its file away is not there now.
+for command in 'ps' 'key --log' 'balance'; do
+    # shellcheck disable=SC2086
+    expect 2 'nowhere/market.yaml .flag --market.: No such file or directory; name the folder' "$bourse" $command -m "$PWD/nowhere"
+    expect 2 'nowhere/m.yaml .environment BOURSE_MARKET' env BOURSE_MARKET="$PWD/nowhere/m.yaml" "$bourse" $command
+    expect 6 'market.yaml' "$bourse" $command -m "$PWD"
+done
 printf 'control: 3\n' >other.yaml
 chmod 600 other.yaml
 expect 2 'other.yaml' "$bourse" ps --market "$PWD/other.yaml"
+expect 2 'other.yaml' "$bourse" key --log --market "$PWD/other.yaml"
 expect 2 'stands before the command' "$bourse" -m "$PWD" ps
 if [ "$(id -u)" -eq 0 ] && id bourse >/dev/null 2>&1; then
     mkdir -m 700 private

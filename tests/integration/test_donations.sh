@@ -61,8 +61,8 @@ hers=$(submit ada hers 0 0.01)
 until_true 30 is_done ada "$hers" || fail "the job that it is for is not done"
 expect 0 '1 is offered to other accounts only' "$bourse" explain "$mine"
 own cancel "$mine" >cancel.log 2>&1 || fail "cancel"
-again 'to: [nobody-here]'
-refused() { grep -q 'the broker refused the ask: to: .*Name an account of this market' agent.log; }
+again 'to: [ada, nobody-here]'
+refused() { grep -q "the broker refused the ask: to: 'nobody-here': Name an account of this market" agent.log; }
 until_true 30 refused || fail "an account that is none was taken: $(tail -n 3 agent.log)"
 
 # ---------------------------------------------------------------- at its hours, by the log

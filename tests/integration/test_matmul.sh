@@ -44,6 +44,11 @@ expect 2 'not ROWSxCOLUMNS' "${product[@]}" --tiles 4
 expect 2 'a tile has one entry' "${product[@]}" --tiles 61x1
 expect 2 'one.s own|C.npy' "$bourse" run -y matmul A.npy B.npy
 expect 2 'No such file' "$bourse" run -y matmul A.npy B.npy -o no/such/C.npy
+echo mine >diary
+expect 2 '-o diary: the file is there and is no .npy file; give another name' "$bourse" run -y matmul A.npy B.npy -o diary
+[ "$(cat diary)" = mine ] || fail "it was overwritten: $(cat diary)"
+ln -s elsewhere.npy link.npy
+expect 2 'link.npy: is not a regular file, and will not be replaced' "$bourse" run -y matmul A.npy B.npy -o link.npy
 expect 5 'within the cap' "${product[@]}" --cap 0.000001
 expect 4 'a lease takes' "${product[@]}" --budget 0.000001
 expect 5 'nothing|no device|anyway' "$bourse" run -y --file A.npy --file B.npy -- matmul A.npy B.npy -o C.npy # the program of that name
@@ -60,7 +65,7 @@ second=$!
 started+=("$second")
 until_true 60 multiplying 2 || fail "the second agent does not multiply: $(cat agent-second.log)"
 
-echo old >C.npy
+cp A.npy C.npy # a .npy file of that name is replaced
 expect 0 '' "${product[@]}" --tiles 3x2 --json
 [ "$(field tiles out)" = 6 ] || fail "tiles: $(cat out)"
 [ "$(field checked out)" = true ] || fail "not checked: $(cat out)"

@@ -42,6 +42,7 @@ must_end() { until_true 60 job_is "$1" '"state":"done"' || fail "job $1 is not d
 mkdir -m 700 nobody
 expect 3 'no agent runs in .*bourse-provider run' "$provider" status --dir nobody
 expect 3 'no agent runs in' "$provider" drain --dir nobody/further
+! grep -q draining err || fail "nobody drains: $(cat err)"
 expect 2 'choose one' "$provider" pause --now --after-running --dir nobody
 expect 2 '"2" has no unit' "$provider" pause --for 2 --dir nobody
 expect 2 'from 1ms to 366d' "$provider" pause --for 400d --dir nobody
@@ -80,6 +81,14 @@ echo 'slots: 4096' >looking/provider.yaml
 expect 2 'slots: 4096, but this process may use [0-9]+ core' "$provider" run --check-config --dir looking
 expect 2 'slots: 4096, but this process may use [0-9]+ core' "$provider" run --dir looking
 expect 4 'slots: 4096, but this process may use [0-9]+ core' "$provider" probe --dir looking
+mkdir -m 755 open
+for spool in /etc /etc/hostname "$work/open" /etc/bourse/spool /dev/null/spool; do
+    echo "spool: $spool" >looking/provider.yaml
+    expect 2 "spool: $spool.*the spool is a folder of the agent's own" "$provider" run --check-config --dir looking
+done
+echo 'spool: fresh/too' >looking/provider.yaml
+expect 0 '' "$provider" run --check-config --dir looking
+[ ! -e looking/fresh ] || fail "a check makes folders"
 echo 'slost: 1' >looking/provider.yaml
 for command in 'run --check-config' run probe why earnings; do
     # shellcheck disable=SC2086
@@ -101,15 +110,17 @@ grep -qE 'asks +1 slot of cpu\.' out || fail "status says: $(cat out)"
 grep -qE 'market +connected for' out || fail "status says: $(cat out)"
 [ "$(number pid status.json)" -eq "$agent" ] || fail "status names another process: $(cat status.json)"
 # A look beside it shows the same and takes nothing away from it.
-find "$folder" -maxdepth 1 ! -name probe-LOCK | sort >before
+find "$folder" -maxdepth 1 | sort >before
 own 0 'instrument +cpu' probe
 ! grep -q 'none: ' out || fail "a look beside an agent has fewer walls: $(cat out)"
-find "$folder" -maxdepth 1 ! -name probe-LOCK | sort >after
+find "$folder" -maxdepth 1 | sort >after
 cmp before after || fail "a look leaves something: $(diff before after)"
 exec 9>>"$folder/probe-LOCK"
+chown --reference="$folder" "$folder/probe-LOCK"
 flock 9
 own 1 'another probe' probe
 exec 9>&-
+rm "$folder/probe-LOCK"
 [ "$("$bourse" run -y -- sh -c "echo seen" 2>run.log)" = seen ] || fail "no work is done after a look: $(cat run.log)"
 
 # ---------------------------------------------------------------- a pause has withdrawn the asks when it returns

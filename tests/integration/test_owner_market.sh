@@ -133,6 +133,7 @@ if [ "$(id -u)" -eq 0 ]; then # the key of another user, which stays that user's
     expect 2 "belongs to user bourse, not to us .root.; as that user: runuser -u bourse -- " \
         "$bourse" order place "$device" --price 0.03 --key "$folder/provider.key"
 fi
+by_hand 3 "ACCOUNT: to: 'nosuch': Name an account of this market" "$device" --price 0.03 --to nosuch
 by_hand 2 'an ask is limit, ioc or post-only' "$device" --price 0.03 --order fok
 by_hand 0 '^[0-9a-f]{32}$' "$device" --price 0.03 --order ioc # nobody buys: the agent's own is back
 until_true 20 priced 10000 || fail "the agent's own ask is not back: $("$bourse" devices)"

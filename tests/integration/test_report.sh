@@ -52,6 +52,13 @@ got=0
 [ "$got" -eq 2 ] || fail "a file that is no picture: $got, $(cat out err)"
 has "$(cat err)" 'is no picture'
 cmp json mine || fail "it was overwritten: $(cat mine)"
+if [ "$(id -u)" -ne 0 ]; then # root may read what it will
+    chmod 200 drawn.svg
+    "$bourse" report "$job" --svg drawn.svg >out 2>err && fail "what cannot be read was replaced"
+    has "$(cat err)" 'whether it is a picture cannot be read'
+fi
+"$bourse" report "$job" --svg /dev/stdout >out || fail "no picture to standard output"
+has "$(cat out)" '</svg>'
 got=0
 "$bourse" report "$job" --svg /nowhere/picture.svg >out 2>err || got=$?
 [ "$got" -eq 2 ] || fail "a picture nowhere ended with $got"

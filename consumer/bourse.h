@@ -349,7 +349,7 @@ bool bourse_copy_output(struct bourse *bourse, const struct bourse_output *outpu
                         struct bourse_error *ret_error);
 
 /* Writes the program's output, or its errors, to a descriptor. NOT_FOUND when the subtask has no
- * result yet. */
+ * result: the text says whether it may still get one. */
 bool bourse_log(struct bourse *bourse, const char *id, uint32_t index, bool standard_error, int fd,
                 struct bourse_error *ret_error);
 

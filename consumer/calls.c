@@ -250,6 +250,21 @@ bool bourse_outcomes(struct bourse *bourse, const char *id, uint32_t from,
     return client_outcomes(bourse, id, from, PAGE_ROWS, visitor, context, ret_error);
 }
 
+bool client_no_result(struct bourse *client, const char *id, uint32_t index,
+                      struct bourse_error *error)
+{
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    if (!bourse_jobs(client, id, &jobs, error)) {
+        return false;
+    }
+    return bourse_jobs_row(jobs, 0)->state == BOURSE_OPEN
+               ? client_fail(error, BOURSE_NOT_FOUND, "subtask %u has no result yet", index)
+               : client_fail(error, BOURSE_NOT_FOUND,
+                             "subtask %u was cancelled before it had a result; `bourse ps %.8s` "
+                             "says how the job ended",
+                             index, id);
+}
+
 /* Malloc'ed copy of bytes with a NUL after them. */
 static bool copy_text(ProtobufCBinaryData from, char **ret_text, struct bourse_error *error)
 {
@@ -276,8 +291,15 @@ bool bourse_receipt(struct bourse *bourse, const char *id, uint32_t index, char 
     body.job = client_bytes(job.bytes, sizeof job.bytes);
     body.index = index;
     CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+    struct bourse_error error;
     if (!client_call(bourse, MESSAGE_RECEIPT_REQUEST, &body.base, MESSAGE_RECEIPT_REPLY, &answer,
-                     ret_error)) {
+                     &error)) {
+        if (error.reject == REJECT_NOT_FOUND) {
+            return client_no_result(bourse, id, index, ret_error);
+        }
+        if (ret_error != NULL) {
+            *ret_error = error;
+        }
         return false;
     }
     const Bourse__V1__ReceiptReply *reply = (const void *)answer;

@@ -80,6 +80,10 @@ void client_blobs_end(struct bourse *client);
 bool client_outcomes(struct bourse *client, const char *id, uint32_t from, uint32_t page_rows,
                      bourse_outcome_visitor *visitor, void *context, struct bourse_error *error);
 
+/* The error of a subtask without a result: it has none yet, or its job ended before it had one. */
+bool client_no_result(struct bourse *client, const char *id, uint32_t index,
+                      struct bourse_error *error);
+
 /* Every result that bourse_outcomes leaves out: attempts before the one that counts, and late ones. As they came. */
 bool client_other_outcomes(struct bourse *client, const char *id, bourse_outcome_visitor *visitor,
                            void *context, struct bourse_error *error);

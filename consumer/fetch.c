@@ -350,7 +350,7 @@ bool bourse_log(struct bourse *bourse, const char *id, uint32_t index, bool stan
         return false;
     }
     if (!wanted.found) {
-        return client_fail(ret_error, BOURSE_NOT_FOUND, "subtask %u has no result yet", index);
+        return client_no_result(bourse, id, index, ret_error);
     }
     return !wanted.has || bourse_copy_output(bourse, &wanted.output, fd, ret_error);
 }

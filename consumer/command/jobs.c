@@ -141,8 +141,6 @@ int command_ps(struct invocation *invocation)
 
 /* ---------------------------------------------------------------- logs */
 
-enum { TASKS_NAMED = 8 };
-
 struct log_item {
     uint32_t index;
     struct cause {
@@ -155,6 +153,7 @@ struct log_list {
     size_t count, capacity;
     uint8_t *seen; /* one bit per subtask: printed, or about to be */
     uint32_t subtasks;
+    bool any; /* has been printed */
 };
 
 /* Why the attempt failed, NULL when it did not. The last attempt has the last word. */
@@ -258,6 +257,7 @@ static bool print_new(const struct log_request *request, struct log_list *list,
                       struct bourse_error *error)
 {
     bool ok = bourse_outcomes(request->invocation->bourse, request->id, 0, collect, list, error);
+    list->any = list->any || list->count > 0;
     for (size_t i = 0; ok && i < list->count; i++) {
         ok = print_text(request, list->items[i].index, error);
         if (ok) {
@@ -302,6 +302,10 @@ static bool print_all(const struct log_request *request, bool follow, struct bou
                          error) &&
              print_new(&all, &list, error);
     }
+    if (ok && !list.any && !request->invocation->quiet) {
+        (void)fprintf(stderr, "no subtask of job %.8s has a result%s; `bourse ps %.8s` says why\n",
+                      row.id, row.state == BOURSE_OPEN ? " yet" : "", row.id);
+    }
     free(list.seen);
     free(list.items);
     return ok;
@@ -322,59 +326,6 @@ static bool print_followed(const struct log_request *request, uint32_t index,
             return false;
         }
     }
-}
-
-/* The first few names, and how many more there are. */
-static void name_tasks(const struct bourse_tasks *tasks, char ret_text[BOURSE_TEXT_SIZE])
-{
-    size_t used = 0;
-    const uint32_t count = bourse_tasks_count(tasks);
-    ret_text[0] = '\0';
-    for (uint32_t i = 0; i < count && i <= TASKS_NAMED; i++) {
-        const char *name = bourse_task_name(tasks, i);
-        if (i == TASKS_NAMED || name == NULL) {
-            (void)snprintf(ret_text + used, BOURSE_TEXT_SIZE - used, " and %u more", count - i);
-            return;
-        }
-        used += (size_t)snprintf(ret_text + used, BOURSE_TEXT_SIZE - used, "%s%.32s",
-                                 i > 0 ? ", " : "", name);
-    }
-}
-
-/* A number, or the name of a task. */
-static bool read_index(struct invocation *invocation, const char *id,
-                       const struct bourse_tasks *tasks, const char *text, uint32_t *ret_index,
-                       int *ret_status)
-{
-    int64_t index = 0;
-    if (tasks != NULL && bourse_task_find(tasks, text, ret_index)) {
-        return true;
-    }
-    const bool is_number = units_count(text, &index) == UNITS_OK;
-    const bool is_named = tasks != NULL && tasks_are_named(tasks);
-    if (!is_number && is_named && bourse_task_name(tasks, 0) != NULL) {
-        char names[BOURSE_TEXT_SIZE];
-        name_tasks(tasks, names);
-        *ret_status =
-            complain(invocation, BOURSE_NOT_FOUND, "no task '%.64s'; there are %s", text, names);
-        return false;
-    }
-    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
-    struct bourse_error error;
-    if (!bourse_jobs(invocation->bourse, id, &jobs, &error)) {
-        *ret_status = complain_with(invocation, &error);
-        return false;
-    }
-    const uint32_t last = bourse_jobs_row(jobs, 0)->subtasks - 1;
-    if (!is_number || index > last) {
-        *ret_status = complain(invocation, is_number ? BOURSE_NOT_FOUND : BOURSE_USAGE,
-                               "'%.64s' is no subtask of job %.8s; %s 0%s%s", text, id,
-                               last == 0 ? "its only one is" : "their indices are",
-                               last == 0 ? "" : " to ", last == 0 ? "" : count_text(last));
-        return false;
-    }
-    *ret_index = (uint32_t)index;
-    return true;
 }
 
 static json_t *read_log(struct invocation *invocation, const char *id, uint32_t index,
@@ -443,7 +394,7 @@ int command_logs(struct invocation *invocation)
         return status;
     }
     CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
-    if (one && !read_index(invocation, id, tasks, invocation->words[1], &index, &status)) {
+    if (one && !resolve_subtask(invocation, id, tasks, invocation->words[1], &index, &status)) {
         return status;
     }
     struct log_request request = {.invocation = invocation,

@@ -33,6 +33,11 @@ void print_explanation(FILE *to, const struct bourse_explanation *explanation);
 
 /* The names of a job's subtasks; NULL when they have none, or cannot be had: then they are numbers. */
 struct bourse_tasks *load_tasks(struct invocation *invocation, const char *id);
+/* The subtask that `text` means: a number, or the name of one of `tasks`, which may be NULL. False after having said which ones
+ * there are, with the exit status. */
+bool resolve_subtask(struct invocation *invocation, const char *id,
+                     const struct bourse_tasks *tasks, const char *text, uint32_t *ret_index,
+                     int *ret_status);
 /* Whether subtasks have names: all of them, or the checks, which come last. */
 bool tasks_are_named(const struct bourse_tasks *tasks);
 /* One task a row: its state, its tries, and what it waits for. */

@@ -1,4 +1,5 @@
 /* balance, ledger, receipt, verify: what was paid, and the proof of it. */
+#include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
 
 #include "base/checked.h"
@@ -274,16 +275,11 @@ int command_receipt(struct invocation *invocation)
 {
     int status = 0;
     char id[BOURSE_ID_SIZE];
-    int64_t index = 0;
+    uint32_t one = 0;
     bool all = option_given(invocation, "all");
     const char *folder = option_text(invocation, "output", NULL);
-    if (!all && invocation->word_count == 2 &&
-        units_count(invocation->words[1], &index) != UNITS_OK) {
-        return complain(invocation, BOURSE_USAGE, "'%s' is no subtask's index",
-                        invocation->words[1]);
-    }
     if (all == (invocation->word_count == 2)) {
-        return complain(invocation, BOURSE_USAGE, "give one subtask's INDEX, or --all");
+        return complain(invocation, BOURSE_USAGE, "give one subtask's INDEX or name, or --all");
     }
     if (all && folder == NULL && !invocation->json) {
         return complain(invocation, BOURSE_USAGE, "--all needs -o DIR");
@@ -292,10 +288,15 @@ int command_receipt(struct invocation *invocation)
         !resolve_job(invocation, invocation->words[0], id, &status)) {
         return status;
     }
+    if (!all) {
+        CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
+        if (!resolve_subtask(invocation, id, tasks, invocation->words[1], &one, &status)) {
+            return status;
+        }
+    }
     if (folder != NULL && mkdir(folder, 0777) != 0 && errno != EEXIST) {
         return complain(invocation, BOURSE_LOCAL, "%s: %s", folder, strerror(errno));
     }
-    uint32_t one = (uint32_t)index;
     struct index_list list = {.items = &one, .count = 1};
     struct bourse_error error;
     if (all) {

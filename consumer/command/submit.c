@@ -126,12 +126,23 @@ static json_t *json_spread(const struct bourse_job_summary *job, const struct bo
                      (json_int_t)estimate.cost_micro, "levels", levels);
 }
 
+/* Devices fit, and every ask for one is above the limit. */
+static bool is_too_dear(const struct bourse_quote *quote)
+{
+    const struct bourse_explanation *why = &quote->explanation;
+    return quote->has_explanation && why->asking > 0 && why->affordable == 0;
+}
+
 static void show_quote(FILE *to, const struct bourse_job_summary *job,
                        const struct bourse_quote *quote, int64_t budget_micro)
 {
     (void)fputs("Quote\n", to);
     if (quote->level_count == 0) {
-        (void)fputs("  on offer now  nothing that fits\n", to);
+        bool is_dear = is_too_dear(quote);
+        (void)fprintf(to, "  on offer now  nothing %s\n",
+                      !is_dear                ? "that fits"
+                      : job->value_micro >= 0 ? "that is worth it"
+                                              : "within the cap");
     } else if (quote->slots_now == 0) {
         (void)fputs("  on offer now  nothing that is free; of those that fit, once they are:\n",
                     to);
@@ -370,6 +381,28 @@ bool offer_place(struct invocation *invocation, struct offer *offer, char ret_id
     return ok;
 }
 
+/* A job whose cap is below every ask waits, perhaps for ever: that is said, and what ends it. */
+static void say_what_it_waits_for(const struct invocation *invocation, const struct offer *offer,
+                                  const char *id)
+{
+    const struct bourse_explanation *why = &offer->quote.explanation;
+    const enum job_order order = offer->job->file->order;
+    bool rests = order == JOB_ORDER_LIMIT || order == JOB_ORDER_ALL_OR_NONE;
+    if (invocation->json || !rests || offer->summary.cap_micro < 0 || !is_too_dear(&offer->quote)) {
+        return;
+    }
+    (void)fprintf(stderr, "bourse: no ask is at or below the cap of %s credits per slot-hour",
+                  money_text(offer->summary.cap_micro));
+    if (why->has_fills_at) {
+        (void)fprintf(stderr, ", the lowest that would do is at %s",
+                      money_text(why->fills_at_micro));
+    }
+    (void)fprintf(stderr,
+                  "; the job waits for one.\n        `bourse order replace %.8s --cap CREDITS` "
+                  "raises the cap, `bourse cancel %.8s` ends it.\n",
+                  id, id);
+}
+
 /* Makes the offer, asks, and places the job. */
 static bool offer_and_place(struct invocation *invocation, struct bourse_job *job,
                             char ret_id[BOURSE_ID_SIZE], int *ret_status)
@@ -383,6 +416,9 @@ static bool offer_and_place(struct invocation *invocation, struct bourse_job *jo
     bool ok = offer_make(invocation, offer, ret_status) &&
               offer_agree(invocation, offer, ret_status) &&
               offer_place(invocation, offer, ret_id, ret_status);
+    if (ok) {
+        say_what_it_waits_for(invocation, offer, ret_id);
+    }
     free(offer);
     return ok;
 }

@@ -384,7 +384,7 @@ static const struct command table[] = {
      OPTIONS(ledger_options),
      .run = command_ledger},
     {.name = "receipt",
-     .arguments = "JOB [INDEX]",
+     .arguments = "JOB [INDEX|TASK]",
      .summary = "proofs of a job's results",
      OPTIONS(receipt_options),
      .words_min = 1,

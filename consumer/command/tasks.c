@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "formats/limits.h"
+#include "formats/units.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,62 @@ struct bourse_tasks *load_tasks(struct invocation *invocation, const char *id)
         bourse_tasks_destroy(&tasks);
     }
     return tasks;
+}
+
+/* ---------------------------------------------------------------- which one is meant */
+
+enum { TASKS_NAMED = 8 };
+
+/* The first few names, and how many more there are. */
+static void name_tasks(const struct bourse_tasks *tasks, char ret_text[BOURSE_TEXT_SIZE])
+{
+    size_t used = 0;
+    const uint32_t count = bourse_tasks_count(tasks);
+    ret_text[0] = '\0';
+    for (uint32_t i = 0; i < count && i <= TASKS_NAMED; i++) {
+        const char *name = bourse_task_name(tasks, i);
+        if (i == TASKS_NAMED || name == NULL) {
+            (void)snprintf(ret_text + used, BOURSE_TEXT_SIZE - used, " and %u more", count - i);
+            return;
+        }
+        used += (size_t)snprintf(ret_text + used, BOURSE_TEXT_SIZE - used, "%s%.32s",
+                                 i > 0 ? ", " : "", name);
+    }
+}
+
+bool resolve_subtask(struct invocation *invocation, const char *id,
+                     const struct bourse_tasks *tasks, const char *text, uint32_t *ret_index,
+                     int *ret_status)
+{
+    int64_t index = 0;
+    if (tasks != NULL && bourse_task_find(tasks, text, ret_index)) {
+        return true;
+    }
+    const bool is_number = units_count(text, &index) == UNITS_OK;
+    const bool is_named = tasks != NULL && tasks_are_named(tasks);
+    if (!is_number && is_named && bourse_task_name(tasks, 0) != NULL) {
+        char names[BOURSE_TEXT_SIZE];
+        name_tasks(tasks, names);
+        *ret_status =
+            complain(invocation, BOURSE_NOT_FOUND, "no task '%.64s'; there are %s", text, names);
+        return false;
+    }
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    struct bourse_error error;
+    if (!bourse_jobs(invocation->bourse, id, &jobs, &error)) {
+        *ret_status = complain_with(invocation, &error);
+        return false;
+    }
+    const uint32_t last = bourse_jobs_row(jobs, 0)->subtasks - 1;
+    if (!is_number || index > last) {
+        *ret_status = complain(invocation, is_number ? BOURSE_NOT_FOUND : BOURSE_USAGE,
+                               "'%.64s' is no subtask of job %.8s; %s 0%s%s", text, id,
+                               last == 0 ? "its only one is" : "their indices are",
+                               last == 0 ? "" : " to ", last == 0 ? "" : count_text(last));
+        return false;
+    }
+    *ret_index = (uint32_t)index;
+    return true;
 }
 
 /* ---------------------------------------------------------------- how far each is */

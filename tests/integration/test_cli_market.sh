@@ -93,13 +93,32 @@ expect 8 'goes on without' "$bourse" run -y --wait-at-most 500ms -- sleep 60
 expect 0 '.' "$bourse" cancel last
 expect 0 '"state":"cancelled"' "$bourse" ps last --json
 
+# A cap below every ask: it waits, and says so once, also where nothing else is said.
+expect 8 'no ask is at or below the cap of 0.01 .*, the lowest that would do is at 0.10; the job waits' \
+    "$bourse" run -y --quiet --cap 0.01 --wait-at-most 300ms -- echo cheap
+grep -q 'on offer now  nothing within the cap' err && fail "--quiet shows the quote"
+expect 0 '.' "$bourse" cancel last
+expect 8 '"name":"TIMED_OUT"' "$bourse" run -y --json --cap 0.01 --wait-at-most 300ms -- echo cheap
+! grep -q 'the job waits' err || fail "--json says on stderr: $(cat err)"
+expect 0 '.' "$bourse" cancel last
+expect 5 '' "$bourse" run -y --cap 0.01 --order ioc -- echo cheap
+grep -q 'on offer now  nothing within the cap' err || fail "the quote does not name the cap: $(cat err)"
+! grep -q 'the job waits' err || fail "an order that does not rest waits: $(cat err)"
+
 # Submitted while every slot is taken: priced by what is taken, and started once it is free.
 printf 'name: all\narray: 1-256\nrun: [sleep, "60"]\nexpect: 1m\nlimit: 2m\n' >all.yaml
 all=$("$bourse" submit all.yaml -y --quiet 2>err) || fail "all.yaml: $(cat err)"
 expect 8 'has not ended: every device that fits is busy' "$bourse" run -y --wait-at-most 300ms -- echo second
 grep -q 'nothing that is free' err || fail "the quote does not say that all is taken: $(cat err)"
 expect 0 'every device that fits is busy' "$bourse" ps last
+expect 3 'subtask 0 has no result yet' "$bourse" logs last 0
+expect 3 'subtask 0 has no result yet' "$bourse" receipt last 0
+expect 0 'no subtask of job [0-9a-f]* has a result yet' "$bourse" logs last
 expect 0 '.' "$bourse" cancel "$all"
+expect 3 "subtask 255 was cancelled before it had a result; .bourse ps ${all:0:8}. says" "$bourse" logs "$all" 255
+expect 3 'subtask 255 was cancelled before' "$bourse" receipt "$all" 255
+expect 3 "'256' is no subtask of job ${all:0:8}; their indices are 0 to 255" "$bourse" receipt "$all" 256
+expect 2 "'one' is no subtask of job" "$bourse" receipt "$all" one
 expect 0 '^second$' "$bourse" logs last --follow
 expect 3 'Not found' "$bourse" ps 00000000000000000000000000000000
 expect 3 'no job' "$bourse" logs ffff

@@ -216,24 +216,34 @@ static void fill_device(const struct exchange *exchange, const struct device *de
     }
 }
 
-/* Its place among the asks of all cells that are taken by bids that take its own. */
+/* Its place among the asks of all cells that are taken by bids that take its own, by price or by value. */
 static bool find_place(const struct exchange *exchange, const struct ask *ask,
                        struct exchange_why *why)
 {
     const struct book *book = exchange->book;
-    uint64_t *beside = calloc(exchange->limits.cells / 64 + 1, sizeof *beside);
+    const size_t words = exchange->limits.cells / 64 + 1;
+    uint64_t *beside = calloc(RATES * words, sizeof *beside);
     if (beside == NULL) {
         return false;
     }
-    book_cells_beside(book, ask->device->cell, beside);
+    bool some[RATES];
+    for (unsigned rate = RATE_NONE; rate < RATES; rate++) {
+        some[rate] =
+            book_cells_beside(book, ask->device->cell, (enum rate)rate, beside + rate * words);
+    }
     for (uint32_t handle = 0; handle < exchange->handle_capacity; handle++) {
         struct book_ask other;
         if (exchange->orders_by_handle[handle] == NULL || !book_ask(book, handle, &other) ||
-            other.slots == 0 || (beside[other.cell / 64] >> (other.cell % 64) & 1) == 0) {
+            other.slots == 0) {
             continue;
         }
-        why->ahead += other.price_micro != ask->price_micro ? other.price_micro < ask->price_micro
-                                                            : other.sequence < ask->sequence;
+        bool is_before = false;
+        for (unsigned rate = RATE_NONE; rate < RATES && !is_before; rate++) {
+            is_before = some[rate] &&
+                        (beside[rate * words + other.cell / 64] >> (other.cell % 64) & 1) != 0 &&
+                        book_ask_is_before(book, (enum rate)rate, handle, ask->handle);
+        }
+        why->ahead += is_before;
     }
     why->has_ahead = true;
     free(beside);

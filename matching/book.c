@@ -632,18 +632,20 @@ uint32_t book_ahead(const struct book *book, uint32_t handle, uint32_t most)
     return ahead;
 }
 
-/* Cells have two cursors each. */
-static bool precedes(const struct book *book, enum rate rate, uint32_t a, uint32_t b)
+static struct offer offer_of(const struct book *book, enum rate rate, uint32_t ask)
 {
-    const struct ladder_pool *pool = &book->pool;
-    const uint32_t *cursors = book->cursors;
-    const struct offer offers[] = {
-        {price_of(ladder_key(pool, cursors[a]), false),
-         rate == RATE_NONE ? 1 : book->cells[a / 2].rates[rate], pool->orders[cursors[a]].sequence},
-        {price_of(ladder_key(pool, cursors[b]), false),
-         rate == RATE_NONE ? 1 : book->cells[b / 2].rates[rate], pool->orders[cursors[b]].sequence},
-    };
-    return offers_more(&offers[0], &offers[1]);
+    const struct order *order = &book->pool.orders[ask];
+    return (struct offer){price_of(ladder_key(&book->pool, ask), false),
+                          rate == RATE_NONE ? 1 : book->cells[order->shelf].rates[rate],
+                          order->sequence};
+}
+
+bool book_ask_is_before(const struct book *book, enum rate rate, uint32_t ask, uint32_t other)
+{
+    assert(book_rests(book, ask) && book_rests(book, other));
+    const struct offer offer = offer_of(book, rate, ask);
+    const struct offer than = offer_of(book, rate, other);
+    return offers_more(&offer, &than);
 }
 
 void book_walk_asks(const struct book *book, const struct requirement *requirement, enum rate rate,
@@ -664,9 +666,10 @@ void book_walk_asks(const struct book *book, const struct requirement *requireme
         cursors[2 * cell + 1] = accepted ? idle->first : BOOK_NONE;
     }
     for (;;) {
-        uint32_t best = BOOK_NONE; /* a cursor */
+        uint32_t best = BOOK_NONE; /* a cursor: cells have two each */
         for (uint32_t i = 0; i < 2 * shelves->bound; i++) {
-            if (cursors[i] != BOOK_NONE && (best == BOOK_NONE || precedes(book, rate, i, best))) {
+            if (cursors[i] != BOOK_NONE &&
+                (best == BOOK_NONE || book_ask_is_before(book, rate, cursors[i], cursors[best]))) {
                 best = i;
             }
         }

@@ -85,9 +85,9 @@ uint32_t book_cell_references(const struct book *book,
                               uint32_t cell); /* 0: there is no such cell */
 uint32_t book_class_references(const struct book *book, uint32_t class_id);
 bool book_class_accepts(const struct book *book, uint32_t class_id, uint32_t cell);
-/* The cells that compete for the same bids: all that some class accepts which accepts this one, and itself. A bit each, in
- * as many words of 64 as cells of the book's limit need. */
-void book_cells_beside(const struct book *book, uint32_t cell, uint64_t *ret_bits);
+/* The cells that compete for the same bids by value in that rate, or NONE: by price: all that some such class accepts which accepts
+ * this one; by price itself, too. A bit each, in as many words of 64 as cells of the book's limit need. False: none. */
+bool book_cells_beside(const struct book *book, uint32_t cell, enum rate rate, uint64_t *ret_bits);
 /* Numbers in use are below these. */
 uint32_t book_cell_bound(const struct book *book);
 uint32_t book_class_bound(const struct book *book);
@@ -211,6 +211,9 @@ bool book_take(struct book *book, uint32_t handle, uint32_t slots);
 
 /* How many orders of its cell or class come before a resting one, counted up to `most`. */
 uint32_t book_ahead(const struct book *book, uint32_t handle, uint32_t most);
+
+/* Whether a bid by value in that rate, or NONE: by price, takes the one ask before the other; their cells have the rate. */
+bool book_ask_is_before(const struct book *book, enum rate rate, uint32_t ask, uint32_t other);
 
 /* Walks all resting asks of the cells that `requirement` accepts and that have the rate, best first: by price, or by
  * price for a unit of work. */

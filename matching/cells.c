@@ -484,21 +484,28 @@ bool book_class_accepts(const struct book *book, uint32_t class_id, uint32_t cel
     return bit_is(book->shelves[BIDS].items[class_id].meets, cell);
 }
 
-void book_cells_beside(const struct book *book, uint32_t cell, uint64_t *ret_bits)
+bool book_cells_beside(const struct book *book, uint32_t cell, enum rate rate, uint64_t *ret_bits)
 {
+    bool some = rate == RATE_NONE;
     const struct shelves *asks = &book->shelves[ASKS];
     const struct shelves *bids = &book->shelves[BIDS];
     assert(book_cell_references(book, cell) > 0);
     memset(ret_bits, 0, bids->other_groups * sizeof *ret_bits);
-    bit_set(ret_bits, cell, true);
+    bit_set(ret_bits, cell, some);
     for (size_t group = 0; group < asks->other_groups; group++) {
         for (uint64_t left = asks->items[cell].meets[group]; left != 0; left &= left - 1) {
             const size_t class_id = group * GROUP + (size_t)__builtin_ctzll(left);
+            const struct shelf *shelf = &bids->items[class_id];
+            if (shelf->rate != rate) {
+                continue;
+            }
+            some = true;
             for (size_t word = 0; word < bids->other_groups; word++) {
-                ret_bits[word] |= bids->items[class_id].meets[word];
+                ret_bits[word] |= shelf->meets[word];
             }
         }
     }
+    return some;
 }
 
 uint32_t book_cell_bound(const struct book *book)

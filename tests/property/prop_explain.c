@@ -533,28 +533,37 @@ static bool is_same_kind(const struct known_device *a, const struct known_device
            memcmp(a->attributes, b->attributes, a->count * sizeof a->attributes[0]) == 0;
 }
 
-static bool have_a_bid_in_common(const struct known_device *a, const struct known_device *b)
+/* Of equals the earlier one: known devices stand in the order of their asks. */
+static bool is_first(const struct known_device *a, const struct known_device *b, enum rate rate)
+{
+    int128 here =
+        rate_worth(a->price_micro, rate == RATE_NONE ? 1 : rate_of(rate, b->attributes, b->count));
+    int128 there =
+        rate_worth(b->price_micro, rate == RATE_NONE ? 1 : rate_of(rate, a->attributes, a->count));
+    return here != there ? here < there : a < b;
+}
+
+static bool a_bid_takes_it_first(const struct known_device *a, const struct known_device *b)
 {
     for (uint32_t k = 0; k < known.job_count; k++) {
-        if (job_row(known.jobs[k].id).state == JOB_OPEN && device_fits(a, &known.jobs[k]) &&
-            device_fits(b, &known.jobs[k])) {
+        const struct known_job *job = &known.jobs[k];
+        if (job_row(job->id).state == JOB_OPEN && device_fits(a, job) && device_fits(b, job) &&
+            is_first(a, b, job->rate)) {
             return true;
         }
     }
     return false;
 }
 
-/* The known devices stand in the order of their asks. */
 static uint32_t slow_asks_ahead(uint32_t at)
 {
     const struct known_device *own = &known.devices[at];
     uint32_t ahead = 0;
     for (uint32_t i = 0; i < known.device_count; i++) {
         const struct known_device *other = &known.devices[i];
-        bool is_first =
-            other->price_micro != own->price_micro ? other->price_micro < own->price_micro : i < at;
-        ahead += other->price_micro >= 0 && whys[i].free > 0 && is_first &&
-                 (is_same_kind(own, other) || have_a_bid_in_common(own, other));
+        bool is_before = (is_same_kind(own, other) && is_first(other, own, RATE_NONE)) ||
+                         a_bid_takes_it_first(other, own);
+        ahead += other->price_micro >= 0 && whys[i].free > 0 && is_before;
     }
     return ahead;
 }

@@ -303,6 +303,28 @@ START_TEST(who_is_worth_more_there_comes_before_it)
 }
 END_TEST
 
+START_TEST(asks_come_before_one_by_price_and_by_work)
+{
+    offer_speed(PROVIDER, 1, price, RATE_UNIT);
+    offer_speed(OTHER_PROVIDER, 1, 2 * price, 3 * RATE_UNIT);
+    static struct exchange_why seen;
+    ck_assert_int_eq(exchange_explain_ask(market.exchange, PROVIDER, 0, &seen), WHY_OK);
+    ck_assert_uint_eq(seen.ahead, 0); /* nobody asks for both */
+    struct exchange_command bid = worth(1, 200);
+    apply(&bid);
+    ck_assert_int_eq(exchange_explain_ask(market.exchange, PROVIDER, 0, &seen), WHY_OK);
+    ck_assert(seen.has_ahead);
+    ck_assert_uint_eq(seen.ahead, 1); /* dearer, and cheaper by work */
+    ck_assert_int_eq(exchange_explain_ask(market.exchange, OTHER_PROVIDER, 0, &seen), WHY_OK);
+    ck_assert_uint_eq(seen.ahead, 0);
+    struct exchange_command plain = submit_of(1, 100);
+    plain.submit.cap_micro = 1;
+    apply(&plain);
+    ck_assert_int_eq(exchange_explain_ask(market.exchange, OTHER_PROVIDER, 0, &seen), WHY_OK);
+    ck_assert_uint_eq(seen.ahead, 1); /* a bid by price takes the other one first */
+}
+END_TEST
+
 START_TEST(a_quote_shows_for_each_kind_what_the_limit_is)
 {
     offer_speed(PROVIDER, 2, price, RATE_UNIT);
@@ -396,6 +418,7 @@ int main(void)
     tcase_add_test(tests, explain_says_what_value_would_do);
     tcase_add_test(tests, a_device_too_slow_for_any_value_is_no_remedy);
     tcase_add_test(tests, who_is_worth_more_there_comes_before_it);
+    tcase_add_test(tests, asks_come_before_one_by_price_and_by_work);
     tcase_add_test(tests, a_quote_shows_for_each_kind_what_the_limit_is);
     tcase_add_test(tests, listings_say_in_which_unit_a_limit_is);
     tcase_add_test(tests, a_provider_is_told_what_its_work_would_bring);

@@ -303,7 +303,7 @@ bool spot_turn(struct exchange *exchange); /* false: nobody challenges anybody *
 /* Its former is over: it begins, if its device is there still. */
 void lease_begin(struct exchange *exchange, struct lease *lease, struct device *device);
 /* ---- whole.c */
-/* Fills all that the bids of the job want, or nothing: false. What stands between steps can not be filled so. */
+/* Fills all that the bids of the job want, or nothing: false. What stands between steps could not when slots came last. */
 bool job_fill_whole(struct exchange *exchange, struct job *job);
 /* Whether that would come to anything now. */
 bool job_can_fill_whole(struct exchange *exchange, struct job *job);

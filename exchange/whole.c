@@ -3,7 +3,12 @@
  * from the best ask on. Only a plan for all of it becomes leases.
  *
  * Bids that wait like that rest in the book, in their place, and are passed over as long as there is no such plan: so they
- * block nobody, and are served before who comes behind them. */
+ * block nobody, and are served before who comes behind them.
+ *
+ * They are tried again when slots come, not when some go. With the parts in the same order fewer slots make no plan that more
+ * did not: each part is left what the parts before it did not take, at no lower prices. But which part is the scarcest can change,
+ * and with that who chooses first. A plan that would come of this alone has to wait for slots: to look for it after every fill and every
+ * withdrawal would be to plan for every such job each time. */
 #include "exchange/state.h"
 
 #include <stdlib.h>

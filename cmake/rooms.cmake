@@ -49,7 +49,7 @@ file(GLOB ledger_sqlite_sources CONFIGURE_DEPENDS ledger/sqlite*.c)
 
 # Pure cores.
 room(base SOURCES ${base_sources} LINKS PkgConfig::CRYPTO m)
-room(formats SOURCES ${formats_sources} LINKS base PkgConfig::YAML)
+room(formats SOURCES ${formats_sources} LINKS base PkgConfig::YAML PkgConfig::JANSSON)
 room(protocol SOURCES ${protocol_sources} LINKS base schema PkgConfig::SODIUM)
 set_source_files_properties(matching/book.c matching/ladder.c PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:-O3>")
 room(matching SOURCES ${matching_sources} LINKS base)

@@ -19,7 +19,10 @@ int complain_with(struct invocation *invocation, const struct bourse_error *erro
     int status = bourse_exit_status(error->status);
     if (!invocation->json) {
         (void)fflush(stdout);
-        bool refused = error->reject != 0; /* by the broker: its names are in docs/errors.md */
+        /* Names of refusals are in docs/errors.md; those of kinds of failure are for programs. */
+        bool refused =
+            error->reject != 0 ||
+            (error->name[0] != '\0' && strcmp(error->name, bourse_status_name(error->status)) != 0);
         (void)fprintf(stderr, "bourse: %s%s%s\n", refused ? error->name : "", refused ? ": " : "",
                       error->text);
         return status;

@@ -88,6 +88,12 @@ static struct places places_of_value(const char *label)
         return (struct places){.first = PLACE_WORDS,
                                .words = "limit ioc fok post-only all-or-none"};
     }
+    if (strcmp(label, "SCHEDULER") == 0) {
+        return (struct places){
+            .first = PLACE_WORDS,
+            .words =
+                "auto exact heft peft cpop heft-best heft-few single all-best cluster improve"};
+    }
     return (struct places){.first = place_of(label, strlen(label))};
 }
 

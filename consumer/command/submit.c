@@ -2,6 +2,7 @@
 #include "consumer/submit.h"
 #include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
+#include "consumer/command/plan_dag.h"
 #include "consumer/command/watch.h"
 #include "consumer/prepare.h"
 
@@ -294,6 +295,21 @@ int command_quote(struct invocation *invocation)
 
 int command_plan(struct invocation *invocation)
 {
+    bool has_graph = option_given(invocation, "dag");
+    if (has_graph && invocation->word_count > 0) {
+        return complain(invocation, BOURSE_USAGE,
+                        "plan takes a job's FILE or --dag FILE, not both; see `bourse help plan`");
+    }
+    if (has_graph) {
+        return plan_dag(invocation);
+    }
+    if (invocation->word_count == 0) {
+        return complain(invocation, BOURSE_USAGE, "plan needs FILE; see `bourse help plan`");
+    }
+    if (option_given(invocation, "scheduler")) {
+        return complain(invocation, BOURSE_USAGE,
+                        "--scheduler is for --dag: the market schedules what is submitted to it");
+    }
     return quote_or_plan(invocation, true);
 }
 

@@ -124,6 +124,10 @@ static const struct option_spec book_options[] = {
     {"instrument", 0, "NAME", "only the asks for this one: cpu.x86_64.avx512"},
     {"follow", 'f', NULL, "live, until Ctrl-C; with --json one value a line"},
 };
+static const struct option_spec plan_options[] = {
+    {"dag", 0, "FILE", "a task graph in JSON (bourse-dag-1), to be scheduled offline"},
+    {"scheduler", 0, "SCHEDULER", "of --dag: auto, heft, peft, cpop, exact ... (auto)"},
+};
 static const struct option_spec order_options[] = {
     {"price", 0, "CREDITS", "of an ask: the least for a slot and an hour; 0 is a donation"},
     {"slots", 0, "N", "of an ask: so many of the device's slots (all)"},
@@ -237,9 +241,12 @@ static const struct command table[] = {
     {.name = "plan",
      .arguments = "FILE",
      .summary = "how a job would run, before anything is spent",
-     .words_min = 1,
+     OPTIONS(plan_options),
      .words_max = 1,
-     .run = command_plan},
+     .run = command_plan,
+     .details = "With --dag instead of FILE, no market is asked: tasks with their cost on each "
+                "processor,\n"
+                "and bytes between them, become a schedule, beside a bound that none can beat."},
     {.name = "ps",
      .arguments = "[JOB]",
      .summary = "list your jobs, or one with its tasks and leases",

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Graph files by the command line: what two papers say of their examples, the form of the answer, and every refusal by name.
+set -euo pipefail
+bourse=$(realpath "$1")/bourse
+golden=$(realpath "$(dirname "$0")/../golden/dag")
+work=$(mktemp -d "${TMPDIR:-/tmp}/bourse plan.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+. "$(dirname "$(realpath "$0")")/../support/expect.sh"
+cd "$work"
+export HOME=$work XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state
+
+makespan() { # SCHEDULER FILE TIME
+    got=$("$bourse" plan --dag "$2" --scheduler "$1" --quiet) || fail "$1 of $2"
+    [ "$got" = "$3" ] || fail "$1 of $2: $got, not $3"
+}
+makespan heft "$golden/heft.json" 80
+makespan cpop "$golden/heft.json" 86
+makespan exact "$golden/heft.json" 73
+makespan auto "$golden/heft.json" 73
+makespan peft "$golden/peft.json" 122
+makespan heft "$golden/peft.json" 133
+makespan exact "$golden/peft.json" 113
+for scheduler in heft-best heft-few single all-best cluster improve; do
+    "$bourse" plan --dag "$golden/heft.json" --scheduler $scheduler --json >out || fail "$scheduler"
+    grep -q "\"scheduler\":\"$scheduler\"" out || fail "$scheduler: $(cat out)"
+done
+
+# The answer: one JSON value, or tables; the same each time; no market is needed.
+expect 0 '"makespan":80.0,"lower_bound":54.0' "$bourse" plan --dag "$golden/heft.json" --scheduler heft --json
+[ "$(wc -l <out)" -eq 1 ] || fail "more than one value: $(cat out)"
+grep -q '"schedule":\[{"task":"t1","processor":"p3","start":0.0,"finish":9.0},' out || fail "$(cat out)"
+grep -q '"best_single":{"processor":"p1","makespan":127.0}' out || fail "$(cat out)"
+[ "$(grep -o '"task":' out | wc -l)" -eq 10 ] || fail "not ten tasks: $(cat out)"
+mv out first
+"$bourse" plan --dag "$golden/heft.json" --scheduler heft --json >out
+cmp first out || fail "the same graph, another plan"
+expect 0 '"lower_bound":73.0,"gap":0.0,"proved":true,"scheduler":"auto"' "$bourse" plan --dag "$golden/heft.json" --json
+expect 0 '^lower bound  73 units: proved' "$bourse" plan --dag "$golden/heft.json"
+grep -qE '^t10 +p[123] +[0-9]+ +73$' out || fail "$(cat out)"
+
+# Refusals: the exit status, the stable name in text and JSON, and who it is about.
+write() { # PROCESSORS LINKS TASKS EDGES
+    printf '{"format":"bourse-dag-1","processors":[%s],"links":[%s],"tasks":[%s],"edges":[%s]}\n' "$@" >g.json
+}
+refused() { # NAME PATTERN
+    expect 2 "^bourse: $1: g.json: .*$2" "$bourse" plan --dag g.json
+    [ ! -s out ] || [ ! -s err ] || fail "both outputs"
+    expect 2 "\"name\":\"$1\"" "$bourse" plan --dag g.json --json
+    [ ! -s err ] || fail "--json wrote to stderr: $(cat err)"
+}
+two='{"id":"p"},{"id":"q"}'
+both='{"src":"p","dst":"q","latency":0,"bandwidth":1},{"src":"q","dst":"p","latency":0,"bandwidth":1}'
+ab='{"id":"a","cost":[1,2]},{"id":"b","cost":[2,1]}'
+write "$two" "$both" "$ab" '{"src":"a","dst":"b","bytes":1},{"src":"b","dst":"a","bytes":1}'
+refused DAG_CYCLE 'wait for one another: "[ab]" -> "[ab]" -> "[ab]"'
+write "$two" "$both" '{"id":"a","cost":[1,2]},{"id":"stuck","cost":[null,null]}' ''
+refused DAG_NOWHERE '"stuck": no processor can run it'
+for cost in 0 -3 1e16 1e-13; do
+    write "$two" "$both" '{"id":"a","cost":[1,2]},{"id":"b","cost":['$cost',1]}' ''
+    refused DAG_COST '"b" on "p": its cost is'
+done
+write "$two" "$both" '{"id":"a","cost":[1,NaN]}' ''
+refused DAG_FIELD '"a" on "q": "cost" is NaN'
+write "$two" "" '{"id":"a","cost":[1,null]},{"id":"b","cost":[null,1]}' '{"src":"a","dst":"b","bytes":1}'
+refused DAG_NO_LINK '"a" -> "b"'
+write "$two" '{"src":"p","dst":"q","latency":0,"bandwidth":0}' "$ab" ''
+refused DAG_LINK '"p" -> "q"'
+write "$two" "$both,"'{"src":"p","dst":"q","latency":0,"bandwidth":1}' "$ab" ''
+refused DAG_DUPLICATE 'two links "p" -> "q"'
+write "$two" "$both" "$ab" '{"src":"a","dst":"b","bytes":-1}'
+refused DAG_BYTES '"a" -> "b"'
+write "$two" "$both" "$ab" '{"src":"a","dst":"b","bytes":1},{"src":"a","dst":"b","bytes":2}'
+refused DAG_DUPLICATE 'two edges "a" -> "b"'
+write "$two" "$both" "$ab"',{"id":"a","cost":[1,1]}' ''
+refused DAG_DUPLICATE 'same id, "a"'
+write "$two" "$both" "$ab" '{"src":"a","dst":"c","bytes":1}'
+refused DAG_UNKNOWN '"c", which no task'
+write "$two" "$both" '{"id":"a","cost":[1e-11,1]},{"id":"b","cost":[1e9,1e9]}' ''
+refused DAG_SPREAD '"a"'
+write "$two" "$both" '{"id":"a","cost":[1]}' ''
+refused DAG_FIELD '"a": "cost" is a list'
+echo '{"format":' >g.json
+refused DAG_SYNTAX 'line'
+printf '\377\376{}' >g.json
+expect 2 'g.json' "$bourse" plan --dag g.json
+write "$two" "" '{"id":"a","cost":[1,null]},{"id":"b","cost":[null,1]},{"id":"c","cost":[1,1]}' \
+    '{"src":"a","dst":"c","bytes":1},{"src":"b","dst":"c","bytes":1}'
+expect 5 'DAG_NO_PLAN: .*no scheduler' "$bourse" plan --dag g.json
+write "$two" "$both" "$(seq 13 | sed 's/.*/{"id":"&","cost":[1,1]}/' | paste -sd,)" ''
+expect 2 'DAG_TOO_LARGE: .*exact takes at most 12' "$bourse" plan --dag g.json --scheduler exact
+
+# Usage.
+expect 2 'none.json' "$bourse" plan --dag none.json
+expect 2 'did you mean heft' "$bourse" plan --dag g.json --scheduler heff
+expect 2 'not both' "$bourse" plan job.yaml --dag g.json
+expect 2 'plan needs FILE' "$bourse" plan
+expect 2 'is for --dag' "$bourse" plan job.yaml --scheduler heft
+echo "graph files: ok"

@@ -1,0 +1,197 @@
+/* bench/planner.c - how long a task graph takes to plan. Prints one JSON object.
+ *
+ *     planner [--tasks N,N,...] [--processors N] [--json]
+ *
+ * Random layered graphs of N tasks [1000,10000,20000,100000] on 16 processors, of two kinds: in `light` ones an
+ * edge takes a tenth of a task's time, in `heavy` ones four times as long. For each the processor time of reading it in, of
+ * each list scheduler and of `auto`, per task too, and the most memory in use so far. `exact` is the time that it takes
+ * to prove what is best for graphs of 10 tasks on 4 processors. */
+#include "base/random.h"
+#include "bench/give_up.h"
+#include "planner/portfolio.h"
+
+#include <jansson.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum { LAYER = 64, EXACT_GRAPHS = 200, SIZES = 16 };
+
+static double now_s(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static double memory_mib(void)
+{
+    struct rusage usage;
+    (void)getrusage(RUSAGE_SELF, &usage);
+    return (double)usage.ru_maxrss / 1024;
+}
+
+/* Layers of tasks, each waiting for up to three of the layer before; costs differ by up to 4 between processors. */
+static struct workload *make_graph(struct random *dice, size_t tasks, size_t processors,
+                                   size_t layer, double carrying)
+{
+    double *costs = memory(tasks * processors, sizeof *costs);
+    struct workload_edge *edges = memory(3 * tasks, sizeof *edges);
+    struct workload_link *links = memory(processors * processors, sizeof *links);
+    size_t edge_count = 0;
+    size_t link_count = 0;
+    for (size_t t = 0; t < tasks; t++) {
+        double least = 1 + (double)random_below(dice, 20);
+        for (size_t p = 0; p < processors; p++) {
+            costs[t * processors + p] = least * (1 + (double)random_below(dice, 300) / 100);
+        }
+        size_t begin = t / layer * layer;
+        size_t most = layer < 3 ? layer : 3;
+        for (size_t i = 0; begin > 0 && i < most; i++) {
+            if (random_below(dice, 4) > 0) {
+                edges[edge_count++] = (struct workload_edge){
+                    (uint32_t)(begin - layer + (t - begin + i) % layer), (uint32_t)t,
+                    carrying * (double)(1 + random_below(dice, 50))};
+            }
+        }
+    }
+    for (uint32_t p = 0; p < processors; p++) {
+        for (uint32_t q = 0; q < processors; q++) {
+            if (p != q) {
+                links[link_count++] = (struct workload_link){p, q, 0.1, 1};
+            }
+        }
+    }
+    const struct workload_input input = {.task_count = tasks,
+                                         .processor_count = processors,
+                                         .link_count = link_count,
+                                         .edge_count = edge_count,
+                                         .costs = costs,
+                                         .links = links,
+                                         .edges = edges};
+    struct workload *graph = NULL;
+    struct workload_fault fault;
+    if (workload_create(&input, &graph, &fault) != WORKLOAD_OK) {
+        die("the graph cannot be planned");
+    }
+    free(costs);
+    free(edges);
+    free(links);
+    return graph;
+}
+
+static json_t *measure(size_t tasks, size_t processors, const char *kind, double carrying)
+{
+    struct random dice = random_seeded(1);
+    double begin = now_s();
+    struct workload *graph = make_graph(&dice, tasks, processors, LAYER, carrying);
+    json_t *row = json_pack("{s:I, s:I, s:I, s:s, s:f}", "tasks", (json_int_t)tasks, "processors",
+                            (json_int_t)processors, "edges", (json_int_t)graph->edge_count, "kind",
+                            kind, "make_s", now_s() - begin);
+    struct schedule *schedule = schedule_create(graph->task_count);
+    const struct portfolio_options options = portfolio_defaults();
+    struct portfolio portfolio;
+    json_t *methods = json_object();
+    for (int i = 0; i < PORTFOLIO_IMPROVE && schedule != NULL; i++) {
+        enum portfolio_method method = (enum portfolio_method)i;
+        begin = now_s();
+        if (portfolio_single_method(graph, method, &options, schedule, &portfolio) ==
+            SCHEDULER_OK) {
+            (void)json_object_set_new(
+                methods, portfolio_name(method),
+                json_pack("{s:f, s:f}", "s", now_s() - begin, "makespan", schedule->makespan));
+        }
+    }
+    begin = now_s();
+    if (schedule == NULL ||
+        portfolio_schedule(graph, &options, schedule, &portfolio) != SCHEDULER_OK) {
+        die("no schedule");
+    }
+    double taken = now_s() - begin;
+    (void)json_object_set_new(row, "methods", methods);
+    (void)json_object_set_new(row, "auto_s", json_real(taken));
+    (void)json_object_set_new(row, "auto_us_per_task", json_real(taken * 1e6 / (double)tasks));
+    (void)json_object_set_new(row, "makespan", json_real(schedule->makespan));
+    (void)json_object_set_new(row, "lower_bound", json_real(portfolio.bound));
+    (void)json_object_set_new(row, "found_by", json_string(portfolio_name(portfolio.found_by)));
+    (void)json_object_set_new(row, "memory_mib", json_real(memory_mib()));
+    schedule_destroy(&schedule);
+    workload_destroy(&graph);
+    return row;
+}
+
+static json_t *measure_exact(void)
+{
+    struct random dice = random_seeded(2);
+    double most = 0;
+    double sum = 0;
+    int proved = 0;
+    for (int i = 0; i < EXACT_GRAPHS; i++) {
+        const double carrying[] = {0.05, 0.25, 1, 4};
+        struct workload *graph = make_graph(&dice, 10, 4, 1 + (size_t)(i / 4) % 4, carrying[i % 4]);
+        struct schedule *schedule = schedule_create(10);
+        const struct portfolio_options options = portfolio_defaults();
+        struct portfolio portfolio;
+        double begin = now_s();
+        if (schedule == NULL || portfolio_single_method(graph, PORTFOLIO_EXACT, &options, schedule,
+                                                        &portfolio) != SCHEDULER_OK) {
+            die("no schedule");
+        }
+        double taken = now_s() - begin;
+        most = taken > most ? taken : most;
+        sum += taken;
+        proved += portfolio.is_proved;
+        schedule_destroy(&schedule);
+        workload_destroy(&graph);
+    }
+    return json_pack("{s:i, s:i, s:f, s:f}", "graphs", (int)EXACT_GRAPHS, "proved", proved,
+                     "mean_s", sum / EXACT_GRAPHS, "most_s", most);
+}
+
+static size_t read_sizes(const char *text, size_t *sizes)
+{
+    size_t count = 0;
+    while (*text != '\0' && count < SIZES) {
+        char *end = NULL;
+        sizes[count] = strtoul(text, &end, 10);
+        if (end == text || sizes[count] == 0 || sizes[count] > WORKLOAD_TASKS) {
+            die("--tasks: numbers from 1 on, separated by commas");
+        }
+        count++;
+        text = *end == ',' ? end + 1 : end;
+    }
+    return count;
+}
+
+int main(int argc, char **argv)
+{
+    const char *tasks = "1000,10000,20000,100000";
+    size_t processors = 16;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0) {
+            continue;
+        }
+        if (i + 1 < argc && strcmp(argv[i], "--tasks") == 0) {
+            tasks = argv[++i];
+        } else if (i + 1 < argc && strcmp(argv[i], "--processors") == 0) {
+            processors = strtoul(argv[++i], NULL, 10);
+        } else {
+            die("planner [--tasks N,N,...] [--processors N] [--json]");
+        }
+    }
+    if (processors < 1 || processors > WORKLOAD_PROCESSORS) {
+        die("--processors: 1 to 1024");
+    }
+    size_t sizes[SIZES];
+    size_t count = read_sizes(tasks, sizes);
+    json_t *rows = json_array();
+    for (size_t i = 0; i < count; i++) {
+        (void)json_array_append_new(rows, measure(sizes[i], processors, "light", 0.1));
+        (void)json_array_append_new(rows, measure(sizes[i], processors, "heavy", 4));
+    }
+    json_t *all = json_pack("{s:o, s:o}", "graphs", rows, "exact", measure_exact());
+    (void)json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+    (void)putchar('\n');
+    json_decref(all);
+    return 0;
+}

@@ -413,6 +413,11 @@ int64_t escrow_micro(int64_t price_micro, uint32_t slots,
                      int64_t term_ns); /* rounded up; INT64_MAX: too much */
 
 /* ---- reads.c */
+/* Of the parts of an open job that wait for a lane, the one farthest from it: it explains the whole. */
+const struct part *job_tightest_part(const struct exchange *exchange, const struct job *job,
+                                     uint8_t *ret_reason);
+
+/* ---- explain.c */
 /* A predicate as reports write it: memory >= 1024, kind = "gpu". */
 void predicate_text(const struct requirement_node *node, char *ret_text, size_t size);
 

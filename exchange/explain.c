@@ -1,0 +1,310 @@
+/* Why a need, or a part of a job, is not filled: how many devices fail at which predicate, what the rest ask, who comes first.
+ * The smallest change that would fill it is remedy.c. A read: pure, no trace. */
+#include "exchange/effort.h"
+#include "exchange/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void predicate_text(const struct requirement_node *node, char *ret_text, size_t size)
+{
+    static const char *const signs[] = {
+        [REQUIREMENT_EQ] = "=",  [REQUIREMENT_NE] = "!=", [REQUIREMENT_LT] = "<",
+        [REQUIREMENT_LE] = "<=", [REQUIREMENT_GT] = ">",  [REQUIREMENT_GE] = ">=",
+    };
+    const struct attribute *value = &node->attribute;
+    if (value->is_text) {
+        (void)snprintf(ret_text, size, "%s %s \"%s\"", value->name, signs[node->op], value->text);
+    } else {
+        (void)snprintf(ret_text, size, "%s %s %lld", value->name, signs[node->op],
+                       (long long)value->number);
+    }
+}
+
+/* One call. */
+struct explaining {
+    const struct exchange *exchange;
+    const struct exchange_need *need;
+    const struct part *part; /* of a job that is there; NULL: a need that is asked about */
+    struct effort_plan plan;
+    struct explained *seen; /* NULL: memory is short, and there will be no remedy */
+    size_t seen_count;
+    struct exchange_explanation *why;
+    uint32_t unrated; /* devices without the rate of a need by value */
+};
+
+/* Best value of a numeric attribute on offer, from the first of its name on: the largest for > and >=, the smallest for <
+ * and <=. */
+static void keep_best(const struct requirement_node *node, const struct attribute *attributes,
+                      const struct attribute_digest *digests, size_t first, size_t count,
+                      bool *has_best, int64_t *best)
+{
+    bool wants_more = node->op == REQUIREMENT_GT || node->op == REQUIREMENT_GE;
+    for (size_t i = first;
+         i < count && (i == first || (digests[i].name == digests[first].name &&
+                                      strcmp(attributes[i].name, node->attribute.name) == 0));
+         i++) {
+        const int64_t have = (int64_t)digests[i].value;
+        if (!digests[i].is_text && (!*has_best || (wants_more ? have > *best : have < *best))) {
+            *has_best = true;
+            *best = have;
+        }
+    }
+}
+
+static uint32_t explain_predicates(const struct explaining *explaining,
+                                   const struct attribute *attributes,
+                                   const struct attribute_digest *digests, size_t count,
+                                   uint64_t *ret_truth)
+{
+    size_t first[REQUIREMENT_NODES_MAX];
+    const struct requirement *needs = explaining->need->needs;
+    struct exchange_explanation *why = explaining->why;
+    uint32_t at = 0; /* every device meets the same predicates in the same order */
+    *ret_truth = effort_truth(&explaining->plan, attributes, digests, count, first);
+    for (uint32_t i = 0; i < needs->count; i++) {
+        const struct requirement_node *node = &needs->nodes[i];
+        if (node->op < REQUIREMENT_EQ) {
+            continue;
+        }
+        if (at == why->predicate_count) {
+            why->predicate_count++;
+            predicate_text(node, why->predicates[at].text, sizeof why->predicates[at].text);
+        }
+        why->predicates[at].failing += (*ret_truth >> i & 1) == 0;
+        if (!node->attribute.is_text && node->op != REQUIREMENT_EQ && node->op != REQUIREMENT_NE) {
+            keep_best(node, attributes, digests, first[i], count, &why->predicates[at].has_best,
+                      &why->predicates[at].best);
+        }
+        at++;
+    }
+    return at;
+}
+
+/* A subtask's slots are all on one device: one with fewer never fits, however idle it is. */
+static bool is_wide_enough(const struct exchange_need *need, const struct device *device,
+                           struct exchange_explanation *why, uint32_t at)
+{
+    bool fits = device->slots >= need->slots;
+    if (need->slots > 1 && at < REQUIREMENT_NODES_MAX) {
+        why->predicate_count = at + 1;
+        (void)snprintf(why->predicates[at].text, sizeof why->predicates[at].text, "slots >= %u",
+                       need->slots);
+        why->predicates[at].failing += !fits;
+        if (!why->predicates[at].has_best || device->slots > why->predicates[at].best) {
+            why->predicates[at].has_best = true;
+            why->predicates[at].best = device->slots;
+        }
+    }
+    return fits;
+}
+
+/* What is offered to others, or at other hours, is not on offer now. */
+static bool is_conditional(const struct exchange *exchange, const struct exchange_need *need,
+                           const struct ask *ask, struct exchange_explanation *why)
+{
+    bool is_for_it = ask_is_for(ask, need->account);
+    why->for_others += !is_for_it;
+    if (is_for_it && !ask->is_open) {
+        int64_t opens_ns = ask->turns_ns - exchange->now_ns;
+        why->opens_ns = why->closed == 0 || opens_ns < why->opens_ns ? opens_ns : why->opens_ns;
+        why->closed++;
+    }
+    return !is_for_it || !ask->is_open;
+}
+
+static void explain_device(struct explaining *explaining, const struct device *device)
+{
+    const struct exchange *exchange = explaining->exchange;
+    const struct exchange_need *need = explaining->need;
+    const struct part *part = explaining->part;
+    struct exchange_explanation *why = explaining->why;
+    size_t count;
+    const struct attribute *attributes = book_cell_attributes(exchange->book, device->cell, &count);
+    why->devices++;
+    struct explained seen = {.device = device};
+    uint32_t at =
+        explain_predicates(explaining, attributes, book_cell_digests(exchange->book, device->cell),
+                           count, &seen.truth);
+    bool is_wide = is_wide_enough(need, device, why, at);
+    bool is_simulated = book_cell_simulated(exchange->book, device->cell) &&
+                        requirement_passes_over(need->needs, attributes, count);
+    int64_t operations =
+        need->rate == RATE_NONE ? 1 : book_cell_rate(exchange->book, device->cell, need->rate);
+    seen.is_passed_over = is_simulated || operations == 0;
+    seen.effort = effort_of(need->needs, seen.truth);
+    if (explaining->seen != NULL) {
+        explaining->seen[explaining->seen_count++] = seen;
+    }
+    why->simulated += is_simulated;
+    explaining->unrated += operations == 0;
+    if (!is_wide || seen.is_passed_over || seen.effort.hold > 0 ||
+        device->key.provider == need->account) {
+        return;
+    }
+    why->fitting++;
+    struct book_ask resting;
+    const struct book_ask *ask = &resting;
+    if (device->ask == NULL || !book_ask(exchange->book, device->ask->handle, &resting) ||
+        device->ask->slots < need->slots ||
+        (ask->max_term_ns != 0 && ask->max_term_ns < need->term_ns) ||
+        is_conditional(exchange, need, device->ask, why)) {
+        return;
+    }
+    why->asking++;
+    bool is_affordable =
+        need->cap_micro < 0 ||
+        ask->price_micro <= book_limit(exchange->book, need->rate, need->cap_micro, device->cell);
+    const int64_t avoided_ns =
+        part == NULL ? 0 : job_avoids_for_ns(exchange, part->job, device->key.provider);
+    bool is_avoided = avoided_ns > 0;
+    bool is_own = part != NULL && part->waiting > 0 && part_choice(part, device->key.provider) == 0;
+    bool is_free = ask->slots >= need->slots && !is_avoided && !is_own;
+    why->own += is_affordable && is_own;
+    if (is_affordable && is_avoided) {
+        why->avoided_ns =
+            why->avoided == 0 || avoided_ns < why->avoided_ns ? avoided_ns : why->avoided_ns;
+        why->avoided++;
+    }
+    why->affordable += is_affordable;
+    why->donated += is_affordable && ask->price_micro == 0;
+    why->free += is_affordable && is_free;
+    int64_t fills_micro = ask->price_micro;
+    bool has_limit =
+        need->rate == RATE_NONE || rate_value_for(ask->price_micro, operations, &fills_micro);
+    if (is_free && has_limit && (why->fills_at_micro < 0 || fills_micro < why->fills_at_micro)) {
+        why->fills_at_micro = fills_micro;
+    }
+}
+
+/* Predicates that a need has without saying so, where there is a device to fail them. */
+static void explain_simulated(struct exchange_explanation *why)
+{
+    uint32_t at = why->predicate_count;
+    if (why->simulated > 0 && at < REQUIREMENT_NODES_MAX) {
+        why->predicate_count++;
+        (void)snprintf(why->predicates[at].text, sizeof why->predicates[at].text,
+                       "simulated = false");
+        why->predicates[at].failing = why->simulated;
+    }
+}
+
+static void explain_rate(struct exchange_explanation *why, uint32_t unrated)
+{
+    uint32_t at = why->predicate_count;
+    if (unrated > 0 && at < REQUIREMENT_NODES_MAX) {
+        why->predicate_count++;
+        (void)snprintf(why->predicates[at].text, sizeof why->predicates[at].text, "%s > 0",
+                       rate_name(why->rate));
+        why->predicates[at].failing = unrated;
+    }
+}
+
+static size_t count_devices(const struct exchange *exchange)
+{
+    size_t count = 0;
+    for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
+         at = at->next) {
+        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        for (struct list_link *link = provider->devices.next; link != &provider->devices;
+             link = link->next) {
+            count++;
+        }
+    }
+    return count;
+}
+
+static void explain(const struct exchange *exchange, const struct exchange_need *need,
+                    const struct part *part, struct exchange_explanation *ret_explanation)
+{
+    memset(ret_explanation, 0, sizeof *ret_explanation);
+    ret_explanation->fills_at_micro = -1;
+    ret_explanation->rate = need->rate;
+    ret_explanation->is_halted = exchange->is_halted;
+    if (!requirement_well_formed(need->needs)) {
+        return;
+    }
+    struct explaining explaining = {
+        .exchange = exchange,
+        .need = need,
+        .part = part,
+        .plan = effort_plan(need->needs),
+        .seen = calloc(count_devices(exchange) + 1, sizeof *explaining.seen),
+        .why = ret_explanation,
+    };
+    for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
+         at = at->next) {
+        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        for (struct list_link *link = provider->devices.next; link != &provider->devices;
+             link = link->next) {
+            const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
+            if (device->is_advertised) {
+                explain_device(&explaining, device);
+            }
+        }
+    }
+    explain_simulated(ret_explanation);
+    explain_rate(ret_explanation, explaining.unrated);
+    if (part != NULL && (part->handle == BOOK_NONE || job_waits_for_all(part->job))) {
+        ret_explanation->fills_at_micro = -1; /* what one more slot costs is not the question */
+        free(explaining.seen);
+        return;
+    }
+    if (ret_explanation->free == 0 && ret_explanation->affordable > 0) {
+        queue_find(exchange, need, part, explaining.seen, explaining.seen_count, ret_explanation);
+    }
+    if (!exchange->is_halted && (part == NULL || part->waiting > 0)) {
+        remedy_find(exchange, need, part, explaining.seen, explaining.seen_count,
+                    &ret_explanation->remedy);
+    }
+    free(explaining.seen);
+}
+
+void exchange_explain(const struct exchange *exchange, const struct exchange_need *need,
+                      struct exchange_explanation *ret_explanation)
+{
+    explain(exchange, need, NULL, ret_explanation);
+}
+
+static const struct part *part_to_explain(const struct exchange *exchange, const struct job *job,
+                                          uint32_t number)
+{
+    uint8_t reason;
+    if (number != EXCHANGE_ANY_PART) {
+        return &job->parts[number];
+    }
+    return job->is_closing ? &job->parts[0] : job_tightest_part(exchange, job, &reason);
+}
+
+bool exchange_explain_job(const struct exchange *exchange, const struct id128 *id, uint32_t number,
+                          struct exchange_explanation *ret_explanation)
+{
+    const struct job *job = table_find(&exchange->jobs, id);
+    if (job == NULL || (number != EXCHANGE_ANY_PART && number >= job->part_count)) {
+        return false;
+    }
+    if (job->phase != JOB_PHASE_OPEN) { /* nothing would start it */
+        *ret_explanation = (struct exchange_explanation){.has_ended = true, .fills_at_micro = -1};
+        return true;
+    }
+    static const struct requirement anything; /* a job without a bid has none left */
+    const struct part *part = part_to_explain(exchange, job, number);
+    const struct exchange_need need = {
+        .needs = part->class_id == NO_CLASS
+                     ? &anything
+                     : book_class_requirement(exchange->book, part->class_id),
+        .account = job->owner,
+        .subtasks = part->end - part->first,
+        .slots = part->width,
+        .at_most = part->at_most,
+        .cap_micro = part->bid_micro,
+        .rate = (enum rate)part->rate,
+        .limit_ns = part->limit_ns,
+        .term_ns = part->term_ns,
+        .budget_micro = job->hold.amount_micro,
+    };
+    explain(exchange, &need, part, ret_explanation);
+    ret_explanation->part = part->number;
+    return true;
+}

@@ -1,0 +1,210 @@
+/* What a need would cost now: the cheapest asks that fit it, as far as its cap goes; when none is free, what is leased, as if
+ * it were idle. A read: pure, no trace. */
+#include "exchange/state.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+struct quoting {
+    const struct exchange *exchange;
+    const struct exchange_need *need;
+    struct exchange_quote *quote;
+    int64_t limit_micro;
+    int64_t floor_micro; /* no lane counts for less */
+    bool as_if_idle;     /* count what is leased too: the price of waiting for it */
+    uint32_t lanes_left; /* that the job could use at once */
+    uint32_t lanes_taken;
+    uint64_t lanes_met;                            /* within the limit */
+    int128 slot_price_sum;                         /* sum of price x lanes over the lanes taken */
+    int128 escrow_sum;                             /* what a term of them holds */
+    int64_t first_escrow_micro, last_escrow_micro; /* a term of the cheapest, of the dearest */
+};
+
+/* Of a need by value, unlike devices stand apart: each has a limit of its own. */
+static void quote_level(struct quoting *quoting, const struct book_ask *ask, int64_t limit_micro,
+                        uint32_t slots)
+{
+    struct exchange_quote *quote = quoting->quote;
+    bool is_by_value = quoting->need->rate != RATE_NONE;
+    uint32_t last = quote->level_count;
+    if (last > 0 && quote->levels[last - 1].price_micro == ask->price_micro &&
+        (!is_by_value || quote->levels[last - 1].cell == ask->cell)) {
+        quote->levels[last - 1].slots += slots;
+        quote->levels[last - 1].providers++;
+    } else if (last < EXCHANGE_QUOTE_LEVELS) {
+        quote->levels[last].price_micro = ask->price_micro;
+        quote->levels[last].slots = slots;
+        quote->levels[last].providers = 1;
+        quote->level_count++;
+        if (is_by_value) {
+            quote->levels[last].limit_micro = limit_micro;
+            quote->levels[last].cell = ask->cell;
+            cell_instrument(quoting->exchange, ask->cell, quote->levels[last].instrument);
+        }
+    }
+}
+
+static void quote_lanes(struct quoting *quoting, int64_t price_micro, uint32_t lanes)
+{
+    const struct exchange_need *need = quoting->need;
+    uint32_t taken = lanes < quoting->lanes_left ? lanes : quoting->lanes_left;
+    if (taken == 0) {
+        return;
+    }
+    price_micro = price_micro > quoting->floor_micro ? price_micro : quoting->floor_micro;
+    int64_t escrow = escrow_micro(price_micro, need->slots, need->term_ns);
+    quoting->first_escrow_micro = quoting->lanes_taken == 0 ? escrow : quoting->first_escrow_micro;
+    quoting->last_escrow_micro = escrow;
+    quoting->escrow_sum += (int128)escrow * taken;
+    quoting->slot_price_sum += (int128)price_micro * taken;
+    quoting->lanes_left -= taken;
+    quoting->lanes_taken += taken;
+}
+
+static uint32_t slots_if_idle(const struct ask *ask)
+{
+    return ask->slots < ask->device->slots ? ask->slots : ask->device->slots;
+}
+
+/* Side by side on that ask, now or as if it were idle; 0: it is none for this need. */
+static uint32_t lanes_of(const struct exchange *exchange, const struct exchange_need *need,
+                         uint32_t handle, const struct book_ask *ask, bool as_if_idle)
+{
+    const struct ask *standing = exchange->orders_by_handle[handle];
+    bool is_for_it = ask->owner != need->account && ask_is_for(standing, need->account) &&
+                     (ask->max_term_ns == 0 || ask->max_term_ns >= need->term_ns);
+    uint32_t slots = as_if_idle ? slots_if_idle(standing) : ask->slots;
+    return is_for_it ? slots / need->slots : 0;
+}
+
+struct rivals { /* the two accounts that ask least */
+    const struct exchange *exchange;
+    const struct exchange_need *need;
+    uint32_t first;
+    int64_t second_micro;
+};
+
+static bool find_rivals(void *context, uint32_t handle, const struct book_ask *ask)
+{
+    struct rivals *rivals = context;
+    if (lanes_of(rivals->exchange, rivals->need, handle, ask, true) == 0) {
+        return true;
+    }
+    if (rivals->first == EXCHANGE_NO_ACCOUNT) {
+        rivals->first = ask->owner;
+    }
+    rivals->second_micro = ask->owner != rivals->first ? ask->price_micro : -1;
+    return rivals->second_micro < 0;
+}
+
+static bool quote_ask(void *context, uint32_t handle, const struct book_ask *ask)
+{
+    struct quoting *quoting = context;
+    const struct exchange_need *need = quoting->need;
+    int64_t limit_micro =
+        book_limit(quoting->exchange->book, need->rate, quoting->limit_micro, ask->cell);
+    bool is_within = ask->price_micro <= limit_micro;
+    if (!is_within && need->rate == RATE_NONE) {
+        return false;
+    }
+    uint32_t lanes = lanes_of(quoting->exchange, need, handle, ask, quoting->as_if_idle);
+    if (lanes == 0) {
+        return true;
+    }
+    quote_level(quoting, ask, limit_micro, lanes * need->slots);
+    if (!is_within) {
+        return true; /* what it would have to be worth is told, and nothing else */
+    }
+    struct exchange_quote *quote = quoting->quote;
+    bool is_first = quoting->lanes_met == 0;
+    quoting->lanes_met += lanes;
+    quote->price_low_micro = is_first || ask->price_micro < quote->price_low_micro
+                                 ? ask->price_micro
+                                 : quote->price_low_micro;
+    quote->price_high_micro = is_first || ask->price_micro > quote->price_high_micro
+                                  ? ask->price_micro
+                                  : quote->price_high_micro;
+    quote->slots_now += quoting->as_if_idle ? 0 : lanes * need->slots;
+    quote_lanes(quoting, ask->price_micro, lanes);
+    return true;
+}
+
+static int64_t clamp_micro(int128 value)
+{
+    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+/* busy_ns x price_sum / lanes, per hour, rounded up; INT64_MAX when it is more than anybody has. */
+static int64_t cost_micro(int128 busy_ns, int128 price_sum, uint32_t lanes)
+{
+    int128 divisor = (int128)NS_PER_HOUR * lanes;
+    int128 product;
+    if (__builtin_mul_overflow(busy_ns, price_sum, &product) ||
+        __builtin_add_overflow(product, divisor - 1, &product)) {
+        return INT64_MAX;
+    }
+    return clamp_micro(product / divisor);
+}
+
+/* The work is spread over the cheapest lanes that fit, each taking an equal share of the subtasks. */
+static void quote_cost(const struct quoting *quoting)
+{
+    const struct exchange_need *need = quoting->need;
+    struct exchange_quote *quote = quoting->quote;
+    int128 busy_ns = (int128)need->subtasks * need->expect_ns * need->slots;
+    quote->expected_micro = cost_micro(busy_ns, quoting->slot_price_sum, quoting->lanes_taken);
+    uint32_t rounds = (need->subtasks + quoting->lanes_taken - 1) / quoting->lanes_taken;
+    quote->makespan_ns = clamp_micro((int128)rounds * need->expect_ns);
+    quote->minimum_micro = quoting->first_escrow_micro;
+    int64_t half = quote->expected_micro / 2 + (quote->expected_micro & 1);
+    /* Every lane in use draws a term's escrow beside what has been charged: less would use fewer lanes. And one more,
+     * at the dearest price in use: a lease whose provider is lost holds its own until the term is over. */
+    quote->suggested_micro = clamp_micro((int128)quote->expected_micro + half +
+                                         quoting->escrow_sum + quoting->last_escrow_micro);
+    quote->suggested_micro = quote->suggested_micro > 0 ? quote->suggested_micro : 1;
+}
+
+void exchange_quote(const struct exchange *exchange, const struct exchange_need *need,
+                    struct exchange_quote *ret_quote)
+{
+    memset(ret_quote, 0, sizeof *ret_quote);
+    assert(need->slots > 0);
+    uint32_t most = need->at_most == 0 ? UINT32_MAX : need->at_most / need->slots;
+    struct quoting quoting = {
+        .exchange = exchange,
+        .need = need,
+        .quote = ret_quote,
+        .limit_micro = need->cap_micro >= 0 ? need->cap_micro : exchange->price_band_micro,
+        .lanes_left = need->subtasks < most ? need->subtasks : most,
+    };
+    struct rivals rivals = {
+        .exchange = exchange, .need = need, .first = EXCHANGE_NO_ACCOUNT, .second_micro = -1};
+    bool is_askable = requirement_well_formed(need->needs);
+    if (is_askable) {
+        book_walk_asks(exchange->book, need->needs, need->rate, find_rivals, &rivals);
+    }
+    ret_quote->second_micro = rivals.second_micro;
+    ret_quote->is_asked = rivals.first != EXCHANGE_NO_ACCOUNT;
+    if (ret_quote->is_asked) {
+        ret_quote->first = member_by_number(exchange, rivals.first)->key;
+    }
+    if (need->apart && need->rate == RATE_NONE && rivals.second_micro <= quoting.limit_micro) {
+        quoting.floor_micro = rivals.second_micro;
+    }
+    if (is_askable) {
+        book_walk_asks(exchange->book, need->needs, need->rate, quote_ask, &quoting);
+    }
+    if (is_askable && ret_quote->slots_now == 0) { /* it would wait, and then pay what they ask */
+        quoting.as_if_idle = true;
+        ret_quote->level_count = 0; /* what is free is among them */
+        book_walk_asks(exchange->book, need->needs, need->rate, quote_ask, &quoting);
+    }
+    if (quoting.lanes_taken == 0 && need->cap_micro >= 0 &&
+        need->rate == RATE_NONE) { /* all that is known of its price */
+        quote_lanes(&quoting, need->cap_micro, 1);
+    }
+    if (quoting.lanes_taken > 0) {
+        quote_cost(&quoting);
+    }
+}

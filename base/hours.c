@@ -17,8 +17,7 @@ static bool window_well_formed(const struct hours_window *window)
 bool hours_well_formed(const struct hours *hours)
 {
     bool good = hours->count <= HOURS_WINDOWS_MOST && hours->offset_min >= -HOURS_OFFSET_MOST_MIN &&
-                hours->offset_min <= HOURS_OFFSET_MOST_MIN &&
-                (hours->count > 0 || hours->offset_min == 0);
+                hours->offset_min <= HOURS_OFFSET_MOST_MIN;
     for (uint32_t i = 0; good && i < hours->count; i++) {
         good = window_well_formed(&hours->windows[i]);
     }
@@ -82,4 +81,16 @@ int64_t hours_next_ns(const struct hours *hours, int64_t at_ns)
     int64_t utc_min =
         next == INT64_MAX ? next : next - hours->offset_min - (int64_t)FIRST_DAY * HOURS_DAY_MIN;
     return checked_mul(utc_min, MIN_NS, &next_ns) ? next_ns : INT64_MAX;
+}
+
+int64_t hours_day(int32_t offset_min, int64_t at_ns)
+{
+    return floor_div(floor_div(at_ns, MIN_NS) + offset_min, HOURS_DAY_MIN);
+}
+
+int64_t hours_next_day_ns(int32_t offset_min, int64_t at_ns)
+{
+    const int64_t begins_min = (hours_day(offset_min, at_ns) + 1) * HOURS_DAY_MIN - offset_min;
+    int64_t next_ns;
+    return checked_mul(begins_min, MIN_NS, &next_ns) ? next_ns : INT64_MAX;
 }

@@ -25,7 +25,7 @@ struct hours_window {
 
 struct hours {
     uint32_t count;     /* 0: always */
-    int32_t offset_min; /* what the clock is ahead of UTC; 0 with a count of 0 */
+    int32_t offset_min; /* what the clock is ahead of UTC */
     struct hours_window windows[HOURS_WINDOWS_MOST];
 };
 
@@ -36,5 +36,8 @@ bool hours_open(const struct hours *hours, int64_t at_ns);
 /* The first moment after that one at which a window begins or ends, whatever others do then; INT64_MAX where there are none.
  * Costs fifteen steps for each window. */
 int64_t hours_next_ns(const struct hours *hours, int64_t at_ns);
+/* The day on that clock, since 1970, and the first moment of the one after it; INT64_MAX: beyond all moments. */
+int64_t hours_day(int32_t offset_min, int64_t at_ns);
+int64_t hours_next_day_ns(int32_t offset_min, int64_t at_ns);
 
 #endif

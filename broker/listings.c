@@ -437,8 +437,11 @@ static bool conditions_to_wire(struct page *page, const struct exchange_order_ro
     wire->to = names;
     wire->n_hours = row->hours.count;
     wire->hours = hours;
-    wire->has_offset_min = row->hours.count > 0;
+    wire->has_offset_min = row->hours.count > 0 || row->hours.offset_min != 0;
     wire->offset_min = row->hours.offset_min;
+    wire->has_daily_ms = wire->has_left_ms = row->daily_ns > 0;
+    wire->daily_ms = row->daily_ns / NS_PER_MS;
+    wire->left_ms = row->left_ns / NS_PER_MS;
     return true;
 }
 

@@ -310,9 +310,13 @@ static void hurdle_text(const struct exchange_explanation *row, char *ret_text, 
     }
     if (row->asking == 0 && row->closed > 0) {
         char wait[UNITS_TEXT_SIZE];
+        const bool is_one = row->closed == 1;
+        const bool are_spent = row->spent == row->closed;
         units_duration_short(row->opens_ns, wait);
-        (void)snprintf(ret_text, capacity, "%u %s offered at other hours, which begin in %s",
-                       row->closed, row->closed == 1 ? "is" : "are", wait);
+        (void)snprintf(ret_text, capacity, "%u %s %s in %s", row->closed, is_one ? "is" : "are",
+                       are_spent ? "used up for today: the next day begins"
+                                 : "offered at other hours, which begin",
+                       wait);
     } else if (row->asking == 0 && row->for_others > 0) {
         (void)snprintf(ret_text, capacity, "%u %s offered to other accounts only", row->for_others,
                        row->for_others == 1 ? "is" : "are");

@@ -211,6 +211,9 @@ static enum reject_code from_ask(const Bourse__V1__AskPlace *wire, struct transl
     if (wire->has_minimum_run_ms && !ms_to_ns(wire->minimum_run_ms, &terms->minimum_run_ns)) {
         return bad_time(error, "minimum_run_ms", wire->minimum_run_ms);
     }
+    if (wire->has_daily_ms && !ms_to_ns(wire->daily_ms, &command->ask.daily_ns)) {
+        return bad_time(error, "daily_ms", wire->daily_ms);
+    }
     command->ask.type =
         wire->has_order_type ? (enum exchange_order_type)wire->order_type : EXCHANGE_LIMIT;
     command->ask.to = to;

@@ -47,6 +47,15 @@ static bool own_hurdle(const struct exchange_why *row, char *ret_text, size_t ca
         (void)snprintf(ret_text, capacity,
                        "no ask stands for this device: it was cancelled by hand, or the agent's "
                        "was refused");
+    } else if (row->is_spent) {
+        char wait[UNITS_TEXT_SIZE];
+        char daily[UNITS_TEXT_SIZE];
+        units_duration_short(row->opens_ns, wait);
+        units_duration_text(row->daily_ns, daily);
+        (void)snprintf(ret_text, capacity,
+                       "the ask gives %s of slots a day, and what today has left is less than its "
+                       "longest lease; the next day begins in %s",
+                       daily, wait);
     } else if (row->opens_ns > 0) {
         char wait[UNITS_TEXT_SIZE];
         units_duration_short(row->opens_ns, wait);
@@ -205,6 +214,10 @@ static void to_wire(const struct exchange *exchange, struct why *why)
     wire->fills_at_micro = row->fills_at_micro;
     wire->has_ahead = row->has_ahead;
     wire->ahead = row->ahead;
+    wire->has_daily_ms = wire->has_used_ms = wire->has_promised_ms = row->daily_ns > 0;
+    wire->daily_ms = row->daily_ns / NS_PER_MS;
+    wire->used_ms = row->used_ns / NS_PER_MS;
+    wire->promised_ms = row->promised_ns / NS_PER_MS;
     wire->has_partial = row->is_partial;
     wire->partial = row->is_partial;
     paid_to_wire(exchange, why);

@@ -608,7 +608,8 @@ struct bourse_order {
      * nobody may take one. */
     bool interruptible;
     int64_t notice_ms, minimum_run_ms;
-    const char *type; /* "limit", "post-only", "all-or-none": those that can rest */
+    int64_t daily_ms, left_ms; /* of an ask: slot-time a day, 0: any; and what is left of today's */
+    const char *type;          /* "limit", "post-only", "all-or-none": those that can rest */
 };
 /* This account's own asks and its jobs' bids, oldest first. */
 typedef bool bourse_order_visitor(void *context, const struct bourse_order *order);
@@ -637,7 +638,9 @@ struct bourse_ask {
     size_t to_count;
     const char *const *hours; /* when: "22:00-07:00", "mon-fri 18:00-24:00"; none: always */
     size_t hours_count;
-    const char *utc_offset; /* of these: "+01:00"; NULL: "+00:00" */
+    int64_t
+        daily_ms; /* slot-time a day, of all leases together, from TERM_MS_LEAST on; 0: any. Without a max_term_ms leases are an hour at most */
+    const char *utc_offset; /* of these hours and days: "+01:00"; NULL: "+00:00" */
     /* Higher bids may take its leases, after `minimum_run_ms` (0 to a week), with `notice_ms` (0 to a day). */
     bool interruptible;
     int64_t notice_ms, minimum_run_ms;
@@ -772,8 +775,10 @@ struct bourse_why {
         paid_micro; /* half of what was let of its instrument lately was let at this or less; -1: nothing was */
     uint32_t paid_trades;  /* from so many */
     int64_t paid_since_ms; /* log time of the oldest of them */
-    int64_t ahead; /* asks that a bid which may take it would take before it; -1: not said */
-    bool partial;  /* there were too many bids to look at all */
+    int64_t ahead;    /* asks that a bid which may take it would take before it; -1: not said */
+    int64_t daily_ms; /* slot-time a day, of its ask; 0: any. Else, of today: */
+    int64_t used_ms, promised_ms; /* what was settled, and what its leases may use yet */
+    bool partial;                 /* there were too many bids to look at all */
     uint32_t refusal_count;
     struct bourse_why_refusal refusals[BOURSE_PREDICATES_MAX]; /* nearest first */
     uint64_t index;

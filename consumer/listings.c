@@ -298,7 +298,9 @@ static struct bourse_order order_from_wire(const Bourse__V1__OrderRow *row)
         .max_term_ms = row->has_max_term_ms ? row->max_term_ms : 0,
         .interruptible = row->has_interruptible && row->interruptible,
         .notice_ms = row->has_notice_ms ? row->notice_ms : 0,
-        .minimum_run_ms = row->has_minimum_run_ms ? row->minimum_run_ms : 0};
+        .minimum_run_ms = row->has_minimum_run_ms ? row->minimum_run_ms : 0,
+        .daily_ms = row->has_daily_ms ? row->daily_ms : 0,
+        .left_ms = row->has_left_ms ? row->left_ms : 0};
     text_hex(row->order.data, 16, order.id);
     if (row->has_device) {
         text_hex(row->device.data, 16, order.device);
@@ -380,8 +382,8 @@ static bool read_hours(const struct bourse_ask *ask, struct hours *ret_hours,
         }
     }
     ret_hours->count = (uint32_t)ask->hours_count;
-    if (ask->utc_offset != NULL && ask->hours_count == 0) {
-        return fail_in(error, "utc_offset", "is that of `hours`, and none are given");
+    if (ask->utc_offset != NULL && ask->hours_count == 0 && ask->daily_ms == 0) {
+        return fail_in(error, "utc_offset", "is that of `hours` and `daily_ms`: neither is given");
     }
     return ask->utc_offset == NULL ||
            hours_read_offset(ask->utc_offset, &ret_hours->offset_min, &problem) ||
@@ -410,6 +412,9 @@ bool bourse_place_ask(struct bourse *bourse, const struct bourse_ask *ask,
         !is_in_range("good_for_ms", ask->good_for_ms, 1, BOURSE_ASK_TIME_MS_MOST, ret_error) ||
         !is_in_range("max_term_ms", ask->max_term_ms, BOURSE_ASK_TERM_MS_LEAST,
                      BOURSE_ASK_TIME_MS_MOST, ret_error) ||
+        !is_in_range("daily_ms", ask->daily_ms,
+                     ask->max_term_ms > 0 ? ask->max_term_ms : BOURSE_ASK_TERM_MS_LEAST,
+                     LIMIT_DAILY_MS, ret_error) ||
         !is_in_range("notice_ms", ask->notice_ms, 0, BOURSE_ASK_NOTICE_MS_MOST, ret_error) ||
         !is_in_range("minimum_run_ms", ask->minimum_run_ms, 0, BOURSE_ASK_RUN_MS_MOST, ret_error) ||
         !client_ready(bourse, ret_error)) {
@@ -427,7 +432,7 @@ bool bourse_place_ask(struct bourse *bourse, const struct bourse_ask *ask,
     body.has_order_type = ask->type != BOURSE_ASK_LIMIT;
     body.order_type = (uint32_t)ask->type;
     struct ask_conditions conditions;
-    if (!conditions_to_wire(ask->to, ask->to_count, &hours, &conditions, &body)) {
+    if (!conditions_to_wire(ask->to, ask->to_count, &hours, ask->daily_ms, &conditions, &body)) {
         return fail_in(ret_error, "to", "more accounts than fit a message; at most 32");
     }
     body.has_interruptible = body.has_notice_ms = body.has_minimum_run_ms = ask->interruptible;

@@ -22,6 +22,9 @@ static void from_wire(const Bourse__V1__WhyReply *reply, struct bourse_why *ret_
         .fills_at_micro = reply->has_fills_at_micro ? reply->fills_at_micro : -1,
         .ahead = reply->has_ahead ? (int64_t)reply->ahead : -1,
         .partial = reply->has_partial && reply->partial,
+        .daily_ms = reply->has_daily_ms ? reply->daily_ms : 0,
+        .used_ms = reply->has_used_ms ? reply->used_ms : 0,
+        .promised_ms = reply->has_promised_ms ? reply->promised_ms : 0,
         .index = reply->index};
     ret_why->paid_micro = -1;
     if (reply->paid != NULL) {

@@ -1,5 +1,5 @@
-/* Conditions of an ask: whose bids may fill it, and at which hours. Hours are those of the log: the exchange knows no other
- * clock. An ask outside its hours keeps its place and has no free slots. */
+/* Conditions of an ask: whose bids may fill it, at which hours, and for how long a day. Hours are those of the log: the exchange
+ * knows no other clock. An ask outside its hours keeps its place and has no free slots, as one whose day is used up (daily.c). */
 #include "exchange/state.h"
 
 /* An account by its key or its name. A name that several have is nobody's here: who gave it meant one of them. */
@@ -32,13 +32,38 @@ static bool read_accounts(struct exchange *exchange, const struct exchange_ask *
     return true;
 }
 
+/* A bound for its days needs one for its leases. */
+static bool read_daily(struct exchange *exchange, const struct exchange_ask *given, struct ask *ask)
+{
+    if (given->daily_ns < 0 || given->daily_ns > EXCHANGE_DAILY_MOST_NS) {
+        reject(exchange, XREJECT_QUANTITY, "daily_ms", given->daily_ns / NS_PER_MS,
+               EXCHANGE_DAILY_MOST_NS / NS_PER_MS);
+        return false;
+    }
+    ask->daily_ns = given->daily_ns;
+    if (ask->daily_ns > 0 && ask->max_term_ns == 0) {
+        ask->max_term_ns =
+            ask->daily_ns < EXCHANGE_DAILY_TERM_NS ? ask->daily_ns : EXCHANGE_DAILY_TERM_NS;
+    }
+    if (ask->daily_ns > 0 && ask->max_term_ns > ask->daily_ns) {
+        reject(exchange, XREJECT_QUANTITY, "daily_ms", ask->daily_ns / NS_PER_MS,
+               ask->max_term_ns / NS_PER_MS);
+        return false;
+    }
+    return true;
+}
+
 bool conditions_read(struct exchange *exchange, const struct exchange_ask *given, struct ask *ask)
 {
-    if (!hours_well_formed(&given->hours)) {
+    const bool has_clock = given->hours.count > 0 || given->daily_ns > 0;
+    if (!hours_well_formed(&given->hours) || (!has_clock && given->hours.offset_min != 0)) {
         reject(exchange, XREJECT_HOURS, "hours", given->hours.count, HOURS_WINDOWS_MOST);
         return false;
     }
     ask->hours = given->hours;
+    if (!read_daily(exchange, given, ask)) {
+        return false;
+    }
     ask_look_at_hours(exchange, ask);
     return read_accounts(exchange, given, ask);
 }
@@ -56,6 +81,20 @@ void ask_look_at_hours(const struct exchange *exchange, struct ask *ask)
 {
     ask->is_open = hours_open(&ask->hours, exchange->now_ns);
     ask->turns_ns = hours_next_ns(&ask->hours, exchange->now_ns);
+    if (ask->daily_ns > 0) {
+        const int64_t midnight_ns = hours_next_day_ns(ask->hours.offset_min, exchange->now_ns);
+        ask->turns_ns = midnight_ns < ask->turns_ns ? midnight_ns : ask->turns_ns;
+    }
+}
+
+int64_t ask_opens_in_ns(const struct exchange *exchange, const struct ask *ask)
+{
+    if (!ask->is_open) {
+        return hours_next_ns(&ask->hours, exchange->now_ns) - exchange->now_ns;
+    }
+    return ask_is_spent(exchange, ask)
+               ? hours_next_day_ns(ask->hours.offset_min, exchange->now_ns) - exchange->now_ns
+               : 0;
 }
 
 static void arm_turn(struct exchange *exchange, const struct ask *ask)

@@ -8,6 +8,8 @@
  * and the day it is counted for becomes the present one. All accounts fade at the same moments and by the same numbers, so
  * that of two the one with less stays the one with no more.
  *
+ * What leases may yet use counts for the days of a device in the same way: see daily.c.
+ *
  * A lease at 0 is granted for a term, and what it may yet use counts as if it were used, until it is settled or the lease ends: else
  * whoever is first in the queue would take all that is free before anything of it is counted. The sum of both is the
  * account's rank. */
@@ -51,10 +53,16 @@ int64_t donation_rank(const struct exchange *exchange, uint32_t account)
 
 static void set_promise(struct exchange *exchange, struct lease *lease, int64_t promised_ns)
 {
-    struct member *owner = member_by_number(exchange, lease->job->owner);
-    owner->promised_ns += (int128)promised_ns - lease->promised_ns;
-    assert(owner->promised_ns >= 0);
+    const int128 more_ns = (int128)promised_ns - lease->promised_ns;
     lease->promised_ns = promised_ns;
+    if (lease->price_micro == 0) {
+        struct member *owner = member_by_number(exchange, lease->job->owner);
+        owner->promised_ns += more_ns;
+        assert(owner->promised_ns >= 0);
+    }
+    if (lease->device != NULL) {
+        daily_promise(exchange, lease->device, more_ns);
+    }
 }
 
 /* Slot-time that it has run and that is not settled yet. */
@@ -68,12 +76,16 @@ static int128 running_ns(const struct exchange *exchange, struct lease *lease)
     return sum * lease->part->width;
 }
 
+int64_t donation_promised_till(const struct exchange *exchange, struct lease *lease, int64_t end_ns)
+{
+    int128 most = (int128)(end_ns - exchange->now_ns) * lease->slots + running_ns(exchange, lease);
+    return most > INT64_MAX ? INT64_MAX : (int64_t)most;
+}
+
 void donation_promise(struct exchange *exchange, struct lease *lease)
 {
-    if (lease->price_micro == 0) {
-        int128 most = (int128)(lease->term_end_ns - exchange->now_ns) * lease->slots +
-                      running_ns(exchange, lease);
-        set_promise(exchange, lease, most > INT64_MAX ? INT64_MAX : (int64_t)most);
+    if (lease->price_micro == 0 || lease->device->day_use != NULL) {
+        set_promise(exchange, lease, donation_promised_till(exchange, lease, lease->term_end_ns));
     }
 }
 
@@ -91,14 +103,17 @@ void donation_ended(struct exchange *exchange, struct lease *lease)
 
 void donation_settle(struct exchange *exchange, struct lease *lease, int64_t paid_ns)
 {
-    struct member *owner = member_by_number(exchange, lease->job->owner);
-    if (lease->price_micro != 0 || paid_ns == 0) {
+    if (paid_ns == 0) {
         return;
     }
-    int64_t before_ns = member_donated_ns(exchange, owner);
-    owner->donated_ns = paid_ns < INT64_MAX - before_ns ? before_ns + paid_ns : INT64_MAX;
-    owner->donated_day = today(exchange);
-    touch(exchange, &owner->tracked);
+    if (lease->price_micro == 0) {
+        struct member *owner = member_by_number(exchange, lease->job->owner);
+        int64_t before_ns = member_donated_ns(exchange, owner);
+        owner->donated_ns = paid_ns < INT64_MAX - before_ns ? before_ns + paid_ns : INT64_MAX;
+        owner->donated_day = today(exchange);
+        touch(exchange, &owner->tracked);
+    }
+    daily_settle(exchange, lease, paid_ns);
     set_promise(exchange, lease, lease->promised_ns > paid_ns ? lease->promised_ns - paid_ns : 0);
 }
 

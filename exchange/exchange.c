@@ -98,6 +98,7 @@ static void destroy_providers(struct exchange *exchange)
             free(device->ask);
             free(device);
         }
+        daily_destroy(provider);
         list_remove(&provider->all);
         free(provider);
     }

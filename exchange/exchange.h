@@ -164,6 +164,9 @@ struct exchange_terms {
 /* A lease that may be taken ranks by its holder's limit. Who has nothing to fill from takes the one that ranks lowest when
  * his limit is at least this much higher, per slot-hour, and pays exactly that. */
 #define EXCHANGE_INCREMENT_MICRO 1000
+/* The most that an ask may bound its days by, and how long its leases are at most where it does not say. */
+#define EXCHANGE_DAILY_MOST_NS (4096 * 24 * NS_PER_HOUR)
+#define EXCHANGE_DAILY_TERM_NS NS_PER_HOUR
 #define EXCHANGE_NOTICE_MOST_NS (24 * NS_PER_HOUR)
 /* The longest that a lease lives. A firm one counts as one of this notice and this minimum run. */
 #define EXCHANGE_RUN_MOST_NS (7 * 24 * NS_PER_HOUR)
@@ -177,6 +180,9 @@ struct exchange_ask {
     const struct exchange_ask_account *to;
     size_t to_count;
     struct hours hours; /* when it is filled and its leases are renewed, by log time */
+    /* Slot-time that its device gives on a day of the clock of these hours, by log time; 0: any. What leases may yet use counts
+     * until it is settled, so that no day gives more. Then leases have a longest term, no longer than that. */
+    int64_t daily_ns;
     struct exchange_terms terms;
     enum exchange_order_type type; /* LIMIT, IOC or POST_ONLY */
 };
@@ -574,9 +580,11 @@ struct exchange_explanation {
     bool has_ended; /* the job has: nothing else is filled in */
     uint32_t part;  /* of a job: which one it is about */
     uint32_t devices, fitting, asking, affordable, free;
-    uint32_t donated;            /* of the affordable: at 0, where the donation queue decides */
-    uint32_t for_others, closed; /* of the fitting: with an ask, for others, or at other hours */
-    int64_t opens_ns;            /* the first of the closed is open after so long */
+    uint32_t donated; /* of the affordable: at 0, where the donation queue decides */
+    uint32_t for_others,
+        closed;       /* of the fitting: with an ask, for others, or at other hours or days */
+    uint32_t spent;   /* of the closed: what they give a day is used up */
+    int64_t opens_ns; /* the first of the closed is open after so long, at the latest */
     uint32_t
         simulated; /* of the devices, and not asked for: they are passed over, whatever else they have */
     uint32_t

@@ -106,12 +106,13 @@ static bool is_conditional(const struct exchange *exchange, const struct exchang
 {
     bool is_for_it = ask_is_for(ask, need->account);
     why->for_others += !is_for_it;
-    if (is_for_it && !ask->is_open) {
-        int64_t opens_ns = ask->turns_ns - exchange->now_ns;
+    const int64_t opens_ns = ask_opens_in_ns(exchange, ask);
+    if (is_for_it && opens_ns > 0) {
+        why->spent += ask->is_open;
         why->opens_ns = why->closed == 0 || opens_ns < why->opens_ns ? opens_ns : why->opens_ns;
         why->closed++;
     }
-    return !is_for_it || !ask->is_open;
+    return !is_for_it || opens_ns > 0;
 }
 
 static void explain_device(struct explaining *explaining, const struct device *device)

@@ -111,6 +111,7 @@ void lease_begin(struct exchange *exchange, struct lease *lease, struct device *
     lease_move(&lease->state, LEASE_ACTIVE);
     lease->granted_ns = exchange->now_ns;
     lease->term_end_ns = exchange->now_ns + lease->part->term_ns;
+    donation_promise(exchange, lease);
     touch(exchange, &lease->tracked);
     start(exchange, lease);
     lease_effect(exchange, lease, EFFECT_LEASE_GRANT);
@@ -245,7 +246,7 @@ bool ask_match(const struct exchange *exchange, const struct book_order *order, 
 static struct part *best_part(struct exchange *exchange, struct ask *ask, uint32_t *ret_slots)
 {
     struct pair_context pair = {.exchange = exchange, .ask = ask};
-    const struct book_order order = ask_order(ask);
+    const struct book_order order = ask_order(exchange, ask);
     struct book_match match;
     if (order.slots == 0 || !ask_match(exchange, &order, skip_bid, &pair, &match)) {
         return NULL;
@@ -276,7 +277,7 @@ int64_t ask_fills_at(const struct exchange *exchange, const struct ask *ask)
     lower.type = EXCHANGE_LIMIT;
     lower.sequence = exchange->sequence;
     struct offer offer = {.exchange = exchange, .ask = &lower};
-    const struct book_order order = ask_order(&lower);
+    const struct book_order order = ask_order(exchange, &lower);
     struct book_match match;
     if (exchange->is_halted || order.slots == 0 ||
         member_by_number(exchange, order.owner)->is_frozen ||
@@ -291,7 +292,7 @@ int64_t ask_fills_at(const struct exchange *exchange, const struct ask *ask)
 bool ask_is_spoken_for(struct exchange *exchange, struct ask *ask, const struct part *part)
 {
     struct pair_context pair = {.exchange = exchange, .ask = ask, .whole = part};
-    const struct book_order order = ask_order(ask);
+    const struct book_order order = ask_order(exchange, ask);
     struct book_match match;
     if (ask != exchange->matching && list_empty(&exchange->wanting_asks) &&
         list_empty(&exchange->wanting_parts)) {
@@ -335,7 +336,7 @@ bool donation_is_due(struct exchange *exchange, struct lease *lease)
     }
     struct pair_context pair = {
         .exchange = exchange, .part = lease->part, .ask = lease->device->ask};
-    struct book_order order = ask_order(pair.ask);
+    struct book_order order = ask_order(exchange, pair.ask);
     struct book_match match;
     order.slots = lease->slots; /* as if they were free */
     if (!ask_match(exchange, &order, skip_holder, &pair, &match)) {

@@ -182,7 +182,16 @@ static int64_t needed_micro(const struct lease *lease, int64_t end_ns)
     return micro < INT64_MAX - held_micro ? micro + held_micro + 1 : INT64_MAX;
 }
 
-/* More time from now, at the same price, while the ask stands at its hours and for this account, and the bid's limit allows it, and nobody is before it in the donation queue: a term, or if the budget does not cover
+/* Whether its budget and its device's day have room for it until then; lease_find_unbilled went before. */
+static bool has_room_till(const struct exchange *exchange, struct lease *lease, int64_t end_ns)
+{
+    const int64_t more_ns = donation_promised_till(exchange, lease, end_ns);
+    return needed_micro(lease, end_ns) - lease->reserved_micro <= job_free_micro(lease->job) &&
+           (lease->device->ask->daily_ns == 0 ||
+            more_ns - lease->promised_ns <= daily_left_ns(exchange, lease->device->ask));
+}
+
+/* More time from now, at the same price, while the ask stands at its hours and for this account, and the bid's limit allows it, and nobody is before it in the donation queue: a term, or if the budget or the day does not cover
  * that, enough for one subtask. */
 static bool renew(struct exchange *exchange, struct lease *lease)
 {
@@ -199,14 +208,13 @@ static bool renew(struct exchange *exchange, struct lease *lease)
     }
     lease_find_unbilled(exchange, lease);
     int64_t end_ns = exchange->now_ns + lease->part->term_ns;
-    int64_t extra = needed_micro(lease, end_ns) - lease->reserved_micro;
-    if (extra > job_free_micro(job)) {
+    if (!has_room_till(exchange, lease, end_ns)) {
         end_ns = exchange->now_ns + lease->part->limit_ns;
-        extra = needed_micro(lease, end_ns) - lease->reserved_micro;
     }
-    if (extra > job_free_micro(job)) {
+    if (!has_room_till(exchange, lease, end_ns)) {
         return false;
     }
+    int64_t extra = needed_micro(lease, end_ns) - lease->reserved_micro;
     extra = extra > 0 ? extra : 0;
     lease->reserved_micro += extra;
     job->reserved_micro += extra;

@@ -253,6 +253,8 @@ static struct exchange_order_row own_ask(const struct exchange *exchange, const 
         .max_term_ns = ask->max_term_ns,
         .to_count = ask->to_count,
         .hours = ask->hours,
+        .daily_ns = ask->daily_ns,
+        .left_ns = ask->daily_ns == 0 ? 0 : daily_left_ns(exchange, ask),
         .terms = ask->terms,
         .type = ask->type,
         .ahead = book_ahead(exchange->book, ask->handle, EXCHANGE_LISTING_STEPS),

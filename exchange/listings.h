@@ -96,6 +96,8 @@ struct exchange_order_row {
     uint32_t to_count;                 /* ASK: account numbers; 0: for anybody */
     uint32_t to[EXCHANGE_ASK_TO_MOST];
     struct hours hours;          /* ASK */
+    int64_t daily_ns;            /* ASK: 0, any; else */
+    int64_t left_ns;             /* ASK: what leases may still be granted of today */
     struct exchange_terms terms; /* ASK */
     enum exchange_order_type type;
     uint32_t

@@ -7,15 +7,17 @@
 
 /* ---------------------------------------------------------------- asks and free slots */
 
-/* None outside its hours. */
-static uint32_t free_slots(const struct ask *ask)
+/* None outside its hours, and no more than the day has left. */
+static uint32_t free_slots(const struct exchange *exchange, const struct ask *ask)
 {
     const struct device *device = ask->device;
     if (!ask->is_open) {
         return 0;
     }
     uint32_t offered = ask->slots < device->slots ? ask->slots : device->slots;
-    return offered > device->leased ? offered - device->leased : 0;
+    const uint32_t left = offered > device->leased ? offered - device->leased : 0;
+    const uint32_t of_day = daily_slots(exchange, ask);
+    return left < of_day ? left : of_day;
 }
 
 void device_slots_changed(struct exchange *exchange, struct device *device)
@@ -26,7 +28,7 @@ void device_slots_changed(struct exchange *exchange, struct device *device)
         return;
     }
     uint32_t before = book_slots(exchange->book, ask->handle);
-    uint32_t now = free_slots(ask);
+    uint32_t now = free_slots(exchange, ask);
     book_set_slots(exchange->book, ask->handle, now);
     feed_note(exchange, ask->handle);
     exchange->slots_freed += now > before ? now - before : 0;
@@ -93,12 +95,12 @@ void provider_asks_cancel(struct exchange *exchange, struct provider *provider, 
     }
 }
 
-struct book_order ask_order(const struct ask *ask)
+struct book_order ask_order(const struct exchange *exchange, const struct ask *ask)
 {
     return (struct book_order){
         .owner = ask->device->key.provider,
         .kind = ask->device->cell,
-        .slots = free_slots(ask),
+        .slots = free_slots(exchange, ask),
         .width = 1,
         .price_micro = ask->price_micro,
         .term_ns = ask->max_term_ns,
@@ -108,7 +110,7 @@ struct book_order ask_order(const struct ask *ask)
 
 void ask_rest(struct exchange *exchange, const struct ask *ask)
 {
-    const struct book_order order = ask_order(ask);
+    const struct book_order order = ask_order(exchange, ask);
     (void)book_rest(exchange->book, ask->handle, &order); /* it is within the book's limit */
     exchange->slots_freed += order.slots;
     feed_note(exchange, ask->handle);
@@ -123,7 +125,7 @@ static bool skip_waiting(void *context, uint32_t handle)
 uint32_t ask_refusal(const struct exchange *exchange, const struct ask *ask,
                      int64_t *ret_price_micro)
 {
-    struct book_order order = ask_order(ask);
+    struct book_order order = ask_order(exchange, ask);
     struct book_match match;
     struct reserving reserving = {.exchange = exchange, .ask = ask};
     if (ask_match(exchange, &order, is_reserved, &reserving, &match) && match.is_own) {
@@ -257,6 +259,7 @@ static struct provider *provider_of(struct exchange *exchange, struct member *me
     provider->number = member->number;
     provider->order = exchange->next_order++;
     list_init(&provider->devices);
+    list_init(&provider->day_uses);
     list_init(&provider->leases);
     list_append(&exchange->provider_list, &provider->all);
     member->provider = provider;
@@ -284,6 +287,7 @@ static void device_set(struct exchange *exchange, struct provider *provider,
             return;
         }
         list_append(&provider->devices, &device->of_provider);
+        daily_recall(exchange, device);
         track(exchange, &device->tracked, RECORD_DEVICE);
     }
     if (!is_new) {
@@ -514,7 +518,7 @@ void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
         ask_cancel(exchange, device->ask, CANCEL_REPLACED);
     }
     struct ask *ask = ask_create(exchange, &fields);
-    if (ask == NULL) {
+    if (ask == NULL || !daily_begin(exchange, ask)) {
         return;
     }
     cell_give(exchange, cell_before);

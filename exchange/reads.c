@@ -104,7 +104,7 @@ static uint8_t reason_at(const struct exchange *exchange, const struct part *par
     const struct book_ask *ask = &resting;
     if (device->ask == NULL || !book_ask(exchange->book, device->ask->handle, &resting) ||
         device->ask->slots < part->width || !device->ask->is_open ||
-        !ask_is_for(device->ask, job->owner) ||
+        ask_is_spent(exchange, device->ask) || !ask_is_for(device->ask, job->owner) ||
         (ask->max_term_ns != 0 && ask->max_term_ns < part->term_ns)) {
         return XREASON_NO_ASK;
     }

@@ -128,9 +128,20 @@ struct provider {
     uint8_t state;  /* enum provider_state */
     uint64_t order; /* place in `all` */
     struct list_link devices;
+    struct list_link day_uses; /* struct day_use, oldest first */
+    uint32_t day_use_count;
     /* not recorded */
     struct list_link leases; /* that have not ended, by number */
     uint32_t lease_count;
+};
+
+/* Slot-time that a device gave on a day, counted since an ask of it bounded that. Kept when the device goes: one that is
+ * paused and comes back has not had another day. */
+struct day_use {
+    struct list_link of_provider;
+    struct id128 device;
+    int32_t offset_min; /* of the clock whose days these are */
+    int64_t day, used_ns;
 };
 
 struct device_key {
@@ -147,6 +158,9 @@ struct device {
     bool is_advertised; /* false: gone from the list, kept while leases stand */
     char label[EXCHANGE_NAME_SIZE];
     struct ask *ask; /* the one standing, or NULL */
+    /* not recorded */
+    struct day_use *day_use; /* NULL: nobody counts */
+    int128 promised_ns;      /* then: slot-time that its leases may use yet */
 };
 
 struct ask {
@@ -160,9 +174,10 @@ struct ask {
     uint32_t to_count; /* 0: anybody's bid may fill it */
     uint32_t to[EXCHANGE_ASK_TO_MOST];
     struct hours hours;
+    int64_t daily_ns; /* 0: no bound of a day's */
     /* not recorded */
     struct exchange_terms terms; /* as its device's cell says them */
-    bool is_open;                /* as of now; else its free slots are none */
+    bool is_open;                /* by its hours, as of now; else its free slots are none */
     int64_t turns_ns;            /* when to look at that again; INT64_MAX: never */
     uint32_t handle;             /* between steps it rests; one that arrives fills first */
     struct list_link wanting;    /* in exchange->wanting_asks when its free slots grew */
@@ -365,7 +380,8 @@ struct lease {
     uint32_t accepted, failures_in_row;
     int64_t paid_ns; /* slot-time: lane time x width */
     int64_t charged_micro, reserved_micro;
-    int64_t promised_ns;   /* slot-time that its owner may have of it for nothing yet, at price 0 */
+    int64_t
+        promised_ns; /* slot-time that it may use yet, at price 0 or of a device whose days are counted */
     int64_t idle_since_ns; /* INT64_MAX while it has work */
     uint32_t live;         /* attempts in flight over all lanes */
     int64_t mean_ns;       /* moving average of a subtask's paid time */

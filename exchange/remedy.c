@@ -571,7 +571,7 @@ static void find_cells(struct queue *queue, const struct explained *seen, size_t
         struct book_ask ask;
         if (seen[i].effort.hold == 0 && !seen[i].is_passed_over &&
             device->key.provider != need->account && device->ask != NULL && device->ask->is_open &&
-            ask_is_for(device->ask, need->account) &&
+            !ask_is_spent(queue->exchange, device->ask) && ask_is_for(device->ask, need->account) &&
             book_ask(queue->exchange->book, device->ask->handle, &ask) &&
             (need->cap_micro < 0 || ask.price_micro <= book_limit(queue->exchange->book, need->rate,
                                                                   need->cap_micro, ask.cell)) &&

@@ -54,7 +54,7 @@ static void replace_ask(struct exchange *exchange, struct ask *ask,
     ask->price_micro = wanted.price_micro;
     feed_note(exchange, ask->handle);
     if (keeps_place) {
-        book_set_slots(exchange->book, ask->handle, ask_order(ask).slots);
+        book_set_slots(exchange->book, ask->handle, ask_order(exchange, ask).slots);
     } else {
         ask->sequence = exchange->sequence++;
         book_remove(exchange->book, ask->handle); /* it arrives */

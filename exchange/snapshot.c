@@ -10,12 +10,12 @@
  * all records in a fixed order; the state hash is the sum of the records' SHA-256 (four lanes of 64 bits,
  * modulo 2^64), which does not depend on order and so can be kept up to date record by record.
  *
- *   snapshot: "BSS9", u32 record count, then records: u8 type, u32 length, fields
+ *   snapshot: "BS10", u32 record count, then records: u8 type, u32 length, fields
  *
  * What can be rebuilt (handles, lists, lanes, timers) is left out. */
 
 enum { SNAPSHOT_HEAD_BYTES = 8, RECORD_HEAD_BYTES = 5 };
-static const uint8_t snapshot_magic[4] = {'B', 'S', 'S', '9'};
+static const uint8_t snapshot_magic[4] = {'B', 'S', '1', '0'};
 
 /* ---------------------------------------------------------------- writing fields */
 
@@ -124,6 +124,15 @@ static void put_provider(struct writer *out, const struct provider *provider)
     writer_u32(out, provider->number);
     writer_u8(out, provider->state);
     writer_u64(out, provider->order);
+    writer_u32(out, provider->day_use_count);
+    for (const struct list_link *at = provider->day_uses.next; at != &provider->day_uses;
+         at = at->next) {
+        const struct day_use *use = LIST_ELEMENT(at, struct day_use, of_provider);
+        PUT_ID(out, use->device);
+        writer_i64(out, use->offset_min);
+        writer_i64(out, use->day);
+        writer_i64(out, use->used_ns);
+    }
 }
 
 static void put_device(struct writer *out, const struct device *device)
@@ -160,6 +169,7 @@ static void put_ask(struct writer *out, const struct ask *ask)
         writer_u16(out, ask->hours.windows[i].from_min);
         writer_u16(out, ask->hours.windows[i].till_min);
     }
+    writer_i64(out, ask->daily_ns);
 }
 
 static void put_part(struct writer *out, const struct part *part)

@@ -216,6 +216,25 @@ static bool get_id_entry(struct exchange *exchange, struct reader *in)
     return true;
 }
 
+/* A device that is counted, for the provider. False: there is no memory. */
+static bool get_day_use(struct exchange *exchange, struct reader *in, struct provider *provider)
+{
+    struct day_use *use = allocate(exchange, sizeof *use);
+    if (use == NULL) {
+        return false;
+    }
+    GET_ID(in, use->device);
+    const int64_t offset_min = reader_i64(in);
+    const bool is_clock =
+        offset_min >= -HOURS_OFFSET_MOST_MIN && offset_min <= HOURS_OFFSET_MOST_MIN;
+    use->offset_min = is_clock ? (int32_t)offset_min : 0;
+    use->day = reader_i64(in);
+    use->used_ns = reader_i64(in);
+    in->failed = in->failed || !is_clock || use->used_ns < 0;
+    daily_put(provider, use);
+    return true;
+}
+
 static bool get_provider(struct exchange *exchange, struct reader *in)
 {
     uint32_t number = reader_u32(in);
@@ -229,10 +248,16 @@ static bool get_provider(struct exchange *exchange, struct reader *in)
     provider->state = get_small(in, PROVIDER_SUSPECT);
     provider->order = reader_u64(in);
     list_init(&provider->devices);
+    list_init(&provider->day_uses);
     list_init(&provider->leases);
     list_append(&exchange->provider_list, &provider->all);
     member->provider = provider;
     track(exchange, &provider->tracked, RECORD_PROVIDER);
+    for (uint32_t left = reader_u32(in); left > 0 && !in->failed; left--) {
+        if (!get_day_use(exchange, in, provider)) {
+            return false;
+        }
+    }
     return reader_finished(in);
 }
 
@@ -260,6 +285,7 @@ static bool get_device(struct exchange *exchange, struct reader *in)
     }
     book_cell_hold(exchange->book, device->cell);
     list_append(&member->provider->devices, &device->of_provider);
+    daily_recall(exchange, device);
     track(exchange, &device->tracked, RECORD_DEVICE);
     return true;
 }
@@ -280,7 +306,9 @@ static void get_conditions(const struct exchange *exchange, struct reader *in, s
         ask->hours.windows[i].from_min = reader_u16(in);
         ask->hours.windows[i].till_min = reader_u16(in);
     }
-    in->failed = in->failed || !hours_well_formed(&ask->hours);
+    ask->daily_ns = reader_i64(in);
+    in->failed = in->failed || !hours_well_formed(&ask->hours) || ask->daily_ns < 0 ||
+                 (ask->daily_ns > 0 && ask->max_term_ns <= 0);
     if (!in->failed) {
         ask_look_at_hours(exchange, ask);
     }
@@ -356,7 +384,7 @@ static bool get_record(struct exchange *exchange, uint8_t type, struct reader *i
 static bool load_records(struct exchange *exchange, struct reader *in)
 {
     const uint8_t *magic = reader_view(in, 4);
-    if (magic == NULL || memcmp(magic, "BSS9", 4) != 0) {
+    if (magic == NULL || memcmp(magic, "BS10", 4) != 0) {
         return false;
     }
     uint32_t count = reader_u32(in);
@@ -419,6 +447,7 @@ static bool link_providers(struct exchange *exchange)
     bool fits = true;
     for (size_t i = 0; i < count; i++) {
         lease_link_provider(exchange, standing[i]);
+        daily_promise(exchange, standing[i]->device, standing[i]->promised_ns);
         fits = fits && link_former(exchange, standing[i]);
     }
     free(standing);

@@ -419,7 +419,9 @@ bool load_lease(struct exchange *exchange, struct reader *in)
     }
     list_append(&lease->job->leases, &lease->of_job);
     exchange->lease_count++;
-    member_by_number(exchange, lease->job->owner)->promised_ns += lease->promised_ns;
+    if (lease->price_micro == 0) {
+        member_by_number(exchange, lease->job->owner)->promised_ns += lease->promised_ns;
+    }
     track(exchange, &lease->tracked, RECORD_LEASE);
     return get_attempts(exchange, in, lease) && lease_link_device(exchange, lease);
 }

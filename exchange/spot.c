@@ -190,6 +190,18 @@ struct challenge {
     struct lease *lease;
 };
 
+/* That the budget covers for a term, and the device's day has left. */
+static uint32_t lanes_to_take(const struct exchange *exchange, const struct part *part,
+                              const struct lease *lease)
+{
+    const uint32_t lanes = part_affordable_lanes(part, lease->exposed_micro);
+    const int128 lane_ns = (int128)part->term_ns * part->width;
+    const int128 of_day = lease->device->ask->daily_ns == 0
+                              ? lanes
+                              : daily_left_ns(exchange, lease->device->ask) / lane_ns;
+    return lanes < of_day ? lanes : (uint32_t)of_day;
+}
+
 /* The terms of the new lease are those of the ask as it stands now. */
 static bool may_take(const struct exchange *exchange, const struct part *part,
                      const struct lease *lease)
@@ -197,8 +209,7 @@ static bool may_take(const struct exchange *exchange, const struct part *part,
     const struct ask *ask = lease->device->ask;
     return !job_waits_for_all(part->job) && part->job->owner != lease->job->owner &&
            part->job->owner != lease->provider && ask->price_micro <= lease->exposed_micro &&
-           part_may_take(exchange, part, ask) &&
-           part_affordable_lanes(part, lease->exposed_micro) > 0;
+           part_may_take(exchange, part, ask) && lanes_to_take(exchange, part, lease) > 0;
 }
 
 static bool skip_lease(void *context, uint32_t handle)
@@ -274,7 +285,7 @@ static bool promise(struct exchange *exchange, struct part *part, struct lease *
 {
     const int64_t price_micro = lease->exposed_micro;
     const uint32_t wanted = part_order(part).slots / part->width;
-    uint32_t lanes = part_affordable_lanes(part, price_micro);
+    uint32_t lanes = lanes_to_take(exchange, part, lease);
     lanes = lanes < wanted ? lanes : wanted;
     lanes = lanes < lease->slots / part->width ? lanes : lease->slots / part->width;
     assert(lanes > 0);

@@ -105,7 +105,7 @@ void device_drop_if_gone(struct exchange *exchange, struct device *device);
 struct ask *ask_create(struct exchange *exchange,
                        const struct ask *fields); /* does not rest; NULL: no handle or memory */
 /* As the book knows it: what is free of its slots, at its price and sequence. */
-struct book_order ask_order(const struct ask *ask);
+struct book_order ask_order(const struct exchange *exchange, const struct ask *ask);
 void ask_rest(struct exchange *exchange, const struct ask *ask);
 uint32_t ask_refusal(const struct exchange *exchange, const struct ask *ask,
                      int64_t *ret_price_micro); /* likewise */
@@ -118,8 +118,11 @@ void provider_asks_cancel(struct exchange *exchange, struct provider *provider, 
 bool conditions_read(struct exchange *exchange, const struct exchange_ask *given, struct ask *ask);
 bool ask_is_for(const struct ask *ask, uint32_t account);
 void ask_look_at_hours(const struct exchange *exchange,
-                       struct ask *ask);                   /* is it open, and till when */
-void ask_turn(struct exchange *exchange, struct ask *ask); /* a window of it begins or ends */
+                       struct ask *ask); /* is it open, and till when */
+void ask_turn(struct exchange *exchange,
+              struct ask *ask); /* a window or a day of it begins or ends */
+/* It has free slots again after so long, at the latest; 0: neither its hours nor its day are against that. */
+int64_t ask_opens_in_ns(const struct exchange *exchange, const struct ask *ask);
 void ask_arm(struct exchange *exchange, const struct ask *ask);
 /* Two orders of which the ask is not for the bid's account never trade: for book_match. */
 struct reserving {
@@ -129,6 +132,23 @@ struct reserving {
 };
 bool is_reserved(void *context, uint32_t handle);
 
+/* ---- daily.c: what a device gives on a day. Each does nothing where no ask has bounded that */
+/* From here on, if the ask, which is to stand, has a bound. False: out of memory. */
+bool daily_begin(struct exchange *exchange, const struct ask *ask);
+/* Of a device that came, or comes back: what it gave is known still. */
+void daily_recall(struct exchange *exchange, struct device *device);
+/* What a lease may use yet is so much more, or less; and so much of it was settled. */
+void daily_promise(struct exchange *exchange, struct device *device, int128 more_ns);
+void daily_settle(struct exchange *exchange, const struct lease *lease, int64_t paid_ns);
+/* Slot-time that it may still promise today; INT64_MAX: any. */
+int64_t daily_left_ns(const struct exchange *exchange, const struct ask *ask);
+uint32_t daily_slots(const struct exchange *exchange,
+                     const struct ask *ask); /* for its longest term */
+bool ask_is_spent(const struct exchange *exchange, const struct ask *ask); /* not for one */
+int64_t daily_used_ns(const struct exchange *exchange, const struct device *device); /* today */
+void daily_put(struct provider *provider, struct day_use *use); /* after a snapshot */
+void daily_destroy(struct provider *provider);
+
 /* ---- donations.c */
 /* What is left of donated use after so many days. */
 int64_t donated_after(int64_t donated_ns, int64_t days);
@@ -137,8 +157,12 @@ int64_t member_donated_ns(const struct exchange *exchange, const struct member *
 int64_t donation_rank(const struct exchange *exchange, uint32_t account);
 /* Of its owner, if it ended now. */
 int64_t donation_rank_without(const struct exchange *exchange, struct lease *lease);
-/* Each does nothing to a lease at a price: it has begun a term; it was settled for so long; it has ended. */
+/* Each does nothing to a lease at a price, of a device whose days nobody counts: it has begun a term; it was settled for so
+ * long; it has ended. */
 void donation_promise(struct exchange *exchange, struct lease *lease);
+/* What that would come to, if its term ended then. */
+int64_t donation_promised_till(const struct exchange *exchange, struct lease *lease,
+                               int64_t end_ns);
 void donation_settle(struct exchange *exchange, struct lease *lease, int64_t paid_ns);
 void donation_ended(struct exchange *exchange, struct lease *lease);
 

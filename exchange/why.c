@@ -198,6 +198,21 @@ static const struct device *find_device(const struct provider *provider, uint32_
     return found;
 }
 
+static void fill_day(const struct exchange *exchange, const struct device *device,
+                     struct exchange_why *why)
+{
+    const struct ask *ask = device->ask;
+    if (ask->daily_ns == 0) {
+        return;
+    }
+    const int64_t left_ns = daily_left_ns(exchange, ask);
+    why->daily_ns = ask->daily_ns;
+    why->used_ns = daily_used_ns(exchange, device);
+    why->promised_ns =
+        why->used_ns < ask->daily_ns - left_ns ? ask->daily_ns - left_ns - why->used_ns : 0;
+    why->is_spent = ask->is_open && ask_is_spent(exchange, ask);
+}
+
 static void fill_device(const struct exchange *exchange, const struct device *device,
                         struct exchange_why *why)
 {
@@ -212,7 +227,8 @@ static void fill_device(const struct exchange *exchange, const struct device *de
         why->price_micro = device->ask->price_micro;
         why->max_term_ns = device->ask->max_term_ns;
         why->is_for_some = device->ask->to_count > 0;
-        why->opens_ns = device->ask->is_open ? 0 : device->ask->turns_ns - exchange->now_ns;
+        why->opens_ns = ask_opens_in_ns(exchange, device->ask);
+        fill_day(exchange, device, why);
     }
 }
 

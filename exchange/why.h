@@ -41,7 +41,11 @@ struct exchange_why {
         price_micro; /* of its ask; -1: none stands, and then only the requirement can be judged */
     int64_t max_term_ns; /* of its ask; 0: no bound */
     bool is_for_some;    /* its ask is for named accounts: bids of others are not counted */
-    int64_t opens_ns;    /* outside the hours of its ask: they begin after so long; else 0 */
+    int64_t
+        opens_ns; /* outside the hours of its ask, or its day is used up: after so long not; else 0 */
+    int64_t daily_ns;             /* slot-time that its ask gives a day, 0: any; and */
+    int64_t used_ns, promised_ns; /* what was used of that, and leases may use yet */
+    bool is_spent;                /* it is its day that is used up: no lease fits what is left */
     /* Bids: each figure of those before. */
     uint32_t bids, fitting, lasting, paying;
     int64_t best_limit_micro; /* of those that fit and last; -1: none */

@@ -34,7 +34,7 @@ struct rule {
     const struct shape *shape; /* of NESTED */
 };
 
-enum { SHAPE_FIELDS_MAX = 24 };
+enum { SHAPE_FIELDS_MAX = 32 };
 
 /* What a walk saw of one message: how often each field stood there, and its (last) number. Of packed numbers: how many
  * there are, and their sum. */

@@ -172,11 +172,12 @@ SHAPE(device, device, ID, NAME(1, LIMIT_INSTRUMENT_BYTES), SLOTS, MANY(attribute
       NAME(0, LIMIT_NAME_BYTES));
 SHAPE(advertise, advertise, MANY(device, LIMIT_DEVICES));
 #define OFFSET_MIN NUMBER(INT32_MIN, INT32_MAX)
+#define DAILY NUMBER(1, LIMIT_DAILY_MS)
 SHAPE_CHECKED(ask_account, ask_account, check_ask_account, HASH, NAME(1, LIMIT_NAME_BYTES));
 SHAPE(ask_hours, ask_hours, COUNT, COUNT, COUNT);
 SHAPE(ask_place, ask_place, ID, SLOTS, MONEY, MOMENT, DURATION, ORDER_TYPE,
-      MANY(ask_account, LIMIT_ASK_ACCOUNTS), MANY(ask_hours, LIMIT_ASK_HOURS), OFFSET_MIN, FLAG,
-      SPAN, SPAN);
+      MANY(ask_account, LIMIT_ASK_ACCOUNTS), MANY(ask_hours, LIMIT_ASK_HOURS), OFFSET_MIN, DAILY,
+      FLAG, SPAN, SPAN);
 SHAPE(order_cancel, order_cancel, ID);
 SHAPE(ask_event, ask_event, ID, ID, FLAG, SLOTS, MONEY, MOMENT, DURATION, FLAG, SPAN, SPAN);
 SHAPE(held_work, held_work, SUBTASK_INDEX, ATTEMPT);
@@ -271,7 +272,7 @@ SHAPE(paid_lately, paid_lately, MONEY, COUNT, MOMENT);
 SHAPE(why_reply, why_reply, COUNT, NOTE, STATE, FLAG, FLAG, COUNT, ID, NAME(0, LIMIT_NAME_BYTES),
       NUMBER(0, LIMIT_SLOTS), NUMBER(0, LIMIT_SLOTS), NUMBER(0, LIMIT_SLOTS), MONEY, COUNT, COUNT,
       COUNT, COUNT, MONEY, MANY(why_refusal, LIMIT_PREDICATES), FLAG, MONEY, COUNT,
-      NESTED(paid_lately));
+      NESTED(paid_lately), DAILY, COUNT, COUNT);
 SHAPE(quote_level, quote_level, MONEY, COUNT, COUNT, ATTRIBUTE_TEXT, MONEY);
 SHAPE(explain_predicate, explain_predicate, LINE(0, LIMIT_TEXT_BYTES), COUNT, ANY);
 SHAPE(explain_change, explain_change, LINE(0, LIMIT_TEXT_BYTES), STATE, COUNT, COUNT);
@@ -345,7 +346,7 @@ SHAPE(orders_request, orders_request, COUNT, ROWS_WANTED);
 SHAPE(order_row, order_row, ID, FLAG, NAME(0, LIMIT_NAME_BYTES), ID, MONEY, COUNT, COUNT,
       NUMBER(1, UINT32_MAX), MOMENT, DURATION, ID, NUMBER(0, LIMIT_PARTS), ORDER_TYPE,
       NESTED(value), MANY_NAME(1, LIMIT_NAME_BYTES, LIMIT_ASK_ACCOUNTS),
-      MANY(ask_hours, LIMIT_ASK_HOURS), OFFSET_MIN, FLAG, SPAN, SPAN);
+      MANY(ask_hours, LIMIT_ASK_HOURS), OFFSET_MIN, FLAG, SPAN, SPAN, DAILY, COUNT);
 SHAPE_EMPTY(donations_request, donations_request);
 SHAPE(donations_reply, donations_reply, COUNT, COUNT, COUNT, COUNT, NUMBER(1, UINT32_MAX));
 SHAPE(orders_reply, orders_reply, MANY(order_row, LIMIT_ROWS), COUNT, COUNT);

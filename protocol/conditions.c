@@ -5,7 +5,8 @@
 #include <assert.h>
 
 bool conditions_to_wire(const char *const *to, size_t to_count, const struct hours *hours,
-                        struct ask_conditions *conditions, Bourse__V1__AskPlace *body)
+                        int64_t daily_ms, struct ask_conditions *conditions,
+                        Bourse__V1__AskPlace *body)
 {
     assert(hours->count <= HOURS_WINDOWS_MOST);
     if (to_count > LIMIT_ASK_ACCOUNTS) {
@@ -32,8 +33,10 @@ bool conditions_to_wire(const char *const *to, size_t to_count, const struct hou
     body->to = conditions->account_list;
     body->n_hours = hours->count;
     body->hours = conditions->window_list;
-    body->has_offset_min = hours->count > 0;
+    body->has_offset_min = hours->count > 0 || hours->offset_min != 0;
     body->offset_min = hours->offset_min;
+    body->has_daily_ms = daily_ms > 0;
+    body->daily_ms = daily_ms;
     return true;
 }
 

@@ -24,6 +24,7 @@ enum { CATALOGUE_IDS_MAX = 256 };
 #define TERM_MOST_MS INT64_C(2592000000) /* 30 days */
 #define NOTICE_MS INT64_C(30000)
 #define NOTICE_MOST_MS INT64_C(86400000) /* a day: the market takes no more */
+#define DAILY_LEAST_MS INT64_C(60000) /* shorter leases than a minute nobody takes */
 #define MINIMUM_RUN_MS INT64_C(300000)
 #define MINIMUM_RUN_MOST_MS INT64_C(604800000) /* a week, likewise */
 
@@ -280,6 +281,21 @@ static void read_hours(struct yaml_value value, struct hours *hours)
     }
 }
 
+/* Slot-time a day, or `any`. A lease that is longer than that would never be let. */
+static int64_t read_daily_ms(struct yaml_value value, int64_t term_ms, int64_t fallback)
+{
+    int64_t daily_ms = fallback;
+    if (yaml_present(value)) {
+        const bool is_any = yaml_kind(value) == YAML_KIND_TEXT &&
+                            strcmp(yaml_text(value, LIMIT_TEXT_BYTES, ""), "any") == 0;
+        daily_ms = is_any ? 0 : yaml_duration_ms(value, DAILY_LEAST_MS, LIMIT_DAILY_MS, 0);
+    }
+    if (daily_ms > 0 && term_ms > daily_ms) {
+        yaml_refuse(value, "less than `term`, the longest lease");
+    }
+    return daily_ms;
+}
+
 /* One for all devices: the machine stands in one place. */
 static int32_t read_offset(struct yaml_value value)
 {
@@ -292,14 +308,16 @@ static int32_t read_offset(struct yaml_value value)
     return offset_min;
 }
 
-static void read_conditions(struct yaml_value map, int32_t offset_min,
+static void read_conditions(struct yaml_value map, int32_t offset_min, int64_t term_ms,
                             const struct agent_conditions *fallback,
                             struct agent_conditions *ret_conditions)
 {
     *ret_conditions = *fallback;
     read_accounts(yaml_key(map, "to"), ret_conditions);
     read_hours(yaml_key(map, "hours"), &ret_conditions->hours);
-    ret_conditions->hours.offset_min = ret_conditions->hours.count > 0 ? offset_min : 0;
+    ret_conditions->daily_ms = read_daily_ms(yaml_key(map, "daily"), term_ms, fallback->daily_ms);
+    const bool has_clock = ret_conditions->hours.count > 0 || ret_conditions->daily_ms > 0;
+    ret_conditions->hours.offset_min = has_clock ? offset_min : 0;
 }
 
 #define SIMULATED_NAME "sim." /* so every list shows what a device is */
@@ -360,9 +378,9 @@ static void read_simulated(struct yaml_value item, struct config_device *device)
 
 static void read_device(struct config *config, struct yaml_value item, int32_t offset_min)
 {
-    static const char *const keys[] = {"name",  "price",     "slots",        "memory",
-                                       "disk",  "processes", "term",         "to",
-                                       "hours", "simulate",  "interruptible"};
+    static const char *const keys[] = {"name",  "price",     "slots",    "memory",
+                                       "disk",  "processes", "term",     "to",
+                                       "hours", "daily",     "simulate", "interruptible"};
     struct config_device *device = &config->devices[config->device_count];
     yaml_known_keys(item, keys, sizeof keys / sizeof keys[0]);
     if (yaml_present(yaml_key(item, "simulate"))) {
@@ -378,7 +396,7 @@ static void read_device(struct config *config, struct yaml_value item, int32_t o
     device->disk_bytes = read_disk(yaml_key(item, "disk"), config->disk_bytes);
     device->processes = read_processes(yaml_key(item, "processes"), config->processes);
     device->term_ms = read_term_ms(yaml_key(item, "term"), config->term_ms);
-    read_conditions(item, offset_min, &config->conditions, &device->conditions);
+    read_conditions(item, offset_min, device->term_ms, &config->conditions, &device->conditions);
     device->spot = read_spot(yaml_key(item, "interruptible"), config->spot);
     /* The name is what the market knows the device by, over restarts. */
     bool is_taken = device->name[0] == '\0' || strcmp(device->name, config->name) == 0;
@@ -429,10 +447,10 @@ static void market_in_folder(char *path, size_t capacity)
 
 static void read_keys(struct config *config, struct yaml_value root, const char *base)
 {
-    static const char *const keys[] = {
-        "market", "name",      "region", "price",    "slots",      "memory",
-        "disk",   "processes", "term",   "programs", "user",       "cache",
-        "spool",  "devices",   "to",     "hours",    "utc_offset", "interruptible"};
+    static const char *const keys[] = {"market", "name",  "region",     "price",        "slots",
+                                       "memory", "disk",  "processes",  "term",         "programs",
+                                       "user",   "cache", "spool",      "devices",      "to",
+                                       "hours",  "daily", "utc_offset", "interruptible"};
     static const struct agent_conditions none;
     char host[ATTRIBUTE_TEXT_SIZE] = "host";
     (void)gethostname(host, sizeof host - 1); /* else the name above */
@@ -456,7 +474,7 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
     config->processes = read_processes(yaml_key(root, "processes"), 256);
     config->term_ms = read_term_ms(yaml_key(root, "term"), 0);
     const int32_t offset_min = read_offset(yaml_key(root, "utc_offset"));
-    read_conditions(root, offset_min, &none, &config->conditions);
+    read_conditions(root, offset_min, config->term_ms, &none, &config->conditions);
     config->spot = read_spot(yaml_key(root, "interruptible"), config->spot);
     config->cache_bytes =
         (uint64_t)yaml_bytes(yaml_key(root, "cache"), 64 * MIB, 1024 * 1024 * GIB, 4 * GIB);

@@ -11,14 +11,15 @@
  *     term: 1h               longest lease
  *     to: [alice, bob]       whose jobs it is offered to, by names or keys; default anyone
  *     hours: [22:00-07:00]   when, each with its days: mon-fri 22:00-07:00; default always
- *     utc_offset: +01:00     of these hours, of all devices; default +00:00
+ *     daily: 8h              slot-hours a day, all leases together; default any
+ *     utc_offset: +01:00     of these hours and days, of all devices; default +00:00
  *     interruptible: {notice: 30s, minimum_run: 5m}   higher bids may take leases; default false: none may
  *     programs: [xz, sh]     names looked up in /usr/bin and /bin; or {NAME: /usr/bin/PATH}
  *     user: bourse           whom the agent becomes when root starts it
  *     cache: 4GiB            of inputs, and as much again of unpacked images
  *     spool: spool           folder for outputs on their way; default beside this file
  *     devices:               more devices beside the one that all of the above describes
- *       - {name: quiet, slots: 2, price: 0.02}    cores of their own; memory, disk, processes, term, interruptible, to, hours, too
+ *       - {name: quiet, slots: 2, price: 0.02}    cores of their own; memory, disk, processes, term, interruptible, to, hours, daily, too
  *       - {simulate: groq-lpu-v1, price: 0.5}     a device of the catalogue, simulated; it owns no core
  *
  * Unknown keys are refused with their line. Reading touches no device; what the machine has stands in

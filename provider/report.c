@@ -1,5 +1,6 @@
 #include "provider/report.h"
 
+#include "base/checked.h"
 #include "base/text.h"
 #include "formats/hours_text.h"
 #include "formats/requirement.h"
@@ -150,6 +151,12 @@ static void print_conditions(FILE *out, const struct agent_conditions *condition
         hours_text(&conditions->hours, hours);
         fprintf(out, "  %-12s %s\n", "hours", hours);
     }
+    if (conditions->daily_ms > 0) {
+        char daily[UNITS_TEXT_SIZE];
+        hours_offset_text(conditions->hours.offset_min, hours);
+        units_duration_text(conditions->daily_ms * NS_PER_MS, daily);
+        fprintf(out, "  %-12s %s of slots (days of UTC%s)\n", "daily", daily, hours);
+    }
 }
 
 static void print_offer(FILE *out, const struct setup *setup, const struct offer *offer)
@@ -256,6 +263,8 @@ bool report_conditions(const struct agent_conditions *conditions, json_t *object
     hours_offset_text(conditions->hours.offset_min, text);
     return json_object_set_new(object, "to", to) == 0 &&
            json_object_set_new(object, "hours", windows) == 0 &&
+           json_object_set_new(object, "daily_ms",
+                               json_integer((json_int_t)conditions->daily_ms)) == 0 &&
            json_object_set_new(object, "utc_offset", json_string(text)) == 0;
 }
 

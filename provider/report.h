@@ -15,7 +15,7 @@ void report_text(FILE *out, const struct setup *setup, const struct offers *offe
 bool report_json(FILE *out, const struct setup *setup, const struct offers *offers,
                  const char *refusal);
 
-/* `to`, `hours` and `utc_offset`, into a JSON object. False: out of memory. */
+/* `to`, `hours`, `daily_ms` and `utc_offset`, into a JSON object. False: out of memory. */
 bool report_conditions(const struct agent_conditions *conditions, json_t *object);
 
 #endif

@@ -66,6 +66,7 @@ struct agent_conditions {
     uint32_t to_count; /* 0: anybody */
     char to[AGENT_TO_MOST][AGENT_TO_SIZE];
     struct hours hours;
+    int64_t daily_ms; /* slot-time a day, on the clock of these hours; 0: any */
 };
 
 struct agent_ask {

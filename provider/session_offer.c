@@ -123,7 +123,8 @@ static void add_conditions(const struct agent_conditions *of, struct ask_conditi
 {
     const char *to[AGENT_TO_MOST];
     static_assert((int)AGENT_TO_MOST <= LIMIT_ASK_ACCOUNTS, "they fit a message");
-    (void)conditions_to_wire(to, name_accounts(of, to), &of->hours, ret_conditions, body);
+    (void)conditions_to_wire(to, name_accounts(of, to), &of->hours, of->daily_ms, ret_conditions,
+                             body);
 }
 
 static void place_asks(struct agent_session *session, int64_t now_ns)

@@ -214,7 +214,8 @@ bool audit_ask_row(struct audit *audit, struct audit_command *command)
                               .slots = row->slots,
                               .price = row->price,
                               .max_term_ms = body->has_max_term_ms ? body->max_term_ms : 0,
-                              .has_conditions = body->n_to > 0 || body->n_hours > 0,
+                              .has_conditions =
+                                  body->n_to > 0 || body->n_hours > 0 || body->has_daily_ms,
                               .terms = signed_terms(body)};
     *(audit->last_ask != NULL ? &audit->last_ask->next : &audit->first_ask) = ask;
     audit->last_ask = ask;

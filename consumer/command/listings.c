@@ -413,6 +413,10 @@ static json_t *json_order(const struct bourse_order *order)
         (void)json_object_set_new(value, "to", json_string(order->to));
         (void)json_object_set_new(value, "hours", json_string(order->hours));
         (void)json_object_set_new(value, "interruptible", json_boolean(order->interruptible));
+        (void)json_object_set_new(value, "daily_ms", json_integer((json_int_t)order->daily_ms));
+        if (order->daily_ms > 0) {
+            (void)json_object_set_new(value, "left_ms", json_integer((json_int_t)order->left_ms));
+        }
     }
     if (order->interruptible) {
         (void)json_object_set_new(value, "notice_ms", json_integer((json_int_t)order->notice_ms));
@@ -435,9 +439,16 @@ static bool add_order(void *context, const struct bourse_order *order)
         return true;
     }
     char conditions[CONDITIONS_TEXT];
-    (void)snprintf(conditions, sizeof conditions, "%s%s%s%s", order->to[0] != '\0' ? "to " : "",
+    char daily[CONDITIONS_TEXT] = "";
+    if (order->daily_ms > 0) {
+        (void)snprintf(daily, sizeof daily, "%s a day", duration_text(order->daily_ms));
+        (void)snprintf(daily + strlen(daily), sizeof daily - strlen(daily), ", %s left",
+                       duration_text(order->left_ms));
+    }
+    const bool is_after = order->to[0] != '\0' || order->hours[0] != '\0';
+    (void)snprintf(conditions, sizeof conditions, "%s%s%s%s%s%s", order->to[0] != '\0' ? "to " : "",
                    order->to, order->to[0] != '\0' && order->hours[0] != '\0' ? "; " : "",
-                   order->hours);
+                   order->hours, is_after && daily[0] != '\0' ? "; " : "", daily);
     const char *cells[] = {short_id(order->id),
                            order->is_bid ? "bid" : "ask",
                            order->type,
@@ -771,7 +782,8 @@ static int order_place(struct invocation *invocation)
     int64_t slots = 0;
     if (!read_type(invocation, &ask) || !option_money(invocation, "price", &ask.price_micro) ||
         !option_count(invocation, "slots", 1, UINT32_MAX, &slots) ||
-        !read_times(invocation, &ask) || !read_terms(invocation, &ask)) {
+        !read_times(invocation, &ask) || !read_terms(invocation, &ask) ||
+        !option_duration_ms(invocation, "daily", &ask.daily_ms)) {
         return BOURSE_USAGE;
     }
     if (ask.price_micro < 0) {
@@ -826,13 +838,13 @@ int command_order(struct invocation *invocation)
         return complain(invocation, BOURSE_USAGE,
                         "order %s: wrong number of words; see `bourse help order`", word);
     }
-    static const char *const only_place[] = {"for",        "max-term",   "order",         "to",
-                                             "hours",      "utc-offset", "interruptible", "notice",
-                                             "minimum-run"};
+    static const char *const only_place[] = {"for",         "max-term",   "order",         "to",
+                                             "hours",       "utc-offset", "interruptible", "notice",
+                                             "minimum-run", "daily"};
     static const char *const only_replace[] = {"cap", "at-most", "budget", "value"};
     if (is_place || is_replace) {
         const char *const *others = is_place ? only_replace : only_place;
-        for (size_t i = 0; i < (is_place ? 4 : 9); i++) {
+        for (size_t i = 0; i < (is_place ? 4 : 10); i++) {
             if (option_given(invocation, others[i])) {
                 return complain(invocation, BOURSE_USAGE, "order %s has no --%s", word, others[i]);
             }

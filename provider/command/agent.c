@@ -153,7 +153,7 @@ static const char *ask_note(const json_t *ask)
                                        : ", not standing";
 }
 
-/* " to alice, bob; mon-fri 22:00-07:00 (UTC+01:00)" */
+/* " to alice, bob; mon-fri 22:00-07:00; 8h of slots a day (UTC+01:00)" */
 static void print_conditions(const json_t *ask)
 {
     const json_t *to = json_object_get(ask, "to");
@@ -168,7 +168,12 @@ static void print_conditions(const json_t *ask)
     {
         printf("%s%s", i == 0 ? "; " : ", ", json_string_value(each));
     }
-    if (json_array_size(hours) > 0) {
+    if (number(ask, "daily_ms") > 0) {
+        char daily[UNITS_TEXT_SIZE];
+        units_duration_text(number(ask, "daily_ms") * NS_PER_MS, daily);
+        printf("; %s of slots a day", daily);
+    }
+    if (json_array_size(hours) > 0 || number(ask, "daily_ms") > 0) {
         printf(" (UTC%s)", text(ask, "utc_offset"));
     }
 }

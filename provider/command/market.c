@@ -315,7 +315,7 @@ static json_t *why_json(const struct bourse_why *why, const struct rivals *rival
             : json_pack("{s:I, s:I, s:I}", "middle_micro", (json_int_t)why->paid_micro, "trades",
                         (json_int_t)why->paid_trades, "since_ms", (json_int_t)why->paid_since_ms);
     return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, "
-                     "s:b, s:o, s:o}",
+                     "s:I, s:I, s:I, s:b, s:o, s:o}",
                      "device", why->device, "label", why->label, "text", why->text, "slots",
                      (json_int_t)why->slots, "leased", (json_int_t)why->leased, "free",
                      (json_int_t)why->free, "price_micro", price_json(why->price_micro), "bids",
@@ -324,7 +324,9 @@ static json_t *why_json(const struct bourse_why *why, const struct rivals *rival
                      "best_limit_micro", price_json(why->best_limit_micro), "fills_at_micro",
                      price_json(why->fills_at_micro), "ahead",
                      why->ahead < 0 ? json_null() : json_integer(why->ahead), "paid", paid,
-                     "partial", (int)why->partial, "refusals", refusals, "others", others);
+                     "daily_ms", (json_int_t)why->daily_ms, "used_ms", (json_int_t)why->used_ms,
+                     "promised_ms", (json_int_t)why->promised_ms, "partial", (int)why->partial,
+                     "refusals", refusals, "others", others);
 }
 
 /* One device after the other; the first answer says how many there are. */

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What is given away, through the real programs: two consumers, one donor. It goes to who had less of it, to those that it is
-# for, and at its hours.
+# for, at its hours, and for so long a day.
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
 fire_begin donations "$1"
@@ -75,4 +75,20 @@ late=$(submit own late 0 0.01)
 expect 0 '1 is offered at other hours, which begin in' "$bourse" explain "$late"
 again 'hours: 00:00-24:00'
 until_true 60 is_done own "$late" || fail "it does not run at its hours"
+
+# ---------------------------------------------------------------- for so long a day
+
+expect 2 ':2: daily: less than `term`' env sh -c "printf 'term: 2m\ndaily: 1m\n' >bad.yaml; '$provider' run --check-config --config bad.yaml"
+again 'daily: 1m' 'term: 1m'
+bounded() { "$provider" status --market "$market" >out 2>&1 && grep -q '; 1m of slots a day (UTC+00:00)' out; }
+until_true 30 bounded || fail "status does not say how much a day: $(cat out)"
+once=$(submit own once 1 0.01)
+until_true 60 is_done own "$once" || fail "nothing runs although the day has begun: $(cat ps.json)"
+used_up() { "$provider" why --market "$market" >out 2>&1 && grep -q 'gives 1m of slots a day, and what today has left is less' out; }
+until_true 30 used_up || fail "why does not say that the day is used up: $(cat out)"
+expect 0 '"daily_ms":60000,"used_ms":[1-9]' "$provider" why --json --market "$market"
+more=$(submit own more 0 0.01)
+expect 0 '1 is used up for today: the next day begins in' "$bourse" explain "$more"
+again 'daily: 3m' 'term: 1m' # a restart is not another day, but there is more of it
+until_true 60 is_done own "$more" || fail "it does not run with more of the day: $(cat ps.json)"
 echo passed

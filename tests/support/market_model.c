@@ -145,7 +145,7 @@ static void advertise(struct model *model, uint32_t provider, uint32_t count)
         (struct exchange_advertise){.devices = model->devices, .count = count};
 }
 
-/* For one or two consumers, now and then for nobody that there is; or from a minute that is near on. */
+/* For one or two consumers, now and then for nobody that there is; from a minute that is near on; or for so long a day. */
 static void add_conditions(struct model *model, struct exchange_ask *made)
 {
     if (draw(model, 5) == 0) {
@@ -168,6 +168,10 @@ static void add_conditions(struct model *model, struct exchange_ask *made)
             .windows = {{.days = (uint8_t)(1 + draw(model, HOURS_ALL_DAYS)),
                          .from_min = (uint16_t)from_min,
                          .till_min = (uint16_t)(till_min == 0 ? HOURS_DAY_MIN : till_min)}}};
+    }
+    if (draw(model, 6) == 0) {
+        made->daily_ns = or_extreme(model, (int64_t)(1 + draw(model, 6)) * 20 * NS_PER_S);
+        made->hours.offset_min = (int32_t)draw(model, 3) * 60;
     }
 }
 

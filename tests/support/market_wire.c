@@ -172,7 +172,8 @@ static struct body of_ask(struct market_wire *wire, const struct exchange_comman
         to[i] = account->has_key ? keys[i] : account->name;
     }
     struct ask_conditions conditions;
-    (void)conditions_to_wire(to, command->ask.to_count, &command->ask.hours, &conditions, &body);
+    (void)conditions_to_wire(to, command->ask.to_count, &command->ask.hours,
+                             command->ask.daily_ns / NS_PER_MS, &conditions, &body);
     body.has_interruptible = body.has_notice_ms = body.has_minimum_run_ms =
         command->ask.terms.is_interruptible;
     body.interruptible = command->ask.terms.is_interruptible;

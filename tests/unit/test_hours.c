@@ -215,11 +215,28 @@ START_TEST(what_is_no_window_is_refused_with_what_would_be_right)
 }
 END_TEST
 
+START_TEST(a_day_begins_at_midnight_of_its_clock)
+{
+    const int64_t hour_ns = 3600 * NS_PER_S;
+    const int64_t day_ns = 24 * hour_ns;
+    ck_assert_int_eq(hours_day(0, 0), 0);
+    ck_assert_int_eq(hours_day(0, -1), -1);
+    ck_assert_int_eq(hours_day(0, day_ns - 1), 0);
+    ck_assert_int_eq(hours_day(60, day_ns - hour_ns), 1); /* it is midnight there */
+    ck_assert_int_eq(hours_day(-210, day_ns), 0);
+    ck_assert_int_eq(hours_next_day_ns(0, 0), day_ns);
+    ck_assert_int_eq(hours_next_day_ns(60, 0), day_ns - hour_ns);
+    ck_assert_int_eq(hours_next_day_ns(60, day_ns - hour_ns), 2 * day_ns - hour_ns);
+    ck_assert_int_eq(hours_next_day_ns(-210, day_ns), day_ns + 210 * 60 * NS_PER_S);
+    ck_assert_int_eq(hours_next_day_ns(0, INT64_MAX), INT64_MAX);
+}
+END_TEST
+
 START_TEST(hours_from_elsewhere_are_looked_at)
 {
     const struct hours good = of("22:00-07:00", "+01:00");
-    struct hours bad[8];
-    for (size_t i = 0; i < 8; i++) {
+    struct hours bad[7];
+    for (size_t i = 0; i < 7; i++) {
         bad[i] = good;
     }
     bad[0].count = HOURS_WINDOWS_MOST + 1;
@@ -229,8 +246,7 @@ START_TEST(hours_from_elsewhere_are_looked_at)
     bad[4].windows[0].days = 0x80;
     bad[5].windows[0].from_min = HOURS_DAY_MIN;
     bad[6].windows[0].till_min = bad[6].windows[0].from_min;
-    bad[7].count = 0;
-    for (size_t i = 0; i < 8; i++) {
+    for (size_t i = 0; i < 7; i++) {
         ck_assert_msg(!hours_well_formed(&bad[i]), "%zu", i);
     }
 }
@@ -243,6 +259,7 @@ int main(void)
     tcase_add_test(tests, a_window_is_open_from_its_first_moment_until_its_last);
     tcase_add_test(tests, a_night_belongs_to_the_day_it_begins_on);
     tcase_add_test(tests, sundays_night_reaches_into_the_next_week);
+    tcase_add_test(tests, a_day_begins_at_midnight_of_its_clock);
     tcase_add_test(tests, the_clock_may_be_ahead_of_utc_or_behind);
     tcase_add_test(tests, nothing_ends_in_2038_or_began_in_1970);
     tcase_add_test(tests, of_several_windows_any_will_do);

@@ -585,7 +585,8 @@ START_TEST(an_ask_is_for_some_and_at_some_hours)
                             "devices:\n"
                             "  - {name: same}\n"
                             "  - {name: open, to: anyone, hours: always}\n"
-                            "  - {name: short, to: [eve], hours: 01:00-02:00}\n",
+                            "  - {name: short, to: [eve], hours: 01:00-02:00}\n"
+                            "  - {name: brief, to: anyone, hours: always, daily: 8h, term: 1h}\n",
                             &config, &problem),
                   "%s", problem.text);
     const struct agent_conditions *whole = &config.conditions;
@@ -605,6 +606,15 @@ START_TEST(an_ask_is_for_some_and_at_some_hours)
     ck_assert_str_eq(other->to[0], "eve");
     ck_assert_uint_eq(other->hours.count, 1);
     ck_assert_int_eq(other->hours.offset_min, -210);
+    const struct agent_conditions *brief = &config.devices[3].conditions;
+    ck_assert_int_eq(brief->daily_ms, INT64_C(8) * 3600 * 1000);
+    ck_assert_uint_eq(brief->hours.count, 0);
+    ck_assert_int_eq(brief->hours.offset_min, -210); /* a day, too, is one of a clock */
+    ck_assert_int_eq(whole->daily_ms, 0);
+    ck_assert(read_text("daily: 90m\ndevices: [{name: same}, {name: all, daily: any}]\n", &config,
+                        &problem));
+    ck_assert_int_eq(config.devices[0].conditions.daily_ms, 90 * 60 * 1000);
+    ck_assert_int_eq(config.devices[1].conditions.daily_ms, 0);
     ck_assert(read_text("price: 1\n", &config, &problem));
     ck_assert_uint_eq(config.conditions.to_count, 0);
     ck_assert_uint_eq(config.conditions.hours.count, 0);
@@ -621,6 +631,9 @@ START_TEST(conditions_that_are_none_are_refused_with_their_line)
         {"\n\nhours: mno-fri 22:00-07:00\n", ":3: hours: \"mno\" is no day; did you mean \"mon\"?"},
         {"hours: []\n", "no hours at all"},
         {"utc_offset: CET\n", "write for example +01:00"},
+        {"daily: 30s\n", "daily: "},
+        {"daily: none\n", "daily: "},
+        {"term: 2h\ndaily: 1h\n", ":2: daily: less than `term`, the longest lease"},
         {"hour: 22:00-07:00\n", ":1: unknown key \"hour\"; did you mean \"hours\"?"},
         {"devices: [{name: a, too: [b]}]\n", "did you mean \"to\"?"},
         {"hours: [01:00-02:00, 01:00-02:00, 01:00-02:00, 01:00-02:00, 01:00-02:00,"

@@ -1,0 +1,327 @@
+/* Asks that give so many slot-hours a day: when they are filled, and what counts. */
+#include "tests/support/hand_market.h"
+
+#include "exchange/listings.h"
+#include "exchange/why.h"
+
+#include <check.h>
+#include <string.h>
+
+#define HOUR_NS (3600 * NS_PER_S)
+#define DAY_NS (24 * HOUR_NS)
+#define NOON_NS (INT64_C(1700438400) * NS_PER_S + 12 * HOUR_NS) /* of a Monday */
+#define TERM_NS (20 * NS_PER_S)                                 /* of submit_of */
+
+static void tick_at(int64_t at_ns)
+{
+    market.now_ns = at_ns;
+    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    apply(&tick);
+}
+
+static void advertise(bool anything_at_all)
+{
+    static struct attribute kind = {.name = "kind", .is_text = true, .text = "cpu"};
+    struct exchange_device device = {.device = {{PROVIDER}},
+                                     .slots = 4,
+                                     .attributes = &kind,
+                                     .attribute_count = 1,
+                                     .label = "a cpu"};
+    struct exchange_command made = command(EXCHANGE_ADVERTISE, PROVIDER);
+    made.advertise = (struct exchange_advertise){&device, anything_at_all ? 1 : 0};
+    apply(&made);
+}
+
+static struct exchange_command ask_of(int64_t daily_ns)
+{
+    struct exchange_command made = command(EXCHANGE_ASK, PROVIDER);
+    made.ask = (struct exchange_ask){
+        .device = {{PROVIDER}}, .slots = 4, .daily_ns = daily_ns, .max_term_ns = TERM_NS};
+    return made;
+}
+
+static void ask(int64_t daily_ns)
+{
+    struct exchange_command made = ask_of(daily_ns);
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+}
+
+static void set_up_at_noon(void)
+{
+    set_up();
+    tick_at(NOON_NS);
+    advertise(true);
+}
+
+static uint32_t slots_granted(void)
+{
+    uint32_t slots = 0;
+    for (size_t i = 0; i < count_of(EFFECT_LEASE_GRANT); i++) {
+        slots += nth(EFFECT_LEASE_GRANT, i)->grant.slots;
+    }
+    return slots;
+}
+
+static bool take_row(void *context, const struct exchange_order_row *row)
+{
+    struct exchange_order_row *kept = context;
+    *kept = row->is_bid ? *kept : *row;
+    return true;
+}
+
+static struct exchange_order_row row_of_ask(void)
+{
+    static struct exchange_order_row row;
+    uint64_t next;
+    memset(&row, 0, sizeof row);
+    ck_assert_int_eq(exchange_list_orders(market.exchange, PROVIDER, 0, take_row, &row, &next),
+                     LISTING_END);
+    return row;
+}
+
+/* The attempts that were sent last, each with a result after it took so long. */
+static void settle_all(struct id128 job, int64_t busy_ns)
+{
+    struct exchange_work works[8];
+    const size_t count = count_of(EFFECT_DISPATCH);
+    ck_assert_uint_le(count, 8);
+    for (size_t i = 0; i < count; i++) {
+        works[i] = nth(EFFECT_DISPATCH, i)->work;
+    }
+    market.now_ns += busy_ns;
+    for (size_t i = 0; i < count; i++) {
+        result(PROVIDER, job, works[i], 0, busy_ns);
+    }
+}
+
+/* ---------------------------------------------------------------- what a day has */
+
+START_TEST(no_more_is_let_than_the_day_has_for_a_term)
+{
+    ask(2 * TERM_NS);
+    ck_assert_uint_eq(row_of_ask().free, 2); /* of four */
+    (void)submit(4, 50);
+    ck_assert_uint_eq(slots_granted(), 2);
+    ck_assert_uint_eq(row_of_ask().free, 0);
+    ck_assert_int_eq(row_of_ask().left_ns, 0);
+    reload();
+    ck_assert_uint_eq(row_of_ask().free, 0);
+    ck_assert_int_eq(row_of_ask().left_ns, 0);
+    ck_assert_int_eq(row_of_ask().daily_ns, 2 * TERM_NS);
+}
+END_TEST
+
+START_TEST(what_was_used_is_gone_until_midnight_and_no_longer)
+{
+    ask(2 * TERM_NS);
+    struct id128 job = submit(8, 50);
+    settle_all(job, 10 * NS_PER_S); /* two, of ten seconds; the lanes go on */
+    settle_all(job, 10 * NS_PER_S);
+    tick_at(market.now_ns + 30 * NS_PER_S); /* the term is over, with all its grace */
+    ck_assert_uint_gt(job_row(job).waiting, 0);
+    ck_assert_uint_eq(slots_granted(), 0);
+    ck_assert_int_lt(row_of_ask().left_ns, TERM_NS);
+    ck_assert_uint_eq(row_of_ask().free, 0);
+    reload();
+    ck_assert_int_eq(exchange_next_deadline_ns(market.exchange), NOON_NS + 12 * HOUR_NS);
+    tick_at(NOON_NS + 12 * HOUR_NS - 1);
+    ck_assert_uint_eq(slots_granted(), 0);
+    tick_at(NOON_NS + 12 * HOUR_NS);
+    ck_assert_uint_eq(slots_granted(), 2);
+    check_hash();
+}
+END_TEST
+
+START_TEST(what_a_lease_did_not_use_is_there_again)
+{
+    ask(2 * TERM_NS);
+    struct id128 job = submit(2, 50);
+    settle_all(job, 5 * NS_PER_S);
+    tick_at(market.now_ns + 15 * NS_PER_S);
+    ck_assert_int_eq(row_of_ask().left_ns, 2 * TERM_NS - 10 * NS_PER_S);
+    ck_assert_uint_eq(row_of_ask().free, 1); /* thirty seconds: one whole term */
+    (void)submit(4, 50);
+    ck_assert_uint_eq(slots_granted(), 1);
+}
+END_TEST
+
+/* It ends as at the end of the hours: with its term. */
+START_TEST(a_lease_is_renewed_for_as_long_as_the_day_has_and_not_longer)
+{
+    ask(TERM_NS + 20 * NS_PER_S);
+    struct exchange_command made = submit_of(20, 50);
+    made.submit.at_most = 1;
+    apply(&made);
+    struct id128 job = made.id;
+    uint32_t renewed = 0;
+    const int64_t begun_ns = market.now_ns;
+    while (job_row(job).running > 0 && market.now_ns < begun_ns + 10 * 60 * NS_PER_S) {
+        ck_assert_uint_gt(count_of(EFFECT_DISPATCH), 0);
+        const struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+        market.now_ns += 8 * NS_PER_S;
+        result(PROVIDER, job, work, 0, 8 * NS_PER_S);
+        renewed += count_of(EFFECT_LEASE_RENEW) > 0;
+        ck_assert_uint_eq(slots_granted(), 0);
+        ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 0);
+        reload();
+        if (count_of(EFFECT_DISPATCH) == 0) {
+            break;
+        }
+    }
+    static struct exchange_why why;
+    ck_assert_uint_ge(renewed, 1);
+    ck_assert_int_eq(exchange_explain_ask(market.exchange, PROVIDER, 0, &why), WHY_OK);
+    ck_assert_int_le(why.used_ns + why.promised_ns, TERM_NS + 20 * NS_PER_S);
+    ck_assert_int_ge(why.used_ns, TERM_NS);
+    ck_assert_uint_lt(job_row(job).accepted, 20);
+}
+END_TEST
+
+START_TEST(an_agent_that_comes_back_does_not_begin_another_day)
+{
+    ask(2 * TERM_NS);
+    struct id128 job = submit(2, 50);
+    settle_all(job, 20 * NS_PER_S);
+    tick_at(market.now_ns + 30 * NS_PER_S);
+    advertise(false); /* paused: the device is gone */
+    reload();
+    advertise(true);
+    ask(2 * TERM_NS);
+    ck_assert_int_eq(row_of_ask().left_ns, 0);
+    presence(EXCHANGE_GOODBYE, PROVIDER);
+    advertise(true);
+    ask(3 * TERM_NS); /* its owner gives more */
+    ck_assert_int_eq(row_of_ask().left_ns, TERM_NS);
+    ck_assert_uint_eq(row_of_ask().free, 1);
+}
+END_TEST
+
+START_TEST(the_day_is_that_of_the_owners_clock)
+{
+    struct exchange_command made = ask_of(2 * TERM_NS);
+    made.ask.hours.offset_min = 11 * 60; /* it is 23:00 there */
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    struct id128 job = submit(2, 50);
+    settle_all(job, 20 * NS_PER_S);
+    (void)submit(4, 50);
+    ck_assert_uint_eq(slots_granted(), 0);
+    tick_at(NOON_NS + HOUR_NS);
+    ck_assert_uint_eq(slots_granted(), 2);
+}
+END_TEST
+
+/* Work that is paid for is bounded by the day just as well. */
+START_TEST(a_price_makes_no_difference)
+{
+    struct exchange_command made = ask_of(2 * TERM_NS);
+    made.ask.price_micro = price;
+    apply(&made);
+    struct id128 job = submit(4, 200);
+    ck_assert_uint_eq(slots_granted(), 2);
+    settle_all(job, 20 * NS_PER_S);
+    ck_assert_uint_eq(slots_granted(), 0);
+    reload();
+    ck_assert_int_eq(row_of_ask().left_ns, 0);
+}
+END_TEST
+
+/* What leases use that stood before there was a bound counts from then on. */
+START_TEST(a_bound_counts_the_leases_that_stand)
+{
+    struct exchange_command made = ask_of(0);
+    made.ask.price_micro = price;
+    apply(&made);
+    (void)submit(3, 200);
+    ck_assert_uint_eq(slots_granted(), 3);
+    made = ask_of(4 * TERM_NS);
+    made.ask.price_micro = price;
+    apply(&made);
+    ck_assert_int_eq(row_of_ask().left_ns, TERM_NS);
+    reload();
+    ck_assert_int_eq(row_of_ask().left_ns, TERM_NS);
+}
+END_TEST
+
+START_TEST(leases_of_a_bounded_day_have_a_longest_term)
+{
+    struct exchange_command made = ask_of(8 * HOUR_NS);
+    made.ask.max_term_ns = 0;
+    apply(&made);
+    ck_assert_int_eq(row_of_ask().max_term_ns, EXCHANGE_DAILY_TERM_NS);
+    made = ask_of(60 * NS_PER_S);
+    made.ask.max_term_ns = 0;
+    apply(&made);
+    ck_assert_int_eq(row_of_ask().max_term_ns, 60 * NS_PER_S);
+    ck_assert_uint_eq(row_of_ask().free, 1);
+}
+END_TEST
+
+START_TEST(what_is_no_bound_is_refused_and_changes_nothing)
+{
+    const int64_t bad[] = {-1, TERM_NS - 1, EXCHANGE_DAILY_MOST_NS + 1};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct exchange_command made = ask_of(bad[i]);
+        apply(&made);
+        check_rejected(REJECT_QUANTITY);
+        ck_assert_str_eq(nth(EFFECT_REJECT, 0)->reject.field, "daily_ms");
+        check_hash();
+    }
+    struct exchange_command made = ask_of(0);
+    made.ask.hours.offset_min = 60; /* a clock for nothing */
+    apply(&made);
+    check_rejected(REJECT_HOURS);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- why nothing is let */
+
+START_TEST(a_used_up_day_says_so_to_both_sides)
+{
+    ask(2 * TERM_NS);
+    struct id128 job = submit(2, 50);
+    settle_all(job, 20 * NS_PER_S);
+    job = submit(1, 50);
+    struct exchange_explanation explained;
+    ck_assert(exchange_explain_job(market.exchange, &job, 0, &explained));
+    ck_assert_uint_eq(explained.fitting, 1);
+    ck_assert_uint_eq(explained.asking, 0);
+    ck_assert_uint_eq(explained.closed, 1);
+    ck_assert_uint_eq(explained.spent, 1);
+    ck_assert_int_eq(explained.opens_ns, NOON_NS + 12 * HOUR_NS - market.now_ns);
+    ck_assert_uint_eq(explained.remedy.count, 0);
+    ck_assert_uint_eq(job_row(job).reason, 2); /* no ask */
+    static struct exchange_why why;
+    ck_assert_int_eq(exchange_explain_ask(market.exchange, PROVIDER, 0, &why), WHY_OK);
+    ck_assert(why.is_spent);
+    ck_assert_int_eq(why.opens_ns, explained.opens_ns);
+    ck_assert_int_eq(why.daily_ns, 2 * TERM_NS);
+    ck_assert_int_eq(why.used_ns, 2 * TERM_NS);
+    ck_assert_int_eq(why.promised_ns, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("daily");
+    TCase *tests = tcase_create("daily");
+    tcase_add_checked_fixture(tests, set_up_at_noon, tear_down);
+    tcase_add_test(tests, no_more_is_let_than_the_day_has_for_a_term);
+    tcase_add_test(tests, what_was_used_is_gone_until_midnight_and_no_longer);
+    tcase_add_test(tests, what_a_lease_did_not_use_is_there_again);
+    tcase_add_test(tests, a_lease_is_renewed_for_as_long_as_the_day_has_and_not_longer);
+    tcase_add_test(tests, an_agent_that_comes_back_does_not_begin_another_day);
+    tcase_add_test(tests, the_day_is_that_of_the_owners_clock);
+    tcase_add_test(tests, a_price_makes_no_difference);
+    tcase_add_test(tests, a_bound_counts_the_leases_that_stand);
+    tcase_add_test(tests, leases_of_a_bounded_day_have_a_longest_term);
+    tcase_add_test(tests, what_is_no_bound_is_refused_and_changes_nothing);
+    tcase_add_test(tests, a_used_up_day_says_so_to_both_sides);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

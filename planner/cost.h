@@ -19,6 +19,7 @@
 #ifndef BOURSE_PLANNER_COST_H
 #define BOURSE_PLANNER_COST_H
 
+#include "planner/history.h"
 #include "planner/operations.h"
 #include "planner/profile.h"
 
@@ -90,6 +91,10 @@ enum cost_status cost_estimate(const struct device_profile *profile,
 /* The same with all that is known of a device. time_s is never below bound_s. */
 enum cost_status cost_predict(const struct cost_device *device, const struct operation *operation,
                               struct cost *ret_cost);
+
+/* Lets what was measured speak: `history` holds samples of the operation's kind, type and like shapes on a device of the
+ * same kind, in millionths of bound_s. Measurements may be below the bound: a cache is faster than the memory. */
+void cost_learn(const struct history *history, struct cost *cost);
 
 /* Of a matmul or gemm for float32 arrays, whatever its own dtype. A device without an fp32 rate splits each
  * element into parts whose products keep float32's 24 bits: three parts of bf16 take 6 passes (XLA's "highest"

@@ -1,7 +1,9 @@
 /* The audit against a market in which orders were replaced: what nobody signed, and what a place in the queue was kept for
  * without right, is named. */
 #include "base/rate.h"
+#include "base/sha256.h"
 #include "broker/audit/audit.h"
+#include "ledger/accounts.h"
 #include "protocol/message.h"
 #include "tests/support/small_market_writer.h"
 
@@ -264,6 +266,162 @@ START_TEST(a_fill_is_within_what_the_work_of_the_device_is_worth)
 }
 END_TEST
 
+/* ---- a lease that is taken */
+
+enum taking {
+    TAKEN_FAIRLY,
+    TAKEN_FOR_LESS,
+    TAKEN_FOR_MORE,
+    TAKEN_AT_ITS_LIMIT,
+    TAKEN_TOO_SOON,
+    TAKEN_FROM_ITSELF,
+    TAKINGS
+};
+enum { RIVAL = 5 };
+
+static const struct identity *rival;
+
+static void add_rival(struct writer_state *state)
+{
+    static const uint8_t token[16] = {9, 9};
+    struct hash32 token_hash = sha256_of(token, sizeof token);
+    Bourse__V1__InviteCreate create = BOURSE__V1__INVITE_CREATE__INIT;
+    create.token_hash = writer_data(token_hash.bytes, 32);
+    create.roles = ROLE_CONSUMER;
+    create.credits_micro = 2 * BUDGET;
+    create.expires_ms = state->now_ns / 1000000 + 3600000;
+    writer_add_message(state, MESSAGE_INVITE_CREATE, state->market->owner, SMALL_MARKET_OWNER,
+                       &create.base);
+    Bourse__V1__Join join = BOURSE__V1__JOIN__INIT;
+    join.account = writer_data(identity_key(rival)->bytes, 32);
+    join.token = writer_data(token, sizeof token);
+    writer_add_message(state, MESSAGE_JOIN, rival, UINT32_MAX, &join.base);
+    writer_add_account(state, RIVAL, rival, ROLE_CONSUMER, "");
+    struct ledger_record *record = writer_add_record(state, LEDGER_TRANSFER);
+    record->owner = *identity_key(rival);
+    record->debit = ACCOUNT_MINT;
+    record->credit = RIVAL;
+    record->amount_micro = create.credits_micro;
+    writer_commit(state);
+}
+
+/* In the place of the one that stands for that device. */
+static void ask_interruptibly(struct writer_state *state, int64_t minimum_run_ms)
+{
+    struct small_market *market = state->market;
+    Bourse__V1__AskPlace place = BOURSE__V1__ASK_PLACE__INIT;
+    place.device = writer_data(market->other_device.bytes, 16);
+    place.slots = 2;
+    place.price_micro = SMALL_MARKET_PRICE / 2;
+    place.has_interruptible = place.interruptible = true;
+    place.has_notice_ms = place.has_minimum_run_ms = true;
+    place.notice_ms = 1000;
+    place.minimum_run_ms = minimum_run_ms;
+    const struct id128 former = market->other_ask;
+    market->other_ask = writer_add_message(state, MESSAGE_ASK_PLACE, market->provider,
+                                           SMALL_MARKET_PROVIDER, &place.base);
+    struct ledger_record *record = writer_add_record(state, LEDGER_CANCEL);
+    record->order = former;
+    record->status = 3; /* replaced */
+    record = writer_add_record(state, LEDGER_ASK);
+    record->order = market->other_ask;
+    record->owner = *identity_key(market->provider);
+    record->device = market->other_device;
+    record->slots = 2;
+    record->price_micro = place.price_micro;
+    writer_commit(state);
+}
+
+/* A job that gets both slots of it, at that price. */
+static void submit_and_fill(struct writer_state *state, const struct identity *owner,
+                            uint32_t account, uint64_t lease, int64_t cap, int64_t price)
+{
+    struct small_market *market = state->market;
+    Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
+    Bourse__V1__SubmitJob body = BOURSE__V1__SUBMIT_JOB__INIT;
+    body.name = "takes";
+    body.manifest = writer_data(state->manifest.bytes, 32);
+    body.subtasks = 3;
+    body.budget_micro = BUDGET;
+    body.has_cap_micro = true;
+    body.cap_micro = cap;
+    body.needs = &needs;
+    body.slots = 1;
+    body.limit_ms = 1000;
+    body.term_ms = 1000;
+    body.verify = "none";
+    struct id128 id = writer_add_message(state, MESSAGE_SUBMIT_JOB, owner, account, &body.base);
+    struct ledger_record *record = writer_add_record(state, LEDGER_JOB);
+    record->job = id;
+    record->owner = *identity_key(owner);
+    record->hash = state->manifest;
+    record->subtasks = 3;
+    record->amount_micro = BUDGET;
+    (void)snprintf(record->name, sizeof record->name, "takes");
+    record->price_micro = cap;
+    record->width = 1;
+    record->debit = record->credit = account;
+    record = writer_add_record(state, LEDGER_HOLD);
+    record->job = id;
+    record->debit = record->credit = account;
+    record->amount_micro = BUDGET;
+    add_bid(state, &id, UINT32_MAX, cap)->owner = *identity_key(owner);
+    record = writer_add_record(state, LEDGER_FILL);
+    record->lease = lease;
+    record->order = market->other_ask;
+    record->bid = record->job = id;
+    record->provider = *identity_key(market->provider);
+    record->owner = *identity_key(owner);
+    record->device = market->other_device;
+    record->slots = 2;
+    record->price_micro = price;
+    record->term_ns = INT64_C(1000000000);
+    (void)snprintf(record->name, sizeof record->name, "cpu.x86_64.avx2");
+    writer_commit(state);
+}
+
+/* Who holds it would give the market's price, and pays what was asked; who takes it pays that price and the increment. */
+static void tell_of_taking(struct writer_state *state, void *context)
+{
+    enum { INCREMENT = 1000 };
+    static const int64_t wrong[TAKINGS] = {
+        [TAKEN_FOR_LESS] = -1,
+        [TAKEN_FOR_MORE] = 1,
+        [TAKEN_AT_ITS_LIMIT] = SMALL_MARKET_PRICE - INCREMENT,
+    };
+    const enum taking *taking = context;
+    const bool is_own = *taking == TAKEN_FROM_ITSELF;
+    add_rival(state);
+    ask_interruptibly(state, *taking == TAKEN_TOO_SOON ? 3600000 : 0);
+    submit_and_fill(state, is_own ? rival : state->market->owner,
+                    is_own ? (uint32_t)RIVAL : (uint32_t)SMALL_MARKET_OWNER, 2, SMALL_MARKET_PRICE,
+                    SMALL_MARKET_PRICE / 2);
+    submit_and_fill(state, rival, RIVAL, 3, 2 * SMALL_MARKET_PRICE,
+                    SMALL_MARKET_PRICE + INCREMENT + wrong[*taking]);
+}
+
+START_TEST(a_lease_is_taken_at_its_rank_and_the_increment)
+{
+    struct audit_report report;
+    struct small_market market;
+    enum taking taking = (enum taking)_i;
+    struct identity *joins = writer_identity(9);
+    rival = joins;
+    small_market_create_more(&market, NULL, tell_of_taking, &taking);
+    audit_run(market.folder, &report);
+    small_market_destroy(&market);
+    identity_destroy(&joins);
+    if (taking == TAKEN_FAIRLY) {
+        ck_assert_msg(report.verdict == AUDIT_OK, "%s: %s (%s, %s)", report.table, report.what,
+                      report.expected, report.found);
+        return;
+    }
+    ck_assert_msg(report.verdict == AUDIT_FINDING, "not found: %d", _i);
+    ck_assert_str_eq(report.table, "fills");
+    ck_assert_str_eq(report.what, "it fills at the maker's price");
+}
+END_TEST
+
 START_TEST(what_nobody_signed_is_named)
 {
     struct audit_report report;
@@ -286,6 +444,7 @@ int main(void)
     tcase_add_test(tests, orders_that_were_replaced_as_signed_are_ok);
     tcase_add_loop_test(tests, what_nobody_signed_is_named, 0, LIES);
     tcase_add_loop_test(tests, a_fill_is_within_what_the_work_of_the_device_is_worth, 0, 2);
+    tcase_add_loop_test(tests, a_lease_is_taken_at_its_rank_and_the_increment, 0, TAKINGS);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -109,9 +109,11 @@ bool bourse_job_parse(const char *text, size_t length, const char *folder,
                       struct bourse_job **ret_job, struct bourse_error *ret_error);
 /* What is left of a job that has ended without having done it all: its subtasks that failed or were cancelled, with
  * what accepted ones left to them, as a new job. `cap_micro`: as in a job file, or -1; `value`: likewise, or NULL; a job that
- * had one of them wants one again. NOT_FOUND when nothing is left. */
+ * had one of them wants one again. `good_for_ms`: the new job is good for so long; 0: till the moment that the first was, if it
+ * named one. NOT_FOUND when nothing is left, USAGE when that moment has passed. */
 bool bourse_job_resume(struct bourse *bourse, const char *id, int64_t cap_micro, const char *value,
-                       struct bourse_job **ret_job, struct bourse_error *ret_error);
+                       int64_t good_for_ms, struct bourse_job **ret_job,
+                       struct bourse_error *ret_error);
 void bourse_job_destroy(struct bourse_job **self);
 
 struct bourse_job_summary {

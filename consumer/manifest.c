@@ -364,6 +364,10 @@ static bool terms_make(const struct bourse_job *job, struct terms *terms)
     terms->wire.has_interruptions = job->file->interruptions != JOB_ABSENT;
     terms->wire.interruptions =
         terms->wire.has_interruptions ? (uint32_t)job->file->interruptions : 0;
+    terms->wire.has_good_till_ms = job->file->good_till_at_ms > 0;
+    terms->wire.good_till_ms = job->file->good_till_at_ms;
+    terms->wire.has_good_for_ms = job->file->good_till_ms > 0;
+    terms->wire.good_for_ms = job->file->good_till_ms;
     terms->wire.capped = job->file->cap_micro != JOB_ABSENT || job->file->value.rate != RATE_NONE;
     terms->wire.parts = terms->part_pointers;
     for (size_t i = 0; i < job->part_count; i++) {

@@ -210,7 +210,7 @@ static bool continue_product(struct bourse *bourse, const char *id,
                              struct bourse_product *product, struct bourse_error *error)
 {
     struct bourse_error why;
-    if (!bourse_job_resume(bourse, id, options->cap_micro, NULL, &product->job, &why)) {
+    if (!bourse_job_resume(bourse, id, options->cap_micro, NULL, 0, &product->job, &why)) {
         *error = why;
         return why.status == BOURSE_NOT_FOUND; /* nothing is left */
     }

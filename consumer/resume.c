@@ -27,7 +27,8 @@ struct resume {
     struct order_part check; /* of the checks; slots 0: there are none */
     struct left_file *files; /* by index, and then as they came */
     size_t file_count, file_capacity;
-    bool failed; /* out of memory */
+    bool failed;                       /* out of memory */
+    int64_t good_till_ms, good_for_ms; /* of the new job; 0: for ever */
     /* The new manifest's, of what is left: */
     Bourse__V1__ManifestSubtask *subtasks;
     Bourse__V1__ManifestSubtask **subtask_pointers;
@@ -323,6 +324,8 @@ static struct job_file *file_of(const struct resume *resume, int64_t cap_micro,
         manifest->terms->has_crash_limit ? (int64_t)manifest->terms->crash_limit : JOB_ABSENT;
     file->interruptions =
         manifest->terms->has_interruptions ? (int64_t)manifest->terms->interruptions : JOB_ABSENT;
+    file->good_till_at_ms = resume->good_till_ms;
+    file->good_till_ms = resume->good_for_ms;
     file->cap_micro = cap_micro;
     file->value = *value;
     file->slots = part->slots;
@@ -375,7 +378,8 @@ static bool make_job(const struct resume *resume, const struct id128 *continued,
     return true;
 }
 
-static bool check_state(struct bourse *bourse, const char *id, struct bourse_error *error)
+static bool check_state(struct bourse *bourse, const char *id, int64_t *ret_submitted_ms,
+                        struct bourse_error *error)
 {
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
     if (!bourse_jobs(bourse, id, &jobs, error)) {
@@ -385,6 +389,27 @@ static bool check_state(struct bourse *bourse, const char *id, struct bourse_err
         return client_fail(error, BOURSE_USAGE,
                            "the job has not ended; wait for it, or `bourse cancel %.8s` first", id);
     }
+    *ret_submitted_ms = bourse_jobs_row(jobs, 0)->submitted_ms;
+    return true;
+}
+
+/* The moment that the job was good till goes for what is left of it, too. False: it has passed. */
+static bool find_good_till(const Bourse__V1__ManifestTerms *terms, int64_t submitted_ms,
+                           int64_t now_ms, int64_t *ret_good_till_ms, struct bourse_error *error)
+{
+    int64_t till_ms = terms->has_good_till_ms ? terms->good_till_ms : 0;
+    if (terms->has_good_for_ms && terms->good_for_ms < INT64_MAX - submitted_ms) {
+        till_ms = submitted_ms + terms->good_for_ms;
+    }
+    if (till_ms > 0 && till_ms <= now_ms) {
+        if (error != NULL) {
+            client_copy(error->field, sizeof error->field, "good_till");
+        }
+        return client_fail(error, BOURSE_USAGE,
+                           "the moment that the job was good till has passed; say how long what is "
+                           "left of it is good for, as in --good-till 2h");
+    }
+    *ret_good_till_ms = till_ms;
     return true;
 }
 
@@ -412,21 +437,31 @@ static bool check_terms(const Bourse__V1__Manifest *manifest, int64_t cap_micro,
 }
 
 bool bourse_job_resume(struct bourse *bourse, const char *id, int64_t cap_micro,
-                       const char *value_given, struct bourse_job **ret_job,
+                       const char *value_given, int64_t good_for_ms, struct bourse_job **ret_job,
                        struct bourse_error *ret_error)
 {
     struct value value = {0};
+    int64_t submitted_ms = 0;
+    int64_t good_till_ms = 0;
     if (!client_value(value_given, &value, ret_error)) {
         return false;
     }
     struct id128 continued;
     CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
-    if (!client_id_read(id, &continued, ret_error) || !check_state(bourse, id, ret_error) ||
+    if (!client_id_read(id, &continued, ret_error) ||
+        !check_state(bourse, id, &submitted_ms, ret_error) ||
         !client_manifest(bourse, id, &manifest, ret_error) ||
         !check_terms(manifest, cap_micro, &value, ret_error)) {
         return false;
     }
-    CLEANUP(resume_fini) struct resume resume = {.manifest = manifest};
+    const int64_t now_ms = consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());
+    if (good_for_ms == 0 &&
+        !find_good_till(manifest->terms, submitted_ms, now_ms, &good_till_ms, ret_error)) {
+        return false;
+    }
+    CLEANUP(resume_fini)
+    struct resume resume = {
+        .manifest = manifest, .good_till_ms = good_till_ms, .good_for_ms = good_for_ms};
     if (cheap_count(manifest) > 0 && !cheap_remove(manifest, &resume.check)) {
         return client_fail(ret_error, BOURSE_UNVERIFIED, "the job's manifest contradicts itself");
     }

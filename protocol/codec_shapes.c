@@ -402,7 +402,7 @@ SHAPE(manifest_part, manifest_part, SUBTASKS, NESTED(requirement), SLOTS, AT_MOS
       DURATION, DURATION);
 SHAPE(manifest_terms, manifest_terms, NAME(1, LIMIT_WORD_BYTES), NUMBER(0, LIMIT_RETRIES), TALLY,
       FLAG, MANY(manifest_part, LIMIT_MANIFEST_PARTS), NUMBER(0, LIMIT_RETRIES),
-      NUMBER(0, LIMIT_INTERRUPTIONS));
+      NUMBER(0, LIMIT_INTERRUPTIONS), MOMENT, DURATION);
 static const struct rule manifest_rules[] = {NUMBER(1, 1),
                                              NAME(1, LIMIT_WORD_BYTES),
                                              NAME(1, LIMIT_NAME_BYTES),

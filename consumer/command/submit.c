@@ -566,17 +566,22 @@ int command_resume(struct invocation *invocation)
     int status = 0;
     char id[BOURSE_ID_SIZE];
     int64_t cap_micro = -1;
+    int64_t good_for_ms = 0;
     CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
     struct bourse_error error;
-    if (!check_options(invocation) || !option_money(invocation, "cap", &cap_micro)) {
+    if (!check_options(invocation) || !option_money(invocation, "cap", &cap_micro) ||
+        !option_duration_ms(invocation, "good-till", &good_for_ms)) {
         return BOURSE_USAGE;
+    }
+    if (good_for_ms > FORMAT_GOOD_TILL_MS) {
+        return complain(invocation, BOURSE_USAGE, "--good-till: at most 366d");
     }
     if (!connect_broker(invocation, &status) ||
         !resolve_job(invocation, invocation->words[0], id, &status)) {
         return status;
     }
     if (!bourse_job_resume(invocation->bourse, id, cap_micro,
-                           option_text(invocation, "value", NULL), &job, &error)) {
+                           option_text(invocation, "value", NULL), good_for_ms, &job, &error)) {
         return complain_with(invocation, &error);
     }
     return submit_and_wait(invocation, job);

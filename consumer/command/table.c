@@ -55,6 +55,7 @@ static const struct option_spec resume_options[] = {
     {"budget", 0, "CREDITS", "hard ceiling (as quoted)"},
     {"cap", 0, "CREDITS", "most to pay per slot-hour"},
     {"value", 0, "TEXT", "instead of a cap: what work is worth, \"0.02 per bf16 TFLOP-hour\""},
+    {"good-till", 0, "TIME", "cancel what has not started by then, as in 2h (as the job said)"},
     {"anyway", 0, NULL, "place it also when nothing fits or sells at this budget yet"},
     {"wait", 'w', NULL, "wait until the job has ended"},
     WATCH_OPTIONS,

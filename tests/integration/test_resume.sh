@@ -75,5 +75,16 @@ wait_until "$at"
 expect 0 '1 of 1 accepted' "$bourse" resume last -y --wait -o each.d
 [ "$(cat each.d/in/two.txt)" = "two
 two" ] || fail "the file that was left"
+
+# What is left of a job is good for as long as the job was.
+printf '%s\n' 'name: brief' 'needs: memory >= 900TiB' 'good_till: 20s' 'budget: 1' 'run: ["true"]' >brief.yaml
+expect 0 '' "$bourse" submit brief.yaml -y --anyway --quiet
+brief=$(cat out)
+expect 0 '' "$bourse" cancel "$brief"
+until_true 30 eval '"$bourse" ps "$brief" --json | grep -q "\"state\":\"cancelled\""' || fail "it does not end"
+expect 5 'its time was up' "$bourse" resume "$brief" -y --anyway --budget 1 --wait
+expect 2 'has passed; say how long' "$bourse" resume "$brief" -y --anyway --budget 1
+expect 2 'at most 366d' "$bourse" resume "$brief" --good-till 367d
+expect 5 'its time was up' "$bourse" resume "$brief" -y --anyway --budget 1 --good-till 1s --wait
 market_audit
 echo "resumed: lines, an array, files"

@@ -4,10 +4,12 @@
 
 #include "base/text.h"
 #include "consumer/command/output.h"
+#include "consumer/command/samples.h"
 #include "planner/catalogue.h"
 #include "planner/cost.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { IDS_MAX = 256 };
@@ -208,9 +210,16 @@ static struct cell bound_of(const struct operation *operation, const struct cost
     return cell;
 }
 
+/* What was measured on the one device that is asked about. */
+struct measured {
+    struct cost_calibration calibrations[OPERATION_CLASSES]; /* of the operation's class */
+    struct history history;
+};
+
 struct estimates {
     struct invocation *invocation;
     const struct operation *operation;
+    const struct measured *measured; /* NULL: nothing; the bound is all there is */
     json_t *list;
     struct grid table;
     size_t feasible;
@@ -238,7 +247,11 @@ static json_t *json_estimate(const struct estimates *estimates,
     for (int i = 0; i < COST_STREAM; i++) { /* nothing is streamed here */
         (void)json_object_set_new(value, names[i], json_figure(&cost->terms[i]));
     }
+    (void)json_object_set_new(value, "bound_s", json_figure(&cost->bound_s));
     (void)json_object_set_new(value, "time_s", json_figure(&cost->time_s));
+    (void)json_object_set_new(value, "p90_s",
+                              cost->p90_s > 0 ? json_real(cost->p90_s) : json_null());
+    (void)json_object_set_new(value, "samples", json_integer(cost->samples));
     (void)json_object_set_new(value, "energy_j", json_figure(&cost->energy_j));
     if (cost->is_as_dense) {
         (void)json_object_set_new(value, "as_dense", json_true());
@@ -250,7 +263,14 @@ static void estimate_one(struct estimates *estimates, const struct catalogue_dev
 {
     struct cost cost;
     char why[200];
-    enum cost_status status = cost_estimate(&device->profile, estimates->operation, &cost);
+    const struct measured *measured = estimates->measured;
+    const struct cost_device known = {.profile = &device->profile,
+                                      .calibrations =
+                                          measured != NULL ? measured->calibrations : NULL};
+    enum cost_status status = cost_predict(&known, estimates->operation, &cost);
+    if (status == COST_OK && measured != NULL) {
+        cost_learn(&measured->history, &cost);
+    }
     cost_explain(status, device->id, &device->profile, estimates->operation, &cost, why,
                  sizeof why);
     estimates->feasible += status == COST_OK;
@@ -265,14 +285,19 @@ static void estimate_one(struct estimates *estimates, const struct catalogue_dev
         }
         return;
     }
+    const struct figure p90_s = {.value = cost.p90_s,
+                                 .source = cost.p90_s > 0 ? FIGURE_CALIBRATED : FIGURE_UNKNOWN};
+    struct cell least = seconds_cell(&cost.bound_s);
     struct cell time = seconds_cell(&cost.time_s);
+    struct cell p90 = seconds_cell(&p90_s);
     struct cell energy = figure_cell(&cost.energy_j, 1, "J");
     if (status == COST_OK) {
         (void)snprintf(why, sizeof why, "%s%s", bound_of(estimates->operation, &cost).text,
                        cost.is_as_dense ? ", as dense" : "");
     }
-    const char *cells[] = {device->id, time.text, energy.text, why};
-    grid_add(&estimates->table, cells);
+    const char *bound[] = {device->id, least.text, energy.text, why};
+    const char *learnt[] = {device->id, least.text, time.text, p90.text, energy.text, why};
+    grid_add(&estimates->table, measured != NULL ? learnt : bound);
 }
 
 static json_t *json_size(const struct operation *operation, const struct operation_size *size)
@@ -305,40 +330,126 @@ static void print_size(const struct operation *operation, const struct operation
     (void)printf("\n\n");
 }
 
-static int show_estimates(struct invocation *invocation, const struct operation *operation,
-                          const struct catalogue_device *only)
+static json_t *json_calibration(const struct cost_calibration *calibration)
 {
-    static const char *const titles[] = {"ID", "TIME", "ENERGY", "BOUND BY"};
+    return json_pack("{s:I, s:f, s:f, s:f, s:[f,f,f], s:f}", "samples",
+                     (json_int_t)calibration->samples, "launch_s", calibration->launch_s,
+                     "compute_efficiency", calibration->compute_efficiency, "bandwidth_efficiency",
+                     calibration->bandwidth_efficiency, "half", calibration->half[0],
+                     calibration->half[1], calibration->half[2], "p90", calibration->p90);
+}
+
+static void print_calibration(const struct operation *operation, const struct measured *measured,
+                              const struct cost_calibration *calibration)
+{
+    struct history_summary summary = history_summarise(&measured->history);
+    const struct figure launch_s = {.value = calibration->launch_s, .source = FIGURE_CALIBRATED};
+    (void)printf("\nBy %u sample%s of class %s: %.3g %% of the peak", calibration->samples,
+                 text_plural(calibration->samples),
+                 operation_class_name(operation_class_of(operation->kind)),
+                 calibration->compute_efficiency * 100);
+    if (calibration->half[0] + calibration->half[1] + calibration->half[2] > 0) {
+        (void)printf(", half of that at %.4g x %.4g x %.4g", calibration->half[0],
+                     calibration->half[1], calibration->half[2]);
+    }
+    (void)printf(", %.3g %% of the bandwidth, and %s before it begins.\n",
+                 calibration->bandwidth_efficiency * 100, seconds_cell(&launch_s).text);
+    if (summary.count > 0) {
+        (void)printf("%u of %u sample%s of this very operation count, as much as %u to %d of the "
+                     "model.\n",
+                     summary.count, summary.count + summary.outliers,
+                     text_plural(summary.count + summary.outliers), summary.count,
+                     HISTORY_MODEL_WEIGHT);
+    }
+}
+
+static struct grid grid_of_estimates(const struct measured *measured)
+{
+    static const char *const bound[] = {"ID", "TIME", "ENERGY", "BOUND BY"};
+    static const char *const learnt[] = {"ID", "LEAST", "TIME", "P90", "ENERGY", "BOUND BY"};
+    return measured != NULL ? grid_of(6, learnt, "lrrrrl") : grid_of(4, bound, "lrrl");
+}
+
+static int print_estimates(struct estimates *estimates, const struct operation_size *size,
+                           int status)
+{
+    struct invocation *invocation = estimates->invocation;
+    const struct operation *operation = estimates->operation;
+    const struct measured *measured = estimates->measured;
+    const struct cost_calibration *calibration =
+        measured != NULL ? &measured->calibrations[operation_class_of(operation->kind)] : NULL;
+    if (invocation->json) {
+        json_t *value = json_pack("{s:o, s:O}", "operation", json_size(operation, size),
+                                  "estimates", estimates->list);
+        if (calibration != NULL) {
+            (void)json_object_set_new(value, "calibration", json_calibration(calibration));
+        }
+        return print_json(value, status);
+    }
+    if (invocation->quiet) {
+        return status;
+    }
+    print_size(operation, size);
+    grid_print(&estimates->table, stdout, invocation->color);
+    if (calibration != NULL) {
+        print_calibration(operation, measured, calibration);
+    } else {
+        (void)fputs("The least that each can need: dense peaks, everything moved once. \"?\": "
+                    "rests on unverified figures.\n",
+                    stdout);
+    }
+    return status;
+}
+
+static int show_estimates(struct invocation *invocation, const struct operation *operation,
+                          const struct catalogue_device *only, const struct measured *measured)
+{
     struct operation_size size;
-    struct problem problem;
     struct estimates estimates = {.invocation = invocation,
                                   .operation = operation,
+                                  .measured = measured,
                                   .list = json_array(),
-                                  .table = grid_of(4, titles, "lrrl")};
-    enum operation_status measured = operation_measure(operation, &size, &problem);
-    assert(measured == OPERATION_OK); /* it was read as one */
-    (void)measured;
+                                  .table = grid_of_estimates(measured)};
+    enum operation_status status = operation_measure(operation, &size, NULL);
+    assert(status == OPERATION_OK); /* it was read as one */
+    (void)status;
     for (size_t i = 0; i < catalogue_count(); i++) {
         if (only == NULL || only == catalogue_at(i)) {
             estimate_one(&estimates, catalogue_at(i));
         }
     }
     /* Of one device asked about by name, "it cannot" is the answer; of all of them, some always cannot. */
-    int status = estimates.feasible == 0 ? bourse_exit_status(BOURSE_NO_MATCH) : BOURSE_OK;
-    if (invocation->json) {
-        status = print_json(json_pack("{s:o, s:O}", "operation", json_size(operation, &size),
-                                      "estimates", estimates.list),
-                            status);
-    } else if (!invocation->quiet) {
-        print_size(operation, &size);
-        grid_print(&estimates.table, stdout, invocation->color);
-        (void)fputs("The least that each can need: dense peaks, everything moved once. \"?\": "
-                    "rests on unverified figures.\n",
-                    stdout);
-    }
+    int ending =
+        print_estimates(&estimates, &size,
+                        estimates.feasible == 0 ? bourse_exit_status(BOURSE_NO_MATCH) : BOURSE_OK);
     json_decref(estimates.list);
     grid_fini(&estimates.table);
-    return status;
+    return ending;
+}
+
+/* With `--samples FILE`: what was measured on `device`, which has to be named. */
+static int show_measured(struct invocation *invocation, const struct operation *operation,
+                         const struct catalogue_device *device, const char *path)
+{
+    struct problem problem = {""};
+    struct measured measured = {.calibrations = {{.samples = 0}}};
+    struct cost_calibration *calibration =
+        &measured.calibrations[operation_class_of(operation->kind)];
+    if (device == NULL) {
+        return complain(invocation, BOURSE_USAGE,
+                        "--samples are of one device: name it, as in `bourse devices --estimate "
+                        "OPERATION --samples FILE nvidia-h100-sxm5`");
+    }
+    struct samples *samples = calloc(1, sizeof *samples);
+    if (samples == NULL) {
+        return complain(invocation, BOURSE_LOCAL, "out of memory");
+    }
+    bool is_good = samples_read(path, samples, &problem) &&
+                   samples_apply(samples, &device->profile, operation, calibration,
+                                 &measured.history, &problem);
+    free(samples);
+    return is_good ? show_estimates(invocation, operation, device, &measured)
+                   : complain(invocation, BOURSE_USAGE, "--samples: %s", problem.text);
 }
 
 /* ---------------------------------------------------------------- operations */
@@ -423,6 +534,7 @@ static int no_such_device(struct invocation *invocation, const char *id)
 int show_catalogue(struct invocation *invocation)
 {
     const char *text = option_text(invocation, "estimate", NULL);
+    const char *samples = option_text(invocation, "samples", NULL);
     const struct catalogue_device *device = NULL;
     struct operation operation;
     struct problem problem;
@@ -434,9 +546,15 @@ int show_catalogue(struct invocation *invocation)
     }
     if (text != NULL) {
         enum operation_status read = operation_parse(text, &operation, &problem);
-        return read == OPERATION_OK ? show_estimates(invocation, &operation, device)
-                                    : complain(invocation, BOURSE_USAGE, "--estimate: %s: %s",
-                                               operation_status_name(read), problem.text);
+        if (read != OPERATION_OK) {
+            return complain(invocation, BOURSE_USAGE, "--estimate: %s: %s",
+                            operation_status_name(read), problem.text);
+        }
+        return samples != NULL ? show_measured(invocation, &operation, device, samples)
+                               : show_estimates(invocation, &operation, device, NULL);
+    }
+    if (samples != NULL) {
+        return complain(invocation, BOURSE_USAGE, "--samples goes with --estimate OPERATION");
     }
     return device == NULL ? show_table(invocation) : show_device(invocation, device);
 }

@@ -137,7 +137,7 @@ static bool add_device(void *context, const struct bourse_device *device)
 static int list_operations(struct invocation *invocation)
 {
     if (option_given(invocation, "catalogue") || option_given(invocation, "estimate") ||
-        invocation->word_count > 0) {
+        option_given(invocation, "samples") || invocation->word_count > 0) {
         return complain(invocation, BOURSE_USAGE,
                         "--operations lists what --estimate knows; it stands alone");
     }
@@ -150,7 +150,7 @@ int command_devices(struct invocation *invocation)
                                          "FREE",     "PRICE",  "MEMORY",     "FIGURES"};
     const char *needs = option_text(invocation, "needs", NULL);
     int status = 0;
-    static const char *const offline[] = {"operations", "catalogue", "estimate"};
+    static const char *const offline[] = {"operations", "catalogue", "estimate", "samples"};
     for (size_t i = 0; i < sizeof offline / sizeof offline[0]; i++) {
         if (!option_given(invocation, offline[i])) {
             continue;

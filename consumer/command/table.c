@@ -114,6 +114,7 @@ static const struct option_spec devices_options[] = {
     {"needs", 0, "TEXT", "only those that have it: \"kind = gpu and memory >= 40GiB\""},
     {"catalogue", 0, NULL, "what is known of devices by name, offline; of ID alone in full"},
     {"estimate", 0, "OPERATION", "what it takes on those: \"matmul:4096x4096x4096:bf16\""},
+    {"samples", 0, "FILE", "times measured on ID, to estimate by: lines of OPERATION and time"},
     {"operations", 0, NULL, "the operations that can be estimated: shapes, options, types"},
 };
 static const struct option_spec report_options[] = {

@@ -317,6 +317,18 @@ static bool give_again(void *context, uint64_t lease, const struct exchange_give
     return good;
 }
 
+static bool restore_again(void *context, uint64_t lease, const struct exchange_given *saved)
+{
+    Bourse__V1__Saved *wire = translate_saved(saved);
+    bool good = wire != NULL;
+    for (size_t i = 0; good && i < wire->n_files; i++) {
+        struct hash32 hash = codec_hash(wire->files[i]->hash);
+        good = serves_give(context, lease, &hash, 1);
+    }
+    bourse__v1__saved__free_unpacked(wire, NULL);
+    return good;
+}
+
 static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
 {
     bool good = true;
@@ -326,7 +338,8 @@ static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
     }
     broker->serves = serves_create();
     good = good && broker->serves != NULL && seed_serves(broker->exchange, broker->serves) &&
-           exchange_each_given(broker->exchange, give_again, broker->serves);
+           exchange_each_given(broker->exchange, give_again, broker->serves) &&
+           exchange_each_saved(broker->exchange, restore_again, broker->serves);
     if (!good) {
         problem_set(ret_problem, "out of memory");
         return false;

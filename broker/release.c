@@ -143,6 +143,8 @@ static struct outgoing *granted(const struct exchange_effect *effect)
     body.limit_ms = grant->limit_ns / NS_PER_MS;
     body.has_ask = true;
     body.ask = view(&grant->ask, sizeof grant->ask);
+    body.has_checkpoint = grant->has_checkpoints;
+    body.checkpoint = grant->has_checkpoints;
     return push(effect->account, MESSAGE_LEASE_GRANT, &body.base);
 }
 
@@ -197,7 +199,8 @@ static struct outgoing *noted(const struct exchange_effect *effect)
 struct giving {
     Bourse__V1__Given **given; /* of all works, one after the other; owned */
     size_t count;
-    struct hash32 *hashes; /* owned */
+    Bourse__V1__Saved *saved[LIMIT_DISPATCH]; /* by work; NULL: it begins anew. Owned */
+    struct hash32 *hashes;                    /* owned */
     size_t hash_count;
 };
 
@@ -206,23 +209,28 @@ static void giving_fini(struct giving *giving)
     for (size_t i = 0; i < giving->count; i++) {
         bourse__v1__given__free_unpacked(giving->given[i], NULL);
     }
+    for (size_t i = 0; i < LIMIT_DISPATCH; i++) {
+        if (giving->saved[i] != NULL) {
+            bourse__v1__saved__free_unpacked(giving->saved[i], NULL);
+        }
+    }
     free(giving->given);
     free(giving->hashes);
 }
 
-static bool add_hashes(struct giving *giving, const Bourse__V1__Given *given)
+static bool add_hashes(struct giving *giving, Bourse__V1__Output *const *files, size_t count)
 {
-    if (given->n_outputs == 0) {
+    if (count == 0) {
         return true;
     }
     struct hash32 *larger =
-        realloc(giving->hashes, (giving->hash_count + given->n_outputs) * sizeof *giving->hashes);
+        realloc(giving->hashes, (giving->hash_count + count) * sizeof *giving->hashes);
     if (larger == NULL) {
         return false;
     }
     giving->hashes = larger;
-    for (size_t i = 0; i < given->n_outputs; i++) {
-        larger[giving->hash_count++] = codec_hash(given->outputs[i]->hash);
+    for (size_t i = 0; i < count; i++) {
+        larger[giving->hash_count++] = codec_hash(files[i]->hash);
     }
     return true;
 }
@@ -247,10 +255,31 @@ static bool give(const struct release *release, struct giving *giving, Bourse__V
                 return false;
             }
             giving->given[giving->count++] = given;
-            if (!add_hashes(giving, given)) {
+            if (!add_hashes(giving, given->outputs, given->n_outputs)) {
                 return false;
             }
         }
+    }
+    return true;
+}
+
+/* The same of the checkpoints that they go on from. */
+static bool give_saved(const struct release *release, struct giving *giving,
+                       Bourse__V1__Work *items)
+{
+    for (size_t i = 0; i < release->run_count; i++) {
+        const struct exchange_work *work = &release->work[i]->work;
+        if (work->saved.length == 0) {
+            continue;
+        }
+        giving->saved[i] = translate_saved(&work->saved);
+        if (giving->saved[i] == NULL ||
+            !add_hashes(giving, giving->saved[i]->files, giving->saved[i]->n_files)) {
+            return false;
+        }
+        giving->saved[i]->has_attempt = true;
+        giving->saved[i]->attempt = work->saved_by;
+        items[i].saved = giving->saved[i];
     }
     return true;
 }
@@ -296,7 +325,8 @@ static bool flush_work(struct release *release)
     }
     const struct exchange_effect *first = release->work[0];
     struct outgoing *outgoing = NULL;
-    if (!give(release, &giving, items) || !emit_rights(release, &giving, first->work.lease)) {
+    if (!give(release, &giving, items) || !give_saved(release, &giving, items) ||
+        !emit_rights(release, &giving, first->work.lease)) {
         giving_fini(&giving);
         return false;
     }
@@ -321,8 +351,9 @@ static bool flush_work(struct release *release)
 
 static size_t given_bytes(const struct exchange_work *work)
 {
-    enum { GIVEN_HEAD_BYTES = 4 }; /* a tag and a length of at most LIMIT_GIVEN_BYTES */
-    size_t bytes = 0;
+    enum { GIVEN_HEAD_BYTES = 4 };  /* a tag and a length of at most LIMIT_GIVEN_BYTES */
+    enum { SAVED_HEAD_BYTES = 12 }; /* the same, and who saved it */
+    size_t bytes = work->saved.length == 0 ? 0 : work->saved.length + SAVED_HEAD_BYTES;
     for (uint32_t i = 0; i < work->given_count; i++) {
         bytes += work->given[i].length + GIVEN_HEAD_BYTES;
     }

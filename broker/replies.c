@@ -95,6 +95,8 @@ static void job_to_wire(const struct exchange_job_row *row, uint64_t index,
     ret_wire->index = index;
     ret_wire->has_checking = row->checking > 0;
     ret_wire->checking = row->checking;
+    ret_wire->has_saved = row->saved > 0;
+    ret_wire->saved = row->saved;
     ret_wire->has_queued = row->queued > 0;
     ret_wire->queued = row->queued;
 }

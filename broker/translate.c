@@ -293,6 +293,29 @@ static bool keep_given(struct translation *ret, const Bourse__V1__Result *wire,
     return bytes != NULL;
 }
 
+/* The checkpoint that it left, as Work carries it, but for who left it. Too large a one is none. */
+static bool keep_saved(struct translation *ret, const Bourse__V1__Result *wire,
+                       struct exchange_result *result)
+{
+    if (wire->saved == NULL || wire->saved->n_files == 0) {
+        return true;
+    }
+    Bourse__V1__Saved saved = BOURSE__V1__SAVED__INIT;
+    saved.n_files = wire->saved->n_files;
+    saved.files = wire->saved->files;
+    const size_t length = bourse__v1__saved__get_packed_size(&saved);
+    if (length > LIMIT_CHECKPOINT_BYTES) {
+        return true;
+    }
+    uint8_t *bytes = arena_take(&ret->arena, length, 1);
+    if (bytes != NULL) {
+        (void)bourse__v1__saved__pack(&saved, bytes); /* as long as it was measured */
+    }
+    result->saved = bytes;
+    result->saved_length = (uint32_t)length;
+    return bytes != NULL;
+}
+
 static enum reject_code from_results(const Bourse__V1__Results *wire, const struct id128 *cluster,
                                      struct translation *ret, struct codec_error *error)
 {
@@ -324,7 +347,7 @@ static enum reject_code from_results(const Bourse__V1__Results *wire, const stru
         }
         bool same_provider = key32_equal(&provider, &ret->results_provider);
         result_from_wire(result, wire->results[i], &results[i]);
-        bool is_kept = keep_given(ret, result, &results[i]);
+        bool is_kept = keep_given(ret, result, &results[i]) && keep_saved(ret, result, &results[i]);
         codec_result_free(&result);
         if (!is_kept) {
             return REJECT_BUSY;
@@ -454,6 +477,7 @@ static enum reject_code from_submit(const Bourse__V1__SubmitJob *wire, struct tr
     submit->crash_limit = wire->has_crash_limit ? wire->crash_limit : EXCHANGE_CRASH_LIMIT;
     submit->has_interruptions = wire->has_interruptions;
     submit->interruptions = wire->has_interruptions ? wire->interruptions : 0;
+    submit->has_checkpoints = wire->has_checkpoint && wire->checkpoint;
     /* On the wire the number at which to stop; in the exchange the number that is still borne. */
     submit->error_limit =
         wire->has_error_limit && wire->error_limit > 0 ? wire->error_limit - 1 : UINT32_MAX;
@@ -583,6 +607,11 @@ enum reject_code translate_message(const struct envelope *envelope, const struct
 Bourse__V1__Given *translate_given(const struct exchange_given *given)
 {
     return bourse__v1__given__unpack(NULL, given->length, given->bytes);
+}
+
+Bourse__V1__Saved *translate_saved(const struct exchange_given *saved)
+{
+    return bourse__v1__saved__unpack(NULL, saved->length, saved->bytes);
 }
 
 /* ---------------------------------------------------------------- from the journal */

@@ -38,6 +38,8 @@ bool translate_is_command(enum message_type type);
 /* What a subtask was given, as the wire says it; the caller frees it (bourse__v1__given__free_unpacked, NULL). NULL when
  * out of memory. */
 Bourse__V1__Given *translate_given(const struct exchange_given *given);
+/* The same of the checkpoint that it goes on from (bourse__v1__saved__free_unpacked, NULL). */
+Bourse__V1__Saved *translate_saved(const struct exchange_given *saved);
 
 /* One command of a journal entry, complete but for `origin`. `payload` of the entry must outlive the
  * translation. False when it cannot have been written by this broker (a corrupt journal). `cluster` is

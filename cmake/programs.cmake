@@ -25,7 +25,7 @@ program(bourse SOURCES consumer/command/main.c LINKS command)
 # The worker: no sanitizer (it runs under a system-call filter and tight limits), no library but libc.
 file(GLOB worker_sources CONFIGURE_DEPENDS provider/worker/*.c)
 if(worker_sources)
-  add_executable(bourse-worker ${worker_sources} ${CMAKE_SOURCE_DIR}/base/cursor.c)
+  add_executable(bourse-worker ${worker_sources} ${CMAKE_SOURCE_DIR}/base/cursor.c ${CMAKE_SOURCE_DIR}/base/text.c)
   target_include_directories(bourse-worker PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(bourse-worker PRIVATE _GNU_SOURCE)
   target_compile_options(bourse-worker PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla

@@ -262,6 +262,8 @@ struct bourse_job_row {
     size_t lease_count;
     const struct bourse_lease *leases; /* lives as long as the row's list, or the callback */
     uint32_t queued; /* of those `running`: with a device, behind another one in their lane */
+    uint32_t
+        saved; /* subtasks of which a checkpoint is kept, from which their next attempts go on */
 };
 
 /* `text`: a whole id, a unique prefix of one, or "last", the newest. */
@@ -339,6 +341,9 @@ struct bourse_outcome {
     int64_t energy_mj;
     const char *verdict_text; /* of a check: "accept", "reject", "unsure"; else NULL */
     bool checked;             /* a referee's check decided it */
+    uint32_t restored;        /* it went on from the checkpoint of this attempt; 0: it began anew */
+    uint32_t saved_files;     /* of the checkpoint that it has left; 0: none */
+    uint64_t saved_bytes;
 };
 /* Of each subtask that has one the result that counts, or else the last; by index. The visitor returns false to stop. */
 typedef bool bourse_outcome_visitor(void *context, const struct bourse_outcome *outcome);

@@ -264,6 +264,7 @@ static void task_to_wire(const struct job_file *file, const struct job_task *tas
     wire->outputs = outputs->items;
     wire->n_environment = task->env_count;
     wire->n_from = task->wait_count;
+    wire->checkpoint = task->checkpoint;
     if (!same_limits(file, task)) {
         limits_to_wire(task->limit_ms, &task->limits, limits);
         wire->limits = limits;
@@ -495,6 +496,11 @@ bool manifest_make(struct bourse_job *job, const char *folder, struct bourse_err
     if (!make_subtasks(job, folder, &subtasks, error)) {
         return false;
     }
+    if (job_file_has_checkpoints(file) && job->subtasks > LIMIT_GRAPH_SUBTASKS) {
+        return client_fail(error, BOURSE_USAGE,
+                           "checkpoint: %" PRIu64 " subtasks; at most %d of a job save their state",
+                           job->subtasks, LIMIT_GRAPH_SUBTASKS);
+    }
     if (file->task_count == 0) {
         job->parts[0].subtasks = (uint32_t)job->subtasks;
     }
@@ -511,6 +517,7 @@ bool manifest_make(struct bourse_job *job, const char *folder, struct bourse_err
     manifest.n_arguments = file->run.count;
     manifest.arguments = file->run.items;
     manifest.standard_input = file->standard_input;
+    manifest.checkpoint = file->checkpoint;
     if (file->task_count == 0) { /* a task has all of its own */
         manifest.n_outputs = file->outputs.count;
         manifest.outputs = file->outputs.items;

@@ -272,6 +272,9 @@ static bool add_outcome(void *context, const struct bourse_outcome *outcome)
         return false;
     }
     add_lease(reading, outcome->lease, &report->devices[device]);
+    report->saved += outcome->saved_files > 0;
+    report->restored += outcome->restored != 0;
+    report->saved_bytes += outcome->saved_bytes;
     report->attempts[report->attempt_count++] = (struct report_attempt){
         .device = (uint32_t)device,
         .index = outcome->index,

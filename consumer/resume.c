@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "protocol/subtask.h"
 #include "runtime/clock.h"
 
 #include <assert.h>
@@ -326,6 +327,10 @@ static struct job_file *file_of(const struct resume *resume, int64_t cap_micro,
         manifest->terms->has_interruptions ? (int64_t)manifest->terms->interruptions : JOB_ABSENT;
     file->good_till_at_ms = resume->good_till_ms;
     file->good_till_ms = resume->good_for_ms;
+    const char *checkpoint = subtask_terms(manifest, 0).checkpoint; /* all have one, or none */
+    if (checkpoint != NULL && !job_file_set(&file->checkpoint, checkpoint)) {
+        return NULL;
+    }
     file->cap_micro = cap_micro;
     file->value = *value;
     file->slots = part->slots;

@@ -114,6 +114,7 @@ void rows_job(const Bourse__V1__JobRow *wire, struct bourse_job_row *ret_row)
                                        .failed = wire->failed,
                                        .cancelled = wire->cancelled,
                                        .checking = wire->checking,
+                                       .saved = wire->has_saved ? wire->saved : 0,
                                        .budget_micro = wire->budget_micro,
                                        .charged_micro = wire->charged_micro,
                                        .reserved_micro = wire->reserved_micro,
@@ -181,6 +182,11 @@ static void fill_from_result(const Bourse__V1__Result *result, struct bourse_out
     if (result->standard_error != NULL) {
         outcome->has_standard_error = true;
         outcome->standard_error = output_from_wire(result->standard_error);
+    }
+    outcome->restored = result->has_restored ? result->restored : 0;
+    for (size_t i = 0; result->saved != NULL && i < result->saved->n_files; i++) {
+        outcome->saved_files++;
+        outcome->saved_bytes += result->saved->files[i]->size;
     }
     for (size_t i = 0; i < result->n_outputs && i < BOURSE_OUTPUTS_MAX; i++) {
         outcome->outputs[outcome->output_count++] = output_from_wire(result->outputs[i]);

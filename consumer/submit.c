@@ -588,6 +588,7 @@ static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
     body->crash_limit = body->has_crash_limit ? (uint32_t)file->crash_limit : 0;
     body->has_interruptions = file->interruptions != JOB_ABSENT;
     body->interruptions = body->has_interruptions ? (uint32_t)file->interruptions : 0;
+    body->has_checkpoint = body->checkpoint = job_file_has_checkpoints(file);
     body->has_order_type = file->order != JOB_ORDER_LIMIT;
     body->order_type = (uint32_t)file->order;
     body->has_expect_ms = 1;

@@ -227,6 +227,9 @@ struct exchange_result {
      * length above GIVEN_BYTES_MOST: too many to be handed on. */
     const uint8_t *given;
     uint32_t given_length;
+    /* The checkpoint that it left: opaque bytes, borrowed for the step. None is as good as more than SAVED_BYTES_MOST. */
+    const uint8_t *saved;
+    uint32_t saved_length;
     uint8_t verdict;    /* enum result_verdict: what a check found */
     struct hash32 seed; /* of a check: what it says it was given */
 };
@@ -291,6 +294,9 @@ struct exchange_submit {
     /* How many of its leases at work may be taken from it: then it takes firm ones only. Not said: any number. */
     bool has_interruptions;
     uint32_t interruptions;
+    /* Its programs save their state when they are told to end: of an attempt that is preempted nothing is paid unless it has
+     * left a new checkpoint, from which the next one goes on. Not for jobs with checks. */
+    bool has_checkpoints;
     /* Of its bids. All but LIMIT and POST_ONLY are for jobs no subtask of which waits for another, and all but LIMIT for
      * jobs without checks. */
     enum exchange_order_type type;
@@ -364,6 +370,7 @@ struct exchange_grant {
     uint32_t slots, width;
     int64_t price_micro, term_ns, limit_ns;
     struct hash32 manifest;
+    bool has_checkpoints; /* its job says so */
 };
 struct exchange_given { /* what a subtask has left, as its result said it */
     const uint8_t *bytes;
@@ -376,6 +383,9 @@ struct exchange_work {
     /* DISPATCH: of those that it waited for, in the order of the graph; memory of the effects */
     const struct exchange_given *given;
     uint32_t given_count;
+    struct exchange_given
+        saved;          /* DISPATCH: the checkpoint to go on from, likewise; no bytes: none, */
+    uint32_t saved_by;  /* and the attempt that left it */
     struct hash32 seed; /* DISPATCH of a check; else zeros, */
     uint32_t checked;   /* and the subtask that it is about */
 };
@@ -500,6 +510,7 @@ struct exchange_job_row {
     int64_t submitted_ns, ended_ns; /* ended 0: open */
     struct hash32 manifest;
     uint32_t lease_count;
+    uint32_t saved; /* subtasks of which a checkpoint is kept */
 };
 bool exchange_job(const struct exchange *exchange, const struct id128 *job,
                   struct exchange_job_row *ret_row);
@@ -542,6 +553,8 @@ bool exchange_provider_serves(const struct exchange *exchange, uint32_t provider
 /* What the work in flight on standing leases was given: for who may read it. False: stopped by `visit`. */
 typedef bool exchange_on_given(void *context, uint64_t lease, const struct exchange_given *given);
 bool exchange_each_given(const struct exchange *exchange, exchange_on_given *visit, void *context);
+/* Likewise the checkpoints that it goes on from. */
+bool exchange_each_saved(const struct exchange *exchange, exchange_on_given *visit, void *context);
 
 struct exchange_need {
     const struct requirement *needs;

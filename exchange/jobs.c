@@ -81,6 +81,7 @@ void subtask_decide(struct exchange *exchange, struct job *job, uint32_t index,
     if (subtask->attempts > 1) {
         withdraw_others(exchange, job, index); /* the first accepted wins */
     }
+    saved_drop(exchange, job, index);
     if (job->graph != NULL) {
         graph_decided(exchange, job, index, to);
     }
@@ -217,6 +218,7 @@ void job_free(struct job *job)
 {
     checks_destroy(job);
     graph_destroy(job->graph);
+    saved_free(job);
     for (uint32_t i = 0; job->parts != NULL && i < job->part_count; i++) {
         free(job->parts[i].ready);
     }
@@ -389,6 +391,14 @@ static bool submit_in_range(struct exchange *exchange, const struct exchange_sub
         reject(exchange, XREJECT_VERIFY, "good_till_ms", submit->good_till_ns / NS_PER_MS, 0);
         return false;
     }
+    if (submit->has_checkpoints && submit->verify == EXCHANGE_VERIFY_CHEAP) {
+        reject(exchange, XREJECT_VERIFY, "checkpoint", 1, 0);
+        return false;
+    }
+    if (submit->has_checkpoints && submit->subtasks > SAVED_SUBTASKS_MOST) {
+        reject(exchange, XREJECT_QUANTITY, "subtasks", submit->subtasks, SAVED_SUBTASKS_MOST);
+        return false;
+    }
     return needs_well_formed(exchange, "needs", submit->needs) &&
            parts_in_range(exchange, submit) && graph_in_range(exchange, submit) &&
            type_fits(exchange, submit) &&
@@ -463,6 +473,7 @@ static struct job *job_create(struct exchange *exchange, const struct exchange_s
     job->submitted_ns = exchange->now_ns;
     job->good_till_ns = submit->good_till_ns;
     job->interruptions_left = submit->has_interruptions ? submit->interruptions : UINT32_MAX;
+    job->has_checkpoints = submit->has_checkpoints;
     job->type = (uint8_t)submit->type;
     job->pages = allocate(exchange, pages * sizeof *job->pages);
     if (job->pages == NULL || !parts_create(exchange, job, submit)) {
@@ -685,6 +696,7 @@ void job_settle(struct exchange *exchange, struct job *job)
 
     checks_destroy(job);
     graph_drop(exchange, job);
+    saved_drop_all(exchange, job);
     drop_pages(exchange, job);
     exchange->subtask_count -= job->subtasks;
     owner->open_subtasks -= job->subtasks;

@@ -50,6 +50,7 @@ void lease_effect(struct exchange *exchange, const struct lease *lease,
         .term_ns = left_ns,
         .limit_ns = lease->part->limit_ns,
         .manifest = lease->job->manifest,
+        .has_checkpoints = lease->job->has_checkpoints,
     };
 }
 
@@ -61,11 +62,13 @@ static struct exchange_work work_of(const struct lease *lease, const struct atte
                                   .lane = attempt->lane};
 }
 
-void work_effect(struct exchange *exchange, const struct lease *lease,
-                 const struct attempt *attempt, enum exchange_effect_type type)
+void work_effect(struct exchange *exchange, struct lease *lease, struct attempt *attempt,
+                 enum exchange_effect_type type)
 {
     struct exchange_work work = work_of(lease, attempt);
     if (type == EFFECT_DISPATCH) {
+        saved_give(exchange, attempt, &work);
+        touch(exchange, &lease->tracked);
         graph_give(exchange, lease->job, attempt->key.index, &work);
         work.seed = check_seed(lease->job, attempt->key.index, attempt->key.attempt);
         work.checked = check_subject(lease->job, attempt->key.index);
@@ -112,9 +115,15 @@ void attempt_drop(struct exchange *exchange, struct attempt *attempt)
 
 /* ---------------------------------------------------------------- its deadline, its provider, its turn */
 
+/* What was saved within the notice has a long way to go before its result. */
+static int64_t grace_ns(const struct lease *lease)
+{
+    return lease->is_noticed && lease->job->has_checkpoints ? SAVING_NS : LEASE_GRACE_NS;
+}
+
 int64_t lease_deadline(const struct lease *lease)
 {
-    int64_t at_ns = lease->term_end_ns + LEASE_GRACE_NS;
+    int64_t at_ns = lease->term_end_ns + grace_ns(lease);
     bool is_idle = lease->idle_since_ns != INT64_MAX;
     return is_idle && lease->idle_since_ns + LEASE_IDLE_NS < at_ns
                ? lease->idle_since_ns + LEASE_IDLE_NS
@@ -257,6 +266,7 @@ static void dispatch_subtask(struct exchange *exchange, struct lease *lease, uin
     touch(exchange, &lease->tracked);
     struct exchange_work told = work_of(lease, attempt);
     told.is_urgent = is_urgent;
+    saved_give(exchange, attempt, &told);
     graph_give(exchange, job, index, &told);
     told.seed = check_seed(job, index, attempt->key.attempt);
     told.checked = check_subject(job, index);
@@ -750,7 +760,7 @@ void lease_due(struct exchange *exchange, struct lease *lease, int64_t at_ns)
         lease_arm(exchange, lease);
         return;
     }
-    bool is_over = at_ns >= lease->term_end_ns + LEASE_GRACE_NS;
+    bool is_over = at_ns >= lease->term_end_ns + grace_ns(lease);
     lease_end(exchange, lease, is_over ? why_over(lease) : XEND_RETURNED, true);
     job_check(exchange, lease->job);
 }

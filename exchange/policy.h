@@ -88,6 +88,7 @@ enum {
 #define ID_AGE_NS (24 * NS_PER_HOUR)
 #define ID_AHEAD_NS (600 * NS_PER_S)
 #define LEASE_GRACE_NS (5 * NS_PER_S) /* after the term: results on their way still count */
+#define SAVING_NS (60 * NS_PER_S)     /* the same, where programs are still saving their state */
 #define LEASE_IDLE_NS (10 * NS_PER_S) /* a lease whose queue stayed empty that long is returned */
 #define LEASE_AGE_MOST_NS                                                                          \
     EXCHANGE_RUN_MOST_NS /* then a new one: slot-time of a lease stays within int64 */
@@ -126,6 +127,9 @@ enum {
     TERMS_ATTRIBUTES = 3,
     CELL_ATTRIBUTES_MAX =
         ATTRIBUTE_COUNT_MAX + 2 + TERMS_ATTRIBUTES, /* the instrument, `referee`, its terms */
+    SAVED_BYTES_MOST = 16384,    /* names, hashes and sizes of the files of one checkpoint */
+    SAVED_SUBTASKS_MOST = 65536, /* of a job that has checkpoints */
+    SAVED_MISSING = 2,           /* attempts that did not find them: then they are not there */
     CHECKS_UNSURE = 2,  /* checks of a result that came to no verdict: then nobody is accused */
     CHECKS_MISSING = 2, /* that did not find what it left: then it is not there */
 };

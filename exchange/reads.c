@@ -231,6 +231,7 @@ static void fill_job_row(const struct exchange *exchange, const struct job *job,
         .submitted_ns = job->submitted_ns,
         .ended_ns = job->ended_ns,
         .manifest = job->manifest,
+        .saved = job->saved_count,
     };
     copy_name(row->name, job->name);
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {

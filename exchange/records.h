@@ -32,6 +32,7 @@ enum record_type { /* in snapshots; numbers never change */
                    RECORD_GRAPH = 14,
                    RECORD_GIVEN = 15,
                    RECORD_HELD = 16,
+                   RECORD_SAVED = 17,
 };
 
 struct tracked {
@@ -277,6 +278,16 @@ struct held {
     uint8_t bytes[];
 };
 
+/* The checkpoint that an attempt of the subtask has saved, the newest: its next attempts go on from it. */
+struct saved {
+    struct tracked tracked;
+    const struct job *job;
+    uint32_t index, attempt;
+    uint8_t missing; /* attempts that were given it and did not find its files */
+    uint32_t length;
+    uint8_t bytes[]; /* opaque */
+};
+
 /* Checks that wait for a lane, of results of one provider, those first that came first. */
 struct check_queue {
     struct list_link all;
@@ -321,10 +332,13 @@ struct job {
     } avoided[AVOIDED_PROVIDERS];
     uint32_t avoided_count;
     uint32_t interruptions_left; /* then its bids take firm leases only; UINT32_MAX: any number */
+    bool has_checkpoints;        /* it says so: a preempted attempt that saved nothing is free */
     /* not recorded */
     struct page **pages;
     struct graph *graph;   /* a record of its own; NULL: no subtask waits for another */
     struct checks *checks; /* NULL: none, or it has ended */
+    struct saved **saved;  /* by subtask; NULL: none was ever kept */
+    uint32_t saved_count;
     struct list_link leases;
     struct list_link of_owner;
     uint32_t heap_at[2]; /* once ended: its place, by enum heap_kind */
@@ -347,6 +361,7 @@ struct attempt {
     bool is_doubted; /* its provider is suspect and the subtask was queued again: both stay valid */
     bool is_fenced;  /* given up: a result that still comes is logged, not paid */
     bool is_withdrawn; /* the agent was told to stop it */
+    uint32_t restored; /* it was given the checkpoint of that attempt; 0: none */
 };
 
 /* Paid time of a lane (docs/decisions.md D8): `seen` is the union of its attempts' intervals, dispatch to result,

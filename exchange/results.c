@@ -169,9 +169,17 @@ static bool gives_up(const struct exchange *exchange, const struct lease *lease,
             (outcome == XOUTCOME_TERM_OVER && exchange->now_ns < lease->term_end_ns));
 }
 
+/* A job that saves its state pays for what was saved: without a new checkpoint the time of the attempt was lost. */
+static bool is_lost(const struct job *job, const struct attempt *attempt, uint8_t outcome,
+                    const struct exchange_result *result)
+{
+    return outcome == XOUTCOME_PREEMPTED && job->has_checkpoints &&
+           !saved_is_new(job, attempt->key.index, result);
+}
+
 static uint8_t status_of(const struct job *job, const struct subtask *subtask,
-                         const struct attempt *attempt, uint8_t outcome, uint8_t verdict,
-                         bool is_given_up)
+                         const struct attempt *attempt, uint8_t outcome,
+                         const struct exchange_result *result, bool is_given_up)
 {
     enum fault fault = is_given_up ? FAULT_PROVIDER : fault_of(outcome);
     if (attempt->is_fenced) {
@@ -182,11 +190,12 @@ static uint8_t status_of(const struct job *job, const struct subtask *subtask,
     }
     if (part_is_checks(attempt->lease->part) && fault == FAULT_NONE) {
         /* One that takes nothing is paid, and has to be made again. */
-        return verdict == XVERDICT_ACCEPT ? XATTEMPT_ACCEPTED : XATTEMPT_FAILED_PAID;
+        return result->verdict == XVERDICT_ACCEPT ? XATTEMPT_ACCEPTED : XATTEMPT_FAILED_PAID;
     }
-    return fault == FAULT_NONE       ? XATTEMPT_ACCEPTED
-           : fault == FAULT_PROVIDER ? XATTEMPT_FAILED_UNPAID
-                                     : XATTEMPT_FAILED_PAID;
+    return fault == FAULT_NONE ? XATTEMPT_ACCEPTED
+           : fault == FAULT_PROVIDER || is_lost(job, attempt, outcome, result)
+               ? XATTEMPT_FAILED_UNPAID
+               : XATTEMPT_FAILED_PAID;
 }
 
 void subtask_try_again(struct exchange *exchange, struct job *job, uint32_t index)
@@ -232,6 +241,10 @@ static void decide(struct exchange *exchange, struct lease *lease, const struct 
         break;
     case FAULT_PROGRAM:
         lease->failures_in_row = 0;
+        if (saved_misled(exchange, attempt)) {
+            subtask_try_again(exchange, job, index);
+            break;
+        }
         subtask->failures++;
         if (subtask->failures > job->retries) {
             subtask_decide(exchange, job, index, SUBTASK_FAILED);
@@ -241,6 +254,10 @@ static void decide(struct exchange *exchange, struct lease *lease, const struct 
         break;
     case FAULT_PROVIDER:
         lease->failures_in_row++;
+        if (outcome == XOUTCOME_INPUT_MISSING && saved_missing(exchange, attempt)) {
+            subtask_try_again(exchange, job, index);
+            break;
+        }
         subtask->crashes++;
         if (subtask->crashes > job->crash_limit) {
             subtask_decide(exchange, job, index, SUBTASK_FAILED);
@@ -249,6 +266,7 @@ static void decide(struct exchange *exchange, struct lease *lease, const struct 
         }
         break;
     case FAULT_NOBODY:
+        saved_keep(exchange, attempt, result);
         subtask_try_again(exchange, job, index);
         break;
     }
@@ -306,9 +324,8 @@ static void apply_result(struct exchange *exchange, const struct exchange_result
         outcome = check_outcome(job, attempt, result);
     }
     bool is_given_up = gives_up(exchange, lease, attempt, outcome);
-    uint8_t status = is_open
-                         ? status_of(job, subtask, attempt, outcome, result->verdict, is_given_up)
-                         : XATTEMPT_LATE;
+    uint8_t status =
+        is_open ? status_of(job, subtask, attempt, outcome, result, is_given_up) : XATTEMPT_LATE;
     if (status == XATTEMPT_ACCEPTED && is_held(job, attempt->key.index)) {
         result_hold(exchange, lease, attempt, result, position);
     } else {

@@ -223,6 +223,7 @@ static void put_job(struct writer *out, const struct job *job)
         writer_i64(out, job->avoided[i].until_ns);
     }
     writer_u32(out, job->interruptions_left);
+    put_bool(out, job->has_checkpoints);
     writer_u32(out, job->part_count);
     for (uint32_t i = 0; i < job->part_count; i++) {
         put_part(out, &job->parts[i]);
@@ -250,6 +251,15 @@ static void put_given(struct writer *out, const struct given *given)
     PUT_ID(out, given->job->id);
     writer_u32(out, given->index);
     writer_bytes(out, given->bytes, given->length);
+}
+
+static void put_saved(struct writer *out, const struct saved *saved)
+{
+    PUT_ID(out, saved->job->id);
+    writer_u32(out, saved->index);
+    writer_u32(out, saved->attempt);
+    writer_u8(out, saved->missing);
+    writer_bytes(out, saved->bytes, saved->length);
 }
 
 static void put_held(struct writer *out, const struct held *held)
@@ -332,6 +342,7 @@ static void put_lease(struct writer *out, const struct lease *lease)
         put_bool(out, attempt->is_doubted);
         put_bool(out, attempt->is_fenced);
         put_bool(out, attempt->is_withdrawn);
+        writer_u32(out, attempt->restored);
     }
 }
 
@@ -399,6 +410,9 @@ static void put_entity(struct writer *out, const struct exchange *exchange,
         break;
     case RECORD_GIVEN:
         put_given(out, entity);
+        break;
+    case RECORD_SAVED:
+        put_saved(out, entity);
         break;
     case RECORD_HELD:
         put_held(out, entity);
@@ -485,6 +499,11 @@ static void walk_jobs(const struct exchange *exchange, on_record *action, void *
         for (uint32_t i = 0; i < pages; i++) {
             if (job->pages[i] != NULL) {
                 action(context, &job->pages[i]->tracked);
+            }
+        }
+        for (uint32_t i = 0; job->saved != NULL && i < job->subtasks; i++) {
+            if (job->saved[i] != NULL) {
+                action(context, &job->saved[i]->tracked);
             }
         }
         for (struct list_link *link = job->leases.next; link != &job->leases; link = link->next) {

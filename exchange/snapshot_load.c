@@ -367,6 +367,8 @@ static bool get_record(struct exchange *exchange, uint8_t type, struct reader *i
         return load_graph(exchange, in);
     case RECORD_GIVEN:
         return load_given(exchange, in);
+    case RECORD_SAVED:
+        return load_saved(exchange, in);
     case RECORD_HELD:
         return load_held(exchange, in);
     case RECORD_PAGE:

@@ -100,6 +100,7 @@ static bool get_job_fields(struct exchange *exchange, struct reader *in, struct 
         job->avoided[i].until_ns = get_ns(in);
     }
     job->interruptions_left = reader_u32(in);
+    job->has_checkpoints = get_bool(in);
     return get_parts(exchange, in, job) && reader_finished(in) && job->subtasks > 0 &&
            (!job->is_checked ||
             (job->part_count > 1 && job->parts[job->part_count - 1].first == job->subtasks / 2));
@@ -241,6 +242,24 @@ bool load_given(struct exchange *exchange, struct reader *in)
     return reader_finished(in);
 }
 
+bool load_saved(struct exchange *exchange, struct reader *in)
+{
+    struct job *job = open_job_of(exchange, in);
+    struct saved fields = {.index = reader_u32(in)};
+    fields.attempt = reader_u32(in);
+    fields.missing = reader_u8(in);
+    const size_t length = reader_left(in);
+    const uint8_t *bytes = reader_view(in, length);
+    if (in->failed || job == NULL || !job->has_checkpoints || fields.index >= job->subtasks ||
+        length == 0 || length > SAVED_BYTES_MOST || fields.attempt == 0 ||
+        fields.missing >= SAVED_MISSING ||
+        (job->saved != NULL && job->saved[fields.index] != NULL)) {
+        return false;
+    }
+    fields.length = (uint32_t)length;
+    return saved_put(exchange, job, &fields, bytes) && reader_finished(in);
+}
+
 /* Its lease and the page of its subtask are there. */
 bool load_held(struct exchange *exchange, struct reader *in)
 {
@@ -322,6 +341,7 @@ static bool get_attempts(struct exchange *exchange, struct reader *in, struct le
         attempt->is_doubted = get_bool(in);
         attempt->is_fenced = get_bool(in);
         attempt->is_withdrawn = get_bool(in);
+        attempt->restored = reader_u32(in);
         if (in->failed || attempt->key.index >= lease->job->subtasks ||
             attempt->lane >= lease->lane_count || !attempt_put(exchange, lease, attempt)) {
             free(attempt);

@@ -273,6 +273,24 @@ void graph_drop(struct exchange *exchange, struct job *job); /* with its records
 /* What it left is not what was accepted after all. */
 void graph_forget_given(struct exchange *exchange, const struct job *job, uint32_t index);
 
+/* ---- saved.c */
+/* Whether the result names a checkpoint, and another than the one that is kept. */
+bool saved_is_new(const struct job *job, uint32_t index, const struct exchange_result *result);
+void saved_keep(struct exchange *exchange, const struct attempt *attempt,
+                const struct exchange_result *result); /* if it is new */
+/* In the place of the one that is kept. False: out of memory. */
+bool saved_put(struct exchange *exchange, struct job *job, const struct saved *fields,
+               const uint8_t *bytes);
+/* What the attempt goes on from, in memory of the effects. */
+void saved_give(struct exchange *exchange, struct attempt *attempt, struct exchange_work *work);
+/* The attempt's program has failed, or its inputs were not there. True: that may be due to the checkpoint that it was given,
+ * and does not count against the subtask. */
+bool saved_misled(struct exchange *exchange, const struct attempt *attempt);
+bool saved_missing(struct exchange *exchange, const struct attempt *attempt);
+void saved_drop(struct exchange *exchange, struct job *job, uint32_t index);
+void saved_drop_all(struct exchange *exchange, struct job *job);
+void saved_free(struct job *job); /* the memory alone */
+
 /* ---- checks.c */
 /* Whether the last part is the checks of all others; else it is refused. */
 bool checks_well_formed(struct exchange *exchange, const struct exchange_submit *submit);
@@ -415,8 +433,8 @@ void part_retries_to_front(struct exchange *exchange, struct part *part);
 struct lease *lease_by_id(const struct exchange *exchange, uint64_t id);
 void lease_effect(struct exchange *exchange, const struct lease *lease,
                   enum exchange_effect_type type);
-void work_effect(struct exchange *exchange, const struct lease *lease,
-                 const struct attempt *attempt, enum exchange_effect_type type);
+void work_effect(struct exchange *exchange, struct lease *lease, struct attempt *attempt,
+                 enum exchange_effect_type type);
 void job_link_owner(struct exchange *exchange, struct job *job);
 void job_avoid(struct exchange *exchange, struct job *job, uint32_t provider, int64_t for_ns);
 bool job_avoids(const struct exchange *exchange, const struct job *job, uint32_t provider);

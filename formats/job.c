@@ -62,6 +62,7 @@ static void task_fini(struct job_task *task)
     free(task->waits);
     free(task->needs);
     free(task->standard_input);
+    free(task->checkpoint);
     free(task->name);
 }
 
@@ -84,6 +85,7 @@ void job_file_destroy(struct job_file **self)
     free(job->lines);
     free(job->image);
     free(job->standard_input);
+    free(job->checkpoint);
     free(job->verify);
     free(job);
     *self = NULL;
@@ -102,6 +104,16 @@ const struct job_strings *job_task_outputs(const struct job_file *job, const str
 const struct requirement *job_task_needs(const struct job_file *job, const struct job_task *task)
 {
     return task->needs != NULL ? task->needs : &job->needs;
+}
+
+const char *job_task_checkpoint(const struct job_file *job, const struct job_task *task)
+{
+    return task->checkpoint != NULL ? task->checkpoint : job->checkpoint;
+}
+
+bool job_file_has_checkpoints(const struct job_file *job)
+{
+    return job->checkpoint != NULL || (job->task_count > 0 && job->tasks[0].checkpoint != NULL);
 }
 
 char *job_copy(const char *text)

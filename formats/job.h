@@ -61,6 +61,7 @@ struct job_task {
     bool has_outputs;     /* else the job's (job_task_outputs) */
     struct job_strings outputs;
     struct job_strings files; /* besides the job's */
+    char *checkpoint;         /* NULL: the job's (job_task_checkpoint) */
     struct job_wait *waits;
     size_t wait_count;
     struct requirement *needs; /* NULL: the job's (job_task_needs) */
@@ -107,7 +108,9 @@ struct job_file {
     size_t env_count;
     char *standard_input;       /* template; exactly "{in}" is the file's content; NULL: empty */
     struct job_strings outputs; /* templates */
-    int64_t limit_ms;           /* wall time of one subtask */
+    char *
+        checkpoint; /* folder where a program saves its state when it is told to end; NULL: nowhere */
+    int64_t limit_ms;  /* wall time of one subtask */
     int64_t term_ms;   /* of a lease, >= limit_ms; without `term:` twice that, 1m at least */
     int64_t expect_ms; /* estimate of one subtask's time; JOB_ABSENT */
     struct job_limits limits;
@@ -140,6 +143,9 @@ void job_file_destroy(struct job_file **self);
 const struct job_strings *job_task_run(const struct job_file *job, const struct job_task *task);
 const struct job_strings *job_task_outputs(const struct job_file *job, const struct job_task *task);
 const struct requirement *job_task_needs(const struct job_file *job, const struct job_task *task);
+const char *job_task_checkpoint(const struct job_file *job, const struct job_task *task);
+/* Whether its programs save their state: all of them, or none. */
+bool job_file_has_checkpoints(const struct job_file *job);
 
 /* Each copies its text. False when out of memory or the list is full; the job is then as before. */
 bool job_strings_add(struct job_strings *strings, size_t most, const char *text);

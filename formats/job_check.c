@@ -243,6 +243,47 @@ static bool check_outputs(const struct job_file *job, struct job_fault *fault)
     return true;
 }
 
+static bool check_apart(const struct job_file *job, const char *field,
+                        const struct job_strings *names, struct job_fault *fault)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        if (template_paths_meet(job->checkpoint, names->items[i])) {
+            char shown[80];
+            text_printable(names->items[i], strlen(names->items[i]), shown, sizeof shown);
+            return FAULT(fault, "checkpoint", 0, "\"%s\" of %s lies there too", shown, field);
+        }
+    }
+    return true;
+}
+
+static bool check_checkpoint(const struct job_file *job, struct job_fault *fault)
+{
+    const char *text = job->checkpoint;
+    if (text == NULL) {
+        return true;
+    }
+    if (!text_fits("checkpoint", 0, text, FORMAT_PATH_BYTES, fault)) {
+        return false;
+    }
+    if (!template_path_safe(text) || strpbrk(text, "{}") != NULL) {
+        char shown[80];
+        text_printable(text, strlen(text), shown, sizeof shown);
+        return FAULT(
+            fault, "checkpoint", 0,
+            "\"%s\" must be a folder inside the work folder: relative, without \"..\", {, }",
+            shown);
+    }
+    if (job->is_noop || job->is_tensor) {
+        return FAULT(fault, "checkpoint", 0, "only programs save their state");
+    }
+    if (strcmp(job->verify, "none") != 0) {
+        return FAULT(fault, "checkpoint", 0, "does not go with verify: %s", job->verify);
+    }
+    return check_apart(job, "outputs", &job->outputs, fault) &&
+           check_apart(job, "files", &job->files, fault) &&
+           check_apart(job, "each", &job->each, fault);
+}
+
 /* Whether it is known how to check what an operation makes. Factors that are templates are looked at when they are filled in. */
 static bool is_checkable(const struct job_strings *run)
 {
@@ -405,8 +446,8 @@ static bool check_names(const struct job_file *job, struct job_fault *fault)
 static bool find_fault(const struct job_file *job, struct job_fault *fault)
 {
     return check_source(job, fault) && check_program(job, fault) && check_environment(job, fault) &&
-           check_outputs(job, fault) && check_amounts(job, fault) && check_times(job, fault) &&
-           check_names(job, fault);
+           check_outputs(job, fault) && check_checkpoint(job, fault) && check_amounts(job, fault) &&
+           check_times(job, fault) && check_names(job, fault);
 }
 
 /* ---------------------------------------------------------------- tasks */
@@ -453,7 +494,18 @@ static bool check_task(const struct job_file *job, size_t index, struct job_faul
     view.term_ms = task->term_ms;
     view.expect_ms = task->expect_ms;
     view.limits = task->limits;
+    view.checkpoint = task->checkpoint != NULL ? task->checkpoint : job->checkpoint;
     fault->task = index;
+    if (job_file_has_checkpoints(job) && view.checkpoint == NULL) {
+        return FAULT(fault, "checkpoint", 0, "other tasks have one: all save their state, or none");
+    }
+    for (size_t i = 0; view.checkpoint != NULL && i < task->wait_count; i++) {
+        const char *name = task->waits[i].name;
+        if (name != NULL && template_paths_meet(view.checkpoint, name)) {
+            return FAULT(fault, "checkpoint", 0,
+                         "a file that it takes from another lies there too");
+        }
+    }
     return check_counts(job, task, fault) && find_fault(&view, fault);
 }
 

@@ -30,6 +30,7 @@ static const char *const keys[] = {
     "env",
     "stdin",
     "outputs",
+    "checkpoint",
     "limit",
     "limits",
     "verify",
@@ -52,7 +53,7 @@ static const char *const keys[] = {
     "llm",
     "pipeline",
 };
-enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 29 };
+enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 30 };
 
 bool job_read_no_memory(struct yaml_value value)
 {
@@ -251,6 +252,7 @@ static void read_job(struct yaml_value root, struct job_file *job)
     job_read_environment(yaml_key(root, "env"), &job->env, &job->env_count);
     job_read_text(yaml_key(root, "stdin"), FORMAT_ARGUMENT_BYTES, &job->standard_input);
     job_read_names(yaml_key(root, "outputs"), FORMAT_OUTPUTS, &job->outputs);
+    job_read_text(yaml_key(root, "checkpoint"), FORMAT_PATH_BYTES, &job->checkpoint);
     job_read_limits(yaml_key(root, "limits"), &job->limits);
     read_verify(yaml_key(root, "verify"), job);
     read_order(yaml_key(root, "order"), job);

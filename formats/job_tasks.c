@@ -13,9 +13,9 @@
 
 enum { CIRCLE_SHOWN = 8, SHOWN_SIZE = 48 };
 
-static const char *const keys[] = {"name",  "run",     "after", "from",    "needs",
-                                   "slots", "at_most", "limit", "term",    "expect",
-                                   "env",   "stdin",   "files", "outputs", "limits"};
+static const char *const keys[] = {"name",    "run",     "after",  "from",      "needs", "slots",
+                                   "at_most", "limit",   "term",   "expect",    "env",   "stdin",
+                                   "files",   "outputs", "limits", "checkpoint"};
 
 struct task_name {
     const char *name; /* the task's own */
@@ -120,6 +120,7 @@ static void read_task(struct yaml_value item, const struct job_file *job, struct
     task->has_outputs = yaml_present(outputs);
     job_read_names(outputs, FORMAT_OUTPUTS, &task->outputs);
     job_read_names(yaml_key(item, "files"), FORMAT_SHARED_FILES, &task->files);
+    job_read_text(yaml_key(item, "checkpoint"), FORMAT_PATH_BYTES, &task->checkpoint);
     read_needs(yaml_key(item, "needs"), task);
     task->slots = (uint32_t)yaml_integer(yaml_key(item, "slots"), 1, FORMAT_SLOTS, job->slots);
     task->at_most =

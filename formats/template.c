@@ -237,3 +237,14 @@ bool template_path_safe(const char *path)
         part += size + 1;
     }
 }
+
+static bool lies_in(const char *path, const char *folder)
+{
+    const size_t length = strlen(folder);
+    return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+bool template_paths_meet(const char *a, const char *b)
+{
+    return lies_in(a, b) || lies_in(b, a);
+}

@@ -60,5 +60,7 @@ char *template_filled(const char *text, const struct template_values *values, si
  * or ".." component, no control character, at most FORMAT_PATH_BYTES. The rule for inputs and
  * outputs. */
 bool template_path_safe(const char *path);
+/* Whether two such paths are one, or one is a folder that the other lies in. */
+bool template_paths_meet(const char *a, const char *b);
 
 #endif

@@ -93,6 +93,8 @@ struct report {
     size_t device_count;
     struct report_attempt *attempts;
     size_t attempt_count;
+    uint32_t saved, restored; /* attempts that left a checkpoint, and that went on from one */
+    uint64_t saved_bytes;     /* of all these checkpoints */
     /* made */
     struct report_sum total;
     int64_t first_ns, last_ns; /* first start, last end; first_ns -1: nothing ran */

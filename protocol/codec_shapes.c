@@ -184,12 +184,13 @@ SHAPE(held_work, held_work, SUBTASK_INDEX, ATTEMPT);
 SHAPE(held_lease, held_lease, LEASE, MANY(held_work, LIMIT_HELD));
 SHAPE(statement, statement, MANY(held_lease, LIMIT_LEASES), COUNT);
 SHAPE(lease_grant, lease_grant, LEASE, ID, HASH, ID, SLOTS, SLOTS, MONEY, DURATION, HASH, DURATION,
-      ID);
+      ID, FLAG);
 SHAPE(lease_renew, lease_renew, LEASE, DURATION);
 SHAPE(output, output, LINE(1, LIMIT_PATH_BYTES), HASH, COUNT);
+SHAPE(saved, saved, MANY(output, LIMIT_CHECKPOINT_FILES), NUMBER(1, UINT32_MAX));
 SHAPE(given, given, SUBTASK_INDEX, MANY(output, LIMIT_OUTPUTS));
 SHAPE(work, work, SUBTASK_INDEX, ATTEMPT, NUMBER(0, LIMIT_SLOTS - 1), FLAG,
-      MANY(given, LIMIT_GRAPH_SUBTASKS), HASH, SUBTASK_INDEX);
+      MANY(given, LIMIT_GRAPH_SUBTASKS), HASH, SUBTASK_INDEX, NESTED(saved));
 SHAPE(dispatch, dispatch, LEASE, MANY(work, LIMIT_DISPATCH));
 SHAPE(withdraw, withdraw, LEASE, MANY(work, LIMIT_DISPATCH));
 SHAPE(lease_end, lease_end, LEASE, NUMBER(LEASE_END_RETURNED, LEASE_END_PREEMPTED));
@@ -216,7 +217,9 @@ static const struct rule result_rules[] = {ID,
                                            COUNT,
                                            COUNT,
                                            NUMBER(VERDICT_NONE, VERDICT_UNSURE),
-                                           HASH};
+                                           HASH,
+                                           NESTED(saved),
+                                           NUMBER(1, UINT32_MAX)};
 const struct shape codec_result_shape = {&bourse__v1__result__descriptor, result_rules,
                                          LENGTH(result_rules), NULL};
 
@@ -262,7 +265,8 @@ SHAPE_CHECKED(graph, graph, check_graph, PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTA
 SHAPE(submit_job, submit_job, NAME(1, LIMIT_NAME_BYTES), HASH, SUBTASKS, NUMBER(1, INT64_MAX),
       MONEY, NESTED(requirement), SLOTS, AT_MOST, DURATION, DURATION, NAME(1, LIMIT_WORD_BYTES),
       NUMBER(0, LIMIT_RETRIES), TALLY, DURATION, MANY(part, LIMIT_PARTS), NESTED(graph),
-      NUMBER(0, LIMIT_RETRIES), MOMENT, ORDER_TYPE, NESTED(value), NUMBER(0, LIMIT_INTERRUPTIONS));
+      NUMBER(0, LIMIT_RETRIES), MOMENT, ORDER_TYPE, NESTED(value), NUMBER(0, LIMIT_INTERRUPTIONS),
+      FLAG);
 SHAPE(job_cancel, job_cancel, ID);
 SHAPE(quote_request, quote_request, NESTED(requirement), SUBTASKS, SLOTS, AT_MOST, MONEY, DURATION,
       DURATION, DURATION, FLAG, NESTED(value));
@@ -290,7 +294,8 @@ SHAPE(lease_row, lease_row, LEASE, NAME(0, LIMIT_NAME_BYTES), NAME(0, LIMIT_NAME
 SHAPE(job_row, job_row, ID, NAME(0, LIMIT_NAME_BYTES), NUMBER(JOB_OPEN, JOB_CANCELLED), SUBTASKS,
       TALLY, TALLY, TALLY, TALLY, TALLY, MONEY, MONEY, MONEY, MOMENT, MOMENT,
       NUMBER(JOB_REASON_NONE, JOB_REASON_PROMISED), HASH, MANY(lease_row, LIMIT_LEASES), COUNT,
-      TALLY, SIZED(0, LIMIT_GRAPH_SUBTASKS), PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTASKS), TALLY);
+      TALLY, SIZED(0, LIMIT_GRAPH_SUBTASKS), PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTASKS), TALLY,
+      TALLY);
 SHAPE(jobs_reply, jobs_reply, MANY(job_row, LIMIT_ROWS), COUNT);
 SHAPE(job_event, job_event, NESTED(job_row));
 SHAPE(outcomes_request, outcomes_request, ID, TALLY, ROWS_WANTED, COUNT);
@@ -395,7 +400,7 @@ SHAPE_CHECKED(manifest_from, manifest_from, check_manifest_from, SUBTASK_INDEX,
 SHAPE(manifest_task, manifest_task, NAME(1, LIMIT_NAME_BYTES),
       MANY_TEXT(0, LIMIT_ARGUMENT_BYTES, LIMIT_ARGUMENTS), MANY(manifest_variable, LIMIT_VARIABLES),
       TEXT(0, LIMIT_STANDARD_INPUT_BYTES), MANY_LINE(1, LIMIT_PATH_BYTES, LIMIT_OUTPUTS),
-      NESTED(manifest_limits), MANY(manifest_from, LIMIT_FROM));
+      NESTED(manifest_limits), MANY(manifest_from, LIMIT_FROM), LINE(1, LIMIT_PATH_BYTES));
 SHAPE(manifest_subtask, manifest_subtask, TEXT(0, LIMIT_ARGUMENT_BYTES),
       MANY(manifest_input, LIMIT_INPUTS), NESTED(manifest_task), SUBTASK_INDEX);
 SHAPE(manifest_part, manifest_part, SUBTASKS, NESTED(requirement), SLOTS, AT_MOST, DURATION,
@@ -418,7 +423,8 @@ static const struct rule manifest_rules[] = {NUMBER(1, 1),
                                              SUBTASKS,
                                              DURATION,
                                              ID,
-                                             NESTED(manifest_terms)};
+                                             NESTED(manifest_terms),
+                                             LINE(1, LIMIT_PATH_BYTES)};
 const struct shape codec_manifest_shape = {&bourse__v1__manifest__descriptor, manifest_rules,
                                            LENGTH(manifest_rules), check_manifest};
 

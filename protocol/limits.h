@@ -16,8 +16,10 @@ enum {
     LIMIT_ARGUMENT_BYTES = 32768, /* one argument, one variable */
     LIMIT_ARGUMENTS = 1024,
     LIMIT_VARIABLES = 256,
-    LIMIT_OUTPUTS = 64, /* per subtask */
-    LIMIT_INPUTS = 256, /* per subtask */
+    LIMIT_OUTPUTS = 64,             /* per subtask */
+    LIMIT_CHECKPOINT_FILES = 256,   /* in one checkpoint; folders as many */
+    LIMIT_CHECKPOINT_BYTES = 16384, /* one encoded Saved: their names, hashes and sizes */
+    LIMIT_INPUTS = 256,             /* per subtask */
     LIMIT_FROM = 65536, /* tasks that one task waits for, and files that it takes from them */
     LIMIT_MANIFEST_PARTS = 17, /* of a job: what SubmitJob says itself, and its further ones */
     LIMIT_SUBTASKS = 10000000, /* per job */

@@ -33,6 +33,7 @@ struct subtask_terms subtask_terms(const Bourse__V1__Manifest *manifest, uint32_
         .output_count = has_outputs ? task->n_outputs : manifest->n_outputs,
         .standard_input =
             task->standard_input != NULL ? task->standard_input : manifest->standard_input,
+        .checkpoint = task->checkpoint != NULL ? task->checkpoint : manifest->checkpoint,
         .limits = task->limits != NULL ? task->limits : manifest->limits,
     };
 }

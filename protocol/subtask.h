@@ -21,6 +21,7 @@ struct subtask_terms { /* borrowed from the manifest */
     char *const *outputs;
     size_t output_count;
     const char *standard_input;               /* NULL: empty */
+    const char *checkpoint;                   /* no template; NULL: it saves no state */
     const Bourse__V1__ManifestLimits *limits; /* NULL: none */
 };
 

@@ -128,6 +128,9 @@ struct wire_outcome { /* what the Result points to */
     Bourse__V1__Output standard_output, standard_error;
     Bourse__V1__Output outputs[LIMIT_OUTPUTS];
     Bourse__V1__Output *pointers[LIMIT_OUTPUTS];
+    Bourse__V1__Output saved[LIMIT_CHECKPOINT_FILES];
+    Bourse__V1__Output *saved_pointers[LIMIT_CHECKPOINT_FILES];
+    Bourse__V1__Saved checkpoint;
 };
 
 static void output_to_wire(const struct kept *kept, Bourse__V1__Output *ret_output)
@@ -137,6 +140,24 @@ static void output_to_wire(const struct kept *kept, Bourse__V1__Output *ret_outp
     ret_output->hash.len = sizeof kept->hash.bytes;
     ret_output->hash.data = (uint8_t *)(uintptr_t)kept->hash.bytes;
     ret_output->size = kept->size;
+}
+
+static void saved_to_wire(const struct outcome *outcome, struct wire_outcome *wire,
+                          Bourse__V1__Result *ret_result)
+{
+    ret_result->has_restored = outcome->given.restored != 0;
+    ret_result->restored = outcome->given.restored;
+    if (outcome->saved_count == 0) {
+        return;
+    }
+    bourse__v1__saved__init(&wire->checkpoint);
+    for (size_t i = 0; i < outcome->saved_count; i++) {
+        output_to_wire(&outcome->saved[i], &wire->saved[i]);
+        wire->saved_pointers[i] = &wire->saved[i];
+    }
+    wire->checkpoint.n_files = outcome->saved_count;
+    wire->checkpoint.files = wire->saved_pointers;
+    ret_result->saved = &wire->checkpoint;
 }
 
 static void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *wire,
@@ -182,6 +203,7 @@ static void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *
         }
     }
     ret_result->outputs = wire->pointers;
+    saved_to_wire(outcome, wire, ret_result);
     if (outcome->detail[0] != '\0') {
         ret_result->detail = (char *)(uintptr_t)outcome->detail;
     }

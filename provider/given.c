@@ -3,15 +3,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool add(struct given_files *given, uint32_t task, const Bourse__V1__Output *output)
+static bool copy(uint32_t task, const Bourse__V1__Output *output, struct given_file *ret_file)
 {
     char *name = strdup(output->name);
     if (name == NULL) {
         return false;
     }
-    given->files[given->count++] =
-        (struct given_file){.task = task, .name = name, .hash = codec_hash(output->hash)};
+    *ret_file = (struct given_file){.task = task, .name = name, .hash = codec_hash(output->hash)};
     return true;
+}
+
+static bool add(struct given_files *given, uint32_t task, const Bourse__V1__Output *output)
+{
+    const bool good = copy(task, output, &given->files[given->count]);
+    given->count += good;
+    return good;
+}
+
+static bool copy_saved(const Bourse__V1__Saved *saved, struct given_files *given)
+{
+    const size_t count = saved == NULL ? 0 : saved->n_files;
+    given->saved = count == 0 ? NULL : calloc(count, sizeof *given->saved);
+    bool good = count == 0 || given->saved != NULL;
+    for (size_t i = 0; good && i < count; i++) {
+        good = copy(saved->attempt, saved->files[i], &given->saved[i]);
+        given->saved_count += good;
+    }
+    given->restored = count == 0 ? 0 : saved->attempt;
+    return good;
 }
 
 bool given_copy(const Bourse__V1__Work *work, struct given_files *ret_given)
@@ -33,6 +52,7 @@ bool given_copy(const Bourse__V1__Work *work, struct given_files *ret_given)
         given.seed = codec_hash(work->seed);
         given.checked = work->checked;
     }
+    good = good && (work == NULL || copy_saved(work->saved, &given));
     if (!good) {
         given_fini(&given);
     }
@@ -45,7 +65,11 @@ void given_fini(struct given_files *given)
     for (size_t i = 0; i < given->count; i++) {
         free(given->files[i].name);
     }
+    for (size_t i = 0; i < given->saved_count; i++) {
+        free(given->saved[i].name);
+    }
     free(given->files);
+    free(given->saved);
     *given = (struct given_files){.files = NULL};
 }
 

@@ -1,5 +1,5 @@
 /* provider/given.h - what came with a subtask's Dispatch: the files, by name and hash, of those that it waited for; of a
- * check, its seed.
+ * check, its seed; the checkpoint that it goes on from.
  *
  * It is copied here, because lanes run on threads of their own. */
 #ifndef BOURSE_PROVIDER_GIVEN_H
@@ -23,6 +23,10 @@ struct given_files {
     bool has_seed;
     struct hash32 seed;
     uint32_t checked; /* with a seed: the subtask whose result is checked */
+    /* Files of the checkpoint, by name below its folder; `task` is the attempt that saved them, restored too. 0: none. */
+    struct given_file *saved;
+    size_t saved_count;
+    uint32_t restored;
 };
 
 /* `work` (NULL: nothing) may go afterwards. False: out of memory, and *ret_given is empty. */

@@ -219,12 +219,22 @@ static void want_given(struct holding *holding, uint32_t index, const Bourse__V1
     }
 }
 
+static void want_saved(struct holding *holding, const Bourse__V1__Work *work)
+{
+    const Bourse__V1__Saved *saved = work == NULL ? NULL : work->saved;
+    for (size_t i = 0; saved != NULL && i < saved->n_files; i++) {
+        struct hash32 hash = codec_hash(saved->files[i]->hash);
+        store_prefetch(holding->store, &hash, &holding->grant.job, UINT64_MAX);
+    }
+}
+
 void holding_prepare(struct holding *holding, uint32_t index, const Bourse__V1__Work *given)
 {
     pthread_mutex_lock(&holding->mutex);
     if (holding->state == HOLDING_READY) {
         want_inputs(holding, index);
         want_given(holding, index, given);
+        want_saved(holding, given);
     } else if (holding->prepare_count < PREPARES_MAX) {
         uint32_t *grown = realloc(holding->prepares, (holding->prepare_count + 1) * sizeof *grown);
         if (grown != NULL) { /* else only a hint is lost */

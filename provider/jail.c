@@ -66,7 +66,8 @@ static bool acceptable(const struct jail *jail, const struct jail_request *reque
     if (request->argv == NULL || request->argv[0] == NULL || request->argv[0][0] == '\0') {
         return conclude(reply, OUTCOME_PROGRAM_MISSING, "no program is named");
     }
-    if (request->input_count > LIMIT_INPUTS || request->output_count > LIMIT_OUTPUTS) {
+    if (request->input_count > LIMIT_INPUTS + LIMIT_CHECKPOINT_FILES ||
+        request->output_count > LIMIT_OUTPUTS) {
         return conclude(reply, OUTCOME_REFUSED, "more than %d inputs or %d outputs", LIMIT_INPUTS,
                         LIMIT_OUTPUTS);
     }
@@ -85,6 +86,11 @@ static bool acceptable(const struct jail *jail, const struct jail_request *reque
                             "output name \"%s\" is not a plain relative path",
                             shown(request->outputs[i], text));
         }
+    }
+    if (request->checkpoint != NULL && !wire_name_valid(request->checkpoint)) {
+        return conclude(reply, OUTCOME_REFUSED,
+                        "the checkpoint \"%s\" is not a plain relative path",
+                        shown(request->checkpoint, text));
     }
     if (!jail->keep && total > jail->limits.disk_bytes) {
         return conclude(reply, OUTCOME_DISK_LIMIT,
@@ -277,10 +283,19 @@ static void converse(struct jail *jail, const struct jail_request *request, bool
             }
             continue;
         }
+        if (bytes[0] == WIRE_SAVED) {
+            if (wire_read_saved(bytes, (size_t)length, request, files, file_count, reply)) {
+                continue;
+            }
+            file_count = 0; /* closed */
+        }
         uint64_t captured[2];
         struct jail_reply read = *reply;
-        if (bytes[0] != WIRE_REPLY ||
-            !wire_read_reply(bytes, (size_t)length, request, files, file_count, &read, captured)) {
+        const bool is_read =
+            bytes[0] == WIRE_REPLY &&
+            wire_read_reply(bytes, (size_t)length, request, files, file_count, &read, captured);
+        reply->saved_count = read.saved_count; /* what was dropped is gone */
+        if (!is_read) {
             if (bytes[0] != WIRE_REPLY) {
                 packet_close_files(files, file_count);
             }
@@ -409,6 +424,7 @@ void jail_reply_fini(struct jail_reply *reply)
 {
     close_output(&reply->standard_output);
     close_output(&reply->standard_error);
+    wire_drop_saved(reply);
     for (size_t i = 0; i < LIMIT_OUTPUTS; i++) {
         close_output(&reply->outputs[i]);
     }

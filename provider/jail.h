@@ -73,6 +73,7 @@ struct jail_input {
     int fd;           /* borrowed; read with explicit offsets from 0 */
     uint64_t size;
     bool executable; /* else read-only data; either way the program may not be able to write it */
+    bool is_state;   /* a file of a checkpoint: it may */
 };
 
 /* `argv` ends with NULL and has at least a program, which is looked up in the jail's PATH if its
@@ -92,9 +93,13 @@ struct jail_request {
     const void *stdin_bytes;
     const char *const *outputs; /* names of files below /work to hand back */
     size_t output_count;
-    uint64_t wall_ns;       /* 0: the default in jail.c */
-    uint64_t cpu_ns;        /* of all its processes together; 0: no limit but wall time */
-    uint64_t output_bytes;  /* all output files together; 0: the jail's disk_bytes */
+    /* NULL, or the folder below /work where it saves its state: there at its start, and handed back when it ended because
+     * of jail_notice. */
+    const char *checkpoint;
+    uint64_t wall_ns; /* 0: the default in jail.c */
+    uint64_t cpu_ns;  /* of all its processes together; 0: no limit but wall time */
+    uint64_t
+        output_bytes; /* all output files together, or all of a checkpoint; 0: the jail's disk_bytes */
     uint64_t capture_bytes; /* kept of stdout and of stderr, each; 0: 1 MiB; at most 64 MiB */
 };
 
@@ -102,6 +107,12 @@ struct jail_request {
  * was read. The captured streams are overwritten by the next run. */
 struct jail_output {
     int fd; /* -1: not there */
+    uint64_t size;
+};
+
+struct jail_saved { /* a file of a checkpoint */
+    char *name;     /* below its folder */
+    int fd;
     uint64_t size;
 };
 
@@ -119,6 +130,10 @@ struct jail_reply {
     bool stdout_cut, stderr_cut;                        /* more was written than is kept */
     struct jail_output outputs[LIMIT_OUTPUTS];
     size_t output_count;
+    bool was_noticed; /* its program was sent SIGTERM by jail_notice */
+    /* What it then saved, by name, in ascending order of their bytes; none: nothing, and the detail says why. */
+    struct jail_saved saved[LIMIT_CHECKPOINT_FILES];
+    size_t saved_count;
     char detail[LIMIT_TEXT_BYTES]; /* one printable line, e.g. which output is missing */
     bool jail_ended;
 };

@@ -62,6 +62,13 @@ bool wire_read_reply(const uint8_t *bytes, size_t length, const struct jail_requ
                      int *files, size_t file_count, struct jail_reply *reply,
                      uint64_t ret_captured[2]);
 
+/* Takes the file over. False when it is not one that the request asked for. */
+bool wire_read_saved(const uint8_t *bytes, size_t length, const struct jail_request *request,
+                     int *files, size_t file_count, struct jail_reply *reply);
+/* What was sent before the reply is the checkpoint, or `dropped`. False when two have one name. */
+bool wire_settle_saved(struct jail_reply *reply);
+void wire_drop_saved(struct jail_reply *reply);
+
 /* Runs a program with /work kept and stdin given as it is; for image.c. */
 void jail_run_given(struct jail *jail, const struct jail_request *request,
                     struct jail_reply *ret_reply);

@@ -104,12 +104,18 @@ static void write_body(struct writer *out, const struct run_source *source)
     write_environment(out, request->env);
     writer_u32(out, (uint32_t)request->input_count);
     for (size_t i = 0; i < request->input_count; i++) {
-        writer_u8(out, request->inputs[i].executable);
+        writer_u8(out, request->inputs[i].is_state     ? WIRE_INPUT_STATE
+                       : request->inputs[i].executable ? WIRE_INPUT_PROGRAM
+                                                       : WIRE_INPUT_DATA);
         write_text(out, request->inputs[i].name);
     }
     writer_u32(out, (uint32_t)request->output_count);
     for (size_t i = 0; i < request->output_count; i++) {
         write_text(out, request->outputs[i]);
+    }
+    writer_u8(out, request->checkpoint != NULL);
+    if (request->checkpoint != NULL) {
+        write_text(out, request->checkpoint);
     }
 }
 
@@ -187,6 +193,59 @@ static bool file_acceptable(int file, uint64_t size)
            system.f_type == TMPFS_MAGIC && (uint64_t)status.st_size >= size;
 }
 
+bool wire_read_saved(const uint8_t *bytes, size_t length, const struct jail_request *request,
+                     int *files, size_t file_count, struct jail_reply *reply)
+{
+    struct reader in = reader_over(bytes, length);
+    (void)reader_u8(&in);
+    (void)reader_u32(&in);
+    const uint64_t size = reader_u64(&in);
+    const uint32_t name_length = reader_u32(&in);
+    const uint8_t *view = reader_view(&in, name_length);
+    uint64_t total = 0;
+    for (size_t i = 0; i < reply->saved_count; i++) {
+        total += reply->saved[i].size;
+    }
+    char *name = view == NULL ? NULL : strndup((const char *)view, name_length);
+    if (name == NULL || !reader_finished(&in) || file_count != 1 || request->checkpoint == NULL ||
+        reply->saved_count == LIMIT_CHECKPOINT_FILES || size > request->output_bytes - total ||
+        strlen(name) != name_length || !wire_saved_name_valid(name) ||
+        !file_acceptable(files[0], size)) {
+        free(name);
+        packet_close_files(files, file_count);
+        return false;
+    }
+    reply->saved[reply->saved_count++] =
+        (struct jail_saved){.name = name, .fd = files[0], .size = size};
+    return true;
+}
+
+static int compare_saved(const void *left, const void *right)
+{
+    return strcmp(((const struct jail_saved *)left)->name,
+                  ((const struct jail_saved *)right)->name);
+}
+
+bool wire_settle_saved(struct jail_reply *reply)
+{
+    qsort(reply->saved, reply->saved_count, sizeof reply->saved[0], compare_saved);
+    for (size_t i = 1; i < reply->saved_count; i++) {
+        if (strcmp(reply->saved[i - 1].name, reply->saved[i].name) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void wire_drop_saved(struct jail_reply *reply)
+{
+    for (size_t i = 0; i < reply->saved_count; i++) {
+        free(reply->saved[i].name);
+        (void)close(reply->saved[i].fd);
+    }
+    reply->saved_count = 0;
+}
+
 static bool read_outputs(struct reader *in, const struct jail_request *request, int *files,
                          size_t file_count, struct jail_reply *reply)
 {
@@ -220,11 +279,18 @@ static bool read_fields(struct reader *in, const struct jail_request *request, i
     uint32_t flags = reader_u32(in);
     reply->stdout_cut = (flags & WIRE_REPLY_STDOUT_CUT) != 0;
     reply->stderr_cut = (flags & WIRE_REPLY_STDERR_CUT) != 0;
+    reply->was_noticed = (flags & WIRE_REPLY_NOTICED) != 0;
+    const bool has_saved = (flags & WIRE_REPLY_SAVED) != 0;
     ret_captured[0] = reader_u64(in);
     ret_captured[1] = reader_u64(in);
     uint64_t most = request != NULL ? request->capture_bytes : 0;
     if (in->failed || outcome >= OUTCOME_COUNT || verdict > VERDICT_UNSURE ||
         ret_captured[0] > most || ret_captured[1] > most) {
+        return false;
+    }
+    if (!has_saved || !reply->was_noticed || outcome == OUTCOME_OK) {
+        wire_drop_saved(reply);
+    } else if (!wire_settle_saved(reply)) {
         return false;
     }
     reply->outcome = (enum result_outcome)outcome;

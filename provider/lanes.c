@@ -217,13 +217,30 @@ static bool take_given(struct lane *lane, const Bourse__V1__ManifestFrom *from,
     return false;
 }
 
+/* A file of the checkpoint that it goes on from. */
+static bool take_saved(struct lane *lane, const struct given_file *file, struct outcome *outcome,
+                       struct store_blob *ret_blob)
+{
+    if (take_blob(lane, &file->hash, outcome, ret_blob)) {
+        return true;
+    }
+    if (outcome->result == OUTCOME_INPUT_MISSING) {
+        char why[LIMIT_TEXT_BYTES];
+        (void)snprintf(why, sizeof why, "%s", outcome->detail);
+        outcome_fail(outcome, OUTCOME_INPUT_MISSING, "the checkpoint of attempt %u: %s: %s",
+                     (unsigned)file->task, file->name, why);
+    }
+    return false;
+}
+
 /* Takes every input of the subtask; on failure the outcome says why, and nothing is held. */
 static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outcome,
                         struct store_blob **ret_inputs, size_t *ret_count)
 {
     const Bourse__V1__Manifest *manifest = holding_manifest(lane->holding);
     size_t named = command_input_count(manifest, index);
-    size_t count = named + command_taken_count(manifest, index);
+    size_t taken = command_taken_count(manifest, index);
+    size_t count = named + taken + outcome->given.saved_count;
     struct store_blob *inputs = calloc(count + 1, sizeof *inputs);
     if (inputs == NULL) {
         outcome_fail(outcome, OUTCOME_JAIL_FAILED, "out of memory");
@@ -238,8 +255,10 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
                 /* Only what the checked subtask left is for its provider to answer for. */
                 outcome->result = OUTCOME_PROGRAM_FAILED;
             }
-        } else {
+        } else if (i < named + taken) {
             good = take_given(lane, command_taken(manifest, index, i - named), outcome, &inputs[i]);
+        } else {
+            good = take_saved(lane, &outcome->given.saved[i - named - taken], outcome, &inputs[i]);
         }
         if (!good) {
             release_inputs(lane->lanes->config.store, inputs, i);
@@ -280,6 +299,8 @@ static void run_in_jail(struct lane *lane, const struct store_blob *inputs, stru
         .index = outcome->work.index,
         .seed = outcome->given.has_seed ? &outcome->given.seed : NULL,
         .inputs = inputs,
+        .given = &outcome->given,
+        .has_checkpoints = holding_grant(lane->holding)->has_checkpoints,
         .jail = lane->jail,
         .store = lane->lanes->config.store,
         .limit_ms = holding_grant(lane->holding)->limit_ms,

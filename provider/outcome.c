@@ -43,7 +43,11 @@ static void drop_kept(struct outcome *outcome)
     for (size_t i = 0; i < outcome->output_count; i++) {
         kept_clear(&outcome->outputs[i]);
     }
+    for (size_t i = 0; i < outcome->saved_count; i++) {
+        kept_clear(&outcome->saved[i]);
+    }
     outcome->output_count = 0;
+    outcome->saved_count = 0;
 }
 
 bool outcome_reserve(struct outcome *outcome, size_t count)
@@ -53,12 +57,20 @@ bool outcome_reserve(struct outcome *outcome, size_t count)
     return count == 0 || outcome->outputs != NULL;
 }
 
+bool outcome_reserve_saved(struct outcome *outcome, size_t count)
+{
+    assert(outcome->saved == NULL);
+    outcome->saved = count == 0 ? NULL : calloc(count, sizeof *outcome->saved);
+    return count == 0 || outcome->saved != NULL;
+}
+
 void outcome_destroy(struct outcome **self)
 {
     if (*self != NULL) {
         drop_kept(*self);
         given_fini(&(*self)->given);
         free((*self)->outputs);
+        free((*self)->saved);
         free(*self);
         *self = NULL;
     }

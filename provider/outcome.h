@@ -49,6 +49,8 @@ struct outcome {
     struct kept standard_output, standard_error;
     struct kept *outputs; /* outcome_reserve makes room */
     size_t output_count;
+    struct kept *saved; /* the checkpoint; outcome_reserve_saved makes room */
+    size_t saved_count;
 };
 
 struct outcome *outcome_create(const struct agent_work *work, const struct id128 *job);
@@ -56,6 +58,8 @@ void outcome_destroy(struct outcome **self);
 
 /* Room for `count` outputs, all empty. False: out of memory. */
 bool outcome_reserve(struct outcome *outcome, size_t count);
+bool outcome_reserve_saved(struct outcome *outcome,
+                           size_t count); /* likewise, for the checkpoint */
 
 /* Ends as `result` with a line for people; what was kept is dropped. */
 __attribute__((format(printf, 3, 4))) void

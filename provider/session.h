@@ -100,6 +100,7 @@ struct agent_grant {
     int64_t price_micro;
     int64_t limit_ms;
     struct hash32 manifest;
+    bool has_checkpoints; /* the job says that its programs save their state */
 };
 
 struct agent_work {

@@ -23,7 +23,7 @@ struct work {
     bool prepared;   /* AGENT_PREPARE went out */
     bool cancelling; /* AGENT_CANCEL went out */
     uint32_t cancel_outcome;
-    Bourse__V1__Work *given; /* what it was sent with: files, a seed; NULL: neither */
+    Bourse__V1__Work *given; /* what it was sent with: files, a seed, a checkpoint; NULL: nothing */
     bool alone;              /* its batch was refused: try it by itself */
     uint8_t *result;         /* encoded, from READY on */
     size_t result_length;

@@ -218,6 +218,7 @@ static struct agent_grant grant_from_wire(const Bourse__V1__LeaseGrant *wire)
         .price_micro = wire->price_micro,
         .limit_ms = wire->limit_ms,
         .manifest = codec_hash(wire->manifest),
+        .has_checkpoints = wire->has_checkpoint && wire->checkpoint,
     };
 }
 
@@ -393,7 +394,7 @@ void work_settle(struct agent_session *session, struct lease *lease)
 /* A copy with all it points to: the message goes. */
 static bool keep_given(struct work *work, const Bourse__V1__Work *wire)
 {
-    if (wire->n_given == 0 && !wire->has_seed) {
+    if (wire->n_given == 0 && !wire->has_seed && wire->saved == NULL) {
         return true;
     }
     size_t length;

@@ -16,7 +16,7 @@ enum {
     RETRY_MS_FIRST = 100,
     RETRY_MS_LONGEST = 5000,
     STEP_MS = 50,
-    SOURCES_PER_OUTCOME = LIMIT_OUTPUTS + 2
+    SOURCES_PER_OUTCOME = LIMIT_OUTPUTS + LIMIT_CHECKPOINT_FILES + 2
 };
 
 struct connection {        /* one thread's; opened when first needed */
@@ -147,12 +147,20 @@ static size_t sources_of(const struct outcome *outcome, struct blob_source *sour
     for (size_t i = 0; i < outcome->output_count; i++) {
         count = add_source(&outcome->outputs[i], sources, count);
     }
+    for (size_t i = 0; i < outcome->saved_count; i++) {
+        count = add_source(&outcome->saved[i], sources, count);
+    }
     return count;
 }
 
 static void refused(struct outcome *outcome, enum reject_code code, const struct problem *problem)
 {
     bool quota = code == REJECT_BLOB_QUOTA || code == REJECT_TOO_LARGE;
+    if (outcome->saved_count > 0) { /* it ends as it did, and has saved nothing */
+        outcome_fail(outcome, outcome->result, "nothing was saved: it could not be stored: %s",
+                     problem->text);
+        return;
+    }
     outcome_fail(outcome, quota ? OUTCOME_OUTPUT_LIMIT : OUTCOME_JAIL_FAILED,
                  "the outputs could not be stored: %s", problem->text);
 }

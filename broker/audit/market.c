@@ -63,9 +63,12 @@ bool audit_job_row(struct audit *audit, struct audit_command *command)
     uint8_t *bits = calloc(row->subtasks / 8 + 1, 1);
     struct audit_held **held =
         checked == 0 ? NULL : calloc(body->subtasks - checked, sizeof(struct audit_held *));
-    if (job == NULL || bits == NULL || (checked > 0 && held == NULL)) {
+    const bool saves = body->has_checkpoint && body->checkpoint;
+    struct hash32 *saved = saves ? calloc(body->subtasks, sizeof *saved) : NULL;
+    if (job == NULL || bits == NULL || (checked > 0 && held == NULL) || (saves && saved == NULL)) {
         free(bits);
         free(held);
+        free(saved);
         return audit_out_of_memory(audit);
     }
     *job = (struct audit_job){.id = row->job,
@@ -77,7 +80,8 @@ bool audit_job_row(struct audit *audit, struct audit_command *command)
                               .budget = row->budget,
                               .accepted_bits = bits,
                               .checked = checked,
-                              .held_now = held};
+                              .held_now = held,
+                              .saved = saved};
     audit->report->jobs++;
     return true;
 }
@@ -87,6 +91,7 @@ void audit_job_end(void *value)
     struct audit_job *job = value;
     free(job->accepted_bits);
     free(job->held_now);
+    free(job->saved);
 }
 
 /* ---- orders that are replaced under their own id: fewer slots keep their place in time, anything else loses it */

@@ -5,6 +5,7 @@
 #include "base/sha256.h"
 #include "protocol/limits.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- what was sent */
@@ -148,6 +149,54 @@ static bool leaves_too_much(const Bourse__V1__Result *result)
     return bourse__v1__given__get_packed_size(&given) > LIMIT_GIVEN_BYTES;
 }
 
+/* Zeros: it left no checkpoint that can be kept. */
+static bool hash_saved(struct audit *audit, const Bourse__V1__Result *result,
+                       struct hash32 *ret_hash)
+{
+    Bourse__V1__Saved saved = BOURSE__V1__SAVED__INIT;
+    *ret_hash = (struct hash32){{0}};
+    if (result->saved == NULL || result->saved->n_files == 0) {
+        return true;
+    }
+    saved.n_files = result->saved->n_files;
+    saved.files = result->saved->files;
+    const size_t length = bourse__v1__saved__get_packed_size(&saved);
+    if (length > LIMIT_CHECKPOINT_BYTES) {
+        return true;
+    }
+    uint8_t *bytes = malloc(length);
+    if (bytes == NULL) {
+        return audit_out_of_memory(audit);
+    }
+    (void)bourse__v1__saved__pack(&saved, bytes); /* as long as it was measured */
+    *ret_hash = sha256_of(bytes, length);
+    free(bytes);
+    return true;
+}
+
+/* A job that saves its state pays of what was preempted for what was saved. */
+static bool check_saved(struct audit *audit, const struct audit_lease *lease,
+                        const Bourse__V1__Result *result)
+{
+    const struct audit_row *row = &audit->rows.row;
+    const struct hash32 nothing = {{0}};
+    if (lease->job->saved == NULL || row->status == ATTEMPT_LATE) {
+        return true;
+    }
+    struct hash32 *last = &lease->job->saved[row->index];
+    struct hash32 hash = nothing;
+    const bool is_paid = row->status == ATTEMPT_FAILED_PAID && row->outcome == OUTCOME_PREEMPTED;
+    if (is_paid && (!hash_saved(audit, result, &hash) ||
+                    !audit_expect(audit, !hash32_is_zero(&hash),
+                                  "what was preempted is paid where it left a checkpoint") ||
+                    !audit_expect(audit, !hash32_equal(&hash, last),
+                                  "what was preempted is paid where its checkpoint is new"))) {
+        return false;
+    }
+    *last = hash;
+    return true;
+}
+
 static bool check_status(struct audit *audit, const struct audit_lease *lease,
                          const struct audit_held *held, const Bourse__V1__Result *result)
 {
@@ -235,7 +284,8 @@ static bool check_outcome(struct audit *audit, struct audit_held *held,
                           row->outcome) ||
         !check_lease(audit, lease) ||
         !audit_expect_i64(audit, "its price is the lease's", lease->price, row->price) ||
-        !audit_level(audit, lease, held, result) || !check_status(audit, lease, held, result)) {
+        !audit_level(audit, lease, held, result) || !check_status(audit, lease, held, result) ||
+        !check_saved(audit, lease, result)) {
         return false;
     }
     audit->report->results++;

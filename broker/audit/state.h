@@ -201,6 +201,9 @@ struct audit_job {
     struct audit_held **held_now; /* by subtask, the newest first; borrowed from audit.held */
     uint32_t accepted_checks;     /* that said yes */
     uint32_t accepted_by_check, accepted_unchecked;
+    /* By subtask, the checkpoint for which its last result but late ones was paid; zeros: for none. NULL: the job has no
+     * checkpoints. */
+    struct hash32 *saved;
 };
 
 struct audit_held { /* a result that waits for its verdict, or had it */

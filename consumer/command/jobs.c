@@ -118,6 +118,10 @@ static int show_jobs(struct invocation *invocation, const struct bourse_jobs *jo
             print_tasks(invocation, row, tasks);
         }
         print_leases(stdout, row, true, invocation->color);
+        if (row->saved > 0) {
+            (void)printf("\n%u subtask%s a checkpoint, from which the next attempt goes on\n",
+                         row->saved, row->saved == 1 ? " has" : "s have");
+        }
     }
     return BOURSE_OK;
 }

@@ -289,6 +289,9 @@ json_t *json_job(const struct bourse_job_row *row)
     if (row->checking > 0) {
         (void)json_object_set_new(value, "checking", json_integer(row->checking));
     }
+    if (row->saved > 0) {
+        (void)json_object_set_new(value, "saved", json_integer(row->saved));
+    }
     return value;
 }
 
@@ -413,6 +416,14 @@ json_t *json_outcome(const struct bourse_outcome *outcome)
     }
     if (outcome->simulated) {
         (void)json_object_set_new(value, "simulated", json_true());
+    }
+    if (outcome->restored != 0) {
+        (void)json_object_set_new(value, "restored", json_integer(outcome->restored));
+    }
+    if (outcome->saved_files > 0) {
+        (void)json_object_set_new(value, "saved",
+                                  json_pack("{s:i, s:I}", "files", (int)outcome->saved_files,
+                                            "bytes", (json_int_t)outcome->saved_bytes));
     }
     return value;
 }

@@ -153,6 +153,15 @@ static void print_checks(const struct report *report)
     }
 }
 
+static void print_saved(const struct report *report)
+{
+    if (report->saved + report->restored > 0) {
+        (void)printf("\ncheckpoints: %u saved, %s; %u attempt%s went on from one\n", report->saved,
+                     bytes_text(report->saved_bytes), report->restored,
+                     text_plural(report->restored));
+    }
+}
+
 static void print_slowest(const struct report *report, const struct bourse_tasks *tasks)
 {
     if (report->slowest_count == 0) {
@@ -346,6 +355,12 @@ static json_t *json_report(const struct report *report, const struct bourse_task
         "expect_ns", json_known(report->expect_ns > 0 ? report->expect_ns : -1), "expect_span_ns",
         json_known(report->expect_span_ns), "total", json_sum(&report->total), "devices", devices,
         "slowest", slowest, "failures", causes);
+    if (report->saved + report->restored > 0) {
+        (void)json_object_set_new(value, "checkpoints",
+                                  json_pack("{s:i, s:I, s:i}", "saved", (int)report->saved, "bytes",
+                                            (json_int_t)report->saved_bytes, "restored",
+                                            (int)report->restored));
+    }
     if (report->checks > 0) {
         (void)json_object_set_new(value, "checks",
                                   json_pack("{s:i, s:i, s:I}", "subtasks", (int)report->checks,
@@ -412,6 +427,7 @@ static void print_report(const struct invocation *invocation, const struct repor
     print_timeline(invocation, report, width);
     print_expected(report);
     print_checks(report);
+    print_saved(report);
     print_slowest(report, tasks);
     print_causes(report);
     print_notes(report);

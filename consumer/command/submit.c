@@ -701,7 +701,8 @@ static struct job_file *job_from_arguments(struct invocation *invocation)
     }
     if (!ok || !set_text(&file->name, option_text(invocation, "name", NULL)) ||
         !set_text(&file->image, option_text(invocation, "image", NULL)) ||
-        !set_text(&file->standard_input, option_text(invocation, "stdin", NULL))) {
+        !set_text(&file->standard_input, option_text(invocation, "stdin", NULL)) ||
+        !set_text(&file->checkpoint, option_text(invocation, "checkpoint", NULL))) {
         (void)complain(invocation, BOURSE_USAGE, "out of memory, or more than %d arguments",
                        FORMAT_ARGUMENTS);
         return NULL;

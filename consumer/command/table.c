@@ -84,6 +84,7 @@ static const struct option_spec run_options[] = {
     {"good-till", 0, "TIME", "cancel what has not started by then, as in 2h (never)"},
     {"order", 0, "TYPE", "limit, ioc, fok, post-only or all-or-none (limit)"},
     {"crash-limit", 0, "N", "tries lost by their providers' fault that a subtask bears (2)"},
+    {"checkpoint", 0, "DIR", "folder where it saves its state when it is told to end (none)"},
     {"interruptions", 0, "N", "so many leases may be taken from it, then only firm ones (any)"},
     {"name", 0, "NAME", "of the job"},
     {"anyway", 0, NULL, "place it also when nothing fits or sells at this budget yet"},

@@ -173,6 +173,8 @@ bool command_check(const Bourse__V1__Manifest *manifest, struct problem *ret_pro
 
 /* ---------------------------------------------------------------- one subtask */
 
+enum { OWN_VARIABLES = 2 }; /* besides the job's */
+
 /* What a request points to; one place to free it all. */
 struct texts {
     char **items; /* NULL-terminated */
@@ -196,9 +198,10 @@ static bool texts_reserve(struct texts *texts, size_t count)
 
 struct run {
     const struct command *command;
+    const struct given_files *given; /* that came with its dispatch, if there was anything */
     struct subtask_terms terms;
     struct template_values values;
-    struct texts arguments, environment, outputs;
+    struct texts arguments, environment, outputs, saved;
     struct jail_input *inputs;
     size_t input_count;
     char *standard_input;
@@ -212,6 +215,7 @@ static void run_clear(struct run *run)
     texts_clear(&run->arguments);
     texts_clear(&run->environment);
     texts_clear(&run->outputs);
+    texts_clear(&run->saved);
     free(run->inputs);
     free(run->standard_input);
 }
@@ -318,12 +322,51 @@ static bool is_replaced(const Bourse__V1__ManifestTask *task, const char *name)
     return false;
 }
 
+static bool is_said(const struct run *run, const char *name)
+{
+    const size_t length = strlen(name);
+    for (size_t i = 0; i < run->environment.count; i++) {
+        if (strncmp(run->environment.items[i], name, length) == 0 &&
+            run->environment.items[i][length] == '=') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where it saves its state, and whether it goes on from one; what the job says itself stays. */
+static bool add_own_variable(struct run *run, const char *name, const char *value,
+                             struct outcome *outcome)
+{
+    if (is_said(run, name)) {
+        return true;
+    }
+    const size_t size = strlen(name) + strlen(value) + 2;
+    char *text = malloc(size);
+    if (text == NULL) {
+        return refuse(outcome, "out of memory");
+    }
+    (void)snprintf(text, size, "%s=%s", name, value);
+    run->environment.items[run->environment.count++] = text;
+    return true;
+}
+
+static bool tell_of_checkpoint(struct run *run, struct outcome *outcome)
+{
+    char attempt[16];
+    const uint32_t restored = run->given->restored;
+    (void)snprintf(attempt, sizeof attempt, "%u", (unsigned)restored);
+    return run->request.checkpoint == NULL ||
+           (add_own_variable(run, "BOURSE_CHECKPOINT", run->request.checkpoint, outcome) &&
+            (restored == 0 || add_own_variable(run, "BOURSE_RESTORED", attempt, outcome)));
+}
+
 static bool expand_environment(struct run *run, struct outcome *outcome)
 {
     const Bourse__V1__Manifest *manifest = run->command->manifest;
     const Bourse__V1__ManifestTask *task = subtask_task(manifest, run->command->index);
     size_t own = task == NULL ? 0 : task->n_environment;
-    if (!texts_reserve(&run->environment, manifest->n_environment + own)) {
+    if (!texts_reserve(&run->environment, manifest->n_environment + own + OWN_VARIABLES)) {
         return refuse(outcome, "out of memory");
     }
     for (size_t i = 0; i < manifest->n_environment; i++) {
@@ -337,6 +380,25 @@ static bool expand_environment(struct run *run, struct outcome *outcome)
             return false;
         }
     }
+    return tell_of_checkpoint(run, outcome);
+}
+
+/* What is free when it saves nothing must be told where to save it: a job that says one and not the other is not run. */
+static bool settle_checkpoint(struct run *run, struct outcome *outcome)
+{
+    if (!run->command->has_checkpoints) {
+        return true;
+    }
+    if (run->terms.checkpoint == NULL) {
+        return refuse(outcome, "the job says that its programs save their state, and not where");
+    }
+    if (run->command->tensor_threads > 0) {
+        return refuse(outcome, "a tensor subtask saves no state");
+    }
+    if (!template_path_safe(run->terms.checkpoint)) {
+        return refuse(outcome, "the checkpoint's folder leads out of the work folder");
+    }
+    run->request.checkpoint = run->terms.checkpoint;
     return true;
 }
 
@@ -354,6 +416,9 @@ static bool expand_outputs(struct run *run, struct outcome *outcome)
         run->outputs.items[run->outputs.count++] = text;
         if (!template_path_safe(text)) {
             return refuse(outcome, "an output's name leads out of the work folder");
+        }
+        if (run->request.checkpoint != NULL && template_paths_meet(run->request.checkpoint, text)) {
+            return refuse(outcome, "an output lies where the job saves its state");
         }
     }
     return true;
@@ -378,8 +443,38 @@ static bool gather_input(struct run *run, const char *name, struct outcome *outc
     if (!template_path_safe(name)) {
         return refuse(outcome, "an input's name leads out of the work folder");
     }
+    if (run->request.checkpoint != NULL && run->saved.count == 0 &&
+        template_paths_meet(run->request.checkpoint, name)) {
+        return refuse(outcome, "an input lies where the job saves its state");
+    }
     run->inputs[run->input_count++] = (struct jail_input){
         .name = name, .fd = blob->fd, .size = blob->size, .executable = is_program(run, name)};
+    return true;
+}
+
+/* The checkpoint that it goes on from, at its place. */
+static bool gather_saved(struct run *run, struct outcome *outcome)
+{
+    const struct given_files *given = run->given;
+    if (run->request.checkpoint == NULL || given->saved_count == 0) {
+        return true;
+    }
+    if (!texts_reserve(&run->saved, given->saved_count)) {
+        return refuse(outcome, "out of memory");
+    }
+    for (size_t i = 0; i < given->saved_count; i++) {
+        const size_t size = strlen(run->request.checkpoint) + strlen(given->saved[i].name) + 2;
+        char *name = malloc(size);
+        if (name == NULL) {
+            return refuse(outcome, "out of memory");
+        }
+        (void)snprintf(name, size, "%s/%s", run->request.checkpoint, given->saved[i].name);
+        run->saved.items[run->saved.count++] = name;
+        if (!gather_input(run, name, outcome)) {
+            return false;
+        }
+        run->inputs[run->input_count - 1].is_state = true;
+    }
     return true;
 }
 
@@ -388,7 +483,7 @@ static bool gather_inputs(struct run *run, struct outcome *outcome)
     const struct command *command = run->command;
     size_t count = command_input_count(command->manifest, command->index);
     size_t taken = command_taken_count(command->manifest, command->index);
-    run->inputs = calloc(count + taken + 1, sizeof *run->inputs);
+    run->inputs = calloc(count + taken + run->given->saved_count + 1, sizeof *run->inputs);
     if (run->inputs == NULL) {
         return refuse(outcome, "out of memory");
     }
@@ -409,7 +504,7 @@ static bool gather_inputs(struct run *run, struct outcome *outcome)
             return false;
         }
     }
-    return true;
+    return gather_saved(run, outcome);
 }
 
 static bool settle_standard_input(struct run *run, struct outcome *outcome)
@@ -462,13 +557,15 @@ static void settle_limits(struct run *run)
 
 static bool prepare(struct run *run, struct outcome *outcome)
 {
+    static const struct given_files nothing = {.files = NULL};
     const struct command *command = run->command;
+    run->given = command->given == NULL ? &nothing : command->given;
     run->terms = subtask_terms(command->manifest, command->index);
     run->values = (struct template_values){
         .in = run->terms.input, .value = run->terms.value, .index = run->terms.number};
-    if (!expand_arguments(run, outcome) || !expand_environment(run, outcome) ||
-        !expand_outputs(run, outcome) || !gather_inputs(run, outcome) ||
-        !settle_standard_input(run, outcome)) {
+    if (!settle_checkpoint(run, outcome) || !expand_arguments(run, outcome) ||
+        !expand_environment(run, outcome) || !expand_outputs(run, outcome) ||
+        !gather_inputs(run, outcome) || !settle_standard_input(run, outcome)) {
         return false;
     }
     settle_limits(run);
@@ -520,6 +617,58 @@ static enum result_outcome keep_all(const struct run *run, const struct jail_rep
     return kept;
 }
 
+/* An encoded Saved with these is no longer than this. */
+static size_t saved_bytes(const struct jail_reply *reply)
+{
+    enum { FILE_BYTES = 1 + 3 + 1 + 2 + 2 + 32 + 1 + 10 }; /* tags, lengths, hash, size */
+    size_t bytes = 0;
+    for (size_t i = 0; i < reply->saved_count; i++) {
+        bytes += FILE_BYTES + strlen(reply->saved[i].name);
+    }
+    return bytes;
+}
+
+/* What is saved is saved whole. */
+static enum result_outcome keep_saved(const struct run *run, const struct jail_reply *reply,
+                                      struct outcome *outcome, struct problem *problem)
+{
+    enum result_outcome kept = OUTCOME_OK;
+    if (!outcome_reserve_saved(outcome, reply->saved_count)) {
+        problem_set(problem, "out of memory");
+        return OUTCOME_JAIL_FAILED;
+    }
+    for (size_t i = 0; kept == OUTCOME_OK && i < reply->saved_count; i++) {
+        const struct jail_output file = {.fd = reply->saved[i].fd, .size = reply->saved[i].size};
+        kept = keep(run, reply->saved[i].name, &file, &outcome->saved[i], problem);
+        outcome->saved_count += kept == OUTCOME_OK;
+    }
+    return kept;
+}
+
+/* An attempt that was told to end and saved nothing is free, and leaves nothing that somebody would have to pay for. */
+static void take_checkpoint(const struct run *run, const struct jail_reply *reply,
+                            struct outcome *outcome)
+{
+    const bool ended_early =
+        reply->outcome == OUTCOME_PROGRAM_FAILED || reply->outcome == OUTCOME_SIGNALLED ||
+        reply->outcome == OUTCOME_OUTPUT_MISSING || reply->outcome == OUTCOME_CANCELLED;
+    struct problem problem = {""};
+    if (run->request.checkpoint == NULL || !reply->was_noticed || !ended_early) {
+        return;
+    }
+    if (saved_bytes(reply) > LIMIT_CHECKPOINT_BYTES) {
+        outcome_fail(outcome, outcome->result,
+                     "nothing was saved: the names of the files in %.64s are too long together",
+                     run->request.checkpoint);
+    } else if (reply->saved_count == 0) {
+        char why[LIMIT_TEXT_BYTES];
+        (void)snprintf(why, sizeof why, "%s", outcome->detail);
+        outcome_fail(outcome, outcome->result, "%s", why);
+    } else if (keep_saved(run, reply, outcome, &problem) != OUTCOME_OK) {
+        outcome_fail(outcome, outcome->result, "nothing was saved: %s", problem.text);
+    }
+}
+
 static void note_cut(const struct jail_reply *reply, struct outcome *outcome)
 {
     if (outcome->detail[0] == '\0' && (reply->stdout_cut || reply->stderr_cut)) {
@@ -546,6 +695,8 @@ static void read_reply(const struct run *run, const struct jail_reply *reply,
     enum result_outcome kept = keep_all(run, reply, outcome, &problem);
     if (kept != OUTCOME_OK) {
         outcome_fail(outcome, kept, "%s", problem.text);
+    } else {
+        take_checkpoint(run, reply, outcome);
     }
     note_cut(reply, outcome);
 }

@@ -65,7 +65,9 @@ static void reply(const struct worker *worker, uint32_t run, const struct outcom
     writer_u64(&out, outcome->cpu_ns);
     writer_u64(&out, outcome->peak_memory_bytes);
     writer_u32(&out, (outcome->cut[0] ? WIRE_REPLY_STDOUT_CUT : 0U) |
-                         (outcome->cut[1] ? WIRE_REPLY_STDERR_CUT : 0U));
+                         (outcome->cut[1] ? WIRE_REPLY_STDERR_CUT : 0U) |
+                         (outcome->was_noticed ? WIRE_REPLY_NOTICED : 0U) |
+                         (outcome->saved ? WIRE_REPLY_SAVED : 0U));
     writer_u64(&out, outcome->captured[0]);
     writer_u64(&out, outcome->captured[1]);
     size_t count = outcome->outcome == OUTCOME_OK ? outcome->output_count : 0;
@@ -111,7 +113,7 @@ static char **read_texts(struct reader *in, size_t most)
 static void read_inputs(struct reader *in, struct run *run)
 {
     run->input_count = reader_u32(in);
-    if (run->input_count > LIMIT_INPUTS) {
+    if (run->input_count > LIMIT_INPUTS + LIMIT_CHECKPOINT_FILES) {
         in->failed = true;
         run->input_count = 0;
     }
@@ -119,9 +121,10 @@ static void read_inputs(struct reader *in, struct run *run)
     in->failed = in->failed || run->inputs == NULL;
     for (size_t i = 0; i < run->input_count && !in->failed; i++) {
         run->inputs[i].file = -1;
-        run->inputs[i].executable = reader_u8(in) != 0;
+        run->inputs[i].kind = reader_u8(in);
         run->inputs[i].name = read_text(in);
-        in->failed = in->failed || !wire_name_valid(run->inputs[i].name);
+        in->failed = in->failed || run->inputs[i].kind >= WIRE_INPUT_KINDS ||
+                     !wire_name_valid(run->inputs[i].name);
     }
 }
 
@@ -149,6 +152,10 @@ static bool read_run(const uint8_t *body, size_t length, struct run *run)
     for (size_t i = 0; i < run->output_count && !in.failed; i++) {
         run->outputs[i] = read_text(&in);
         in.failed = in.failed || !wire_name_valid(run->outputs[i]);
+    }
+    if (reader_u8(&in) != 0) {
+        run->checkpoint = read_text(&in);
+        in.failed = in.failed || !wire_name_valid(run->checkpoint);
     }
     return reader_finished(&in) && run->argv[0] != NULL;
 }
@@ -226,6 +233,13 @@ static bool filled(const struct worker *worker, const struct run *run, struct ou
     }
 }
 
+/* As a program does that was told to end, by itself or because its time was up. */
+static bool ended_early(enum result_outcome outcome)
+{
+    return outcome == OUTCOME_PROGRAM_FAILED || outcome == OUTCOME_SIGNALLED ||
+           outcome == OUTCOME_OUTPUT_MISSING || outcome == OUTCOME_CANCELLED;
+}
+
 static void stage_and_run(struct worker *worker, struct run *run, struct outcome *outcome)
 {
     if (!stage_places(worker, run, outcome)) {
@@ -241,6 +255,9 @@ static void stage_and_run(struct worker *worker, struct run *run, struct outcome
     run_program(worker, run, outcome);
     if (outcome->outcome == OUTCOME_OK) {
         stage_outputs(worker, run, outcome);
+    }
+    if (run->checkpoint != NULL && outcome->was_noticed && ended_early(outcome->outcome)) {
+        saved_send(worker, run, outcome);
     }
 }
 

@@ -183,6 +183,7 @@ static bool cancelled(struct watch *watch)
     }
     if (kind == WIRE_NOTICE) {
         tell_to_end(watch);
+        watch->outcome->was_noticed = true;
     }
     if (kind != WIRE_CANCEL) {
         return false;

@@ -34,6 +34,11 @@ static bool make_folders(int work, const char *name)
     return true;
 }
 
+static bool make_folder(int work, const char *name)
+{
+    return make_folders(work, name) && (mkdirat(work, name, 0755) == 0 || errno == EEXIST);
+}
+
 static int open_place(int work, const char *name)
 {
     if (!make_folders(work, name)) {
@@ -61,6 +66,9 @@ bool stage_places(struct worker *worker, struct run *run, struct outcome *ret_ou
             return refuse(ret_outcome, run->inputs[i].name);
         }
     }
+    if (run->checkpoint != NULL && !make_folder(work, run->checkpoint)) {
+        return refuse(ret_outcome, run->checkpoint);
+    }
     for (size_t i = 0; i < run->output_count; i++) {
         (void)make_folders(work, run->outputs[i]); /* where it fails, the output will be missing */
     }
@@ -75,9 +83,11 @@ bool stage_places(struct worker *worker, struct run *run, struct outcome *ret_ou
 
 void stage_seal(struct run *run)
 {
+    static const mode_t modes[WIRE_INPUT_KINDS] = {
+        [WIRE_INPUT_DATA] = 0444, [WIRE_INPUT_PROGRAM] = 0555, [WIRE_INPUT_STATE] = 0644};
     for (size_t i = 0; i < run->input_count; i++) {
         if (run->inputs[i].file >= 0) {
-            (void)fchmod(run->inputs[i].file, run->inputs[i].executable ? 0555 : 0444);
+            (void)fchmod(run->inputs[i].file, modes[run->inputs[i].kind]);
             (void)close(run->inputs[i].file);
             run->inputs[i].file = -1;
         }
@@ -89,7 +99,7 @@ void stage_seal(struct run *run)
 
 /* A file of the job's that may be anything by now: no link is followed, nothing above /work is
  * reached, and opening a pipe or a device has no effect. */
-static int open_output(int work, const char *name)
+int stage_open(int work, const char *name)
 {
     struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
                            .resolve =
@@ -97,7 +107,7 @@ static int open_output(int work, const char *name)
     return (int)syscall(SYS_openat2, work, name, &how, sizeof how);
 }
 
-static const char *why_missing(int error)
+const char *stage_why_missing(int error)
 {
     switch (error) {
     case ENOENT:
@@ -118,9 +128,9 @@ static bool collect(struct outcome *outcome, size_t i, int work, const char *nam
 {
     struct stat status;
     const char *why = NULL;
-    int file = open_output(work, name);
+    int file = stage_open(work, name);
     if (file < 0) {
-        why = why_missing(errno);
+        why = stage_why_missing(errno);
     } else if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
         why = "is not a regular file";
     }

@@ -12,7 +12,8 @@
  *       |  GO ---------------------------> |  the agent has filled and closed them
  *       |  CANCEL -----------------------> |  at any time of the run
  *       |  NOTICE -----------------------> |  likewise: its program is sent SIGTERM
- *       |  <-- REPLY (descriptors) ------- |  outputs, opened for reading
+ *       |  <-- SAVED (descriptor) ... ---- |  files of the checkpoint, opened for reading
+ *       |  <-- REPLY (descriptors) ------- |  outputs, likewise
  *       |  NOOP, CLEAN ------------------> |
  *       |  <------------------------ REPLY |
  *       |  NOOPS ------------------------> |  subtasks that do nothing
@@ -23,12 +24,14 @@
 #ifndef BOURSE_PROVIDER_WORKER_WIRE_H
 #define BOURSE_PROVIDER_WORKER_WIRE_H
 
+#include "base/text.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
 enum {
-    WIRE_VERSION = 4,
+    WIRE_VERSION = 5,
     WIRE_SOCKET = 3,               /* the worker's descriptor at its start */
     WIRE_MESSAGE_BYTES = 32768,    /* a longer RUN travels in a memory file */
     WIRE_BODY_BYTES = 64 << 20,    /* of such a memory file */
@@ -52,6 +55,14 @@ enum wire_kind {
     WIRE_NOOPS, /* u32 count (1 to WIRE_NOOPS_MAX), u32 index of each subtask */
     WIRE_DONE,  /* the same of those that were answered */
     WIRE_NOTICE,
+    WIRE_SAVED, /* u64 size, u32 length of the name, the name; a descriptor. They count when REPLY says so */
+};
+
+enum wire_input_kind { /* of each input in a RUN */
+                       WIRE_INPUT_DATA,
+                       WIRE_INPUT_PROGRAM,
+                       WIRE_INPUT_STATE, /* a file of a checkpoint: the program may write to it */
+                       WIRE_INPUT_KINDS
 };
 
 enum wire_fact {                      /* bits of HELLO: what level 1 demands */
@@ -76,7 +87,12 @@ static const char *const wire_namespace_names[WIRE_NAMESPACES] = {"user", "pid",
                                                                   "ipc",  "mnt", "uts"};
 
 enum wire_run_flag { WIRE_RUN_KEEP = 1, WIRE_RUN_STDIN = 2 };
-enum wire_reply_flag { WIRE_REPLY_STDOUT_CUT = 1, WIRE_REPLY_STDERR_CUT = 2 };
+enum wire_reply_flag {
+    WIRE_REPLY_STDOUT_CUT = 1,
+    WIRE_REPLY_STDERR_CUT = 2,
+    WIRE_REPLY_NOTICED = 4, /* the program was told to end */
+    WIRE_REPLY_SAVED = 8,   /* and the files sent are its checkpoint */
+};
 
 /* A name below /work: relative, no empty part, no "." or "..". */
 static inline bool wire_name_valid(const char *name)
@@ -93,6 +109,14 @@ static inline bool wire_name_valid(const char *name)
         }
         part += length + 1;
     }
+}
+
+/* The same of a name that the program chose: it is said in a signed result, which people read. */
+static inline bool wire_saved_name_valid(const char *name)
+{
+    char printable[1024];
+    text_printable(name, strlen(name), printable, sizeof printable);
+    return wire_name_valid(name) && strcmp(name, printable) == 0;
 }
 
 #endif

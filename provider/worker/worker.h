@@ -37,8 +37,8 @@ struct worker {
 
 struct input {
     const char *name;
-    bool executable;
-    int file; /* until it is filled */
+    uint8_t kind; /* enum wire_input_kind */
+    int file;     /* until it is filled */
 };
 
 struct run {
@@ -53,6 +53,8 @@ struct run {
     size_t input_count;
     const char *outputs[LIMIT_OUTPUTS];
     size_t output_count;
+    const char
+        *checkpoint; /* folder where it saves its state when it is told to end; NULL: it has none */
 };
 
 struct outcome {
@@ -65,6 +67,8 @@ struct outcome {
     int output_files[LIMIT_OUTPUTS]; /* -1: not there */
     uint64_t output_sizes[LIMIT_OUTPUTS];
     size_t output_count;
+    bool was_noticed; /* its program was told to end */
+    bool saved;       /* and left a checkpoint, whose files have been sent */
     char detail[256];
 };
 
@@ -87,12 +91,18 @@ int confine_execute(const struct child *child);
 bool stage_places(struct worker *worker, struct run *run, struct outcome *ret_outcome);
 void stage_seal(struct run *run); /* inputs become read-only and are closed */
 void stage_outputs(struct worker *worker, const struct run *run, struct outcome *outcome);
+/* A file or folder below `folder`, whatever the job has made of it, to be looked at and read: -1 with errno. And why not. */
+int stage_open(int folder, const char *name);
+const char *stage_why_missing(int error);
 bool stage_empty(struct worker *worker); /* false: something cannot be removed */
 struct usage {
     uint64_t used_bytes, files;
     bool full;
 };
 struct usage stage_usage(const struct worker *worker, bool work_too);
+
+/* saved.c: sends the files of the checkpoint, if they are as they should be; else the detail says why not. */
+void saved_send(const struct worker *worker, const struct run *run, struct outcome *outcome);
 
 /* watch.c: what the processes of the jail use, from /proc. */
 struct load {

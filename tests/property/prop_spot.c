@@ -1,4 +1,4 @@
-/* Random markets of interruptible leases: every lease that is taken was due to be, at the price that is due, and nobody takes
+/* Random markets of interruptible leases, of jobs that save their state and of others, against a slow model of what is saved: every lease that is taken was due to be, at the price that is due, and nobody takes
  * one while a slot is free; whoever took from another never loses to him; and when nobody comes or changes his limit, taking
  * comes to an end. Halfway the market goes on from its snapshot. */
 #include "protocol/message.h"
@@ -20,6 +20,7 @@ enum {
     BIDS = 10,
     SECONDS = 150,
     LEASES = 4096,
+    SUBTASKS = 1000, /* of each job */
 };
 
 static struct random dice;
@@ -33,19 +34,26 @@ struct seen_lease {
     struct exchange_work work[64]; /* under way */
     size_t work_count;
 };
+/* A checkpoint, as the slow model has it: a number stands for its bytes. */
+struct seen_saved {
+    uint32_t bytes, attempt, missing; /* attempt 0: none */
+};
 struct seen_job {
     struct id128 id;
     uint32_t account;
     int64_t limit_micro;
+    bool has_checkpoints;
+    struct seen_saved saved[SUBTASKS];
 };
 
 static struct seen_lease leases[LEASES];
 static uint64_t last_fill;
 static struct seen_job jobs[BIDS];
-static uint32_t job_count, taken_count;
+static uint32_t job_count, taken_count, saved_count, free_count, drop_count;
 static struct exchange_terms terms[DEVICES];
 static uint32_t device_slots[DEVICES];
 static bool took[BIDS][BIDS]; /* the first from the second */
+static bool is_calm;          /* whatever is not taken comes to its end */
 
 static uint32_t draw(uint32_t bound)
 {
@@ -110,6 +118,40 @@ static void on_end(uint64_t number, uint32_t reason)
     lease->work_count = 0;
 }
 
+/* It goes on from the newest that its job has of it. */
+static void check_given(const struct seen_job *job, const struct exchange_work *work)
+{
+    const struct seen_saved *saved = &job->saved[work->index];
+    ck_assert_uint_eq(work->saved_by, saved->attempt);
+    ck_assert_uint_eq(work->saved.length, saved->attempt == 0 ? 0 : sizeof saved->bytes);
+    if (saved->attempt != 0) {
+        ck_assert(memcmp(work->saved.bytes, &saved->bytes, sizeof saved->bytes) == 0);
+    }
+}
+
+/* What becomes of the checkpoint by that result, and whether it is paid. */
+static bool is_paid(struct seen_job *job, const struct exchange_work *work, uint8_t outcome,
+                    uint32_t bytes)
+{
+    struct seen_saved *saved = &job->saved[work->index];
+    const bool went_on = saved->attempt != 0 && saved->attempt == work->saved_by;
+    const bool is_new =
+        job->has_checkpoints && bytes != 0 && (saved->attempt == 0 || saved->bytes != bytes);
+    if (outcome == OUTCOME_PREEMPTED && is_new) {
+        *saved = (struct seen_saved){.bytes = bytes, .attempt = work->attempt};
+        saved_count++;
+    } else if (outcome == OUTCOME_PROGRAM_FAILED ||
+               (outcome == OUTCOME_INPUT_MISSING && went_on && ++saved->missing == 2)) {
+        drop_count += went_on;
+        *saved = went_on ? (struct seen_saved){0} : *saved;
+    } else if (outcome == OUTCOME_OK) {
+        *saved = (struct seen_saved){0};
+    }
+    free_count += outcome == OUTCOME_PREEMPTED && job->has_checkpoints && !is_new;
+    return outcome == OUTCOME_PREEMPTED ? is_new || !job->has_checkpoints
+                                        : outcome != OUTCOME_INPUT_MISSING;
+}
+
 static void read_effects(void)
 {
     for (size_t i = 0; i < market.effects.count; i++) {
@@ -132,6 +174,7 @@ static void read_effects(void)
         } else if (effect->type == EFFECT_DISPATCH) {
             struct seen_lease *lease = lease_of(effect->work.lease);
             ck_assert_uint_lt(lease->work_count, 64);
+            check_given(&jobs[job_index(lease->job)], &effect->work);
             lease->work[lease->work_count++] = effect->work;
         }
     }
@@ -143,7 +186,9 @@ static void open_market(uint64_t seed)
     memset(&market, 0, sizeof market);
     memset(leases, 0, sizeof leases);
     memset(took, 0, sizeof took);
-    job_count = taken_count = 0;
+    is_calm = false;
+    job_count = taken_count = saved_count = free_count = drop_count = 0;
+    memset(jobs, 0, sizeof jobs);
     dice = random_seeded(seed);
     struct exchange_limits limits = exchange_limits_default();
     market.exchange = exchange_create(&limits);
@@ -197,7 +242,7 @@ static void offer_all(void)
 /* Nobody's job comes to its end, nor its budget. */
 static void add_bid(void)
 {
-    struct exchange_command made = submit_of(1000, 50000);
+    struct exchange_command made = submit_of(SUBTASKS, 50000);
     struct seen_job *job = &jobs[job_count];
     job->account = SELLER + 1 + draw(ACCOUNTS - 1);
     job->limit_micro = price + (int64_t)draw(8) * EXCHANGE_INCREMENT_MICRO / 2;
@@ -206,6 +251,9 @@ static void add_bid(void)
     made.account = job->account;
     made.submit.cap_micro = job->limit_micro;
     made.submit.at_most = 1 + draw(3);
+    made.submit.retries = 100;
+    made.submit.crash_limit = 100;
+    made.submit.has_checkpoints = job->has_checkpoints = draw(3) > 0;
     apply(&made);
     ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
     read_effects();
@@ -214,6 +262,8 @@ static void add_bid(void)
 static void answer(uint64_t number, const struct exchange_work *work, uint8_t outcome)
 {
     const struct seen_lease *lease = lease_of(number);
+    struct seen_job *job = &jobs[job_index(lease->job)];
+    const uint32_t bytes = draw(4); /* 0: it saves nothing */
     struct exchange_result one = {.job = lease->job,
                                   .index = work->index,
                                   .attempt = work->attempt,
@@ -221,10 +271,15 @@ static void answer(uint64_t number, const struct exchange_work *work, uint8_t ou
                                   .device = {{(uint8_t)lease->device}},
                                   .manifest = {{9}},
                                   .outcome = outcome,
-                                  .busy_ns = NS_PER_S};
+                                  .busy_ns = NS_PER_S,
+                                  .saved = bytes == 0 ? NULL : (const uint8_t *)&bytes,
+                                  .saved_length = bytes == 0 ? 0 : sizeof bytes};
     struct exchange_command made = command(EXCHANGE_RESULTS, SELLER);
     made.results = (struct exchange_results){.results = &one, .count = 1};
     apply(&made);
+    ck_assert_uint_ne(record_of(LEDGER_RESULT)->status, ATTEMPT_LATE);
+    const bool was_paid = record_of(LEDGER_RESULT)->status != ATTEMPT_FAILED_UNPAID;
+    ck_assert_int_eq(was_paid, is_paid(job, work, outcome, bytes));
     read_effects();
 }
 
@@ -239,7 +294,9 @@ static void work_on(void)
         }
         const struct exchange_work work = lease->work[0];
         memmove(lease->work, lease->work + 1, --lease->work_count * sizeof work);
-        answer(i, &work, lease->was_told ? OUTCOME_PREEMPTED : OUTCOME_OK);
+        static const uint8_t outcomes[] = {OUTCOME_OK, OUTCOME_OK, OUTCOME_OK,
+                                           OUTCOME_PROGRAM_FAILED, OUTCOME_INPUT_MISSING};
+        answer(i, &work, lease->was_told ? OUTCOME_PREEMPTED : outcomes[draw(is_calm ? 1 : 5)]);
     }
 }
 
@@ -265,6 +322,7 @@ START_TEST(taking_is_due_and_comes_to_an_end)
         }
     }
     reload();
+    is_calm = true;
     uint32_t before = taken_count;
     uint32_t last = taken_count;
     for (uint32_t i = 0; i < SECONDS; i++) {
@@ -278,9 +336,9 @@ START_TEST(taking_is_due_and_comes_to_an_end)
 }
 END_TEST
 
-static uint32_t all_taken;
+static uint32_t all_taken, all_saved, all_free, all_dropped;
 
-START_TEST(leases_are_taken_at_all)
+START_TEST(leases_are_taken_and_states_saved_at_all)
 {
     for (uint64_t seed = 0; seed < 8; seed++) {
         open_market(seed);
@@ -290,9 +348,15 @@ START_TEST(leases_are_taken_at_all)
             pass_second();
         }
         all_taken += taken_count;
+        all_saved += saved_count;
+        all_free += free_count;
+        all_dropped += drop_count;
         tear_down();
     }
     ck_assert_uint_gt(all_taken, 8);
+    ck_assert_uint_gt(all_saved, 4);
+    ck_assert_uint_gt(all_free, 4);
+    ck_assert_uint_gt(all_dropped, 0);
 }
 END_TEST
 
@@ -302,7 +366,7 @@ int main(void)
     TCase *tests = tcase_create("spot");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, taking_is_due_and_comes_to_an_end, 0, SEEDS);
-    tcase_add_test(tests, leases_are_taken_at_all);
+    tcase_add_test(tests, leases_are_taken_and_states_saved_at_all);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -343,6 +343,7 @@ static struct body of_submit(const struct exchange_command *command)
     body.crash_limit = submit->crash_limit;
     body.has_interruptions = submit->has_interruptions;
     body.interruptions = submit->interruptions;
+    body.has_checkpoint = body.checkpoint = submit->has_checkpoints;
     body.has_good_till_ms = submit->good_till_ns != 0;
     body.good_till_ms = submit->good_till_ns / NS_PER_MS;
     body.has_order_type = submit->type != EXCHANGE_LIMIT;

@@ -1,0 +1,146 @@
+/* The files of a checkpoint: regular files in folders, whatever else the program may have put there.
+ *
+ * Like outputs they may be anything by now: no link is followed, and opening a pipe or a device has no effect. How many there
+ * are, how deep and how large they lie is bounded before it costs anything. */
+#include "base/cursor.h"
+#include "provider/worker/packet.h"
+#include "provider/worker/wire.h"
+#include "provider/worker/worker.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static_assert(LIMIT_CHECKPOINT_FILES == 256, "the details say so");
+
+struct walk {
+    const struct worker *worker;
+    const struct run *run;
+    struct outcome *outcome;
+    int root;
+    char *folders[LIMIT_CHECKPOINT_FILES]; /* by name below the root, itself as "." */
+    size_t folder_count, file_count;
+    uint64_t bytes;
+};
+
+static bool refuse(struct walk *walk, const char *name, const char *why)
+{
+    (void)snprintf(walk->outcome->detail, sizeof walk->outcome->detail,
+                   "nothing was saved: %.64s/%.96s %s", walk->run->checkpoint, name, why);
+    return false;
+}
+
+static bool send_file(struct walk *walk, const char *name, int file, uint64_t size)
+{
+    uint8_t bytes[LIMIT_PATH_BYTES + 32];
+    const size_t length = strlen(name);
+    struct writer out = writer_over(bytes, sizeof bytes);
+    if (!wire_saved_name_valid(name)) {
+        return refuse(walk, "", "holds a name with control characters, or not in UTF-8");
+    }
+    if (walk->file_count == LIMIT_CHECKPOINT_FILES) {
+        return refuse(walk, "", "holds more than 256 files");
+    }
+    if (size > walk->run->output_bytes - walk->bytes) {
+        return refuse(walk, name, "is more than the output limit leaves room for");
+    }
+    walk->file_count++;
+    walk->bytes += size;
+    writer_u8(&out, WIRE_SAVED);
+    writer_u32(&out, walk->run->number);
+    writer_u64(&out, size);
+    writer_u32(&out, (uint32_t)length);
+    writer_bytes(&out, name, length);
+    if (out.failed || !packet_send(walk->worker->socket, bytes, out.position, &file, 1)) {
+        _exit(1); /* as say() in main.c */
+    }
+    return true;
+}
+
+static bool add_folder(struct walk *walk, const char *name)
+{
+    if (walk->folder_count == LIMIT_CHECKPOINT_FILES) {
+        return refuse(walk, "", "holds more than 256 folders");
+    }
+    walk->folders[walk->folder_count] = strdup(name);
+    if (walk->folders[walk->folder_count] == NULL) {
+        return refuse(walk, name, "did not fit into memory");
+    }
+    walk->folder_count++;
+    return true;
+}
+
+static bool take_entry(struct walk *walk, const char *name)
+{
+    struct stat status;
+    const int file = stage_open(walk->root, name);
+    if (file < 0) {
+        return refuse(walk, name, stage_why_missing(errno));
+    }
+    bool good = false;
+    if (fstat(file, &status) != 0) {
+        good = refuse(walk, name, "cannot be looked at");
+    } else if (S_ISDIR(status.st_mode)) {
+        good = add_folder(walk, name);
+    } else if (S_ISREG(status.st_mode)) {
+        good = send_file(walk, name, file, (uint64_t)status.st_size);
+    } else {
+        good = refuse(walk, name, "is neither a file nor a folder");
+    }
+    (void)close(file);
+    return good;
+}
+
+static bool take_folder(struct walk *walk, const char *folder)
+{
+    const int file = stage_open(walk->root, folder);
+    DIR *stream = file < 0 ? NULL : fdopendir(file);
+    if (stream == NULL) {
+        const int error = errno;
+        if (file >= 0) {
+            (void)close(file);
+        }
+        return refuse(walk, folder, stage_why_missing(error));
+    }
+    const char *prefix = strcmp(folder, ".") == 0 ? "" : folder;
+    bool good = true;
+    for (struct dirent *entry = readdir(stream); entry != NULL && good; entry = readdir(stream)) {
+        char name[LIMIT_PATH_BYTES];
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
+            continue;
+        }
+        const int length = snprintf(name, sizeof name, "%s%s%s", prefix,
+                                    prefix[0] == '\0' ? "" : "/", entry->d_name);
+        good = length > 0 && (size_t)length + strlen(walk->run->checkpoint) + 2 < sizeof name
+                   ? take_entry(walk, name)
+                   : refuse(walk, folder, "holds a name that is too long");
+    }
+    (void)closedir(stream);
+    return good;
+}
+
+void saved_send(const struct worker *worker, const struct run *run, struct outcome *outcome)
+{
+    struct walk walk = {.worker = worker, .run = run, .outcome = outcome};
+    walk.root = stage_open(worker->folders[FOLDER_WORK], run->checkpoint);
+    bool good =
+        walk.root >= 0 ? add_folder(&walk, ".") : refuse(&walk, "", stage_why_missing(errno));
+    for (size_t i = 0; good && i < walk.folder_count; i++) {
+        good = take_folder(&walk, walk.folders[i]);
+    }
+    if (good && walk.file_count == 0) {
+        good = refuse(&walk, "", "is empty");
+    }
+    outcome->saved = good;
+    for (size_t i = 0; i < walk.folder_count; i++) {
+        free(walk.folders[i]);
+    }
+    if (walk.root >= 0) {
+        (void)close(walk.root);
+    }
+}

@@ -8,11 +8,11 @@
 
 #include <stdbool.h>
 
-enum figure_source { /* by how much they are worth */
-    FIGURE_UNKNOWN,    /* no value */
-    FIGURE_DECLARED,   /* by a vendor or a paper */
-    FIGURE_CALIBRATED, /* by a model that was fitted to measurements on the device */
-    FIGURE_MEASURED,   /* on the device itself */
+enum figure_source {                    /* by how much they are worth */
+                     FIGURE_UNKNOWN,    /* no value */
+                     FIGURE_DECLARED,   /* by a vendor or a paper */
+                     FIGURE_CALIBRATED, /* by a model that was fitted to measurements on the device */
+                     FIGURE_MEASURED,   /* on the device itself */
 };
 
 struct figure {

@@ -578,6 +578,8 @@ static void add_part(const struct exchange *exchange, const struct id128 *job, u
     answer->subtasks = part->subtasks;
     answer->waiting = part->waiting;
     answer->running = part->running;
+    answer->has_queued = part->queued > 0;
+    answer->queued = part->queued;
 }
 
 static struct outgoing *explain(const struct exchange *exchange, const struct request *request)

@@ -181,6 +181,7 @@ struct bourse_explanation {
     uint32_t parts;               /* of the job: its subtasks with needs and terms of their own */
     uint32_t part;                /* which of them this is about; and of its subtasks: */
     uint32_t first, subtasks, waiting, running; /* waiting: for a lease, not for other subtasks */
+    uint32_t queued; /* of those `running`: behind another one on their device */
 };
 struct bourse_quote {
     uint32_t slots_now; /* 0: all below is of what is leased, as if it were free */
@@ -284,7 +285,8 @@ enum bourse_subtask_state {
     BOURSE_SUBTASK_CHECKING, /* its result waits for a referee's verdict */
     BOURSE_SUBTASK_ACCEPTED,
     BOURSE_SUBTASK_FAILED,
-    BOURSE_SUBTASK_CANCELLED
+    BOURSE_SUBTASK_CANCELLED,
+    BOURSE_SUBTASK_QUEUED /* with a device, behind another one in its lane */
 };
 struct bourse_subtask {
     enum bourse_subtask_state state;

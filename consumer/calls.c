@@ -51,6 +51,8 @@ static bool explain(struct bourse *bourse, const char *id, int64_t part,
     ret_explanation->subtasks = reply->has_subtasks ? reply->subtasks : 0;
     ret_explanation->waiting = reply->has_waiting ? reply->waiting : 0;
     ret_explanation->running = reply->has_running ? reply->running : 0;
+    ret_explanation->queued =
+        reply->queued < ret_explanation->running ? reply->queued : ret_explanation->running;
     return true;
 }
 

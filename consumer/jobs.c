@@ -137,7 +137,7 @@ bool bourse_subtasks(struct bourse *bourse, const char *id, struct bourse_subtas
     }
     for (size_t i = 0; i < count; i++) {
         const uint8_t state = row->states.data[i];
-        if (state > BOURSE_SUBTASK_CANCELLED) {
+        if (state > BOURSE_SUBTASK_QUEUED) {
             free(subtasks);
             return client_fail(ret_error, BOURSE_UNVERIFIED,
                                "the broker sent no state of subtask %zu", i);

@@ -518,7 +518,7 @@ bool exchange_job(const struct exchange *exchange, const struct id128 *job,
 size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
                      struct exchange_job_row *ret_rows, size_t limit);
 
-/* How far each subtask of an open job is (enum subtask_state, as on the wire), and how often it was started. How many there
+/* How far each subtask of an open job is (enum subtask_state or SUBTASK_QUEUED, as on the wire), and how often it was started. How many there
  * are; 0: the job is not there, has ended, or has more than `limit`. */
 size_t exchange_subtasks(const struct exchange *exchange, const struct id128 *job,
                          uint8_t *ret_states, uint32_t *ret_tries, size_t limit);
@@ -527,6 +527,7 @@ struct exchange_part_row {
     uint32_t first, subtasks; /* from that index on, so many */
     uint32_t waiting;         /* for a lane: those that wait for other subtasks are not counted */
     uint32_t running, checking, lanes;
+    uint32_t queued; /* of those that run */
 };
 /* The parts of a job, in order; returns how many it has. */
 size_t exchange_parts(const struct exchange *exchange, const struct id128 *job,

@@ -19,6 +19,8 @@ enum subtask_state {
     SUBTASK_FAILED,
     SUBTASK_CANCELLED
 };
+/* As a state that is told (exchange_subtasks): RUNNING, behind another one in its lane. */
+enum { SUBTASK_QUEUED = SUBTASK_CANCELLED + 1 };
 
 static inline void subtask_move(uint8_t *state, enum subtask_state to)
 {

@@ -191,24 +191,6 @@ static uint8_t job_reason_now(const struct exchange *exchange, const struct job 
     return reason == XREASON_BUDGET && job_waits_for_all(job) ? XREASON_NOT_WHOLE : reason;
 }
 
-/* A lane runs one attempt at a time; what else is in flight there waits for it. */
-static uint32_t queued_in_lanes(const struct job *job)
-{
-    uint32_t queued = 0;
-    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
-        const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        uint32_t busy = 0;
-        if (lease->live == 0 || lease->state == LEASE_SUSPECT) { /* of that one nothing is known */
-            continue;
-        }
-        for (uint32_t i = 0; i < lease->lane_count; i++) {
-            busy += lease->lanes[i].in_flight > 0;
-        }
-        queued += lease->live > busy ? lease->live - busy : 0;
-    }
-    return queued < job->running ? queued : job->running;
-}
-
 static void fill_job_row(const struct exchange *exchange, const struct job *job,
                          struct exchange_job_row *row)
 {
@@ -220,7 +202,7 @@ static void fill_job_row(const struct exchange *exchange, const struct job *job,
         .subtasks = job->subtasks,
         .waiting = job->waiting,
         .running = job->running,
-        .queued = queued_in_lanes(job),
+        .queued = job_queued(job, NULL),
         .checking = job->checking,
         .accepted = job->accepted,
         .failed = job->failed,
@@ -265,26 +247,6 @@ size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
     return count;
 }
 
-size_t exchange_subtasks(const struct exchange *exchange, const struct id128 *id,
-                         uint8_t *ret_states, uint32_t *ret_tries, size_t limit)
-{
-    const struct job *job = table_find(&exchange->jobs, id);
-    if (job == NULL || job->phase != JOB_PHASE_OPEN || job->subtasks > limit) {
-        return 0;
-    }
-    for (uint32_t i = 0; i < job->subtasks; i++) {
-        const struct page *page = job->pages[i / PAGE_SUBTASKS];
-        const struct subtask *subtask = page == NULL ? NULL : &page->subtasks[i % PAGE_SUBTASKS];
-        bool is_given_up =
-            job->is_closing && (subtask == NULL || subtask->state == SUBTASK_WAITING);
-        ret_states[i] = is_given_up       ? SUBTASK_CANCELLED
-                        : subtask == NULL ? SUBTASK_WAITING
-                                          : subtask->state;
-        ret_tries[i] = subtask == NULL ? 0 : subtask->attempts;
-    }
-    return job->subtasks;
-}
-
 size_t exchange_parts(const struct exchange *exchange, const struct id128 *id,
                       struct exchange_part_row *ret_rows, size_t limit)
 {
@@ -295,6 +257,7 @@ size_t exchange_parts(const struct exchange *exchange, const struct id128 *id,
                                                  .subtasks = part->end - part->first,
                                                  .waiting = part->waiting,
                                                  .running = part->running,
+                                                 .queued = job_queued(job, part),
                                                  .checking = part->checking,
                                                  .lanes = part->lanes};
     }

@@ -224,6 +224,8 @@ void part_rest(struct exchange *exchange, const struct part *part);
 /* The code with which such a bid is refused when it arrives, or 0, and the price of the ask that it would meet first. */
 uint32_t part_refusal(const struct exchange *exchange, const struct part *part,
                       int64_t *ret_price_micro);
+/* Of the subtasks that run, how many wait in their lane for another one; of one part, or NULL: of all. */
+uint32_t job_queued(const struct job *job, const struct part *part);
 /* What it wants may be another number now: its bid is queued for matching when it wants some. */
 void part_wants(struct exchange *exchange, struct part *part);
 void job_wants(struct exchange *exchange, struct job *job); /* all its parts */

@@ -287,7 +287,7 @@ SHAPE(quote_reply, quote_reply, COUNT, COUNT, MONEY, MONEY, MONEY, MONEY, MONEY,
       MANY(quote_level, LIMIT_ROWS), NESTED(explanation), HASH, MONEY, MONEY, COUNT, MOMENT);
 SHAPE(explain_request, explain_request, ID, COUNT);
 SHAPE(explain_reply, explain_reply, NESTED(explanation), COUNT, STATE, COUNT, COUNT, COUNT, TALLY,
-      TALLY, TALLY);
+      TALLY, TALLY, TALLY);
 SHAPE(jobs_request, jobs_request, ID, ROWS_WANTED, FLAG, FLAG);
 SHAPE(lease_row, lease_row, LEASE, NAME(0, LIMIT_NAME_BYTES), NAME(0, LIMIT_NAME_BYTES), SLOTS,
       MONEY, TALLY, COUNT, MONEY, STATE, FLAG, FLAG, FLAG);

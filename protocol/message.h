@@ -133,6 +133,8 @@ enum subtask_now { /* how far a subtask is */
                    SUBTASK_NOW_ACCEPTED = 3,
                    SUBTASK_NOW_FAILED = 4,
                    SUBTASK_NOW_CANCELLED = 5,
+                   SUBTASK_NOW_QUEUED =
+                       6, /* it runs as soon as another one in its lane has ended */
 };
 
 enum attempt_status { /* what the broker made of a result */

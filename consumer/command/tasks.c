@@ -228,6 +228,8 @@ static const char *state_of(const struct bourse_tasks *tasks, const struct seen_
                                                        : "ready";
     case BOURSE_SUBTASK_RUNNING:
         return "running";
+    case BOURSE_SUBTASK_QUEUED:
+        return "queued";
     case BOURSE_SUBTASK_CHECKING:
         return "checking";
     case BOURSE_SUBTASK_ACCEPTED:
@@ -248,6 +250,9 @@ static const char *why_of(const struct bourse_tasks *tasks, const struct seen_ta
     if (item->state == BOURSE_SUBTASK_CHECKING && check != NULL) {
         return check->state == BOURSE_SUBTASK_RUNNING ? "a referee checks its result"
                                                       : "its result waits for a referee";
+    }
+    if (item->state == BOURSE_SUBTASK_QUEUED) {
+        return "next on its device";
     }
     if (item->state != BOURSE_SUBTASK_WAITING) {
         return item->why;
@@ -402,7 +407,8 @@ static void print_part(const struct telling *telling, const struct bourse_explan
         startable = printf("subtasks %u to %u", part->first, part->first + part->subtasks - 1) > 0;
     }
     if (startable > 0) {
-        (void)printf(": %u wait for a device, %u run\n", part->waiting, part->running);
+        (void)printf(": %u wait for a device, %u run", part->waiting, part->running - part->queued);
+        (void)(part->queued > 0 ? printf(", %u queued there\n", part->queued) : putchar('\n'));
     }
     if (part->waiting > 0) {
         print_explanation(stdout, part);
@@ -424,7 +430,8 @@ static json_t *json_part(const struct telling *telling, const struct bourse_expl
     (void)json_object_set_new(value, "first", json_integer(part->first));
     (void)json_object_set_new(value, "subtasks", json_integer(part->subtasks));
     (void)json_object_set_new(value, "waiting", json_integer(part->waiting));
-    (void)json_object_set_new(value, "running", json_integer(part->running));
+    (void)json_object_set_new(value, "running", json_integer(part->running - part->queued));
+    (void)json_object_set_new(value, "queued", json_integer(part->queued));
     (void)json_object_set_new(value, "names", names);
     return value;
 }

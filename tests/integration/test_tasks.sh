@@ -63,6 +63,26 @@ sqlite3 -readonly "$market/ledger.db" \
      FROM (SELECT idx, row_number() OVER (ORDER BY rowid) AS seq FROM results WHERE status = 0)" >order.txt
 [ "$(cat order.txt)" = 1 ] || fail "results came out of order"
 
+# Two of a lane: the one runs, the other is next, and nobody says of both that they run.
+cat >line.yaml <<END
+name: line
+at_most: 1
+limit: 2m
+tasks:
+$(for task in a b c d e f; do echo "  - {name: $task, run: [sleep, '60']}"; done)
+END
+line=$("$bourse" submit line.yaml -y --quiet) || fail "submit line.yaml"
+runs() { "$bourse" ps "$line" >out 2>err && grep -qE '^[a-f] +running' out; }
+until_true 30 runs || fail "no task of $line runs: $(cat out err)"
+[ "$(grep -cE '^[a-f] +running' out)" -eq 1 ] || fail "one lane runs several: $(cat out)"
+grep -qE '^[a-f] +queued +1 +next on its device' out || fail "none is queued: $(cat out)"
+expect 0 ': [0-9] wait for a device, 1 run, [0-9] queued there' "$bourse" explain "$line"
+expect 0 '"running":1,' "$bourse" explain "$line" --json
+"$bourse" ps "$line" --json >ps.json || fail "ps --json"
+[ "$(grep -o '"state":"queued"' ps.json | wc -l)" -eq "$(grep -oE '"queued":[0-9]+' ps.json | cut -d: -f2)" ] ||
+    fail "queued tasks and their number differ: $(cat ps.json)"
+expect 0 '.' "$bourse" cancel "$line"
+
 # One task fails until a moment that is soon: its descendant is cancelled, its sibling is not.
 at=$(($(date +%s) + 12))
 diamond "[ \$(date +%s) -ge $at ] \\&\\&" | sed 's/\\&/\&/g' >bad.yaml

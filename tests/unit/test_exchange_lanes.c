@@ -139,6 +139,41 @@ START_TEST(what_is_next_in_a_lane_does_not_run_yet)
 }
 END_TEST
 
+/* Of the first `count` subtasks, a letter each. */
+static const char *states_of(struct id128 job, uint32_t count)
+{
+    static const char letters[] = "-r+*xcq";
+    static char text[64];
+    uint8_t states[64] = {0};
+    uint32_t tries[64];
+    ck_assert_uint_eq(exchange_subtasks(market.exchange, &job, states, tries, 64), count);
+    for (uint32_t i = 0; i < count; i++) {
+        text[i] = letters[states[i]];
+    }
+    text[count] = '\0';
+    return text;
+}
+
+START_TEST(of_each_lane_the_first_runs_and_the_others_are_queued)
+{
+    offer(PROVIDER, 2, price);
+    struct id128 job = submit(6, 100);
+    struct exchange_part_row part;
+    ck_assert_uint_eq(job_row(job).running, 4);
+    ck_assert_str_eq(states_of(job, 6), "rrqq--");
+    ck_assert_uint_eq(exchange_parts(market.exchange, &job, &part, 1), 1);
+    ck_assert_uint_eq(part.queued, 2);
+    struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
+    presence(EXCHANGE_SUSPECT, PROVIDER);
+    ck_assert_str_eq(states_of(job, 6), "------"); /* all of it waits again, for others */
+    presence(EXCHANGE_RETURNED, PROVIDER);
+    ck_assert_str_eq(states_of(job, 6), "rrqq--");
+    market.now_ns += NS_PER_S;
+    result(PROVIDER, job, first, OUTCOME_OK, NS_PER_S);
+    ck_assert_str_eq(states_of(job, 6), "*rrq--");
+}
+END_TEST
+
 START_TEST(an_agent_that_gives_work_up_is_neither_paid_nor_sent_more)
 {
     offer(PROVIDER, 1, price);
@@ -203,6 +238,7 @@ int main(void)
     tcase_add_test(tests, an_ask_the_budget_cannot_pay_hides_none_that_it_can);
     tcase_add_test(tests, lanes_that_can_no_longer_be_renewed_are_bought_elsewhere);
     tcase_add_test(tests, what_is_next_in_a_lane_does_not_run_yet);
+    tcase_add_test(tests, of_each_lane_the_first_runs_and_the_others_are_queued);
     tcase_add_test(tests, an_agent_that_gives_work_up_is_neither_paid_nor_sent_more);
     tcase_add_test(tests, a_term_said_to_be_over_before_it_is_pays_nothing);
     tcase_add_test(tests, ended_leases_make_room_for_new_ones);

@@ -28,6 +28,15 @@ static struct exchange_held held_of(struct exchange_work work)
     return (struct exchange_held){work.lease, work.index, work.attempt};
 }
 
+/* How far a subtask is, as its owner is told. */
+static int told_state(struct id128 job, uint32_t index)
+{
+    uint8_t states[16] = {0};
+    uint32_t tries[16];
+    ck_assert_uint_gt(exchange_subtasks(market.exchange, &job, states, tries, 16), index);
+    return states[index];
+}
+
 /* ---------------------------------------------------------------- P18: a lost subtask goes first */
 
 START_TEST(a_lost_subtask_goes_before_what_is_queued)
@@ -37,7 +46,9 @@ START_TEST(a_lost_subtask_goes_before_what_is_queued)
     struct exchange_work lost = nth(EFFECT_DISPATCH, 0)->work;
     offer(OTHER_PROVIDER, 1, price / 2);
     ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 2); /* one runs, one is queued behind it */
-    uint64_t other = nth(EFFECT_DISPATCH, 0)->work.lease;
+    const struct exchange_work runs = nth(EFFECT_DISPATCH, 0)->work;
+    const struct exchange_work next = nth(EFFECT_DISPATCH, 1)->work;
+    uint64_t other = runs.lease;
     market.now_ns += 3 * NS_PER_S;
     suspect(PROVIDER);
     ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 1); /* at once, though no lane is free */
@@ -46,7 +57,13 @@ START_TEST(a_lost_subtask_goes_before_what_is_queued)
     ck_assert_uint_eq(again.index, lost.index);
     ck_assert(again.is_urgent);
     ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 0); /* nobody's work is taken back for it */
-    (void)job;
+    ck_assert_int_eq(told_state(job, runs.index), SUBTASK_NOW_RUNNING);
+    ck_assert_int_eq(told_state(job, next.index), SUBTASK_NOW_QUEUED);
+    ck_assert_int_eq(told_state(job, lost.index), SUBTASK_NOW_QUEUED);
+    market.now_ns += NS_PER_S;
+    result(OTHER_PROVIDER, job, runs, OUTCOME_OK, NS_PER_S);
+    ck_assert_int_eq(told_state(job, lost.index), SUBTASK_NOW_RUNNING);
+    ck_assert_int_eq(told_state(job, next.index), SUBTASK_NOW_QUEUED);
     reload();
 }
 END_TEST

@@ -1,0 +1,115 @@
+/* How far the subtasks of an open job are. A lane runs one attempt at a time, and what else is in flight there waits for
+ * it: agents do not say when they begin, but begin in a known order (P18). */
+#include "exchange/state.h"
+
+#include <stdlib.h>
+
+uint32_t job_queued(const struct job *job, const struct part *part)
+{
+    uint32_t queued = 0;
+    const uint32_t running = part == NULL ? job->running : part->running;
+    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        uint32_t busy = 0;
+        if (lease->live == 0 || lease->state == LEASE_SUSPECT || /* of that one nothing is known */
+            (part != NULL && lease->part != part)) {
+            continue;
+        }
+        for (uint32_t i = 0; i < lease->lane_count; i++) {
+            busy += lease->lanes[i].in_flight > 0;
+        }
+        queued += lease->live > busy ? lease->live - busy : 0;
+    }
+    return queued < running ? queued : running;
+}
+
+/* Whether `later`, dispatched after `earlier` to the same lane, was begun before it: both waited there when the lane last had a
+ * result, and a retry goes before what waits. */
+static bool overtakes(const struct attempt *later, const struct attempt *earlier,
+                      const struct lane *lane)
+{
+    return later->dispatched_ns < lane->seen_until_ns && later->key.attempt > 1 &&
+           earlier->key.attempt == 1;
+}
+
+/* Of each lane the attempt that it runs, as far as is known, into `ret_first`. */
+static void find_first(const struct lease *lease, const struct attempt **ret_first)
+{
+    for (uint32_t i = 0; i < lease->lane_count; i++) {
+        ret_first[i] = NULL;
+    }
+    for (const struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
+        const struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
+        const struct attempt **first = &ret_first[attempt->lane];
+        if (!attempt->is_fenced &&
+            (*first == NULL || overtakes(attempt, *first, &lease->lanes[attempt->lane]))) {
+            *first = attempt;
+        }
+    }
+}
+
+static void mark(uint8_t *states, uint32_t index, uint8_t from, uint8_t to)
+{
+    if (states[index] == from) {
+        states[index] = to;
+    }
+}
+
+/* A subtask that is in two lanes runs where it is first; those that are in no other place than behind another wait. */
+static void mark_lanes(const struct job *job, const struct attempt **first, bool is_first,
+                       uint8_t *states)
+{
+    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        if (lease->live == 0) {
+            continue;
+        }
+        find_first(lease, first);
+        for (const struct list_link *link = lease->attempts.next; link != &lease->attempts;
+             link = link->next) {
+            const struct attempt *attempt = LIST_ELEMENT(link, struct attempt, of_lease);
+            bool runs = lease->state == LEASE_SUSPECT || first[attempt->lane] == attempt;
+            if (attempt->is_fenced || attempt->is_doubted || runs != is_first) {
+                continue;
+            }
+            mark(states, attempt->key.index, runs ? SUBTASK_QUEUED : SUBTASK_RUNNING,
+                 runs ? SUBTASK_RUNNING : SUBTASK_QUEUED);
+        }
+    }
+}
+
+static uint32_t most_lanes(const struct job *job)
+{
+    uint32_t most = 0;
+    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        most = lease->lane_count > most ? lease->lane_count : most;
+    }
+    return most;
+}
+
+size_t exchange_subtasks(const struct exchange *exchange, const struct id128 *id,
+                         uint8_t *ret_states, uint32_t *ret_tries, size_t limit)
+{
+    const struct job *job = table_find(&exchange->jobs, id);
+    if (job == NULL || job->phase != JOB_PHASE_OPEN || job->subtasks > limit) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < job->subtasks; i++) {
+        const struct page *page = job->pages[i / PAGE_SUBTASKS];
+        const struct subtask *subtask = page == NULL ? NULL : &page->subtasks[i % PAGE_SUBTASKS];
+        bool is_given_up =
+            job->is_closing && (subtask == NULL || subtask->state == SUBTASK_WAITING);
+        ret_states[i] = is_given_up       ? SUBTASK_CANCELLED
+                        : subtask == NULL ? SUBTASK_WAITING
+                                          : subtask->state;
+        ret_tries[i] = subtask == NULL ? 0 : subtask->attempts;
+    }
+    const struct attempt **first = calloc(most_lanes(job) + 1, sizeof *first);
+    if (first != NULL) { /* else all of them are said to run */
+        mark_lanes(job, first, false, ret_states);
+        mark_lanes(job, first, true, ret_states);
+    }
+    free(first);
+    return job->subtasks;
+}

@@ -58,6 +58,11 @@ static Bourse__V1__Value *value_of(const struct job_file *file, Bourse__V1__Valu
     return file->value.rate == RATE_NONE ? NULL : ret_wire;
 }
 
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 static bool is_checks(const struct bourse_job *job, size_t part)
 {
     return job->checks > 0 && part + 1 == job->part_count;
@@ -78,6 +83,30 @@ static Bourse__V1__Requirement *needs_of(const struct bourse_job *job, size_t pa
         (void)client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     return wire;
+}
+
+/* An order that is filled whole or not at all starts with no less than a term of all that it asks for at a time, and its bid is
+ * no more than the budget covers of that: the suggestion is for its limit. */
+static void cover_whole(const struct job_file *file, const struct order_part *part,
+                        struct bourse_quote *quote)
+{
+    if ((file->order != JOB_ORDER_FOK && file->order != JOB_ORDER_ALL_OR_NONE) ||
+        quote->suggested_micro <= 0) {
+        return;
+    }
+    const int64_t most = part->at_most > 0 ? part->at_most / part->slots : part->subtasks;
+    const int64_t lanes = most < part->subtasks ? most : part->subtasks;
+    int64_t slot_ms;
+    int64_t whole_micro;
+    const bool is_price = file->value.rate == RATE_NONE && quote->limit_micro > 0;
+    if (!checked_mul(lanes * part->slots, part->term_ms, &slot_ms) ||
+        !checked_muldiv_ceil(is_price ? quote->limit_micro : quote->price_high_micro, slot_ms,
+                             NS_PER_HOUR / NS_PER_MS, &whole_micro) ||
+        !checked_add(whole_micro, lanes, &whole_micro) || /* each lease is rounded up by itself */
+        !checked_mul(quote->minimum_micro, lanes, &quote->minimum_micro)) {
+        return; /* more than anybody has: the broker says so */
+    }
+    quote->suggested_micro = larger(quote->suggested_micro, whole_micro);
 }
 
 /* Checks may not be for who asks least. */
@@ -112,6 +141,7 @@ static bool quote_part(struct bourse *bourse, const struct bourse_job *job, size
     }
     rows_quote((const void *)answer, ret_quote);
     ret_quote->limit_micro = limit_of(job->file, part, apart, ret_quote);
+    cover_whole(job->file, part, ret_quote);
     return true;
 }
 
@@ -119,11 +149,6 @@ static int64_t sum_of(int64_t a, int64_t b)
 {
     int64_t sum;
     return checked_add(a, b, &sum) ? sum : INT64_MAX;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
 }
 
 static bool has_level(const struct bourse_quote *quote, const struct bourse_level *level)

@@ -328,6 +328,11 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
         *ret_status = complain(invocation, BOURSE_NO_MATCH,
                                "%s; with --anyway the job waits for a device that fits",
                                quote->explanation.text);
+    } else if (offer->budget_micro == 0 && quote->suggested_micro == 0 && is_too_dear(quote)) {
+        *ret_status = complain(
+            invocation, BOURSE_USAGE,
+            "every ask for what fits is above what the job would pay, so that no budget can be "
+            "suggested; raise its limit, or say with --budget how many credits to hold");
     } else if (offer->budget_micro == 0 && quote->suggested_micro == 0) {
         *ret_status =
             complain(invocation, BOURSE_USAGE,

@@ -173,9 +173,10 @@ expect 5 'nothing that it asked for at once could be had' \
     "$bourse" run -y --anyway --budget 1 --needs 'memory >= 900TiB' --order ioc -- true
 expect 0 'nothing that it asked for at once could be had' "$bourse" ps last
 expect 5 'WOULD_TRADE' "$bourse" run -y --order post-only -- true
+expect 2 'every ask for what fits is above what the job would pay' "$bourse" run -y --value '0.000001 per fp64 TFLOP-hour' -- true
 expect 2 "'gtc' is none of" "$bourse" run -y --order gtc -- true
 printf 'name: gang\nrun: ["true"]\narray: 1-300\nat_most: 300\norder: all-or-none\n' >gang.yaml
-gang=$("$bourse" submit gang.yaml -y --quiet --budget 12 2>err) || fail "gang.yaml: $(cat err)"
+gang=$("$bourse" submit gang.yaml -y --quiet 2>err) || fail "gang.yaml: $(cat err)"
 expect 0 "${gang:0:8} +bid +all-or-none +gang " "$bourse" order list
 expect 0 'until all that it asks for can be had at once' "$bourse" ps "$gang"
 expect 0 '"bids":\[\]' "$bourse" book --json

@@ -24,7 +24,7 @@ formats:formats/*.c
 protocol:protocol/*.c
 matching:matching/*.c
 ledger:$(find ledger -name '*.c' ! -name 'sqlite*' | sort | tr '\n' ' ')
-planner:planner/*.c
+planner:planner/*.c planner/templates/*.c
 exchange:exchange/*.c
 provider_session:provider/session*.c
 consumer_session:consumer/session*.c

@@ -1,0 +1,327 @@
+/* A language model's answer as steps: against published counts and figures worked out by hand. */
+#include "planner/templates/llm.h"
+
+#include "base/cleanup.h"
+#include "planner/catalogue.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct llm_model llama3_8b = {.layers = 32,
+                                           .width = 4096,
+                                           .heads = 32,
+                                           .kv = 8,
+                                           .head_size = 128,
+                                           .feed_forward = 14336,
+                                           .vocabulary = 128256,
+                                           .is_gated = true,
+                                           .dtype = DTYPE_BF16};
+static const struct llm_model llama2_70b = {.layers = 80,
+                                            .width = 8192,
+                                            .heads = 64,
+                                            .kv = 8,
+                                            .head_size = 128,
+                                            .feed_forward = 28672,
+                                            .vocabulary = 32000,
+                                            .is_gated = true,
+                                            .dtype = DTYPE_BF16};
+/* 2 layers, width 8, 2 heads of 4 on 1 KV head, 16 wide, 32 tokens, two matrices, tied. */
+static const struct llm_model tiny = {.layers = 2,
+                                      .width = 8,
+                                      .heads = 2,
+                                      .kv = 1,
+                                      .head_size = 4,
+                                      .feed_forward = 16,
+                                      .vocabulary = 32,
+                                      .is_tied = true,
+                                      .dtype = DTYPE_FP32};
+
+static struct llm *made(const struct llm_model *model, const struct llm_request *request)
+{
+    struct llm *llm = NULL;
+    struct problem problem = {""};
+    ck_assert_msg(llm_create(model, request, &llm, &problem) == LLM_OK, "%s", problem.text);
+    return llm;
+}
+
+static const struct llm_step *step_named(const struct llm *llm, const char *name)
+{
+    for (size_t i = 0; i < llm->step_count; i++) {
+        if (strcmp(llm->steps[i].name, name) == 0) {
+            return &llm->steps[i];
+        }
+    }
+    ck_abort_msg("no step %s", name);
+    return NULL;
+}
+
+static double matrix_operations(const struct llm_step *step)
+{
+    double sum = 0;
+    for (size_t i = 0; i < step->part_count; i++) {
+        struct operation_size size;
+        const struct llm_part *part = &step->parts[i];
+        ck_assert_int_eq(operation_measure(&part->operation, &size, NULL), OPERATION_OK);
+        if (part->operation.kind == OPERATION_MATMUL) {
+            sum += (double)size.flops * (double)part->times;
+        }
+    }
+    return sum;
+}
+
+static struct operation_size size_of(const struct llm_step *step, enum operation_kind kind,
+                                     int64_t *ret_times)
+{
+    struct operation_size size = {.flops = 0};
+    for (size_t i = 0; i < step->part_count; i++) {
+        if (step->parts[i].operation.kind == kind) {
+            ck_assert_int_eq(operation_measure(&step->parts[i].operation, &size, NULL),
+                             OPERATION_OK);
+            *ret_times = step->parts[i].times;
+        }
+    }
+    return size;
+}
+
+START_TEST(models_have_as_many_parameters_as_is_published)
+{
+    const struct llm_request request = {.batch = 1, .prompt = 8, .answer = 1, .stages = 1};
+    CLEANUP(llm_destroy) struct llm *small = made(&llama3_8b, &request);
+    ck_assert_int_eq(small->parameters, INT64_C(8030261248));
+    CLEANUP(llm_destroy) struct llm *large = made(&llama2_70b, &request);
+    ck_assert_int_eq(large->parameters, INT64_C(68976648192));
+    CLEANUP(llm_destroy) struct llm *least = made(&tiny, &request);
+    /* A layer: 8 x 16 queries, keys, values + 8 x 8 output + 2 x 8 x 16 + two norms of 8 = 464. Twice, the table
+     * 32 x 8, a norm of 8. */
+    ck_assert_int_eq(least->parameters, 2 * 464 + 256 + 8);
+}
+END_TEST
+
+START_TEST(steps_are_as_drawn)
+{
+    static const char *const names[] = {"tokenise",  "embed",  "prefill 1", "prefill 2",
+                                        "prefill 3", "decode", "detokenise"};
+    const struct llm_request request = {.batch = 2, .prompt = 100, .answer = 11, .stages = 3};
+    CLEANUP(llm_destroy) struct llm *llm = made(&llama3_8b, &request);
+    ck_assert_uint_eq(llm->step_count, 7);
+    for (size_t i = 0; i < 7; i++) {
+        ck_assert_str_eq(llm->steps[i].name, names[i]);
+    }
+    /* 32 layers in three: 11, 11, 10. */
+    int64_t times = 0;
+    (void)size_of(&llm->steps[2], OPERATION_ATTENTION, &times);
+    ck_assert_int_eq(times, 11);
+    (void)size_of(&llm->steps[4], OPERATION_ATTENTION, &times);
+    ck_assert_int_eq(times, 10);
+    (void)size_of(&llm->steps[5], OPERATION_ATTENTION, &times);
+    ck_assert_int_eq(times, 32 * 10); /* the first token came of prefill */
+}
+END_TEST
+
+/* Every step but the ends is reached from the one before; every stage hands its cache to decode. */
+START_TEST(what_flows_is_the_state_and_the_cache)
+{
+    const struct llm_request request = {.batch = 2, .prompt = 100, .answer = 11, .stages = 2};
+    CLEANUP(llm_destroy) struct llm *llm = made(&llama3_8b, &request);
+    const struct llm_edge wanted[] = {
+        {0, 1, 2 * 100 * 4},
+        {1, 2, 2 * 100 * 4096 * 2},
+        /* Keys and values of 16 layers: 2 x 2 prompts x 8 heads x 100 x 128 x 2 bytes each. */
+        {2, 4, 16 * 2 * 2 * 8 * 100 * 128 * 2},
+        {2, 3, 2 * 100 * 4096 * 2},
+        {3, 4, 16 * 2 * 2 * 8 * 100 * 128 * 2 + 2 * 4096 * 2}, /* and the last position's state */
+        {4, 5, 2 * 11 * 4},
+    };
+    ck_assert_uint_eq(llm->edge_count, sizeof wanted / sizeof wanted[0]);
+    for (size_t i = 0; i < llm->edge_count; i++) {
+        bool is_there = false;
+        for (size_t k = 0; k < llm->edge_count; k++) {
+            is_there |= llm->edges[k].from == wanted[i].from && llm->edges[k].to == wanted[i].to &&
+                        llm->edges[k].bytes == wanted[i].bytes;
+        }
+        ck_assert_msg(is_there, "%u to %u: %lld", wanted[i].from, wanted[i].to,
+                      (long long)wanted[i].bytes);
+    }
+    const struct llm_request one = {.batch = 2, .prompt = 100, .answer = 1, .stages = 2};
+    CLEANUP(llm_destroy)
+    struct llm *first = made(&llama3_8b, &one); /* nothing is decoded: no cache flows */
+    ck_assert_uint_eq(first->edge_count, 5);
+}
+END_TEST
+
+/* Twice the weights of the layers for each position: 6,979,321,856 of them are matrices. */
+START_TEST(prefill_computes_twice_its_weights_for_each_position)
+{
+    const struct llm_request request = {.batch = 1, .prompt = 1000, .answer = 1, .stages = 1};
+    CLEANUP(llm_destroy) struct llm *llm = made(&llama3_8b, &request);
+    const struct llm_step *prefill = step_named(llm, "prefill 1");
+    ck_assert(matrix_operations(prefill) == 2.0 * 1000 * 6979321856.0);
+    ck_assert_int_eq(prefill->weight_bytes, 2 * (INT64_C(6979321856) + 32 * 2 * 4096));
+    int64_t times = 0;
+    struct operation_size attention = size_of(prefill, OPERATION_ATTENTION, &times);
+    ck_assert(attention.flops == (uint128)4 * 32 * 128 * (1000 * 1001 / 2));
+    ck_assert_int_eq(times, 32);
+    ck_assert_int_eq(prefill->cache_bytes, INT64_C(32) * 2 * 8 * 1000 * 128 * 2);
+}
+END_TEST
+
+START_TEST(decoding_reads_every_weight_for_every_token)
+{
+    const struct llm_request request = {.batch = 1, .prompt = 1000, .answer = 101, .stages = 1};
+    CLEANUP(llm_destroy) struct llm *llm = made(&llama3_8b, &request);
+    const struct llm_step *decode = step_named(llm, "decode");
+    /* All parameters are there: layers, table, last product, last norm. */
+    ck_assert_int_eq(decode->weight_bytes, 2 * llm->parameters);
+    /* 100 tokens through the layers, 101 through the last product. */
+    ck_assert(matrix_operations(decode) == 2.0 * 100 * 6979321856.0 + 2.0 * 101 * 4096 * 128256);
+    /* The context is 1001 .. 1100, on the average 1050.5: 1051. */
+    int64_t times = 0;
+    struct operation_size attention = size_of(decode, OPERATION_ATTENTION, &times);
+    ck_assert(attention.flops == (uint128)4 * 32 * 1051 * 128);
+    ck_assert_int_eq(decode->cache_bytes, INT64_C(32) * 2 * 8 * 1100 * 128 * 2);
+    ck_assert_int_eq(decode->passes, 101);
+    CLEANUP(llm_destroy) struct llm *tied = made(&tiny, &request);
+    ck_assert_int_eq(step_named(tied, "decode")->weight_bytes, 4 * tied->parameters);
+}
+END_TEST
+
+/* At 3.35 TB/s an H100 reads 15 GB of weights in 4.48 ms: no token sooner than that, and with a cache of 0.13 GB and
+ * states hardly later. Prefill of 4096 is bound by its 989.4 TFLOPS. */
+START_TEST(an_h100_decodes_at_its_bandwidth)
+{
+    const struct llm_request request = {.batch = 1, .prompt = 1000, .answer = 101, .stages = 1};
+    CLEANUP(llm_destroy) struct llm *llm = made(&llama3_8b, &request);
+    const struct cost_device h100 = {.profile = &catalogue_find("nvidia-h100-sxm5")->profile};
+    struct llm_cost cost;
+    ck_assert_int_eq(llm_step_cost(&h100, step_named(llm, "decode"), &cost, NULL), COST_OK);
+    double token_s = cost.time_s.value / 100;
+    double weights_s = 2 * (8030261248.0 - 128256.0 * 4096) / 3350e9;
+    ck_assert_msg(token_s > weights_s && token_s < 1.03 * weights_s, "%g, %g", token_s, weights_s);
+    ck_assert(cost.time_s.value == cost.bound_s.value && cost.p90_s == 0);
+    ck_assert_int_eq(llm_step_cost(&h100, step_named(llm, "prefill 1"), &cost, NULL), COST_OK);
+    ck_assert(cost.time_s.value > 2.0 * 1000 * 6979321856.0 / 989.4e12);
+    ck_assert_double_eq_tol(cost.energy_j.value, 700 * cost.time_s.value,
+                            1e-9 * cost.energy_j.value);
+    size_t part = 99;
+    ck_assert_int_eq(llm_step_cost(&h100, step_named(llm, "tokenise"), &cost, &part), COST_NO_RATE);
+    ck_assert_uint_eq(part, 0);
+}
+END_TEST
+
+START_TEST(a_model_that_does_not_fit_is_refused_or_streamed)
+{
+    const struct llm_request request = {.batch = 1, .prompt = 100, .answer = 11, .stages = 1};
+    CLEANUP(llm_destroy) struct llm *llm = made(&llama2_70b, &request);
+    const struct llm_step *decode = step_named(llm, "decode");
+    struct cost_device h100 = {.profile = &catalogue_find("nvidia-h100-sxm5")->profile};
+    struct llm_cost cost = {.bytes = 77};
+    ck_assert_int_eq(llm_step_cost(&h100, decode, &cost, NULL), COST_NO_MEMORY); /* 138 of 80 GB */
+    ck_assert(cost.bytes == 77);
+    h100.stream = (struct figure){.value = 25e9, .source = FIGURE_DECLARED};
+    ck_assert_int_eq(llm_step_cost(&h100, decode, &cost, NULL), COST_OK);
+    ck_assert(cost.is_streamed);
+    ck_assert_double_eq_tol(cost.time_s.value, 11 * 2 * 68976648192.0 / 25e9, 1e-6);
+    const struct cost_device mi300x = {.profile = &catalogue_find("amd-mi300x")->profile};
+    ck_assert_int_eq(llm_step_cost(&mi300x, decode, &cost, NULL), COST_OK); /* 192 GB */
+    ck_assert(!cost.is_streamed);
+    /* A chip of 230 MB holds no layer of it. */
+    const struct llm_request cut = {.batch = 1, .prompt = 100, .answer = 1, .stages = LLM_STAGES};
+    struct llm_model half = llama2_70b;
+    half.dtype = DTYPE_FP16;
+    CLEANUP(llm_destroy) struct llm *pieces = made(&half, &cut);
+    const struct cost_device lpu = {.profile = &catalogue_find("groq-lpu-v1")->profile};
+    ck_assert_int_eq(llm_step_cost(&lpu, step_named(pieces, "prefill 64"), &cost, NULL),
+                     COST_NO_MEMORY);
+}
+END_TEST
+
+START_TEST(figures_that_cannot_be_are_refused_by_name)
+{
+    const struct llm_request good = {.batch = 1, .prompt = 8, .answer = 2, .stages = 1};
+    const struct {
+        size_t offset;
+        bool is_request;
+        const char *name;
+    } figures[] = {
+        {offsetof(struct llm_model, layers), false, "layers"},
+        {offsetof(struct llm_model, width), false, "width"},
+        {offsetof(struct llm_model, heads), false, "heads"},
+        {offsetof(struct llm_model, kv), false, "kv"},
+        {offsetof(struct llm_model, head_size), false, "head_size"},
+        {offsetof(struct llm_model, feed_forward), false, "feed_forward"},
+        {offsetof(struct llm_model, vocabulary), false, "vocabulary"},
+        {offsetof(struct llm_request, batch), true, "batch"},
+        {offsetof(struct llm_request, prompt), true, "prompt"},
+        {offsetof(struct llm_request, answer), true, "answer"},
+        {offsetof(struct llm_request, stages), true, "stages"},
+    };
+    static const int64_t wrong[] = {0, -1, INT64_MIN, LLM_FIGURE_MOST + 1, INT64_MAX};
+    struct llm *llm = NULL;
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+        for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++) {
+            struct llm_model model = tiny;
+            struct llm_request request = good;
+            struct problem problem = {""};
+            char *base = figures[i].is_request ? (char *)&request : (char *)&model;
+            *(int64_t *)(base + figures[i].offset) = wrong[k];
+            ck_assert_int_eq(llm_create(&model, &request, &llm, &problem), LLM_BAD_FIGURE);
+            ck_assert_msg(strncmp(problem.text, figures[i].name, strlen(figures[i].name)) == 0,
+                          "%s", problem.text);
+        }
+    }
+    struct llm_request stages = good;
+    stages.stages = 3; /* of two layers */
+    ck_assert_int_eq(llm_create(&tiny, &stages, &llm, NULL), LLM_BAD_FIGURE);
+    struct llm_model model = tiny;
+    model.heads = 3;
+    model.kv = 2;
+    ck_assert_int_eq(llm_create(&model, &good, &llm, NULL), LLM_CONFLICT);
+    model = tiny;
+    model.head_size = 3;
+    ck_assert_int_eq(llm_create(&model, &good, &llm, NULL), LLM_CONFLICT);
+    model = tiny;
+    model.dtype = DTYPE_INT8;
+    ck_assert_int_eq(llm_create(&model, &good, &llm, NULL), LLM_CONFLICT);
+    ck_assert_ptr_null(llm);
+}
+END_TEST
+
+START_TEST(the_largest_figures_overflow_and_nothing_else)
+{
+    struct llm_model model = tiny;
+    struct llm *llm = NULL;
+    const struct llm_request most = {.batch = LLM_FIGURE_MOST,
+                                     .prompt = LLM_FIGURE_MOST,
+                                     .answer = LLM_FIGURE_MOST,
+                                     .stages = 1};
+    int64_t *const all[] = {&model.layers,    &model.width,        &model.heads,     &model.kv,
+                            &model.head_size, &model.feed_forward, &model.vocabulary};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        *all[i] = LLM_FIGURE_MOST;
+        ck_assert_int_eq(llm_create(&model, &most, &llm, NULL), LLM_OVERFLOW);
+    }
+    ck_assert_ptr_null(llm);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("llm");
+    TCase *tests = tcase_create("all");
+    tcase_add_test(tests, models_have_as_many_parameters_as_is_published);
+    tcase_add_test(tests, steps_are_as_drawn);
+    tcase_add_test(tests, what_flows_is_the_state_and_the_cache);
+    tcase_add_test(tests, prefill_computes_twice_its_weights_for_each_position);
+    tcase_add_test(tests, decoding_reads_every_weight_for_every_token);
+    tcase_add_test(tests, an_h100_decodes_at_its_bandwidth);
+    tcase_add_test(tests, a_model_that_does_not_fit_is_refused_or_streamed);
+    tcase_add_test(tests, figures_that_cannot_be_are_refused_by_name);
+    tcase_add_test(tests, the_largest_figures_overflow_and_nothing_else);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -2,8 +2,8 @@
  *
  *     exchange_step [--orders N] [--rounds R] [--json]
  *
- * Drives exchange_step, book, escrow, ledger records and effects as the broker's core does, but decodes, signs, stores and sends
- * nothing. 64 providers have 512 devices of 64 kinds, 64 consumers bid for them. An order is an ask placed, replaced or cancelled, or a
+ * Drives exchange_step, book, escrow, ledger records and effects as the broker's core does where commands wait for it, and tells it of each
+ * while it has the one before to do; but decodes, signs, stores and sends nothing. 64 providers have 512 devices of 64 kinds, 64 consumers bid for them. An order is an ask placed, replaced or cancelled, or a
  * job of one subtask submitted, replaced or cancelled. Of those that are submitted some are filled at once: they are leased a device,
  * dispatched, and their result comes in a command of its own, which counts in the time and not as an order. N [400000] orders
  * make a round on a new exchange that has seen as many before; R [7] rounds are timed whole, one more takes the time of each command. */
@@ -65,6 +65,12 @@ struct running {
     uint32_t provider;
 };
 
+struct coming {
+    enum kind kind;
+    struct exchange_command command;
+    struct running done; /* of a RESULT */
+};
+
 struct market {
     struct exchange *exchange;
     struct exchange_effects effects;
@@ -74,8 +80,10 @@ struct market {
     struct id128 asks[DEVICES]; /* zero: none stands */
     struct waiting_job *resting;
     uint32_t resting_count;
-    struct running running[RUNNING_MOST];
+    struct running running[RUNNING_MOST + 2]; /* two may be on their way when it is full */
     uint32_t running_count;
+    struct coming coming[2]; /* in turns: the one is applied, the other is next */
+    uint32_t turn;
     uint64_t fills, refused;
 };
 
@@ -220,12 +228,12 @@ static struct exchange_command wait(struct market *market)
     return command;
 }
 
-static struct exchange_command hand_in(struct market *market)
+static struct exchange_command hand_in(struct market *market, struct running *ret_done)
 {
-    struct running *done =
-        &market->running[0]; /* kept in its place until the command was applied */
-    struct exchange_command command = command_of(market, EXCHANGE_RESULTS, done->provider);
-    command.results = (struct exchange_results){.results = &done->result, .count = 1};
+    *ret_done = market->running[0];
+    market->running[0] = market->running[--market->running_count];
+    struct exchange_command command = command_of(market, EXCHANGE_RESULTS, ret_done->provider);
+    command.results = (struct exchange_results){.results = &ret_done->result, .count = 1};
     return command;
 }
 
@@ -238,7 +246,7 @@ static enum kind draw(struct market *market)
         enum kind kind;
     } mix[] = {{30, ASK_PLACE},  {20, ASK_REPLACE}, {10, ASK_CANCEL}, {13, JOB_REST},
                {7, JOB_REPLACE}, {10, JOB_CANCEL},  {10, JOB_FILL}};
-    if (market->running_count == RUNNING_MOST) {
+    if (market->running_count >= RUNNING_MOST) {
         return RESULT;
     }
     uint32_t drawn = below(market, 100);
@@ -254,7 +262,8 @@ static enum kind draw(struct market *market)
 }
 
 /* Of an ask that does not stand it becomes its placing. */
-static struct exchange_command make(struct market *market, enum kind *kind)
+static struct exchange_command make(struct market *market, enum kind *kind,
+                                    struct running *ret_done)
 {
     static const struct id128 none;
     const uint32_t device = below(market, DEVICES);
@@ -301,18 +310,25 @@ static struct exchange_command make(struct market *market, enum kind *kind)
     case KIND_COUNT:
         break;
     }
-    return hand_in(market);
+    return hand_in(market, ret_done);
 }
 
-/* What came of it: subtasks that are out now. */
-static void take_effects(struct market *market, enum kind kind, size_t first)
+static void make_next(struct market *market)
+{
+    struct coming *next = &market->coming[market->turn];
+    next->kind = draw(market);
+    next->command = make(market, &next->kind, &next->done);
+}
+
+/* What came of one: subtasks that are out now. */
+static void take_effects(struct market *market, size_t first)
 {
     struct running *next = &market->running[market->running_count];
     for (size_t i = first; i < market->effects.count; i++) {
         const struct exchange_effect *effect = &market->effects.items[i];
         market->refused += effect->type == EFFECT_REJECT;
         if (effect->type == EFFECT_LEASE_GRANT) {
-            assert(kind == JOB_FILL && market->running_count < RUNNING_MOST);
+            assert(market->running_count < RUNNING_MOST + 2);
             next->provider = effect->account;
             next->result = (struct exchange_result){.job = effect->grant.job,
                                                     .lease = effect->grant.lease,
@@ -325,9 +341,6 @@ static void take_effects(struct market *market, enum kind kind, size_t first)
             market->running_count++;
             market->fills++;
         }
-    }
-    if (kind == RESULT) {
-        market->running[0] = market->running[--market->running_count];
     }
 }
 
@@ -357,6 +370,7 @@ static void market_open(struct market *market, uint64_t seed)
         struct exchange_command command = wait(market);
         apply(market, &command);
     }
+    make_next(market);
 }
 
 static void market_close(struct market *market)
@@ -382,16 +396,19 @@ struct outcome {
 
 static void one_command(struct market *market, struct samples *samples, uint64_t *orders)
 {
-    enum kind kind = draw(market);
-    struct exchange_command command = make(market, &kind);
+    const struct coming *now = &market->coming[market->turn];
+    market->turn = 1 - market->turn;
+    make_next(market);
     size_t first = market->effects.count;
     int64_t before_ns = samples == NULL ? 0 : wall_ns();
-    apply(market, &command);
+    const struct coming *next = &market->coming[market->turn];
+    exchange_expect(market->exchange, next->command.account, &next->command);
+    apply(market, &now->command);
     if (samples != NULL) {
-        samples->each[kind][samples->count[kind]++] = (uint32_t)(wall_ns() - before_ns);
+        samples->each[now->kind][samples->count[now->kind]++] = (uint32_t)(wall_ns() - before_ns);
     }
-    take_effects(market, kind, first);
-    *orders += kind != RESULT;
+    take_effects(market, first);
+    *orders += now->kind != RESULT;
 }
 
 static void run_orders(struct market *market, uint64_t orders, struct samples *samples)

@@ -360,6 +360,15 @@ static void take_request(struct core *core, struct request *request)
     request_destroy(&request);
 }
 
+/* One that stays in the queue while another has its turn. */
+static void expect(const struct core *core, const struct request *request)
+{
+    if (request->kind == REQUEST_MESSAGE &&
+        translate_is_command((enum message_type)request->envelope.type)) {
+        exchange_expect(core->config.exchange, request->account, &request->translation.command);
+    }
+}
+
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -424,6 +433,9 @@ static void *run(void *argument)
             wait = 0;
         }
         struct queue_link *link = queue_pop(core->config.inbound, wait);
+        if (link != NULL && link->next != NULL) {
+            expect(core, QUEUE_ELEMENT(link->next, struct request, link));
+        }
         if (link != NULL) {
             take_request(core, QUEUE_ELEMENT(link, struct request, link));
         }

@@ -1,83 +1,153 @@
-/* Which ended job is the oldest, of all and of one account: it makes room for a new one. Heaps by age: jobs end in no order,
- * and those that wait for ever stand in nobody's way. */
+/* Which ended job is the oldest, of one account and of all: it makes room for a new one. Each account has a heap of its own by age,
+ * for jobs end in no order, and those that wait for ever stand in nobody's way; accounts stand in a heap by the oldest that each
+ * has. Nothing but the oldest of an account ever goes, so that no job needs to know its place. */
 #include "exchange/state.h"
 
 #include <stdlib.h>
 
-static void put(struct job_heap *heap, enum heap_kind kind, uint32_t at, struct ended_job ended)
+/* ---------------------------------------------------------------- jobs of one account */
+
+static void jobs_rise(struct ended_job *jobs, uint32_t at, struct ended_job ended)
 {
-    heap->jobs[at] = ended;
-    ended.job->heap_at[kind] = at;
+    for (; at > 0 && ended.order < jobs[(at - 1) / 2].order; at = (at - 1) / 2) {
+        jobs[at] = jobs[(at - 1) / 2];
+    }
+    jobs[at] = ended;
 }
 
-/* From that place, which is free, to where it belongs. */
-static void sift(struct job_heap *heap, enum heap_kind kind, uint32_t at, struct ended_job ended)
+/* From the top, which is free. */
+static void jobs_sink(struct ended_job *jobs, uint32_t count, struct ended_job ended)
 {
-    while (at > 0 && ended.order < heap->jobs[(at - 1) / 2].order) {
-        put(heap, kind, at, heap->jobs[(at - 1) / 2]);
-        at = (at - 1) / 2;
-    }
+    uint32_t at = 0;
     for (;;) {
         uint32_t child = 2 * at + 1;
-        child += child + 1 < heap->count && heap->jobs[child + 1].order < heap->jobs[child].order;
-        if (child >= heap->count || ended.order < heap->jobs[child].order) {
-            put(heap, kind, at, ended);
+        child += child + 1 < count && jobs[child + 1].order < jobs[child].order;
+        if (child >= count || ended.order < jobs[child].order) {
+            jobs[at] = ended;
             return;
         }
-        put(heap, kind, at, heap->jobs[child]);
+        jobs[at] = jobs[child];
         at = child;
     }
 }
 
-static bool has_room(struct job_heap *heap)
+static bool has_room(struct ended_jobs *ended)
 {
-    if (heap->count < heap->capacity) {
+    if (ended->count < ended->capacity) {
         return true;
     }
-    uint32_t capacity = heap->capacity == 0 ? 16 : 2 * heap->capacity;
-    struct ended_job *jobs = realloc(heap->jobs, capacity * sizeof *jobs);
+    uint32_t capacity = ended->capacity == 0 ? 16 : 2 * ended->capacity;
+    struct ended_job *jobs = realloc(ended->jobs, capacity * sizeof *jobs);
     if (jobs != NULL) {
-        heap->jobs = jobs;
-        heap->capacity = capacity;
+        ended->jobs = jobs;
+        ended->capacity = capacity;
     }
     return jobs != NULL;
 }
 
-static bool add(struct job_heap *heap, enum heap_kind kind, struct job *job)
+/* ---------------------------------------------------------------- accounts that have any */
+
+static uint64_t oldest_order(const struct member *member)
 {
-    if (!has_room(heap)) {
-        return false;
-    }
-    heap->count++;
-    sift(heap, kind, heap->count - 1, (struct ended_job){.order = job->order, .job = job});
-    return true;
+    return member->ended.jobs[0].order;
 }
 
-static void take_out(struct job_heap *heap, enum heap_kind kind, const struct job *job)
+static void put(struct exchange *exchange, uint32_t at, struct member *member)
 {
-    uint32_t at = job->heap_at[kind];
-    assert(heap->jobs[at].job == job);
-    struct ended_job last = heap->jobs[--heap->count];
-    if (last.job != job) {
-        sift(heap, kind, at, last);
+    exchange->enders[at] = member;
+    member->ended.place = at;
+}
+
+/* Its place is free; what it has is not what it had there. */
+static void place(struct exchange *exchange, uint32_t at, struct member *member)
+{
+    const uint64_t order = oldest_order(member);
+    for (; at > 0 && order < oldest_order(exchange->enders[(at - 1) / 2]); at = (at - 1) / 2) {
+        put(exchange, at, exchange->enders[(at - 1) / 2]);
+    }
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        child += child + 1 < exchange->ender_count &&
+                 oldest_order(exchange->enders[child + 1]) < oldest_order(exchange->enders[child]);
+        if (child >= exchange->ender_count || order < oldest_order(exchange->enders[child])) {
+            put(exchange, at, member);
+            return;
+        }
+        put(exchange, at, exchange->enders[child]);
+        at = child;
     }
 }
+
+static bool has_room_for_ender(struct exchange *exchange)
+{
+    if (exchange->ender_count < exchange->ender_capacity) {
+        return true;
+    }
+    uint32_t capacity = exchange->ender_capacity == 0 ? 16 : 2 * exchange->ender_capacity;
+    struct member **enders = realloc(exchange->enders, capacity * sizeof *enders);
+    if (enders != NULL) {
+        exchange->enders = enders;
+        exchange->ender_capacity = capacity;
+    }
+    return enders != NULL;
+}
+
+/* ---------------------------------------------------------------- either */
 
 void ended_add(struct exchange *exchange, struct job *job)
 {
     struct member *owner = member_by_number(exchange, job->owner);
-    if (!add(&exchange->ended, HEAP_OF_ALL, job) || !add(&owner->ended, HEAP_OF_OWNER, job)) {
+    struct ended_jobs *ended = &owner->ended;
+    if (!has_room(ended) || (ended->count == 0 && !has_room_for_ender(exchange))) {
         exchange->is_out_of_memory = true;
+        return;
+    }
+    const struct ended_job entry = {.order = job->order, .job = job};
+    jobs_rise(ended->jobs, ended->count++, entry);
+    if (ended->count == 1) {
+        place(exchange, exchange->ender_count++, owner);
+    } else if (ended->jobs[0].job == job) {
+        place(exchange, ended->place, owner);
+    }
+}
+
+/* Who goes next lies where no cache has looked for long: it is on its way before it is asked for. */
+static void expect(const struct exchange *exchange)
+{
+    if (exchange->ender_count == 0) {
+        return;
+    }
+    const struct ended_jobs *ended = &exchange->enders[0]->ended;
+    const struct job *next = ended->jobs[0].job;
+    for (size_t at = 0; at < sizeof *next; at += 64) {
+        __builtin_prefetch((const char *)next + at, 1);
     }
 }
 
 void ended_remove(struct exchange *exchange, const struct job *job)
 {
-    take_out(&exchange->ended, HEAP_OF_ALL, job);
-    take_out(&member_by_number(exchange, job->owner)->ended, HEAP_OF_OWNER, job);
+    struct member *owner = member_by_number(exchange, job->owner);
+    struct ended_jobs *ended = &owner->ended;
+    assert(ended->count > 0 && ended->jobs[0].job == job);
+    ended->count--;
+    if (ended->count > 0) {
+        jobs_sink(ended->jobs, ended->count, ended->jobs[ended->count]);
+        place(exchange, ended->place, owner);
+    } else {
+        struct member *last = exchange->enders[--exchange->ender_count];
+        if (last != owner) {
+            place(exchange, ended->place, last);
+        }
+    }
+    expect(exchange);
 }
 
-struct job *ended_oldest(const struct job_heap *heap)
+struct job *ended_oldest_of(const struct member *member)
 {
-    return heap->count == 0 ? NULL : heap->jobs[0].job;
+    return member->ended.count == 0 ? NULL : member->ended.jobs[0].job;
+}
+
+struct job *ended_oldest(const struct exchange *exchange)
+{
+    return exchange->ender_count == 0 ? NULL : ended_oldest_of(exchange->enders[0]);
 }

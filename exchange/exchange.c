@@ -154,7 +154,7 @@ void exchange_destroy(struct exchange **self)
         list_remove(&entry->age);
         free(entry);
     }
-    free(exchange->ended.jobs);
+    free(exchange->enders);
     for (uint32_t i = 0; i < exchange->member_count; i++) {
         free(exchange->members[i]->ended.jobs);
         free(exchange->members[i]);
@@ -657,6 +657,23 @@ static void step_message(struct exchange *exchange, const struct exchange_comman
         accept(exchange, exchange->index, false);
     } else if (has_id && member != NULL) {
         remember_refusal(exchange);
+    }
+}
+
+void exchange_expect(const struct exchange *exchange, uint32_t account,
+                     const struct exchange_command *command)
+{
+    if (!keeps_id(command->type)) {
+        return;
+    }
+    const struct id_key key = {.id = command->id, .account = account};
+    table_expect(&exchange->ids, &key);
+    if (command->type == EXCHANGE_SUBMIT) {
+        table_expect(&exchange->jobs, &command->id);
+    } else if (command->type == EXCHANGE_CANCEL_JOB) {
+        table_expect(&exchange->jobs, &command->cancel_job.job);
+    } else if (command->type == EXCHANGE_REPLACE) {
+        table_expect(&exchange->jobs, &command->replace.order);
     }
 }
 

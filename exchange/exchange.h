@@ -449,6 +449,10 @@ struct hash32 exchange_check_seed(const struct hash32 *dice, const struct hash32
 enum exchange_status exchange_step(struct exchange *exchange,
                                    const struct exchange_command *command,
                                    struct exchange_effects *effects);
+/* That command of that account comes after the next one: what it will look for is brought closer to the processor meanwhile.
+ * Changes nothing, and nobody has to say it. */
+void exchange_expect(const struct exchange *exchange, uint32_t account,
+                     const struct exchange_command *command);
 
 /* Log time at which a TICK has something to do, or INT64_MAX. */
 int64_t exchange_next_deadline_ns(const struct exchange *exchange);

@@ -180,12 +180,11 @@ void job_link_owner(struct exchange *exchange, struct job *job)
 static void make_room_for_job(struct exchange *exchange)
 {
     const struct member *member = sender(exchange);
-    struct job *own = member->ended.count >= ENDED_JOBS_KEPT ? ended_oldest(&member->ended) : NULL;
+    struct job *own = member->ended.count >= ENDED_JOBS_KEPT ? ended_oldest_of(member) : NULL;
     if (own != NULL) {
         job_forget(exchange, own);
     }
-    struct job *any =
-        exchange->job_count >= exchange->limits.jobs ? ended_oldest(&exchange->ended) : NULL;
+    struct job *any = exchange->job_count >= exchange->limits.jobs ? ended_oldest(exchange) : NULL;
     if (any != NULL) {
         job_forget(exchange, any);
     }
@@ -444,7 +443,7 @@ static bool submit_allowed(struct exchange *exchange, const struct exchange_subm
         reject(exchange, XREJECT_FUNDS, "budget_micro", submit->budget_micro, available);
         return false;
     }
-    if (exchange->job_count >= exchange->limits.jobs && ended_oldest(&exchange->ended) == NULL) {
+    if (exchange->job_count >= exchange->limits.jobs && ended_oldest(exchange) == NULL) {
         reject(exchange, XREJECT_LIMIT, "jobs", exchange->job_count, exchange->limits.jobs);
         return false;
     }

@@ -27,13 +27,16 @@ static void refuse(struct exchange *exchange, enum book_status status)
     assert(false && "not a status of a cell or class");
 }
 
-static void enter(struct exchange *exchange, struct kind *kind, uint32_t number,
+/* False: it was there. */
+static bool enter(struct exchange *exchange, struct kind *kind, uint32_t number,
                   enum record_type type)
 {
-    if (kind->tracked.type == 0) {
-        *kind = (struct kind){.number = number};
-        track(exchange, &kind->tracked, type);
+    if (kind->tracked.type != 0) {
+        return false;
     }
+    *kind = (struct kind){.number = number};
+    track(exchange, &kind->tracked, type);
+    return true;
 }
 
 static void leave(struct exchange *exchange, struct kind *kind)
@@ -52,6 +55,67 @@ static void meet(struct census *census, uint32_t number)
 {
     census->count += !census->is_met[number];
     census->is_met[number] = true;
+}
+
+/* ---------------------------------------------------------------- terms of a cell */
+
+static const char *const term_names[TERMS_ATTRIBUTES] = {"firm", "notice", "minimum_run"};
+
+void terms_attributes(const struct exchange_terms *terms, struct attribute *ret_attributes)
+{
+    const bool is_firm = !terms->is_interruptible;
+    const int64_t values[TERMS_ATTRIBUTES] = {
+        is_firm,
+        is_firm ? EXCHANGE_RUN_MOST_NS : terms->notice_ns,
+        is_firm ? EXCHANGE_RUN_MOST_NS : terms->minimum_run_ns,
+    };
+    for (size_t i = 0; i < TERMS_ATTRIBUTES; i++) {
+        memset(&ret_attributes[i], 0, sizeof ret_attributes[i]);
+        memcpy(ret_attributes[i].name, term_names[i], strlen(term_names[i]));
+        ret_attributes[i].number = values[i];
+    }
+}
+
+bool terms_is_attribute(const struct attribute *attribute)
+{
+    for (size_t i = 0; i < TERMS_ATTRIBUTES; i++) {
+        if (strcmp(attribute->name, term_names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct exchange_terms read_terms(const struct exchange *exchange, uint32_t cell)
+{
+    size_t count;
+    const struct attribute *attributes = book_cell_attributes(exchange->book, cell, &count);
+    struct exchange_terms terms = {0};
+    int64_t *const values[TERMS_ATTRIBUTES] = {NULL, &terms.notice_ns, &terms.minimum_run_ns};
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 1; k < TERMS_ATTRIBUTES; k++) {
+            if (strcmp(attributes[i].name, term_names[k]) == 0) {
+                *values[k] = attributes[i].number;
+            }
+        }
+        if (strcmp(attributes[i].name, term_names[0]) == 0) {
+            terms.is_interruptible = attributes[i].number == 0;
+        }
+    }
+    return terms.is_interruptible ? terms : (struct exchange_terms){0};
+}
+
+struct exchange_terms cell_terms(const struct exchange *exchange, uint32_t cell)
+{
+    return exchange->cells[cell].terms;
+}
+
+static void enter_cell(struct exchange *exchange, uint32_t cell)
+{
+    struct kind *kind = &exchange->cells[cell];
+    if (enter(exchange, kind, cell, RECORD_CELL)) {
+        kind->terms = read_terms(exchange, cell);
+    }
 }
 
 /* ---------------------------------------------------------------- cells */
@@ -108,7 +172,7 @@ bool cells_take(struct exchange *exchange, const struct exchange_advertise *adve
             cells_give(exchange, ret_cells, i);
             return false;
         }
-        enter(exchange, &exchange->cells[ret_cells[i]], ret_cells[i], RECORD_CELL);
+        enter_cell(exchange, ret_cells[i]);
     }
     const uint32_t most = exchange->limits.cells_per_account;
     uint32_t used = cells_after(exchange, sender(exchange)->provider, advertise, ret_cells);
@@ -118,57 +182,6 @@ bool cells_take(struct exchange *exchange, const struct exchange_advertise *adve
         return false;
     }
     return true;
-}
-
-/* ---------------------------------------------------------------- terms of a cell */
-
-static const char *const term_names[TERMS_ATTRIBUTES] = {"firm", "notice", "minimum_run"};
-
-void terms_attributes(const struct exchange_terms *terms, struct attribute *ret_attributes)
-{
-    const bool is_firm = !terms->is_interruptible;
-    const int64_t values[TERMS_ATTRIBUTES] = {
-        is_firm,
-        is_firm ? EXCHANGE_RUN_MOST_NS : terms->notice_ns,
-        is_firm ? EXCHANGE_RUN_MOST_NS : terms->minimum_run_ns,
-    };
-    for (size_t i = 0; i < TERMS_ATTRIBUTES; i++) {
-        memset(&ret_attributes[i], 0, sizeof ret_attributes[i]);
-        memcpy(ret_attributes[i].name, term_names[i], strlen(term_names[i]));
-        ret_attributes[i].number = values[i];
-    }
-}
-
-bool terms_is_attribute(const struct attribute *attribute)
-{
-    for (size_t i = 0; i < TERMS_ATTRIBUTES; i++) {
-        if (strcmp(attribute->name, term_names[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-void cell_terms(const struct exchange *exchange, uint32_t cell, struct exchange_terms *ret_terms)
-{
-    size_t count;
-    const struct attribute *attributes = book_cell_attributes(exchange->book, cell, &count);
-    *ret_terms = (struct exchange_terms){0};
-    int64_t *const values[TERMS_ATTRIBUTES] = {NULL, &ret_terms->notice_ns,
-                                               &ret_terms->minimum_run_ns};
-    for (size_t i = 0; i < count; i++) {
-        for (size_t k = 1; k < TERMS_ATTRIBUTES; k++) {
-            if (strcmp(attributes[i].name, term_names[k]) == 0) {
-                *values[k] = attributes[i].number;
-            }
-        }
-        if (strcmp(attributes[i].name, term_names[0]) == 0) {
-            ret_terms->is_interruptible = attributes[i].number == 0;
-        }
-    }
-    if (!ret_terms->is_interruptible) {
-        *ret_terms = (struct exchange_terms){0};
-    }
 }
 
 /* Those that the provider uses when that device is of `cell`. */
@@ -192,6 +205,14 @@ static uint32_t cells_with(struct exchange *exchange, const struct provider *pro
 bool cell_take_with_terms(struct exchange *exchange, const struct device *device,
                           const struct exchange_terms *terms, uint32_t *ret_cell)
 {
+    const struct exchange_terms now = cell_terms(exchange, device->cell);
+    if (now.is_interruptible == terms->is_interruptible &&
+        (!now.is_interruptible ||
+         (now.notice_ns == terms->notice_ns && now.minimum_run_ns == terms->minimum_run_ns))) {
+        book_cell_hold(exchange->book, device->cell);
+        *ret_cell = device->cell;
+        return true;
+    }
     struct attribute attributes[CELL_ATTRIBUTES_MAX];
     size_t before;
     const struct attribute *all = book_cell_attributes(exchange->book, device->cell, &before);
@@ -209,10 +230,9 @@ bool cell_take_with_terms(struct exchange *exchange, const struct device *device
         refuse(exchange, status);
         return false;
     }
-    enter(exchange, &exchange->cells[cell], cell, RECORD_CELL);
+    enter_cell(exchange, cell);
     const uint32_t most = exchange->limits.cells_per_account;
-    uint32_t used =
-        cell == device->cell ? 0 : cells_with(exchange, sender(exchange)->provider, device, cell);
+    uint32_t used = cells_with(exchange, sender(exchange)->provider, device, cell);
     if (used > most) {
         cell_give(exchange, cell);
         reject(exchange, XREJECT_LIMIT, "cells_per_account", used, most);
@@ -284,7 +304,7 @@ bool class_take(struct exchange *exchange, const struct requirement *needs, enum
         refuse(exchange, status);
         return false;
     }
-    enter(exchange, &exchange->classes[class_id], class_id, RECORD_CLASS);
+    (void)enter(exchange, &exchange->classes[class_id], class_id, RECORD_CLASS);
     uint32_t used = member->classes + (use_of(exchange, member->number, class_id) == NULL);
     if (used > most || !class_use_add(exchange, member->number, class_id)) {
         class_release(exchange, class_id);
@@ -332,7 +352,7 @@ bool cell_restore(struct exchange *exchange, uint32_t cell, const struct attribu
     if (book_cell_at(exchange->book, cell, attributes, count) != BOOK_OK) {
         return false;
     }
-    enter(exchange, &exchange->cells[cell], cell, RECORD_CELL);
+    enter_cell(exchange, cell);
     return true;
 }
 
@@ -342,7 +362,7 @@ bool class_restore(struct exchange *exchange, uint32_t class_id, const struct re
     if (book_class_at(exchange->book, class_id, needs, rate) != BOOK_OK) {
         return false;
     }
-    enter(exchange, &exchange->classes[class_id], class_id, RECORD_CLASS);
+    (void)enter(exchange, &exchange->classes[class_id], class_id, RECORD_CLASS);
     return true;
 }
 

@@ -154,7 +154,7 @@ struct ask *ask_create(struct exchange *exchange, const struct ask *fields)
     }
     ask->device->ask = ask;
     list_init(&ask->wanting);
-    cell_terms(exchange, ask->device->cell, &ask->terms);
+    ask->terms = cell_terms(exchange, ask->device->cell);
     exchange->ask_count++;
     track(exchange, &ask->tracked, RECORD_ASK);
     return ask;

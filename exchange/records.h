@@ -42,15 +42,15 @@ struct tracked {
     struct hash32 hash;     /* as counted in exchange->total */
 };
 
-/* Jobs that have ended, the oldest on top. Not recorded. */
-struct job_heap {
+/* Of one account, the oldest on top. Not recorded. */
+struct ended_jobs {
     struct ended_job {
         uint64_t order; /* the job's: jobs lie far apart */
         struct job *job;
     } * jobs;
     uint32_t count, capacity;
+    uint32_t place; /* of the account in exchange->enders, where it has any */
 };
-enum heap_kind { HEAP_OF_ALL, HEAP_OF_OWNER };
 
 struct
     member { /* an account's rights; its money is in exchange->accounts, and is part of this record */
@@ -71,7 +71,7 @@ struct
     uint32_t classes;          /* that its open jobs use */
     struct list_link jobs;     /* by age */
     uint32_t job_count;        /* ended ones too */
-    struct job_heap ended;     /* of those */
+    struct ended_jobs ended;   /* of those */
     uint64_t open_subtasks;    /* of its open jobs */
     struct list_link refusals; /* struct refused_id, oldest first */
     uint32_t refusal_count;
@@ -81,6 +81,7 @@ struct
 struct kind {
     struct tracked tracked; /* type 0: the number is free */
     uint32_t number;
+    struct exchange_terms terms; /* of a cell, as its attributes say them. Not recorded */
 };
 
 /* By how many parts of its open jobs an account uses a class. Not recorded. */
@@ -341,8 +342,7 @@ struct job {
     uint32_t saved_count;
     struct list_link leases;
     struct list_link of_owner;
-    uint32_t heap_at[2]; /* once ended: its place, by enum heap_kind */
-    bool is_reported;    /* a JOB effect is due at the end of this step */
+    bool is_reported; /* a JOB effect is due at the end of this step */
     struct list_link report;
     /* Of ALL_OR_NONE: to try again is in vain before `slots_freed` of the exchange has grown to this. */
     uint64_t try_again_at;
@@ -449,7 +449,9 @@ struct exchange {
     struct list_link id_ages, invitation_list, provider_list, job_list, class_use_list;
     uint32_t invitation_count, ask_count, job_count, lease_count, attempt_count;
     uint64_t subtask_count;
-    struct job_heap ended;
+    /* Accounts that have ended jobs, a heap: whose oldest is oldest is on top. */
+    struct member **enders;
+    uint32_t ender_count, ender_capacity;
     struct book *book;
     struct kind *cells, *classes; /* by number, up to the limits */
     uint32_t *free_handles;

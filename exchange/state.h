@@ -72,7 +72,7 @@ bool class_restore(struct exchange *exchange, uint32_t class_id, const struct re
 bool kinds_settle(struct exchange *exchange);
 
 /* What leases of the cell's asks are. */
-void cell_terms(const struct exchange *exchange, uint32_t cell, struct exchange_terms *ret_terms);
+struct exchange_terms cell_terms(const struct exchange *exchange, uint32_t cell);
 /* The attributes that say them, TERMS_ATTRIBUTES of them; and whether one is of these. */
 void terms_attributes(const struct exchange_terms *terms, struct attribute *ret_attributes);
 bool terms_is_attribute(const struct attribute *attribute);
@@ -197,7 +197,8 @@ void job_free(struct job *job); /* its own memory: no leases, in no table */
 /* ---- ended.c */
 void ended_add(struct exchange *exchange, struct job *job); /* its phase is no longer open */
 void ended_remove(struct exchange *exchange, const struct job *job);
-struct job *ended_oldest(const struct job_heap *heap); /* NULL: none */
+struct job *ended_oldest(const struct exchange *exchange); /* NULL: none */
+struct job *ended_oldest_of(const struct member *member);
 
 /* ---- bids.c */
 void part_init(struct part *part, struct job *job, uint32_t number);

@@ -139,6 +139,13 @@ void *table_find(const struct table *table, const void *key)
                              : table->slots[position_of(table, key, hash_of(table, key))].element;
 }
 
+void table_expect(const struct table *table, const void *key)
+{
+    if (table->count > 0) {
+        __builtin_prefetch(&table->slots[(size_t)hash_of(table, key) & (table->capacity - 1)], 1);
+    }
+}
+
 void table_remove(struct table *table, const void *key)
 {
     assert(table->capacity > 0);

@@ -28,6 +28,8 @@ void table_fini(struct table *table);
 /* False when out of memory; nothing changed then. The key must not be there yet. */
 bool table_insert(struct table *table, void *element);
 void *table_find(const struct table *table, const void *key); /* NULL: none */
+/* The key will be looked for soon: where it would be is brought closer to the processor, and nothing waits for that. */
+void table_expect(const struct table *table, const void *key);
 void table_remove(struct table *table, const void *key);
 /* SipHash-2-4 (Aumasson, Bernstein, INDOCRYPT 2012) of `size` bytes. */
 uint64_t table_hash(const uint64_t hash_key[2], const void *bytes, size_t size);

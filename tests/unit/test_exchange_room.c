@@ -1,4 +1,6 @@
 /* What is kept about jobs and makes room for others: counted as it comes and goes, and again from a snapshot. */
+#include "base/random.h"
+#include "protocol/message.h"
 #include "tests/support/hand_market.h"
 
 #include <check.h>
@@ -57,6 +59,116 @@ START_TEST(the_oldest_that_has_ended_makes_room_whichever_ended_first)
     cancel(jobs[3]);
     (void)submit(1, 10);
     ck_assert(!is_kept(jobs[3]));
+}
+END_TEST
+
+enum { MANY = 5, KEPT = 24, STEPS = 2000 };
+
+static void open_many_accounts(void)
+{
+    static struct exchange_genesis_account accounts[MANY];
+    for (uint8_t i = 0; i < MANY; i++) {
+        accounts[i] = (struct exchange_genesis_account){
+            .key = {{(uint8_t)(i + 1)}}, .roles = ROLE_CONSUMER, .credits_micro = INT64_MAX / 16};
+        (void)snprintf(accounts[i].name, sizeof accounts[i].name, "consumer %d", i);
+    }
+    struct exchange_limits limits = exchange_limits_now(market.exchange);
+    limits.jobs = limits.jobs_per_account = KEPT;
+    limits.ids_per_account = STEPS + 1;
+    exchange_destroy(&market.exchange);
+    market.exchange = exchange_create(&limits);
+    market.index = 0;
+    struct exchange_command genesis = command(EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
+    genesis.genesis = (struct exchange_genesis){.cluster = {{1}},
+                                                .price_band_micro = 100 * price,
+                                                .accounts = accounts,
+                                                .account_count = MANY};
+    apply(&genesis);
+}
+
+/* Against a list in the order of submission. */
+START_TEST(of_many_accounts_the_oldest_that_has_ended_goes_first)
+{
+    static struct {
+        struct id128 id;
+        uint32_t owner;
+        bool is_open, is_kept;
+    } jobs[STEPS];
+    struct random random = random_seeded(7);
+    uint32_t count = 0;
+    uint32_t kept = 0;
+    uint32_t gone = 0;
+    open_many_accounts();
+    for (int step = 0; step < STEPS; step++) {
+        const uint32_t drawn = count == 0 ? 0 : (uint32_t)random_below(&random, count);
+        if (count > 0 && jobs[drawn].is_open) {
+            struct exchange_command cancelled = command(EXCHANGE_CANCEL_JOB, jobs[drawn].owner);
+            cancelled.cancel_job.job = jobs[drawn].id;
+            apply(&cancelled);
+            jobs[drawn].is_open = false;
+            continue;
+        }
+        uint32_t goes = 0;
+        while (goes < count && (jobs[goes].is_open || !jobs[goes].is_kept)) {
+            goes++;
+        }
+        struct exchange_command made = submit_of(1, 1);
+        made.account = CONSUMER + (uint32_t)random_below(&random, MANY);
+        apply(&made);
+        if (kept == KEPT && goes == count) {
+            check_rejected(REJECT_LIMIT); /* all are open */
+            continue;
+        }
+        ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+        if (kept == KEPT) {
+            jobs[goes].is_kept = false;
+            ck_assert(!is_kept(jobs[goes].id));
+            gone++;
+        } else {
+            kept++;
+        }
+        jobs[count].id = made.id;
+        jobs[count].owner = made.account;
+        jobs[count].is_open = jobs[count].is_kept = true;
+        count++;
+        uint32_t there = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            ck_assert(is_kept(jobs[i].id) == jobs[i].is_kept);
+            there += jobs[i].is_kept;
+        }
+        ck_assert_uint_eq(there, kept);
+        if (step % 97 == 0) {
+            reload();
+        }
+    }
+    ck_assert_uint_gt(gone, STEPS / 20);
+    check_hash();
+}
+END_TEST
+
+/* What is said to come is looked for in all that there is, and in an exchange that has nothing yet. */
+START_TEST(what_is_expected_changes_nothing)
+{
+    struct id128 job = submit(1, 10);
+    const struct hash32 before = exchange_state_hash(market.exchange);
+    struct exchange *fresh = exchange_create(
+        &(struct exchange_limits){.asks = 1, .jobs = 1, .cells = 1, .classes = 1, .accounts = 4});
+    for (int type = EXCHANGE_GENESIS; type <= EXCHANGE_REPLACE; type++) {
+        struct exchange_command coming = {.type = (enum exchange_command_type)type, .id = job};
+        if (type == EXCHANGE_CANCEL_JOB) {
+            coming.cancel_job.job = job;
+        } else if (type == EXCHANGE_REPLACE) {
+            coming.replace.order = job;
+        }
+        exchange_expect(market.exchange, CONSUMER, &coming);
+        exchange_expect(market.exchange, EXCHANGE_NO_ACCOUNT, &coming);
+        exchange_expect(fresh, CONSUMER, &coming);
+    }
+    exchange_destroy(&fresh);
+    const struct hash32 after = exchange_state_hash(market.exchange);
+    ck_assert_mem_eq(&before, &after, sizeof before);
+    check_hash();
+    cancel(job);
 }
 END_TEST
 
@@ -152,6 +264,8 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, the_oldest_that_has_ended_makes_room_whichever_ended_first);
+    tcase_add_test(tests, of_many_accounts_the_oldest_that_has_ended_goes_first);
+    tcase_add_test(tests, what_is_expected_changes_nothing);
     tcase_add_test(tests, classes_of_an_account_are_counted_once_each_and_as_long_as_they_are_used);
     tcase_add_test(tests, a_class_is_found_among_many);
     suite_add_tcase(suite, tests);

@@ -34,8 +34,11 @@ START_TEST(first_in_is_first_out_and_a_full_queue_says_so)
     ck_assert(!queue_try_push(queue, &three.link));
     ck_assert_uint_eq(queue_count(queue), 2);
     ck_assert_int_eq(pop_value(queue, 0), 1);
-    ck_assert(queue_try_push(queue, &three.link));
+    ck_assert_ptr_eq(one.link.next, &two.link); /* whose turn is next */
     ck_assert_int_eq(pop_value(queue, 0), 2);
+    ck_assert_ptr_null(two.link.next);
+    ck_assert(queue_try_push(queue, &three.link));
+    ck_assert_ptr_null(two.link.next);
     ck_assert_int_eq(pop_value(queue, 0), 3);
     ck_assert_int_eq(pop_value(queue, 0), -1);
     queue_destroy(&queue);

@@ -176,7 +176,7 @@ enum scheduler_status cluster_schedule(const struct workload *graph, struct sche
         }
         status = SCHEDULER_NOWHERE;
         for (int i = 0; i < BOUNDS; i++) {
-            make_clusters(&clusters, all / (1 << i));
+            make_clusters(&clusters, all / (double)(1 << 2 * i));
             if (put_all(&clusters) &&
                 (status != SCHEDULER_OK || clusters.schedule->makespan < schedule->makespan)) {
                 schedule_copy(schedule, clusters.schedule);

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROCESSORS = EXACT_PROCESSORS, STOP_NODES = 1024 };
+enum { PROCESSORS = EXACT_PROCESSORS, STOP_NODES = 1024, PAIRS_OF_STEP = 4 };
 
 struct search {
     const struct workload *graph;
@@ -29,6 +29,7 @@ struct search {
     double least_cost[EXACT_TASKS];
     uint32_t class_of[PROCESSORS]; /* the first processor that is just like it */
     uint32_t before[EXACT_TASKS];  /* predecessors, one bit each */
+    double *transfers;             /* see transfers_of */
     /* of the schedule so far */
     uint32_t done; /* one bit each */
     uint32_t processor[EXACT_TASKS];
@@ -85,25 +86,37 @@ static bool is_worth_trying(const struct search *search, uint32_t p)
 
 /* ---------------------------------------------------------------- bound */
 
-/* Raises `ready`, one number for each processor, to when the edge from `from` can have brought its bytes there. */
-static void await_edge(const struct search *search, uint32_t from, double bytes,
-                       double starts[][PROCESSORS], double *ready)
+/* From processor `from` to each, for an arc of `in`. */
+static const double *transfers_of(const struct search *search, uint32_t arc, uint32_t from)
 {
-    const struct workload *graph = search->graph;
-    uint32_t count = graph->processor_count;
+    size_t count = search->graph->processor_count;
+    return &search->transfers[(arc * count + from) * count];
+}
+
+/* Raises `ready`, one number for each processor, to when the arc of `in` can have brought its bytes there. */
+static void await_arc(const struct search *search, uint32_t arc, double starts[][PROCESSORS],
+                      double *ready)
+{
+    uint32_t count = search->graph->processor_count;
+    uint32_t from = search->graph->position[search->graph->in[arc].task];
     bool is_done = (search->done >> from & 1) != 0;
+    double arrivals[PROCESSORS];
     for (uint32_t p = 0; p < count; p++) {
-        double arrival = INFINITY;
-        if (is_done) {
-            arrival =
-                search->finish[from] + workload_transfer(graph, bytes, search->processor[from], p);
+        arrivals[p] = INFINITY;
+    }
+    for (uint32_t q = 0; q < count; q++) {
+        if (is_done && q != search->processor[from]) {
+            continue;
         }
-        for (uint32_t q = 0; !is_done && q < count; q++) {
-            double over =
-                starts[from][q] + search->costs[from][q] + workload_transfer(graph, bytes, q, p);
-            arrival = over < arrival ? over : arrival;
+        double finish = is_done ? search->finish[from] : starts[from][q] + search->costs[from][q];
+        const double *transfers = transfers_of(search, arc, q);
+        for (uint32_t p = 0; p < count; p++) {
+            double arrival = finish + transfers[p];
+            arrivals[p] = arrival < arrivals[p] ? arrival : arrivals[p];
         }
-        ready[p] = arrival > ready[p] ? arrival : ready[p];
+    }
+    for (uint32_t p = 0; p < count; p++) {
+        ready[p] = arrivals[p] > ready[p] ? arrivals[p] : ready[p];
     }
 }
 
@@ -127,8 +140,7 @@ static bool is_hopeless(const struct search *search, double last_start, double s
             starts[i][p] = fmax(search->free_from[p], last_start);
         }
         for (uint32_t j = graph->in_first[task]; j < graph->in_first[task + 1]; j++) {
-            await_edge(search, graph->position[graph->in[j].task], graph->in[j].bytes, starts,
-                       starts[i]);
+            await_arc(search, j, starts, starts[i]);
         }
         for (uint32_t p = 0; p < count; p++) {
             least = fmin(least, starts[i][p] + search->tails[i][p]);
@@ -185,7 +197,7 @@ static bool starts_before(const struct search *search, uint32_t i, uint32_t p, d
     bool is_before = search->free_from[p] < time;
     for (uint32_t j = graph->in_first[task]; is_before && j < graph->in_first[task + 1]; j++) {
         uint32_t from = graph->position[graph->in[j].task];
-        double carried = workload_transfer(graph, graph->in[j].bytes, search->processor[from], p);
+        double carried = transfers_of(search, j, search->processor[from])[p];
         is_before = search->finish[from] + carried < time;
     }
     return is_before;
@@ -247,9 +259,10 @@ static void search_from(struct search *search, double last_start, uint32_t from,
     }
 }
 
-static void prepare(struct search *search)
+static bool prepare(struct search *search)
 {
     const struct workload *graph = search->graph;
+    size_t count = graph->processor_count;
     double tails[EXACT_TASKS * PROCESSORS];
     bound_tails(graph, tails);
     for (uint32_t i = 0; i < graph->task_count; i++) {
@@ -264,6 +277,13 @@ static void prepare(struct search *search)
         }
     }
     find_classes(search);
+    search->transfers = malloc((graph->edge_count + 1) * count * count * sizeof(double));
+    for (size_t i = 0; search->transfers != NULL && i < graph->edge_count * count * count; i++) {
+        uint32_t from = (uint32_t)(i / count % count);
+        search->transfers[i] = workload_transfer(graph, graph->in[i / (count * count)].bytes, from,
+                                                 (uint32_t)(i % count));
+    }
+    return search->transfers != NULL;
 }
 
 enum scheduler_status exact_schedule(const struct workload *graph,
@@ -280,10 +300,15 @@ enum scheduler_status exact_schedule(const struct workload *graph,
     search->graph = graph;
     search->budget = budget;
     search->best = schedule;
-    search->left = budget->steps / graph->task_count;
-    prepare(search);
-    search_from(search, 0, 0, 0);
-    *ret_proved = !search->is_stopped;
+    /* A node looks at each task, and for most edges at each pair of processors. */
+    uint64_t pairs = (uint64_t)graph->edge_count * graph->processor_count * graph->processor_count;
+    search->left = budget->steps / (graph->task_count + pairs / PAIRS_OF_STEP);
+    bool ok = prepare(search);
+    if (ok) {
+        search_from(search, 0, 0, 0);
+        *ret_proved = !search->is_stopped;
+    }
+    free(search->transfers);
     free(search);
-    return SCHEDULER_OK;
+    return ok ? SCHEDULER_OK : SCHEDULER_NO_MEMORY;
 }

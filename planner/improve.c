@@ -8,6 +8,7 @@
  * Operational Research 258(1), 2017). When nothing has come of it for long, it begins anew from the best and some
  * changes at random (iterated local search). */
 #include "base/random.h"
+#include "planner/contention.h"
 #include "planner/schedulers.h"
 
 #include <assert.h>
@@ -27,6 +28,7 @@ struct climb {
     uint32_t *last_on; /* scratch: a task for each processor */
     uint32_t *ahead;   /* the task before, on its processor */
     double *free_from;
+    struct contention *contention; /* NULL: links carry any number of transfers at once */
     double late[LATE];
 };
 
@@ -40,9 +42,11 @@ static void climb_fini(struct climb *climb)
     free(climb->last_on);
     free(climb->ahead);
     free(climb->free_from);
+    contention_destroy(&climb->contention);
 }
 
-static bool climb_init(struct climb *climb, const struct workload *graph, uint64_t seed)
+static bool climb_init(struct climb *climb, const struct workload *graph, uint64_t seed,
+                       bool is_contended)
 {
     *climb = (struct climb){.graph = graph, .dice = random_seeded(seed)};
     climb->now = schedule_create(graph->task_count);
@@ -53,14 +57,24 @@ static bool climb_init(struct climb *climb, const struct workload *graph, uint64
     climb->last_on = calloc(graph->processor_count, sizeof *climb->last_on);
     climb->ahead = calloc(graph->task_count, sizeof *climb->ahead);
     climb->free_from = calloc(graph->processor_count, sizeof *climb->free_from);
-    return climb->now != NULL && climb->next != NULL && climb->sequence != NULL &&
-           climb->place != NULL && climb->critical != NULL && climb->last_on != NULL &&
-           climb->ahead != NULL && climb->free_from != NULL;
+    climb->contention = is_contended ? contention_create(graph) : NULL;
+    return (climb->contention != NULL || !is_contended) && climb->now != NULL &&
+           climb->next != NULL && climb->sequence != NULL && climb->place != NULL &&
+           climb->critical != NULL && climb->last_on != NULL && climb->ahead != NULL &&
+           climb->free_from != NULL;
+}
+
+static bool work_out(struct climb *climb, const uint32_t *processor, struct schedule *schedule)
+{
+    return climb->contention != NULL
+               ? contention_time(climb->contention, climb->sequence, processor, schedule)
+               : schedule_time(climb->graph, climb->sequence, processor, climb->free_from,
+                               schedule);
 }
 
 /* ---------------------------------------------------------------- the critical path */
 
-/* The task that `task` had to wait for last; WORKLOAD_NONE: it starts at 0. */
+/* The task that `task` had to wait for last; WORKLOAD_NONE: it starts at 0, or waits for a link. */
 static uint32_t waited_for(const struct climb *climb, uint32_t task)
 {
     const struct workload *graph = climb->graph;
@@ -165,9 +179,7 @@ static void try_change(struct climb *climb, double limit)
         move_in_sequence(climb, place, other_place(climb, task));
     }
     bool is_same = climb->now->processor[task] == processor && climb->place[task] == place;
-    if (!is_same &&
-        schedule_time(graph, climb->sequence, climb->now->processor, climb->free_from,
-                      climb->next) &&
+    if (!is_same && work_out(climb, climb->now->processor, climb->next) &&
         (climb->next->makespan <= limit || climb->next->makespan <= climb->now->makespan)) {
         struct schedule *former = climb->now;
         climb->now = climb->next;
@@ -188,8 +200,7 @@ static bool begin_from(struct climb *climb, const struct schedule *best, int kic
     if (!schedule_sequence(graph, best, climb->sequence)) {
         return false;
     }
-    bool is_sound =
-        schedule_time(graph, climb->sequence, best->processor, climb->free_from, climb->now);
+    bool is_sound = work_out(climb, best->processor, climb->now);
     assert(is_sound);
     for (uint32_t i = 0; i < graph->task_count; i++) {
         climb->place[climb->sequence[i]] = i;
@@ -233,10 +244,11 @@ static bool climb_on(struct climb *climb, const struct search_budget *budget, do
 
 enum scheduler_status improve_schedule(const struct workload *graph,
                                        const struct search_budget *budget, uint64_t seed,
-                                       double bound, struct schedule *schedule)
+                                       double bound, bool is_contended, struct schedule *schedule)
 {
     struct climb climb;
-    bool ok = climb_init(&climb, graph, seed) && climb_on(&climb, budget, bound, schedule);
+    bool ok =
+        climb_init(&climb, graph, seed, is_contended) && climb_on(&climb, budget, bound, schedule);
     climb_fini(&climb);
     return ok ? SCHEDULER_OK : SCHEDULER_NO_MEMORY;
 }

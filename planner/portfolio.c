@@ -1,6 +1,7 @@
 #include "planner/portfolio.h"
 
 #include "planner/bound.h"
+#include "planner/contention.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -95,8 +96,8 @@ static enum scheduler_status heft_few(const struct workload *graph, struct sched
 
 /* ---------------------------------------------------------------- one after the other */
 
-static enum scheduler_status run_method(const struct workload *graph, enum portfolio_method method,
-                                        struct schedule *schedule)
+static enum scheduler_status list_method(const struct workload *graph, enum portfolio_method method,
+                                         struct schedule *schedule)
 {
     switch (method) {
     case PORTFOLIO_HEFT:
@@ -121,6 +122,33 @@ static enum scheduler_status run_method(const struct workload *graph, enum portf
         break;
     }
     return SCHEDULER_NOWHERE;
+}
+
+/* The times of `schedule` when links carry one transfer at a time. */
+static enum scheduler_status contend(const struct workload *graph, struct schedule *schedule)
+{
+    struct contention *contention = contention_create(graph);
+    struct schedule *timed = schedule_create(graph->task_count);
+    uint32_t *sequence = malloc(graph->task_count * sizeof *sequence);
+    bool ok = contention != NULL && timed != NULL && sequence != NULL &&
+              schedule_sequence(graph, schedule, sequence);
+    if (ok) {
+        bool is_sound = contention_time(contention, sequence, schedule->processor, timed);
+        assert(is_sound);
+        schedule_copy(schedule, timed);
+    }
+    contention_destroy(&contention);
+    schedule_destroy(&timed);
+    free(sequence);
+    return ok ? SCHEDULER_OK : SCHEDULER_NO_MEMORY;
+}
+
+static enum scheduler_status run_method(const struct workload *graph, enum portfolio_method method,
+                                        const struct portfolio_options *options,
+                                        struct schedule *schedule)
+{
+    enum scheduler_status status = list_method(graph, method, schedule);
+    return status == SCHEDULER_OK && options->is_contended ? contend(graph, schedule) : status;
 }
 
 static bool is_worth_clustering(const struct workload *graph)
@@ -152,8 +180,9 @@ static void take_if_better(struct schedule *best, const struct schedule *now,
 }
 
 /* Everything but the searches. */
-static enum scheduler_status run_lists(const struct workload *graph, struct schedule *best,
-                                       struct portfolio *portfolio)
+static enum scheduler_status run_lists(const struct workload *graph,
+                                       const struct portfolio_options *options,
+                                       struct schedule *best, struct portfolio *portfolio)
 {
     struct schedule *now = schedule_create(graph->task_count);
     enum scheduler_status status = now == NULL ? SCHEDULER_NO_MEMORY : SCHEDULER_NOWHERE;
@@ -162,7 +191,7 @@ static enum scheduler_status run_lists(const struct workload *graph, struct sche
         if (method == PORTFOLIO_CLUSTER && !is_worth_clustering(graph)) {
             continue;
         }
-        enum scheduler_status one = run_method(graph, method, now);
+        enum scheduler_status one = run_method(graph, method, options, now);
         if (one == SCHEDULER_OK) {
             take_if_better(best, now, method, portfolio);
         }
@@ -184,7 +213,8 @@ static enum scheduler_status run_improve(const struct workload *graph,
     }
     double before = best->makespan;
     enum scheduler_status status =
-        improve_schedule(graph, &budget, options->seed, portfolio->bound * (1 + rounding), best);
+        improve_schedule(graph, &budget, options->seed, portfolio->bound * (1 + rounding),
+                         options->is_contended, best);
     if (best->makespan < before) {
         portfolio->found_by = PORTFOLIO_IMPROVE;
         portfolio->makespans[PORTFOLIO_IMPROVE] = best->makespan;
@@ -245,8 +275,9 @@ enum scheduler_status portfolio_schedule(const struct workload *graph,
     if (!begin(graph, schedule, &portfolio)) {
         return SCHEDULER_NO_MEMORY;
     }
-    bool exact = is_small(graph) && !options->no_exact && options->exact_steps > 0;
-    enum scheduler_status status = run_lists(graph, schedule, &portfolio);
+    bool exact =
+        is_small(graph) && !options->no_exact && !options->is_contended && options->exact_steps > 0;
+    enum scheduler_status status = run_lists(graph, options, schedule, &portfolio);
     uint64_t warm =
         exact && options->improve_steps > WARM_STEPS ? WARM_STEPS : options->improve_steps;
     if (status == SCHEDULER_OK) {
@@ -283,7 +314,7 @@ enum scheduler_status portfolio_single_method(const struct workload *graph,
     if (!begin(graph, schedule, &portfolio)) {
         return SCHEDULER_NO_MEMORY;
     }
-    enum scheduler_status status = run_method(graph, method, schedule);
+    enum scheduler_status status = run_method(graph, method, options, schedule);
     if (status == SCHEDULER_OK) {
         portfolio.found_by = method;
         portfolio.makespans[method] = schedule->makespan;

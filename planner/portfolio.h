@@ -22,11 +22,15 @@ enum portfolio_method {
 /* "heft-best" */
 const char *portfolio_name(enum portfolio_method method);
 
-#define PORTFOLIO_EXACT_STEPS UINT64_C(50000000)
+#define PORTFOLIO_EXACT_STEPS UINT64_C(100000000)
+#define PORTFOLIO_PROOF_STEPS UINT64_C(4000000000) /* where a proof is what is asked for */
 #define PORTFOLIO_IMPROVE_STEPS UINT64_C(10000000)
 
 struct portfolio_options {
     bool no_exact;
+    bool
+        is_contended; /* links carry one transfer at a time (contention.h): of what the schedulers make, which know
+                          nothing of that, the best then is kept; no exact search */
     uint64_t exact_steps, improve_steps; /* see struct search_budget; 0: none of it */
     uint64_t seed;
     bool (*stop)(void *context); /* ends the searches; NULL: the steps alone do */

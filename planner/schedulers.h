@@ -40,7 +40,7 @@ enum scheduler_status cluster_schedule(const struct workload *graph, struct sche
 
 enum { EXACT_TASKS = 12, EXACT_PROCESSORS = 64 };
 
-/* How long to search. A step is the time of one task worked out, some ten nanoseconds. */
+/* How long to search. A step is the time of one task worked out: some nanoseconds, up to some ten in large graphs. */
 struct search_budget {
     uint64_t steps;
     bool (*stop)(
@@ -56,9 +56,9 @@ enum scheduler_status exact_schedule(const struct workload *graph,
                                      bool *ret_proved);
 
 /* `schedule` holds a sound schedule; it is replaced by the best one found. Stops early at `bound`, below which none
- * can be. */
+ * can be. `is_contended`: times are those of contention.h, those of `schedule` too. */
 enum scheduler_status improve_schedule(const struct workload *graph,
                                        const struct search_budget *budget, uint64_t seed,
-                                       double bound, struct schedule *schedule);
+                                       double bound, bool is_contended, struct schedule *schedule);
 
 #endif

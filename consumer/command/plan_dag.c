@@ -202,7 +202,13 @@ static bool read_method(struct plan *plan)
         names[i] = portfolio_name((enum portfolio_method)i);
         if (strcmp(names[i], text) == 0) {
             plan->method = (enum portfolio_method)i;
-            return true;
+            bool is_possible =
+                plan->method != PORTFOLIO_EXACT || !option_given(plan->invocation, "contended");
+            if (!is_possible) {
+                (void)complain(plan->invocation, BOURSE_USAGE,
+                               "--scheduler exact knows no --contended links; use auto");
+            }
+            return is_possible;
         }
     }
     names[PORTFOLIO_METHODS] = "auto";
@@ -264,8 +270,12 @@ static int read_graph(struct plan *plan)
 static int make_schedule(struct plan *plan)
 {
     const struct workload *graph = plan->graph;
-    const struct portfolio_options options = portfolio_defaults();
+    struct portfolio_options options = portfolio_defaults();
     char text[200];
+    options.is_contended = option_given(plan->invocation, "contended");
+    if (!plan->is_auto && plan->method == PORTFOLIO_EXACT) {
+        options.exact_steps = PORTFOLIO_PROOF_STEPS;
+    }
     plan->schedule = schedule_create(graph->task_count);
     plan->sequence = calloc(graph->task_count, sizeof *plan->sequence);
     if (plan->schedule == NULL || plan->sequence == NULL) {
@@ -341,8 +351,9 @@ static int show_json(const struct plan *plan)
                            ? json_null()
                            : json_pack("{s:s, s:f}", "processor", file->processors[single],
                                        "makespan", single_makespan);
-    return print_json(json_pack("{s:s, s:s, s:o, s:f, s:f, s:f, s:b, s:s, s:s, s:o, s:o}", "name",
-                                file->name, "time_unit", file->time_unit, "schedule", rows,
+    return print_json(json_pack("{s:s, s:s, s:b, s:o, s:f, s:f, s:f, s:b, s:s, s:s, s:o, s:o}",
+                                "name", file->name, "time_unit", file->time_unit, "contended",
+                                (int)option_given(plan->invocation, "contended"), "schedule", rows,
                                 "makespan", schedule->makespan, "lower_bound",
                                 plan->portfolio.bound, "gap", gap_of(plan), "proved",
                                 (int)plan->portfolio.is_proved, "scheduler",

@@ -306,9 +306,10 @@ int command_plan(struct invocation *invocation)
     if (invocation->word_count == 0) {
         return complain(invocation, BOURSE_USAGE, "plan needs FILE; see `bourse help plan`");
     }
-    if (option_given(invocation, "scheduler")) {
+    if (option_given(invocation, "scheduler") || option_given(invocation, "contended")) {
         return complain(invocation, BOURSE_USAGE,
-                        "--scheduler is for --dag: the market schedules what is submitted to it");
+                        "--scheduler and --contended are for --dag: the market schedules what is "
+                        "submitted to it");
     }
     return quote_or_plan(invocation, true);
 }

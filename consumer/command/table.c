@@ -130,6 +130,7 @@ static const struct option_spec book_options[] = {
 static const struct option_spec plan_options[] = {
     {"dag", 0, "FILE", "a task graph in JSON (bourse-dag-1), to be scheduled offline"},
     {"scheduler", 0, "SCHEDULER", "of --dag: auto, heft, peft, cpop, exact ... (auto)"},
+    {"contended", 0, NULL, "of --dag: links carry one transfer at a time (any number)"},
 };
 static const struct option_spec order_options[] = {
     {"price", 0, "CREDITS", "of an ask: the least for a slot and an hour; 0 is a donation"},

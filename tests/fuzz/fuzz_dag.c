@@ -1,4 +1,5 @@
-/* Graph files: what is read and makes a graph is planned by every scheduler, soundly, and no bound is beaten. */
+/* Graph files: what is read and makes a graph is planned by every scheduler, with links as
+ * resources and without, soundly, and no bound is beaten. */
 #include "formats/dag.h"
 #include "planner/portfolio.h"
 
@@ -11,12 +12,13 @@ enum { COSTS_PLANNED = 4096, STEPS = 2000 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void plan(const struct workload *graph)
+static void plan(const struct workload *graph, bool is_contended)
 {
     struct schedule *schedule = schedule_create(graph->task_count);
     struct portfolio_options options = portfolio_defaults();
     options.exact_steps = STEPS;
     options.improve_steps = STEPS;
+    options.is_contended = is_contended;
     for (int i = 0; schedule != NULL && i < PORTFOLIO_METHODS; i++) {
         struct portfolio portfolio;
         uint32_t task = 0;
@@ -52,7 +54,8 @@ static void make_workload(const struct dag_file *file)
     struct workload *graph = NULL;
     struct workload_fault fault;
     if (workload_create(&input, &graph, &fault) == WORKLOAD_OK) {
-        plan(graph);
+        plan(graph, false);
+        plan(graph, true);
     }
     workload_destroy(&graph);
     free(links);

@@ -5,9 +5,14 @@ bourse=$(realpath "$1")/bourse
 golden=$(realpath "$(dirname "$0")/../golden/dag")
 work=$(mktemp -d "${TMPDIR:-/tmp}/bourse plan.XXXXXX")
 trap 'rm -rf "$work"' EXIT
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+
+# shellcheck source=tests/support/expect.sh
 . "$(dirname "$(realpath "$0")")/../support/expect.sh"
 cd "$work"
 export HOME=$work XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state
+unset BOURSE_MARKET BOURSE_KEY BOURSE_TIMEOUT BOURSE_COLOR NO_COLOR
 
 makespan() { # SCHEDULER FILE TIME
     got=$("$bourse" plan --dag "$2" --scheduler "$1" --quiet) || fail "$1 of $2"
@@ -37,6 +42,15 @@ cmp first out || fail "the same graph, another plan"
 expect 0 '"lower_bound":73.0,"gap":0.0,"proved":true,"scheduler":"auto"' "$bourse" plan --dag "$golden/heft.json" --json
 expect 0 '^lower bound  73 units: proved' "$bourse" plan --dag "$golden/heft.json"
 grep -qE '^t10 +p[123] +[0-9]+ +73$' out || fail "$(cat out)"
+
+# Links that carry one transfer at a time: never earlier, and nothing is proved that was only for links without end.
+"$bourse" plan --dag "$golden/heft.json" --scheduler heft --contended --json >out || fail "contended"
+grep -q '"contended":true' out || fail "$(cat out)"
+slower=$(grep -o '"makespan":[0-9.]*' out | head -n 1 | cut -d: -f2 | cut -d. -f1)
+[ "$slower" -ge 80 ] || fail "contended HEFT: $slower"
+best=$("$bourse" plan --dag "$golden/heft.json" --contended --quiet)
+[ "$best" -ge 73 ] && [ "$best" -le "$slower" ] || fail "contended: $best"
+expect 2 'knows no --contended' "$bourse" plan --dag "$golden/heft.json" --scheduler exact --contended
 
 # Refusals: the exit status, the stable name in text and JSON, and who it is about.
 write() { # PROCESSORS LINKS TASKS EDGES
@@ -94,5 +108,6 @@ expect 2 'none.json' "$bourse" plan --dag none.json
 expect 2 'did you mean heft' "$bourse" plan --dag g.json --scheduler heff
 expect 2 'not both' "$bourse" plan job.yaml --dag g.json
 expect 2 'plan needs FILE' "$bourse" plan
-expect 2 'is for --dag' "$bourse" plan job.yaml --scheduler heft
+expect 2 'are for --dag' "$bourse" plan job.yaml --scheduler heft
+expect 2 'are for --dag' "$bourse" plan job.yaml --contended
 echo "graph files: ok"

@@ -253,7 +253,7 @@ START_TEST(a_search_ends_when_it_is_told_to)
     int left = 3;
     const struct search_budget budget = {UINT64_MAX, count_down, &left};
     ck_assert_int_eq(heft_schedule(graph, schedule), SCHEDULER_OK);
-    ck_assert_int_eq(improve_schedule(graph, &budget, 1, 0, schedule), SCHEDULER_OK);
+    ck_assert_int_eq(improve_schedule(graph, &budget, 1, 0, false, schedule), SCHEDULER_OK);
     ck_assert_int_eq(left, -1);
     sample_check(graph, schedule);
 }

@@ -64,11 +64,8 @@ static uint32_t lease_count;
 
 static void open_market(void)
 {
-    memset(&market, 0, sizeof market);
     name_count = run_count = lease_count = 0;
-    struct exchange_limits limits = exchange_limits_default();
-    market.exchange = exchange_create(&limits);
-    market.now_ns = start_ns;
+    const struct exchange_limits limits = exchange_limits_default();
     struct exchange_genesis_account accounts[PEOPLE];
     memset(accounts, 0, sizeof accounts);
     for (unsigned i = 0; i < PEOPLE; i++) {
@@ -77,12 +74,7 @@ static void open_market(void)
         accounts[i].credits_micro = 1000 * MICRO_PER_CREDIT;
         (void)snprintf(accounts[i].name, sizeof accounts[i].name, "%s", people[i]);
     }
-    struct exchange_command genesis = command(EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
-    genesis.genesis = (struct exchange_genesis){.cluster = {{7}},
-                                                .price_band_micro = 100 * MICRO_PER_CREDIT,
-                                                .accounts = accounts,
-                                                .account_count = PEOPLE};
-    apply(&genesis);
+    open_market_of(&limits, 100 * MICRO_PER_CREDIT, accounts, PEOPLE);
 }
 
 static struct named *find(const char *name)
@@ -419,16 +411,7 @@ static void finish(const struct named *job, const char *line)
             continue;
         }
         runs[i] = runs[--run_count];
-        const struct exchange_result one = {.job = run.job,
-                                            .index = run.work.index,
-                                            .attempt = run.work.attempt,
-                                            .lease = run.work.lease,
-                                            .device = run.device,
-                                            .manifest = {{9}},
-                                            .busy_ns = busy_ns};
-        struct exchange_command results = command(EXCHANGE_RESULTS, run.provider);
-        results.results = (struct exchange_results){.results = &one, .count = 1};
-        apply(&results);
+        result_on(run.provider, run.device, run.job, run.work, OUTCOME_OK, busy_ns);
         tell();
     }
     exchange_effects_clear(&market.effects);
@@ -444,8 +427,7 @@ static void run_line(const char *line)
     uint32_t account = account_of(line);
     if (strcmp(who, "wait") == 0) {
         market.now_ns += (int64_t)strtol(verb, NULL, 10) * NS_PER_S;
-        struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-        apply(&tick);
+        tick();
     } else if (account != 0 && strcmp(verb, "asks") == 0) {
         ask(account, line);
     } else if (find(who) != NULL && find(who)->is_job && strcmp(verb, "is") == 0) {

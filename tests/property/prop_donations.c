@@ -174,26 +174,15 @@ static void answer(struct play *play)
             next->since_ns = market.now_ns;
         }
     }
-    struct exchange_result one = {.job = out.job,
-                                  .index = out.work.index,
-                                  .attempt = out.work.attempt,
-                                  .lease = out.work.lease,
-                                  .device = {{(uint8_t)out.donor}},
-                                  .manifest = {{9}},
-                                  .outcome = draw(play, 30) == 0 ? 1 : 0,
-                                  .busy_ns = market.now_ns - out.since_ns};
-    struct exchange_command made = command(EXCHANGE_RESULTS, out.donor);
-    made.results = (struct exchange_results){.results = &one, .count = 1};
-    do_it(play, &made);
+    result_on(out.donor, (struct id128){{(uint8_t)out.donor}}, out.job, out.work,
+              draw(play, 30) == 0 ? 1 : 0, market.now_ns - out.since_ns);
+    take_effects(play);
 }
 
 static void open_market(void)
 {
-    memset(&market, 0, sizeof market);
     struct exchange_limits limits = exchange_limits_default();
     limits.jobs = limits.asks = 1024;
-    market.exchange = exchange_create(&limits);
-    market.now_ns = start_ns;
     struct exchange_genesis_account accounts[HUNGRY + DONORS];
     memset(accounts, 0, sizeof accounts);
     for (unsigned i = 0; i < HUNGRY + DONORS; i++) {
@@ -201,12 +190,7 @@ static void open_market(void)
         accounts[i].roles = i < HUNGRY ? 1 : 2;
         accounts[i].credits_micro = 1000 * MICRO_PER_CREDIT;
     }
-    struct exchange_command genesis = command(EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
-    genesis.genesis = (struct exchange_genesis){.cluster = {{7}},
-                                                .price_band_micro = MICRO_PER_CREDIT,
-                                                .accounts = accounts,
-                                                .account_count = HUNGRY + DONORS};
-    apply(&genesis);
+    open_market_of(&limits, MICRO_PER_CREDIT, accounts, HUNGRY + DONORS);
 }
 
 static void look(struct play *play)
@@ -239,8 +223,8 @@ static void step(struct play *play)
     } else if (dice < 16 && play->out_count > 0) {
         answer(play);
     } else {
-        struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-        do_it(play, &tick);
+        tick();
+        take_effects(play);
     }
     feed(play);
     look(play);

@@ -183,16 +183,13 @@ static void read_effects(void)
 
 static void open_market(uint64_t seed)
 {
-    memset(&market, 0, sizeof market);
     memset(leases, 0, sizeof leases);
     memset(took, 0, sizeof took);
     is_calm = false;
     job_count = taken_count = saved_count = free_count = drop_count = 0;
     memset(jobs, 0, sizeof jobs);
     dice = random_seeded(seed);
-    struct exchange_limits limits = exchange_limits_default();
-    market.exchange = exchange_create(&limits);
-    market.now_ns = start_ns;
+    const struct exchange_limits limits = exchange_limits_default();
     struct exchange_genesis_account accounts[ACCOUNTS];
     memset(accounts, 0, sizeof accounts);
     for (uint32_t i = 0; i < ACCOUNTS; i++) {
@@ -200,12 +197,7 @@ static void open_market(uint64_t seed)
         accounts[i].roles = ROLE_CONSUMER | (SELLER == i + 3 ? ROLE_PROVIDER : 0U);
         accounts[i].credits_micro = 1000000 * MICRO_PER_CREDIT;
     }
-    struct exchange_command genesis = command(EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
-    genesis.genesis = (struct exchange_genesis){.cluster = {{7}},
-                                                .price_band_micro = 10 * price,
-                                                .accounts = accounts,
-                                                .account_count = ACCOUNTS};
-    apply(&genesis);
+    open_market_of(&limits, 10 * price, accounts, ACCOUNTS);
 }
 
 static void offer_all(void)
@@ -303,8 +295,7 @@ static void work_on(void)
 static void pass_second(void)
 {
     market.now_ns += NS_PER_S;
-    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-    apply(&tick);
+    tick();
     read_effects();
     work_on();
 }

@@ -29,6 +29,12 @@ void apply(const struct exchange_command *given)
     market.index = given->index;
 }
 
+void tick(void)
+{
+    struct exchange_command made = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+    apply(&made);
+}
+
 size_t count_of(enum exchange_effect_type type)
 {
     size_t count = 0;
@@ -57,6 +63,16 @@ const struct ledger_record *record_of(enum ledger_kind kind)
         }
     }
     return NULL;
+}
+
+uint32_t granted_to(struct id128 job)
+{
+    uint32_t slots = 0;
+    for (size_t i = 0; nth(EFFECT_LEASE_GRANT, i) != NULL; i++) {
+        const struct exchange_grant *grant = &nth(EFFECT_LEASE_GRANT, i)->grant;
+        slots += id128_equal(&grant->job, &job) ? grant->slots : 0;
+    }
+    return slots;
 }
 
 void check_rejected(enum reject_code code)
@@ -105,9 +121,22 @@ struct exchange_job_row job_row(struct id128 job)
     return row;
 }
 
-void set_up_with(uint32_t leases, uint32_t attempts, uint32_t classes)
+void open_market_of(const struct exchange_limits *limits, int64_t price_band_micro,
+                    const struct exchange_genesis_account *accounts, size_t count)
 {
     memset(&market, 0, sizeof market);
+    market.exchange = exchange_create(limits);
+    market.now_ns = start_ns;
+    struct exchange_command genesis = command(EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
+    genesis.genesis = (struct exchange_genesis){.cluster = {{7}},
+                                                .price_band_micro = price_band_micro,
+                                                .accounts = accounts,
+                                                .account_count = count};
+    apply(&genesis);
+}
+
+void set_up_with(uint32_t leases, uint32_t attempts, uint32_t classes)
+{
     struct exchange_limits limits = exchange_limits_default();
     limits.asks = limits.jobs = 64;
     limits.leases = leases;
@@ -115,9 +144,7 @@ void set_up_with(uint32_t leases, uint32_t attempts, uint32_t classes)
     limits.classes = limits.classes_per_account = classes;
     limits.cells_per_account = 2;
     limits.cells = 64;
-    market.exchange = exchange_create(&limits);
-    market.now_ns = start_ns;
-    struct exchange_genesis_account accounts[] = {
+    const struct exchange_genesis_account accounts[] = {
         {.key = {{1}},
          .roles = ROLE_CONSUMER,
          .credits_micro = 1000 * MICRO_PER_CREDIT,
@@ -126,13 +153,7 @@ void set_up_with(uint32_t leases, uint32_t attempts, uint32_t classes)
         {.key = {{3}}, .roles = ROLE_PROVIDER, .name = "other"},
         {.key = {{4}}, .roles = ROLE_OPERATOR, .name = "operator"},
     };
-    struct exchange_command genesis = command(EXCHANGE_GENESIS, EXCHANGE_NO_ACCOUNT);
-    genesis.genesis = (struct exchange_genesis){.cluster = {{7}},
-                                                .fee_ppm = 0,
-                                                .price_band_micro = 10 * price,
-                                                .accounts = accounts,
-                                                .account_count = 4};
-    apply(&genesis);
+    open_market_of(&limits, 10 * price, accounts, sizeof accounts / sizeof *accounts);
 }
 
 void set_up(void)
@@ -193,15 +214,15 @@ struct id128 submit(uint32_t subtasks, int64_t budget_credits)
     return made.id;
 }
 
-void result(uint32_t provider, struct id128 job, struct exchange_work work, uint8_t outcome,
-            int64_t busy_ns)
+void result_on(uint32_t provider, struct id128 device, struct id128 job, struct exchange_work work,
+               uint8_t outcome, int64_t busy_ns)
 {
     struct exchange_result one = {
         .job = job,
         .index = work.index,
         .attempt = work.attempt,
         .lease = work.lease,
-        .device = {{(uint8_t)provider}},
+        .device = device,
         .manifest = {{9}},
         .outcome = outcome,
         .busy_ns = busy_ns,
@@ -209,6 +230,12 @@ void result(uint32_t provider, struct id128 job, struct exchange_work work, uint
     struct exchange_command results = command(EXCHANGE_RESULTS, provider);
     results.results = (struct exchange_results){.results = &one, .count = 1};
     apply(&results);
+}
+
+void result(uint32_t provider, struct id128 job, struct exchange_work work, uint8_t outcome,
+            int64_t busy_ns)
+{
+    result_on(provider, (struct id128){{(uint8_t)provider}}, job, work, outcome, busy_ns);
 }
 
 void presence(enum exchange_command_type type, uint32_t provider)

@@ -25,6 +25,9 @@ struct market {
 extern struct market market;
 extern struct requirement anything; /* no predicate at all */
 
+/* A market with these limits, and accounts from number 3 on. */
+void open_market_of(const struct exchange_limits *limits, int64_t price_band_micro,
+                    const struct exchange_genesis_account *accounts, size_t count);
 void set_up(void);
 void set_up_with(uint32_t leases, uint32_t attempts, uint32_t classes); /* these limits */
 void tear_down(void);
@@ -32,10 +35,12 @@ void tear_down(void);
 /* A command of the next index, now, under a fresh id. */
 struct exchange_command command(enum exchange_command_type type, uint32_t account);
 void apply(const struct exchange_command *given);
+void tick(void); /* time has passed: what was due by now happens */
 
 size_t count_of(enum exchange_effect_type type);
 const struct exchange_effect *nth(enum exchange_effect_type type, size_t n); /* NULL: fewer */
 const struct ledger_record *record_of(enum ledger_kind kind);                /* the first */
+uint32_t granted_to(struct id128 job); /* slots, by the last command */
 /* The last command was refused with `code`, and changed nothing. */
 void check_rejected(enum reject_code code);
 
@@ -51,6 +56,9 @@ struct exchange_job_row job_row(struct id128 job);
 void offer(uint32_t provider, uint32_t slots, int64_t at_price);
 struct exchange_command submit_of(uint32_t subtasks, int64_t budget_credits);
 struct id128 submit(uint32_t subtasks, int64_t budget_credits);
+void result_on(uint32_t provider, struct id128 device, struct id128 job, struct exchange_work work,
+               uint8_t outcome, int64_t busy_ns);
+/* On the device of `offer`. */
 void result(uint32_t provider, struct id128 job, struct exchange_work work, uint8_t outcome,
             int64_t busy_ns);
 /* SUSPECT, RETURNED or GOODBYE. */

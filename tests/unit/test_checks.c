@@ -389,8 +389,7 @@ START_TEST(where_nobody_else_is_it_comes_back_to_who_left_it_unsure)
     ck_assert(!is_sent_to(MAKER));
     reload();
     market.now_ns += AVOID_NS;
-    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-    apply(&tick);
+    tick();
     ck_assert_uint_eq(sent_to(MAKER).index, 0);
 }
 END_TEST
@@ -528,8 +527,7 @@ START_TEST(nobody_judges_results_of_its_own)
     size_t dispatches = 0;
     for (int i = 0; i < 50; i++) { /* nor does it get leases that it could not use */
         market.now_ns += NS_PER_S;
-        struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-        apply(&tick);
+        tick();
         leases += count_of(EFFECT_LEASE_GRANT);
         dispatches += count_of(EFFECT_DISPATCH);
     }

@@ -148,8 +148,7 @@ START_TEST(a_lease_ends_with_its_term_even_if_every_message_is_lost)
     struct id128 job = submit(1, 100);
     struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
     market.now_ns = exchange_next_deadline_ns(market.exchange);
-    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-    apply(&tick);
+    tick();
     ck_assert_uint_eq(count_of(EFFECT_LEASE_END), 1);
     ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT),
                       1); /* the ask still stands: a new lease, a new attempt */
@@ -542,8 +541,7 @@ START_TEST(an_agent_hears_what_becomes_of_its_devices_asks)
     ck_assert(id128_equal(&note.order, &ask.id));
     ck_assert_int_eq(note.good_till_ns, ask.ask.good_till_ns);
     market.now_ns += NS_PER_S;
-    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-    apply(&tick);
+    tick();
     ck_assert_uint_eq(count_of(EFFECT_ASK), 1);
     note = nth(EFFECT_ASK, 0)->ask;
     ck_assert(!note.stands);

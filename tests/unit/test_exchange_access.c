@@ -131,8 +131,7 @@ START_TEST(an_accounts_last_refusals_are_remembered_and_no_more)
     ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
     check_hash();
     market.now_ns += 25 * NS_PER_HOUR; /* all of them expire */
-    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-    apply(&tick);
+    tick();
     check_hash();
 }
 END_TEST

@@ -489,8 +489,7 @@ START_TEST(the_crash_limit_is_the_jobs)
         while (job_row(made.id).state == JOB_OPEN) {
             if (count_of(EFFECT_DISPATCH) == 0) {
                 market.now_ns += AVOID_NS; /* the job avoids the provider for a while */
-                struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-                apply(&tick);
+                tick();
                 continue;
             }
             leave(PROVIDER, made.id, nth(EFFECT_DISPATCH, 0)->work, OUTCOME_JAIL_FAILED, "");

@@ -92,8 +92,7 @@ START_TEST(an_ask_the_budget_cannot_pay_hides_none_that_it_can)
     halt.halt.halted = true;
     apply(&halt);
     market.now_ns += 30 * NS_PER_S; /* the cancelled job's lease is over, but nobody trades yet */
-    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-    apply(&tick);
+    tick();
     struct exchange_command resume = command(EXCHANGE_HALT, OPERATOR);
     apply(&resume);
     ck_assert_uint_eq(job_row(job).running, 1);
@@ -191,8 +190,7 @@ START_TEST(an_agent_that_gives_work_up_is_neither_paid_nor_sent_more)
     ck_assert_uint_eq(count_of(EFFECT_LEASE_END), 1);
     ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 0);
     market.now_ns = exchange_next_deadline_ns(market.exchange); /* trusted again after a while */
-    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-    apply(&tick);
+    tick();
     ck_assert_uint_gt(count_of(EFFECT_DISPATCH), 0);
 }
 END_TEST

@@ -58,16 +58,6 @@ static struct id128 ask_of(uint32_t provider, uint32_t slots, int64_t price_micr
     return record_of(LEDGER_ASK)->order;
 }
 
-static uint32_t granted_to(struct id128 job)
-{
-    uint32_t slots = 0;
-    for (size_t i = 0; nth(EFFECT_LEASE_GRANT, i) != NULL; i++) {
-        const struct exchange_grant *grant = &nth(EFFECT_LEASE_GRANT, i)->grant;
-        slots += id128_equal(&grant->job, &job) ? grant->slots : 0;
-    }
-    return slots;
-}
-
 /* ---------------------------------------------------------------- bids */
 
 START_TEST(a_waiting_job_pays_more_and_starts)
@@ -193,8 +183,7 @@ START_TEST(a_lease_above_a_lowered_cap_runs_out)
     bool has_ended = false;
     for (int i = 0; i < 200 && !has_ended; i++) {
         market.now_ns = exchange_next_deadline_ns(market.exchange);
-        struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-        apply(&tick);
+        tick();
         renewed += count_of(EFFECT_LEASE_RENEW);
         has_ended =
             count_of(EFFECT_LEASE_END) > 0 && nth(EFFECT_LEASE_END, 0)->lease.lease == lease;
@@ -543,8 +532,7 @@ static struct exchange_command submit_till(uint32_t subtasks, int64_t for_ns)
 static void pass(int64_t for_ns)
 {
     market.now_ns += for_ns;
-    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-    apply(&tick);
+    tick();
 }
 
 START_TEST(a_job_that_found_nobody_in_time_ends)

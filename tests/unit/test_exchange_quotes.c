@@ -69,8 +69,7 @@ START_TEST(a_quote_while_all_is_leased_is_the_price_of_waiting)
     cancel.cancel_job.job = first;
     apply(&cancel);
     market.now_ns += 20 * NS_PER_S; /* until what was withdrawn is given up */
-    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-    apply(&tick);
+    tick();
     ck_assert_uint_eq(job_row(second.id).reason, JOB_REASON_RUNNING);
 
     need.slots = 3; /* wider than the device is when idle */

@@ -35,16 +35,6 @@ static void replace_cap(struct id128 job, int64_t cap_micro)
     apply(&made);
 }
 
-static uint32_t granted_to(struct id128 job)
-{
-    uint32_t slots = 0;
-    for (size_t i = 0; nth(EFFECT_LEASE_GRANT, i) != NULL; i++) {
-        const struct exchange_grant *grant = &nth(EFFECT_LEASE_GRANT, i)->grant;
-        slots += id128_equal(&grant->job, &job) ? grant->slots : 0;
-    }
-    return slots;
-}
-
 static void check_ended(struct id128 job, uint32_t state, uint32_t reason)
 {
     ck_assert_uint_eq(job_row(job).state, state);
@@ -145,8 +135,7 @@ START_TEST(a_lost_provider_that_may_come_back_is_waited_for)
     ck_assert_uint_eq(job_row(job).running, 2);
     presence(EXCHANGE_SUSPECT, PROVIDER);
     market.now_ns += 3600 * NS_PER_S;
-    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-    apply(&tick);
+    tick();
     check_ended(job, JOB_CANCELLED, JOB_REASON_LEASES_OVER);
 }
 END_TEST
@@ -174,8 +163,7 @@ START_TEST(an_ask_that_is_immediate_sells_one_term_and_is_gone)
     ck_assert(!nth(EFFECT_ASK, 1)->ask.stands);
     ck_assert_uint_eq(orders_of(PROVIDER).count, 0);
     market.now_ns += 3600 * NS_PER_S; /* no ask stands: it is not renewed */
-    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-    apply(&tick);
+    tick();
     ck_assert_uint_eq(count_of(EFFECT_LEASE_END), 1);
     ck_assert_uint_eq(job_row(job).running, 0);
     reload();
@@ -322,8 +310,7 @@ START_TEST(what_a_filled_one_loses_it_buys_again_alone)
     offer(PROVIDER, 1, price);
     ck_assert_uint_eq(granted_to(made.id), 0); /* avoided for a while */
     market.now_ns += 11 * NS_PER_S;
-    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-    apply(&tick);
+    tick();
     ck_assert_uint_eq(granted_to(made.id), 1);
     reload();
 }

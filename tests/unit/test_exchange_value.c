@@ -141,8 +141,7 @@ START_TEST(a_lease_above_what_it_is_worth_now_is_not_renewed)
     bool has_ended = false;
     for (int i = 0; i < 200 && !has_ended; i++) {
         market.now_ns = exchange_next_deadline_ns(market.exchange);
-        struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-        apply(&tick);
+        tick();
         ck_assert_uint_eq(count_of(EFFECT_LEASE_RENEW), 0);
         has_ended = count_of(EFFECT_LEASE_END) > 0;
     }

@@ -127,8 +127,7 @@ START_TEST(what_changes_nothing_is_no_change)
     offer(PROVIDER, 4, price);
     uint64_t before = number();
     ask_at(price, 4); /* replaced by the like */
-    struct exchange_command tick = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-    apply(&tick);
+    tick();
     ask_at(-5, 4); /* refused */
     ck_assert_uint_eq(number(), before);
 }

@@ -438,12 +438,6 @@ END_TEST
 
 /* ---------------------------------------------------------------- bounds */
 
-static void tick(void)
-{
-    struct exchange_command made = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-    apply(&made);
-}
-
 START_TEST(a_subtask_that_is_given_back_for_ever_has_a_last_attempt)
 {
     offer(PROVIDER, 1, price);

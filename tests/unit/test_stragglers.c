@@ -50,10 +50,9 @@ static void answer(uint32_t provider, struct id128 job, size_t at, uint8_t outco
     listen();
 }
 
-static void tick(void)
+static void tick_and_listen(void)
 {
-    struct exchange_command due = command(EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
-    apply(&due);
+    tick();
     listen();
 }
 
@@ -78,7 +77,7 @@ START_TEST(what_waits_in_a_slow_lane_is_moved_to_an_idle_one)
     ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 1); /* of what only waits there */
     struct exchange_work back = nth(EFFECT_WITHDRAW, 0)->work;
     ck_assert_uint_eq(back.index, held[1][1].index);
-    tick();
+    tick_and_listen();
     answer(OTHER_PROVIDER, job, 1, OUTCOME_CANCELLED, 0);
     struct exchange_work moved = take(PROVIDER, held_count[0] - 1);
     ck_assert_uint_eq(moved.index, back.index);
@@ -92,14 +91,14 @@ START_TEST(what_runs_too_long_is_started_once_more_and_the_first_result_wins)
     struct id128 job = all_but_what_the_other_holds();
     ck_assert_int_eq(exchange_next_deadline_ns(market.exchange), market.now_ns);
     reload();
-    tick(); /* the other has run longer than two of the first's */
+    tick_and_listen(); /* the other has run longer than two of the first's */
     ck_assert_uint_eq(held_count[0], 1);
     ck_assert_uint_eq(held[0][0].index, held[1][0].index);
     ck_assert_uint_eq(held[0][0].attempt, held[1][0].attempt + 1);
     ck_assert_uint_eq(job_row(job).running, 2);
     check_hash();
     market.now_ns += NS_PER_S;
-    tick();
+    tick_and_listen();
     ck_assert_uint_eq(held_count[0], 1); /* once */
 
     answer(OTHER_PROVIDER, job, 1, OUTCOME_CANCELLED, 0);
@@ -120,7 +119,7 @@ END_TEST
 START_TEST(a_suspect_copy_is_not_queued_while_the_other_runs)
 {
     struct id128 job = all_but_what_the_other_holds();
-    tick();
+    tick_and_listen();
     answer(OTHER_PROVIDER, job, 1, OUTCOME_CANCELLED, 0);
     market.now_ns += NS_PER_S;
     answer(PROVIDER, job, 1, OUTCOME_OK, NS_PER_S);

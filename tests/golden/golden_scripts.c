@@ -8,6 +8,7 @@
  *                  [budget CREDITS] [ioc|fok|post-only|all-or-none]
  *     bob bids JOB KIND|any SLOTS worth AMOUNT per RATE UNIT [wide SLOTS] [term SECONDS] [...]
  *     ann cancels DEVICE|JOB
+ *     ann changes DEVICE|JOB [to SLOTS] [at PRICE]
  *     JOB is done after SECONDS               then the results of all that it runs come in
  *     wait SECONDS
  *     > JOB gets SLOTS of DEVICE at PRICE
@@ -399,6 +400,23 @@ static void bid(uint32_t account, const char *line)
     apply(&made);
 }
 
+static void change(uint32_t account, const struct named *what, const char *line)
+{
+    char price_text[NAME_BYTES];
+    struct exchange_command made = command(EXCHANGE_REPLACE, account);
+    const char *at = strstr(line, " at ");
+    made.replace = (struct exchange_replace){.order = what->order,
+                                             .part = EXCHANGE_ANY_PART,
+                                             .has_slots = strstr(line, " to ") != NULL,
+                                             .slots = option(line, " to ", 0),
+                                             .has_price = at != NULL};
+    if (at != NULL) {
+        ck_assert_int_eq(sscanf(at, " at %15s", price_text), 1);
+        made.replace.price_micro = money(price_text);
+    }
+    apply(&made);
+}
+
 /* The results of all that a job runs, as if it had run from now on for so long. */
 static void finish(const struct named *job, const char *line)
 {
@@ -434,6 +452,8 @@ static void run_line(const char *line)
         finish(find(who), line);
     } else if (account != 0 && strcmp(verb, "bids") == 0) {
         bid(account, line);
+    } else if (account != 0 && strcmp(verb, "changes") == 0 && find(what) != NULL) {
+        change(account, find(what), line);
     } else if (account != 0 && strcmp(verb, "cancels") == 0 && find(what) != NULL) {
         bool is_job = find(what)->is_job;
         struct exchange_command cancel =
@@ -491,10 +511,10 @@ static void run_script(const char *name)
     tear_down();
 }
 
-static const char *const scripts[] = {"price-time", "partial",   "width",       "term",
-                                      "self-match", "expiry",    "kinds",       "ioc",
-                                      "fok",        "post-only", "all-or-none", "all-of-several",
-                                      "market",     "value",     "donations",   "spot"};
+static const char *const scripts[] = {
+    "price-time", "partial", "width",     "term",      "self-match",  "expiry",
+    "kinds",      "ioc",     "fok",       "post-only", "all-or-none", "all-of-several",
+    "market",     "value",   "donations", "spot",      "other-terms"};
 enum { SCRIPTS = sizeof scripts / sizeof scripts[0] };
 
 START_TEST(a_script_comes_out_as_it_says)

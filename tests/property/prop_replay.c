@@ -1,13 +1,17 @@
 /* Random markets over the wire, through the workers' checks, into a journal: its replay is the market that
  * wrote it, wherever a snapshot lies in between.
  *
- * `prop_replay --record FILE` writes the journal of one such market, for tests/golden. */
+ * `prop_replay --record FILE [SEED]` writes the journal of one such market, for tests/golden;
+ * `prop_replay --corpus FOLDER SEED` what fuzzing begins with, for tests/fuzz: FOLDER/command/drawn-N holds its first N
+ * commands in the form of fuzz_command, FOLDER/snapshot/drawn-N the state after them, and FOLDER/body/drawn-TYPE a
+ * message of the type. */
 #include "broker/verify.h"
 #include "tests/support/journal_digest.h"
 #include "tests/support/market_model.h"
 #include "tests/support/market_wire.h"
 #include "tests/support/model_limits.h"
 
+#include "base/checked.h"
 #include "base/cursor.h"
 #include "base/sha256.h"
 
@@ -21,6 +25,7 @@
 enum {
     SEEDS = 12,
     COMMANDS = 700,
+    CORPUS_COMMANDS = 450, /* of which some never reach the log */
     RECORD_SEED = 11,
     GROUP_MAX = 6,
     JOURNAL_BYTES = 4 << 20,
@@ -34,11 +39,15 @@ struct recording {
     struct exchange_command sent;   /* that command, in the model's own words */
     bool padded;
     uint64_t refused; /* before they reached the log */
+    uint64_t noticed; /* leases at work that others took */
     struct entry_head head;
     struct entry_command commands[GROUP_MAX];
     uint8_t *payloads[GROUP_MAX];
     size_t length;
     uint8_t journal[JOURNAL_BYTES];
+    const char *corpus; /* a folder; NULL: none is written */
+    struct writer fuzzed;
+    int64_t fuzzed_ns; /* log time of the last in it */
 };
 
 static void write_entry(struct recording *recording)
@@ -86,6 +95,71 @@ static bool passes(struct recording *recording, const struct entry_command *entr
     return code == REJECT_NONE;
 }
 
+static bool write_file(const char *path, const void *bytes, size_t length)
+{
+    FILE *file = fopen(path, "wbe");
+    bool written = file != NULL && fwrite(bytes, 1, length, file) == length;
+    return file != NULL && fclose(file) == 0 && written;
+}
+
+static void write_corpus(const struct recording *recording, const char *target, const char *name,
+                         const void *bytes, size_t length)
+{
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/%s/drawn-%s", recording->corpus, target, name);
+    assert(write_file(path, bytes, length));
+}
+
+/* Of each type of message the longest body of those that are short: it says most. */
+static void keep_body(const struct recording *recording, const struct entry_command *entry)
+{
+    enum { BODY_MOST = 400 };
+    static size_t kept[DIGEST_TYPES];
+    uint8_t bytes[1 + BODY_MOST];
+    struct envelope envelope;
+    if (!entry_is_message(entry) ||
+        envelope_read(entry->payload, entry->payload_length, UINT32_MAX, &envelope) !=
+            ENVELOPE_OK ||
+        envelope.type >= DIGEST_TYPES || envelope.body_length > BODY_MOST ||
+        envelope.body_length <= kept[envelope.type]) {
+        return;
+    }
+    kept[envelope.type] = envelope.body_length;
+    bytes[0] = (uint8_t)envelope.type; /* as fuzz_body has it */
+    memcpy(bytes + 1, envelope.body, envelope.body_length);
+    write_corpus(recording, "body", message_name((enum message_type)envelope.type), bytes,
+                 1 + (size_t)envelope.body_length);
+}
+
+/* Early, so that inputs stay small. */
+static void add_to_corpus(struct recording *recording, const struct entry_command *entry)
+{
+    static const uint64_t at[] = {60, 150, 400};
+    struct writer *out = &recording->fuzzed;
+    const uint64_t index = exchange_index(recording->model.exchange);
+    const int64_t passed_ns = entry->log_time_ns - recording->fuzzed_ns;
+    writer_u8(out, entry->account == EXCHANGE_NO_ACCOUNT ? UINT8_MAX : (uint8_t)entry->account);
+    writer_u8(out, (uint8_t)entry->kind);
+    writer_u16(out, (uint16_t)entry->payload_length);
+    writer_u32(out, recording->fuzzed_ns == 0 ? 0 : (uint32_t)(passed_ns / NS_PER_MS));
+    writer_bytes(out, entry->payload, entry->payload_length);
+    recording->fuzzed_ns = entry->log_time_ns;
+    keep_body(recording, entry);
+    for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
+        char name[16];
+        if (index != at[i]) {
+            continue;
+        }
+        size_t length;
+        uint8_t *state = exchange_save(recording->model.exchange, &length);
+        assert(state != NULL && !out->failed);
+        (void)snprintf(name, sizeof name, "%u", (unsigned)index);
+        write_corpus(recording, "snapshot", name, state, length);
+        write_corpus(recording, "command", name, out->bytes, out->position);
+        free(state);
+    }
+}
+
 /* The model's command over the wire and into the log, as the broker would have it. */
 static void record(struct recording *recording)
 {
@@ -114,15 +188,24 @@ static void record(struct recording *recording)
     model->command = recording->translation.command;
     assert(model_apply(model) == EXCHANGE_OK);
     model->command = command;
+    for (size_t i = 0; i < model->effects.count; i++) {
+        recording->noticed += model->effects.items[i].type == EFFECT_LEASE_NOTICE;
+    }
+    if (recording->corpus != NULL) {
+        add_to_corpus(recording, &entry);
+    }
     if (recording->head.count == GROUP_MAX || random_below(&model->random, 3) == 0) {
         write_entry(recording);
     }
 }
 
-static struct recording *market_of(uint64_t seed, int commands)
+static struct recording *market_into(uint64_t seed, int commands, const char *corpus)
 {
+    static uint8_t fuzzed[1 << 18];
     struct recording *recording = calloc(1, sizeof *recording);
     assert(recording != NULL);
+    recording->corpus = corpus;
+    recording->fuzzed = writer_over(fuzzed, sizeof fuzzed);
     struct model *model = &recording->model;
     recording->head.first_command = 1;
     model_init(model, seed);
@@ -138,6 +221,11 @@ static struct recording *market_of(uint64_t seed, int commands)
     }
     write_entry(recording);
     return recording;
+}
+
+static struct recording *market_of(uint64_t seed, int commands)
+{
+    return market_into(seed, commands, NULL);
 }
 
 static void recording_free(struct recording *recording)
@@ -201,16 +289,14 @@ START_TEST(one_changed_bit_of_a_command_changes_the_hashes)
 }
 END_TEST
 
-static int write_recording(const char *path)
+static int write_recording(const char *path, uint64_t seed)
 {
-    struct recording *recording = market_of(RECORD_SEED, COMMANDS);
-    FILE *file = fopen(path, "wb");
-    bool written =
-        file != NULL && fwrite(recording->journal, 1, recording->length, file) == recording->length;
-    written = file != NULL && fclose(file) == 0 && written;
-    (void)fprintf(stderr, "%s: %zu bytes, %llu commands, %llu refused before the log\n", path,
-                  recording->length, (unsigned long long)exchange_index(recording->model.exchange),
-                  (unsigned long long)recording->refused);
+    struct recording *recording = market_of(seed, COMMANDS);
+    bool written = write_file(path, recording->journal, recording->length);
+    (void)fprintf(
+        stderr, "%s: %zu bytes, %llu commands, %llu refused before the log, %llu leases taken\n",
+        path, recording->length, (unsigned long long)exchange_index(recording->model.exchange),
+        (unsigned long long)recording->refused, (unsigned long long)recording->noticed);
     recording_free(recording);
     return written ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -220,8 +306,12 @@ int main(int argc, char **argv)
     if (sodium_init() < 0) {
         return EXIT_FAILURE;
     }
-    if (argc == 3 && strcmp(argv[1], "--record") == 0) {
-        return write_recording(argv[2]);
+    if ((argc == 3 || argc == 4) && strcmp(argv[1], "--record") == 0) {
+        return write_recording(argv[2], argc == 4 ? strtoull(argv[3], NULL, 10) : RECORD_SEED);
+    }
+    if (argc == 4 && strcmp(argv[1], "--corpus") == 0) {
+        recording_free(market_into(strtoull(argv[3], NULL, 10), CORPUS_COMMANDS, argv[2]));
+        return EXIT_SUCCESS;
     }
     Suite *suite = suite_create("replay");
     TCase *tests = tcase_create("recorded markets");

@@ -189,6 +189,15 @@ static struct body of_cancel_order(const struct exchange_command *command)
     return encode(MESSAGE_ORDER_CANCEL, &body.base);
 }
 
+/* Of a rate that there is none of, too. */
+static Bourse__V1__Value *value_to_wire(int64_t micro, uint32_t rate, Bourse__V1__Value *value)
+{
+    bourse__v1__value__init(value);
+    value->micro = micro;
+    value->rate = rate;
+    return rate == RATE_NONE ? NULL : value;
+}
+
 static struct body of_replace(const struct exchange_command *command)
 {
     const struct exchange_replace *replace = &command->replace;
@@ -198,8 +207,11 @@ static struct body of_replace(const struct exchange_command *command)
     body.part = replace->part;
     body.has_slots = replace->has_slots;
     body.slots = replace->slots;
-    body.has_price_micro = replace->has_price;
+    body.has_price_micro = replace->has_price && replace->rate == RATE_NONE;
     body.price_micro = replace->price_micro;
+    Bourse__V1__Value value;
+    body.value =
+        replace->has_price ? value_to_wire(replace->price_micro, replace->rate, &value) : NULL;
     body.has_budget_micro = replace->has_budget;
     body.budget_micro = replace->budget_micro;
     return encode(MESSAGE_ORDER_REPLACE, &body.base);
@@ -285,7 +297,8 @@ static struct body of_results(struct market_wire *wire, const struct exchange_co
     return made;
 }
 
-static void part_to_wire(const struct exchange_part *from, Bourse__V1__Part *ret_part)
+static void part_to_wire(const struct exchange_part *from, Bourse__V1__Part *ret_part,
+                         Bourse__V1__Value *ret_value)
 {
     bourse__v1__part__init(ret_part);
     ret_part->subtasks = from->subtasks;
@@ -294,7 +307,8 @@ static void part_to_wire(const struct exchange_part *from, Bourse__V1__Part *ret
     ret_part->at_most = from->at_most;
     ret_part->limit_ms = from->limit_ns / NS_PER_MS;
     ret_part->term_ms = from->term_ns / NS_PER_MS;
-    ret_part->has_cap_micro = from->cap_micro >= 0;
+    ret_part->has_cap_micro = from->cap_micro >= 0 && from->rate == RATE_NONE;
+    ret_part->value = value_to_wire(from->cap_micro, from->rate, ret_value);
     ret_part->cap_micro = from->cap_micro;
     ret_part->has_expect_ms = from->expect_ns != 0;
     ret_part->expect_ms = from->expect_ns / NS_PER_MS;
@@ -322,7 +336,9 @@ static struct body of_submit(const struct exchange_command *command)
     body.manifest = data(submit->manifest.bytes, sizeof submit->manifest.bytes);
     body.subtasks = submit->subtasks;
     body.budget_micro = submit->budget_micro;
-    body.has_cap_micro = submit->cap_micro >= 0;
+    Bourse__V1__Value value;
+    body.has_cap_micro = submit->cap_micro >= 0 && submit->rate == RATE_NONE;
+    body.value = value_to_wire(submit->cap_micro, submit->rate, &value);
     body.cap_micro = submit->cap_micro;
     body.needs = codec_requirement_to_wire(submit->needs);
     body.slots = submit->slots;
@@ -350,11 +366,12 @@ static struct body of_submit(const struct exchange_command *command)
     body.order_type = submit->type;
     Bourse__V1__Part parts[LIMIT_PARTS];
     Bourse__V1__Part *pointers[LIMIT_PARTS];
+    Bourse__V1__Value values[LIMIT_PARTS];
     body.n_parts = submit->part_count;
     body.parts = pointers;
     for (size_t i = 0; i < submit->part_count; i++) {
         pointers[i] = &parts[i];
-        part_to_wire(&submit->parts[i], &parts[i]);
+        part_to_wire(&submit->parts[i], &parts[i], &values[i]);
     }
     Bourse__V1__Graph graph = BOURSE__V1__GRAPH__INIT;
     if (submit->graph != NULL) {

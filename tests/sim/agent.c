@@ -308,26 +308,36 @@ static void put_text(struct attribute *attribute, const char *name, const char *
     attribute->is_text = true;
 }
 
+static void put_number(struct attribute *attribute, const char *name, int64_t number)
+{
+    memset(attribute, 0, sizeof *attribute);
+    (void)snprintf(attribute->name, sizeof attribute->name, "%s", name);
+    attribute->number = number;
+}
+
 static bool offer(struct agent *agent)
 {
     struct agent_device devices[AGENT_DEVICES] = {0};
     struct agent_ask asks[AGENT_DEVICES] = {0};
-    struct attribute attributes[AGENT_DEVICES][2];
+    struct attribute attributes[AGENT_DEVICES][3];
     for (uint32_t i = 0; i < agent->device_count; i++) {
         const char *kind = agent->devices[i].is_gpu ? "gpu" : "cpu";
         put_text(&attributes[i][0], "kind", kind);
-        memset(&attributes[i][1], 0, sizeof attributes[i][1]);
-        (void)strcpy(attributes[i][1].name, "memory");
-        attributes[i][1].number = agent->devices[i].memory;
+        put_number(&attributes[i][1], "memory", agent->devices[i].memory);
+        put_number(&attributes[i][2], "bf16", agent->devices[i].bf16);
         devices[i].device = agent->devices[i].id;
         (void)snprintf(devices[i].instrument, sizeof devices[i].instrument, "%s.sim", kind);
         devices[i].slots = agent->devices[i].slots;
         devices[i].attributes = attributes[i];
-        devices[i].attribute_count = 2;
+        devices[i].attribute_count = agent->devices[i].bf16 == 0 ? 2 : 3;
         asks[i] = (struct agent_ask){.device = agent->devices[i].id,
                                      .slots = agent->devices[i].slots,
                                      .price_micro = agent->devices[i].price_micro,
-                                     .max_term_ms = agent->devices[i].max_term_ms};
+                                     .max_term_ms = agent->devices[i].max_term_ms,
+                                     .conditions = agent->devices[i].conditions,
+                                     .is_interruptible = agent->devices[i].is_interruptible,
+                                     .notice_ms = agent->devices[i].notice_ms,
+                                     .minimum_run_ms = agent->devices[i].minimum_run_ms};
     }
     return agent_session_offer(agent->session, clock_monotonic_ns(), devices, agent->device_count,
                                asks, agent->device_count) == AGENT_OK;

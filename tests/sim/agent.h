@@ -38,6 +38,10 @@ struct agent {
         int64_t price_micro, max_term_ms;
         bool is_gpu;
         int64_t memory;
+        int64_t bf16; /* operations per second; 0: it does not say */
+        struct agent_conditions conditions;
+        bool is_interruptible;
+        int64_t notice_ms, minimum_run_ms;
     } devices[AGENT_DEVICES];
     int64_t longest_ns; /* of most subtasks */
     uint32_t failing;   /* programs that fail, in 10,000 */

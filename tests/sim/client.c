@@ -1,6 +1,5 @@
 #include "tests/sim/client.h"
 
-#include "base/sha256.h"
 #include "protocol/codec.h"
 #include "runtime/clock.h"
 #include "tests/sim/oracle.h"
@@ -12,277 +11,9 @@
 
 static void turn(struct client *client);
 
-/* ---------------------------------------------------------------- bodies */
-
 static ProtobufCBinaryData view(const void *bytes, size_t length)
 {
     return (ProtobufCBinaryData){.data = (uint8_t *)(uintptr_t)bytes, .len = length};
-}
-
-static void put_needs(struct random *dice, struct requirement *ret_needs)
-{
-    memset(ret_needs, 0, sizeof *ret_needs);
-    uint64_t kind = random_below(dice, 10);
-    if (kind == 0) {
-        return; /* anything */
-    }
-    ret_needs->count = 1;
-    struct requirement_node *node = &ret_needs->nodes[0];
-    if (kind < 8) {
-        node->op = REQUIREMENT_EQ;
-        (void)strcpy(node->attribute.name, "kind");
-        node->attribute.is_text = true;
-        (void)strcpy(node->attribute.text, kind < 6 ? "cpu" : "gpu");
-    } else {
-        node->op = REQUIREMENT_GE;
-        (void)strcpy(node->attribute.name, "memory");
-        node->attribute.number = (int64_t)(1 + random_below(dice, 10)) << 30;
-    }
-}
-
-enum { PARTS_OF_ONE = 2, LARGEST_JOB = 120, SUBTASKS_OF_ONE = 2 * LARGEST_JOB };
-
-struct more {                                   /* of a job: parts and a graph */
-    struct requirement needs[PARTS_OF_ONE + 1]; /* the last: of checks */
-    Bourse__V1__Requirement *wire[PARTS_OF_ONE + 1];
-    Bourse__V1__Part parts[PARTS_OF_ONE + 1];
-    Bourse__V1__Part *pointers[PARTS_OF_ONE + 1];
-    Bourse__V1__Graph graph;
-    uint32_t ranks[SUBTASKS_OF_ONE], after_counts[SUBTASKS_OF_ONE], after[2 * SUBTASKS_OF_ONE];
-};
-
-/* Further parts that leave the first a subtask at least. False: out of memory. */
-static bool put_parts(struct random *dice, struct more *more, Bourse__V1__SubmitJob *body)
-{
-    uint32_t left = body->subtasks;
-    body->parts = more->pointers;
-    while (body->n_parts < PARTS_OF_ONE && left > 1 && random_below(dice, 2) == 0) {
-        size_t i = body->n_parts;
-        Bourse__V1__Part *part = &more->parts[i];
-        put_needs(dice, &more->needs[i]);
-        more->wire[i] = codec_requirement_to_wire(&more->needs[i]);
-        if (more->wire[i] == NULL) {
-            return false;
-        }
-        bourse__v1__part__init(part);
-        part->subtasks = 1 + (uint32_t)random_below(dice, left - 1);
-        part->needs = more->wire[i];
-        part->slots = 1 + (uint32_t)random_below(dice, 2);
-        part->at_most = random_below(dice, 2) == 0 ? 0 : part->slots * 2;
-        part->limit_ms = body->limit_ms;
-        part->term_ms = body->term_ms;
-        part->has_cap_micro = random_below(dice, 2) == 0;
-        part->cap_micro = (int64_t)random_below(dice, 6) * 80000;
-        part->has_expect_ms = true;
-        part->expect_ms = 1000;
-        left -= part->subtasks;
-        more->pointers[i] = part;
-        body->n_parts++;
-    }
-    return true;
-}
-
-static void put_graph(struct random *dice, struct more *more, Bourse__V1__SubmitJob *body)
-{
-    uint32_t edges = 0;
-    bourse__v1__graph__init(&more->graph);
-    for (uint32_t i = 0; i < body->subtasks; i++) {
-        more->ranks[i] = (uint32_t)random_below(dice, 5);
-        more->after_counts[i] = i == 0 ? 0 : (uint32_t)random_below(dice, 3);
-        for (uint32_t k = 0; k < more->after_counts[i]; k++) {
-            more->after[edges++] = i - 1 - (uint32_t)random_below(dice, i < 10 ? i : 10);
-        }
-    }
-    more->graph.n_rank = random_below(dice, 3) == 0 ? 0 : body->subtasks;
-    more->graph.rank = more->ranks;
-    more->graph.n_after_count = body->subtasks;
-    more->graph.after_count = more->after_counts;
-    more->graph.n_after = edges;
-    more->graph.after = more->after;
-    body->graph = &more->graph;
-}
-
-/* A check of each subtask, as the last part. False: out of memory. */
-static bool put_checks(struct random *dice, struct more *more, Bourse__V1__SubmitJob *body)
-{
-    const uint32_t first = body->subtasks;
-    const size_t i = body->n_parts;
-    Bourse__V1__Part *part = &more->parts[i];
-    if (body->graph == NULL) {
-        put_graph(dice, more, body);
-        more->graph.n_rank = 0;
-        more->graph.n_after = 0;
-        memset(more->after_counts, 0, sizeof more->after_counts);
-    }
-    for (uint32_t k = 0; k < first; k++) {
-        more->ranks[first + k] = (uint32_t)random_below(dice, 5);
-        more->after_counts[first + k] = 1;
-        more->after[more->graph.n_after++] = k;
-    }
-    more->graph.n_rank *= 2;
-    more->graph.n_after_count = (size_t)2 * first;
-    put_needs(dice, &more->needs[i]);
-    if (random_below(dice, 3) != 0) {
-        more->needs[i].count = 0; /* any referee */
-    }
-    more->wire[i] = codec_requirement_to_wire(&more->needs[i]);
-    if (more->wire[i] == NULL) {
-        return false;
-    }
-    bourse__v1__part__init(part);
-    part->subtasks = first;
-    part->needs = more->wire[i];
-    part->slots = 1;
-    part->limit_ms = body->limit_ms;
-    part->term_ms = body->term_ms;
-    body->subtasks = 2 * first;
-    body->parts = more->pointers;
-    more->pointers[body->n_parts++] = part;
-    body->verify = (char *)(uintptr_t) "cheap";
-    return true;
-}
-
-static enum consumer_status ask_submit(struct client *client, const struct client_request *request)
-{
-    struct random dice = random_seeded(request->seed);
-    struct requirement needs;
-    struct hash32 manifest;
-    put_needs(&dice, &needs);
-    for (size_t i = 0; i < sizeof manifest.bytes; i++) {
-        manifest.bytes[i] = (uint8_t)random_u64(&dice);
-    }
-    Bourse__V1__Requirement *wire = codec_requirement_to_wire(&needs);
-    if (wire == NULL) {
-        return CONSUMER_OUT_OF_MEMORY;
-    }
-    uint32_t width = 1 + (uint32_t)random_below(&dice, random_below(&dice, 3) == 0 ? 3 : 1);
-    int64_t limit_ms = 1000 + (int64_t)random_below(&dice, 20000);
-    Bourse__V1__SubmitJob body = BOURSE__V1__SUBMIT_JOB__INIT;
-    body.name = (char *)(uintptr_t) "simulated";
-    body.manifest = view(&manifest, sizeof manifest);
-    body.subtasks = 1 + (uint32_t)random_below(&dice, client->largest);
-    body.budget_micro = random_below(&dice, 12) == 0
-                            ? 1 + (int64_t)random_below(&dice, 300)
-                            : (int64_t)random_below(&dice, 4000000) + 20000;
-    body.has_cap_micro = random_below(&dice, 2) == 0;
-    body.cap_micro = (int64_t)random_below(&dice, 6) * 80000; /* often just what is asked */
-    body.needs = wire;
-    body.slots = width;
-    body.at_most = random_below(&dice, 2) == 0 ? 0 : width * (1 + (uint32_t)random_below(&dice, 6));
-    body.limit_ms = limit_ms;
-    body.term_ms = limit_ms + (int64_t)random_below(&dice, 40000);
-    body.verify = (char *)(uintptr_t) "none";
-    body.has_retries = true;
-    body.retries = (uint32_t)random_below(&dice, 3);
-    body.has_error_limit = true;
-    body.error_limit = (uint32_t)random_below(&dice, 4);
-    body.has_expect_ms = random_below(&dice, 2) == 0;
-    body.expect_ms = 1000;
-    body.has_crash_limit = random_below(&dice, 2) == 0;
-    body.crash_limit = (uint32_t)random_below(&dice, 4);
-    body.has_good_till_ms = request->expires_ms != 0;
-    body.good_till_ms = request->expires_ms;
-    struct more more = {.wire = {NULL}};
-    bool has_all = random_below(&dice, 4) != 0 || put_parts(&dice, &more, &body);
-    if (random_below(&dice, 3) == 0) {
-        put_graph(&dice, &more, &body);
-    }
-    if (has_all && random_below(&dice, 10) == 0) {
-        has_all = put_checks(&dice, &more, &body);
-    }
-    enum consumer_status status =
-        !has_all ? CONSUMER_OUT_OF_MEMORY
-                 : consumer_session_request(client->session, clock_monotonic_ns(),
-                                            MESSAGE_SUBMIT_JOB, &request->id, &body.base);
-    for (size_t i = 0; i <= PARTS_OF_ONE; i++) {
-        codec_requirement_free(&more.wire[i]);
-    }
-    codec_requirement_free(&wire);
-    return status;
-}
-
-static enum consumer_status ask_invite(struct client *client, const struct client_request *request)
-{
-    struct random dice = random_seeded(request->seed);
-    struct hash32 token_hash = sha256_of(&request->token, sizeof request->token);
-    Bourse__V1__InviteCreate body = BOURSE__V1__INVITE_CREATE__INIT;
-    body.token_hash = view(&token_hash, sizeof token_hash);
-    body.roles = ROLE_CONSUMER;
-    body.credits_micro = (int64_t)random_below(&dice, 2) * 40000000;
-    body.expires_ms = request->expires_ms;
-    return consumer_session_request(client->session, clock_monotonic_ns(), request->type,
-                                    &request->id, &body.base);
-}
-
-static enum consumer_status ask_join(struct client *client, const struct client_request *request)
-{
-    Bourse__V1__Join body = BOURSE__V1__JOIN__INIT;
-    body.account = view(identity_key(client->identity), sizeof(struct key32));
-    body.token = view(&request->token, sizeof request->token);
-    body.name = client->process.name;
-    return consumer_session_request(client->session, clock_monotonic_ns(), request->type,
-                                    &request->id, &body.base);
-}
-
-static enum consumer_status ask_replace(struct client *client, const struct client_request *request)
-{
-    struct random dice = random_seeded(request->seed);
-    const uint64_t what = 1 + random_below(&dice, 7);
-    Bourse__V1__OrderReplace body = BOURSE__V1__ORDER_REPLACE__INIT;
-    body.order = view(&request->about, sizeof request->about);
-    body.has_part = random_below(&dice, 4) == 0;
-    body.part = (uint32_t)random_below(&dice, 2);
-    body.has_slots = (what & 1) != 0;
-    body.slots = (uint32_t)random_below(&dice, 8);
-    body.has_price_micro = (what & 2) != 0;
-    body.price_micro = (int64_t)random_below(&dice, 6) * 80000;
-    body.has_budget_micro = (what & 4) != 0;
-    body.budget_micro = 20000 + (int64_t)random_below(&dice, 6000000);
-    return consumer_session_request(client->session, clock_monotonic_ns(), request->type,
-                                    &request->id, &body.base);
-}
-
-static enum consumer_status send_body(struct client *client, const struct client_request *request)
-{
-    int64_t now_ns = clock_monotonic_ns();
-    struct random dice = random_seeded(request->seed);
-    if (request->type == MESSAGE_SUBMIT_JOB) {
-        return ask_submit(client, request);
-    }
-    if (request->type == MESSAGE_INVITE_CREATE) {
-        return ask_invite(client, request);
-    }
-    if (request->type == MESSAGE_JOIN) {
-        return ask_join(client, request);
-    }
-    if (request->type == MESSAGE_ORDER_REPLACE) {
-        return ask_replace(client, request);
-    }
-    if (request->type == MESSAGE_JOB_CANCEL) {
-        Bourse__V1__JobCancel body = BOURSE__V1__JOB_CANCEL__INIT;
-        body.job = view(&request->about, sizeof request->about);
-        return consumer_session_request(client->session, now_ns, request->type, &request->id,
-                                        &body.base);
-    }
-    if (request->type == MESSAGE_MINT) {
-        Bourse__V1__Mint body = BOURSE__V1__MINT__INIT;
-        body.account = view(&request->account, sizeof request->account);
-        body.amount_micro = 1 + (int64_t)random_below(&dice, 5000000);
-        return consumer_session_request(client->session, now_ns, request->type, &request->id,
-                                        &body.base);
-    }
-    if (request->type == MESSAGE_FREEZE) {
-        Bourse__V1__Freeze body = BOURSE__V1__FREEZE__INIT;
-        body.account = view(&request->account, sizeof request->account);
-        body.frozen = (request->seed & 1) != 0;
-        return consumer_session_request(client->session, now_ns, request->type, &request->id,
-                                        &body.base);
-    }
-    Bourse__V1__Halt body = BOURSE__V1__HALT__INIT;
-    assert(request->type == MESSAGE_HALT);
-    body.halted = (request->seed & 1) != 0;
-    return consumer_session_request(client->session, now_ns, request->type, &request->id,
-                                    &body.base);
 }
 
 /* ---------------------------------------------------------------- requests */
@@ -314,7 +45,7 @@ static void send_request(struct client *client, struct client_request *request)
         return;
     }
     struct process *before = process_enter(&client->process);
-    request->is_pending = send_body(client, request) == CONSUMER_OK;
+    request->is_pending = client_sends(client, request) == CONSUMER_OK;
     trace("asks: %s %02x%02x%s", message_name(request->type), request->id.bytes[0],
           request->id.bytes[1], request->is_pending ? "" : ", but cannot");
     turn(client);
@@ -327,7 +58,7 @@ static void ask_again(struct client *client)
     for (size_t i = 0; i < client->request_count; i++) {
         struct client_request *request = &client->requests[i];
         if (request->fate == FATE_OPEN && !request->is_pending) {
-            request->is_pending = send_body(client, request) == CONSUMER_OK;
+            request->is_pending = client_sends(client, request) == CONSUMER_OK;
         }
     }
 }
@@ -345,6 +76,15 @@ static struct client_request *some_request(struct client *client, enum message_t
     return NULL;
 }
 
+/* It does not wait for ever. */
+static void may_expire(struct client *client, struct client_request *request)
+{
+    if (client->process.runs && draw(DICE_WORK, 8) == 0) {
+        request->expires_ms = consumer_session_log_time_ms(client->session, clock_monotonic_ns()) +
+                              1 + (int64_t)draw(DICE_WORK, 60000);
+    }
+}
+
 void client_submits(struct client *client)
 {
     struct client_request *request =
@@ -352,10 +92,8 @@ void client_submits(struct client *client)
     if (request == NULL) {
         return;
     }
-    if (client->process.runs && draw(DICE_WORK, 8) == 0) { /* it does not wait for ever */
-        request->expires_ms = consumer_session_log_time_ms(client->session, clock_monotonic_ns()) +
-                              1 + (int64_t)draw(DICE_WORK, 60000);
-    }
+    request->is_by_value = draw(DICE_WORK, 5) == 0;
+    may_expire(client, request);
     send_request(client, request);
     if (client->process.runs && chance(DICE_WORK, 5000)) {
         struct process *before = process_enter(&client->process);
@@ -387,6 +125,37 @@ void client_replaces(struct client *client)
                                          : new_request(client, MESSAGE_ORDER_REPLACE, seed);
     if (request != NULL) {
         request->about = job->id;
+        request->is_by_value = job->is_by_value;
+        send_request(client, request);
+    }
+}
+
+void client_offers(struct client *client, const struct id128 *device)
+{
+    struct client_request *request =
+        new_request(client, MESSAGE_ASK_PLACE, random_u64(&world.dice[DICE_WORK]));
+    if (request != NULL) {
+        request->about = *device;
+        may_expire(client, request);
+        send_request(client, request);
+    }
+}
+
+void client_reprices(struct client *client, const struct id128 *order)
+{
+    struct client_request *request =
+        new_request(client, MESSAGE_ORDER_REPLACE, random_u64(&world.dice[DICE_WORK]));
+    if (request != NULL) {
+        request->about = *order;
+        send_request(client, request);
+    }
+}
+
+void client_withdraws(struct client *client, const struct id128 *order)
+{
+    struct client_request *request = new_request(client, MESSAGE_ORDER_CANCEL, 0);
+    if (request != NULL) {
+        request->about = *order;
         send_request(client, request);
     }
 }
@@ -469,16 +238,19 @@ void client_asks(struct client *client)
 
 void client_repeats(struct client *client)
 {
-    struct client_request *request = some_request(
-        client, draw(DICE_WORK, 2) == 0 ? MESSAGE_SUBMIT_JOB : MESSAGE_JOB_CANCEL, true);
+    static const enum message_type types[] = {MESSAGE_SUBMIT_JOB, MESSAGE_SUBMIT_JOB,
+                                              MESSAGE_JOB_CANCEL, MESSAGE_ORDER_REPLACE,
+                                              MESSAGE_ASK_PLACE};
+    struct client_request *request =
+        some_request(client, types[draw(DICE_WORK, sizeof types / sizeof *types)], true);
     if (request == NULL || !client->process.runs) {
         return;
     }
     struct client_request other = *request;
-    other.seed += request->type == MESSAGE_SUBMIT_JOB ? draw(DICE_WORK, 2) : 0;
+    other.seed += request->type == MESSAGE_JOB_CANCEL ? 0 : draw(DICE_WORK, 2);
     struct process *before = process_enter(&client->process);
     fault_happened(FAULT_REPEATED);
-    request->is_pending = send_body(client, &other) == CONSUMER_OK;
+    request->is_pending = client_sends(client, &other) == CONSUMER_OK;
     turn(client);
     process_leave(before);
 }

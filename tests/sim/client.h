@@ -17,10 +17,11 @@ struct client_request { /* on its disk */
     enum message_type type;
     struct id128 id;
     uint64_t seed;        /* the body is drawn from it, so it is the same in every life */
-    struct id128 about;   /* a job to cancel */
+    struct id128 about;   /* an order or a job that is to end or to change; the device of an ask */
     struct key32 account; /* minted to, frozen */
     struct id128 token;   /* of an invitation, given or redeemed */
     int64_t expires_ms;
+    bool is_by_value; /* the job, or the one whose terms are to change */
     enum request_fate fate;
     uint64_t index;
     enum reject_code reject;
@@ -36,6 +37,7 @@ struct client {
     uint32_t account;
     bool is_operator;
     bool is_newcomer; /* without an account until it redeemed an invitation */
+    bool is_owner;    /* of an agent, under one account with it */
     uint32_t largest; /* subtasks of a job */
     struct client_request requests[CLIENT_REQUESTS];
     size_t request_count;
@@ -57,6 +59,10 @@ void client_submits(struct client *client);
 void client_cancels(struct client *client);
 void client_replaces(struct client *client); /* the terms of a job's bids */
 void client_asks(struct client *client);     /* a read, whichever */
+/* The owner of an agent: an ask by hand, other terms for the ask that stands, its end. */
+void client_offers(struct client *client, const struct id128 *device);
+void client_reprices(struct client *client, const struct id128 *order);
+void client_withdraws(struct client *client, const struct id128 *order);
 /* Sends again what was accepted or refused already, or something else under its id. */
 void client_repeats(struct client *client);
 /* The operator. */
@@ -66,6 +72,9 @@ void client_halts(struct client *client, bool halted);
 void client_invites(struct client *client, const struct id128 *token, int64_t expires_ms);
 /* A newcomer, who was given `token`. */
 void client_joins(struct client *client, const struct id128 *token);
+
+/* client_bodies.c: hands the request to its session. */
+enum consumer_status client_sends(struct client *client, const struct client_request *request);
 
 /* Asks for every job that was accepted; client_saw_all once all rows came. */
 void client_asks_for_all(struct client *client);

@@ -16,7 +16,9 @@
 enum {
     BROKERS_MAX = 2,
     AGENTS_MAX = 5,
-    CLIENTS_MAX = 6, /* the first is the operator, the last two join later */
+    CLIENTS_MAX =
+        7, /* the first is the operator, the second an agent's owner, the last two join later */
+    OWNER = 1,
     NEWCOMERS = 2,
     HOSTILES = 2,
     ENTRIES_MAX = 1 << 20,
@@ -161,17 +163,54 @@ static void make_brokers(void)
     }
 }
 
+static void name_client(char *ret_name, size_t size, unsigned i)
+{
+    (void)snprintf(ret_name, size, "%s%u",
+                   i == 0       ? "operator"
+                   : i == OWNER ? "owner"
+                                : "client",
+                   i);
+}
+
+/* For one or two members, at hours that are near. */
+static void draw_conditions(struct agent_conditions *conditions)
+{
+    const uint32_t now_min = (uint32_t)(clock_wall_ns() / SIM_S / 60 % HOURS_DAY_MIN);
+    if (draw(DICE_WORK, 5) == 0) {
+        conditions->to_count = 1 + (uint32_t)draw(DICE_WORK, 2);
+        for (uint32_t i = 0; i < conditions->to_count; i++) {
+            const uint64_t member =
+                OWNER + draw(DICE_WORK, market.client_count - NEWCOMERS - OWNER);
+            name_client(conditions->to[i], sizeof conditions->to[i], (unsigned)member);
+        }
+    }
+    for (uint32_t n = draw(DICE_WORK, 5) == 0 ? 2 : 0; conditions->hours.count < n;) {
+        const uint32_t from_min =
+            now_min + (uint32_t)draw(DICE_WORK, 10) + 5 * conditions->hours.count;
+        const uint32_t till_min = from_min + 1 + (uint32_t)draw(DICE_WORK, 6);
+        conditions->hours.windows[conditions->hours.count++] =
+            (struct hours_window){.days = HOURS_ALL_DAYS,
+                                  .from_min = (uint16_t)(from_min % HOURS_DAY_MIN),
+                                  .till_min = (uint16_t)(1 + (till_min - 1) % HOURS_DAY_MIN)};
+    }
+}
+
 static void make_agents(void)
 {
     market.agent_count = 2 + (unsigned)draw(DICE_WORK, AGENTS_MAX - 1);
     for (unsigned i = 0; i < market.agent_count; i++) {
         struct agent *agent = &market.agents[i];
         (void)snprintf(agent->process.name, sizeof agent->process.name, "agent%u", i);
-        agent->identity = new_identity();
         bool is_referee = i < 2 || draw(DICE_WORK, 2) == 0;
-        agent->account = found_account(agent->identity,
-                                       is_referee ? ROLE_PROVIDER | ROLE_REFEREE : ROLE_PROVIDER, 0,
-                                       agent->process.name);
+        if (i == 0) {
+            agent->identity = market.clients[OWNER].identity;
+            agent->account = market.clients[OWNER].account;
+        } else {
+            agent->identity = new_identity();
+            agent->account = found_account(
+                agent->identity, is_referee ? ROLE_PROVIDER | ROLE_REFEREE : ROLE_PROVIDER, 0,
+                agent->process.name);
+        }
         agent->cheating = draw(DICE_WORK, 3) == 0 ? 2000 : 0;
         agent->cluster = market.genesis.cluster;
         agent->is_liar = i > 0 && market.profile.lie > 0 && draw(DICE_WORK, 3) == 0;
@@ -185,27 +224,38 @@ static void make_agents(void)
             agent->devices[k].max_term_ms = draw(DICE_WORK, 5) == 0 ? 30000 : 0;
             agent->devices[k].is_gpu = draw(DICE_WORK, 3) == 0;
             agent->devices[k].memory = (int64_t)(1 + draw(DICE_WORK, 8)) << 30;
+            agent->devices[k].bf16 = (int64_t)draw(DICE_WORK, 4) * INT64_C(500000000000000);
+            draw_conditions(&agent->devices[k].conditions);
+            agent->devices[k].is_interruptible = draw(DICE_WORK, 2) == 0;
+            agent->devices[k].notice_ms = (int64_t)draw(DICE_WORK, 4) * 700;
+            agent->devices[k].minimum_run_ms = (int64_t)draw(DICE_WORK, 4) * 900;
         }
     }
 }
 
+static uint32_t client_roles(unsigned i)
+{
+    return i == 0       ? ROLE_OPERATOR
+           : i == OWNER ? ROLE_CONSUMER | ROLE_PROVIDER | ROLE_REFEREE
+                        : ROLE_CONSUMER;
+}
+
 static void make_clients(void)
 {
-    unsigned members = 2 + (unsigned)draw(DICE_WORK, CLIENTS_MAX - NEWCOMERS - 1);
+    unsigned members = 3 + (unsigned)draw(DICE_WORK, CLIENTS_MAX - NEWCOMERS - 2);
     market.client_count = members + NEWCOMERS;
     for (unsigned i = 0; i < market.client_count; i++) {
         struct client *client = &market.clients[i];
         client->is_operator = i == 0;
-        (void)snprintf(client->process.name, sizeof client->process.name, "%s%u",
-                       i == 0 ? "operator" : "client", i);
+        client->is_owner = i == OWNER;
+        name_client(client->process.name, sizeof client->process.name, i);
         client->identity = new_identity();
         client->is_newcomer = i >= members;
         if (client->is_newcomer) {
             oracle_expects(identity_key(client->identity), identity_transport(client->identity));
         } else {
-            client->account =
-                found_account(client->identity, i == 0 ? ROLE_OPERATOR : ROLE_CONSUMER,
-                              i == 0 ? 0 : INT64_C(60000000), client->process.name);
+            client->account = found_account(client->identity, client_roles(i),
+                                            i == 0 ? 0 : INT64_C(60000000), client->process.name);
         }
         client->largest = draw(DICE_WORK, 4) == 0 ? 120 : 30;
     }
@@ -406,6 +456,21 @@ static void trouble(void)
     happen(profile->operator_acts, operate);
 }
 
+/* The owner of the first agent has its own mind about one of its devices. */
+static void own(void)
+{
+    struct client *owner = &market.clients[OWNER];
+    const struct agent *agent = &market.agents[0];
+    const struct id128 *device = &agent->devices[draw(DICE_WORK, agent->device_count)].id;
+    const uint64_t which = draw(DICE_WORK, 5);
+    struct id128 order;
+    if (which < 3) {
+        client_offers(owner, device);
+    } else if (oracle_ask_of(agent->account, device, &order)) {
+        (which == 3 ? client_reprices : client_withdraws)(owner, &order);
+    }
+}
+
 static void work(void)
 {
     struct client *client = some_consumer();
@@ -420,6 +485,8 @@ static void work(void)
         newcomers();
     } else if (which == 12) {
         client_replaces(client);
+    } else if (which == 13) {
+        own();
     } else if (chance(DICE_WORK, market.profile.replay)) {
         client_repeats(client);
     }

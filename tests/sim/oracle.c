@@ -28,7 +28,8 @@ uint32_t oracle_put_item(void **items, uint32_t *count, uint32_t *capacity, size
 
 /* ---------------------------------------------------------------- one command */
 
-static void on_record(const struct exchange_command *command, const struct ledger_record *record)
+static void on_record(const struct exchange_command *command, const struct ledger_record *record,
+                      const struct exchange_effect *next)
 {
     static const char *const kinds[] = {
         "",    "account", "transfer", "hold", "capture", "release", "expire", "fee",  "job",
@@ -56,7 +57,7 @@ static void on_record(const struct exchange_command *command, const struct ledge
         oracle_on_cancel(record);
         break;
     case LEDGER_FILL:
-        oracle_on_fill(record);
+        oracle_on_fill(record, next);
         break;
     case LEDGER_HELD:
         oracle_on_held(command, record);
@@ -95,6 +96,8 @@ static void on_effects(const struct exchange_command *command)
 {
     if (command->type == EXCHANGE_GOODBYE) {
         oracle_on_goodbye(command->provider);
+    } else if (command->type == EXCHANGE_STATEMENT) {
+        oracle.stated_ns[command->account] = oracle.log_time_ns;
     }
     for (size_t i = 0; i < oracle.effects.count; i++) {
         const struct exchange_effect *effect = &oracle.effects.items[i];
@@ -116,7 +119,16 @@ static void on_effects(const struct exchange_command *command)
             }
             break;
         case EFFECT_LEDGER:
-            on_record(command, &effect->ledger);
+            on_record(command, &effect->ledger, i + 1 < oracle.effects.count ? effect + 1 : NULL);
+            break;
+        case EFFECT_LEASE_GRANT:
+            oracle_on_grant(effect);
+            break;
+        case EFFECT_LEASE_NOTICE:
+            oracle_on_notice(effect);
+            break;
+        case EFFECT_WITHDRAW:
+            oracle_on_withdraw(effect);
             break;
         case EFFECT_LEASE_RENEW:
         case EFFECT_LEASE_END:
@@ -125,9 +137,6 @@ static void on_effects(const struct exchange_command *command)
         case EFFECT_DISPATCH:
             oracle_on_dispatch(effect);
             break;
-        case EFFECT_LEASE_GRANT:
-        case EFFECT_LEASE_NOTICE: /* asks are firm here */
-        case EFFECT_WITHDRAW:
         case EFFECT_ACCOUNT:
         case EFFECT_JOB:
         case EFFECT_ASK:
@@ -173,6 +182,8 @@ static void apply(const struct entry_command *entry)
     }
     on_effects(&translation.command);
     oracle_check_money();
+    oracle_check_promises();
+    oracle_check_types();
     oracle_look_at_jobs();
     oracle_check_all_bids();
     oracle_check_at_rest();

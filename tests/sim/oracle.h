@@ -45,13 +45,17 @@ void oracle_replay_all(void);
 /* Jobs that are open although nothing keeps them from ending; 0 is right. Says why in the trace. */
 size_t oracle_stuck_jobs(void);
 
+/* The ask that stands for a device; false: none does. */
+bool oracle_ask_of(uint32_t provider, const struct id128 *device, struct id128 *ret_order);
+
 /* Some attempt that was ever made, for liars; false: none was. */
 bool oracle_some_attempt(struct id128 *ret_job, uint64_t *ret_lease, uint32_t *ret_index,
                          uint32_t *ret_attempt);
 
 struct oracle_counts {
     uint64_t accepted, rejected, fills, results, late, paid, settled, repeated, joined, acts,
-        refusals, given, checked, refuted, epochs_shown;
+        refusals, given, checked, refuted, epochs_shown, by_value, gifts, wholes, killed, unrested,
+        placed, taken, noticed, begun, other_terms, renewed;
 };
 struct oracle_counts oracle_counts(void);
 

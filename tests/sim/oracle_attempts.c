@@ -37,14 +37,20 @@ void oracle_on_dispatch(const struct exchange_effect *effect)
     map_put(&oracle.attempts.map, &key, place);
 }
 
+struct seen_attempt *oracle_find_attempt(uint64_t lease, uint32_t index, uint32_t number)
+{
+    struct map_key key = oracle_attempt_key(lease, index, number);
+    uint32_t place;
+    return map_get(&oracle.attempts.map, &key, &place) ? &oracle.attempts.items[place] : NULL;
+}
+
 struct seen_attempt *oracle_attempt_of(const struct ledger_record *record)
 {
-    struct map_key key = oracle_attempt_key(record->lease, record->index, record->attempt);
-    uint32_t place;
-    if (!map_get(&oracle.attempts.map, &key, &place)) {
+    struct seen_attempt *attempt =
+        oracle_find_attempt(record->lease, record->index, record->attempt);
+    if (attempt == NULL) {
         sim_fail("command %" PRIu64 ": a result of an attempt that was never made", oracle.command);
     }
-    struct seen_attempt *attempt = &oracle.attempts.items[place];
     if (attempt->is_decided) {
         sim_fail("command %" PRIu64 ": attempt %u of subtask %u is decided twice", oracle.command,
                  record->attempt, record->index);

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 
+__extension__ typedef __int128 wide;
 #define AVOID_NS (10 * SIM_S) /* a provider that failed a job gets no new lease of it */
 
 struct seen_lease *oracle_lease_of(uint64_t id)
@@ -18,21 +19,30 @@ struct seen_lease *oracle_lease_of(uint64_t id)
     return &oracle.leases.items[place];
 }
 
-/* Everything but room, and what the job thinks of the provider: those are the caller's. */
-static bool match(const struct seen_bid *bid, const struct seen_ask *ask)
+static int64_t rate_on(const struct seen_bid *bid, const struct seen_device *device)
+{
+    return bid->rate == RATE_NONE ? 1
+                                  : rate_of(bid->rate, device->attributes, device->attribute_count);
+}
+
+bool oracle_match(const struct seen_bid *bid, const struct seen_ask *ask)
 {
     const struct seen_device *device = &oracle.devices.items[ask->device];
+    const struct seen_job *job = &oracle.jobs.items[bid->job];
     return ask->stands && (!bid->is_checks || oracle_is_referee(device->provider)) &&
-           device->provider != oracle.jobs.items[bid->job].owner && ask->price <= bid->limit &&
+           device->provider != job->owner && oracle_is_for(ask, job->owner) &&
+           (!ask->terms.is_interruptible || job->interrupted < job->interruptions) &&
+           rate_on(bid, device) > 0 && ask->price <= oracle_limit_in(bid, device) &&
            (ask->max_term_ns == 0 || bid->term_ns <= ask->max_term_ns) &&
            requirement_satisfied(&bid->needs, device->attributes, device->attribute_count);
 }
 
-static bool could_fill(const struct seen_bid *bid, const struct seen_ask *ask)
+bool oracle_could_fill(const struct seen_bid *bid, const struct seen_ask *ask)
 {
     const struct seen_device *device = &oracle.devices.items[ask->device];
-    uint32_t free = device->slots > device->leased ? device->slots - device->leased : 0;
-    return (free < ask->slots ? free : ask->slots) >= bid->width && match(bid, ask);
+    const uint32_t offered = ask->slots < device->slots ? ask->slots : device->slots;
+    const uint32_t free = offered > device->leased ? offered - device->leased : 0;
+    return free >= bid->width && oracle_is_open(ask) && oracle_match(bid, ask);
 }
 
 /* A provider that failed the job of late may be passed over. */
@@ -48,15 +58,39 @@ static bool may_avoid(uint32_t job, uint32_t provider)
     return false;
 }
 
-static bool may_pass_over(const struct seen_bid *bid, uint32_t provider)
+bool oracle_may_pass_over(const struct seen_bid *bid, uint32_t provider)
 {
     return may_avoid(bid->job, provider) || oracle_may_not_check(bid, provider);
 }
 
 /* The maker's price; a donation is one whoever came first. */
-static int64_t price_between(const struct seen_bid *bid, const struct seen_ask *ask)
+int64_t oracle_price_between(const struct seen_bid *bid, const struct seen_ask *ask)
 {
-    return ask->price == 0 ? 0 : ask->sequence < bid->sequence ? ask->price : bid->limit;
+    return ask->price == 0 ? 0
+           : ask->sequence < bid->sequence
+               ? ask->price
+               : oracle_limit_in(bid, &oracle.devices.items[ask->device]);
+}
+
+/* By price, and where the bid is by value, by price for a unit of work; then by time. */
+static bool is_better_ask(const struct seen_bid *bid, const struct seen_ask *ask,
+                          const struct seen_ask *than)
+{
+    const wide price = (wide)ask->price * rate_on(bid, &oracle.devices.items[than->device]);
+    const wide other = (wide)than->price * rate_on(bid, &oracle.devices.items[ask->device]);
+    return price < other || (price == other && ask->sequence < than->sequence);
+}
+
+/* By what a slot-hour of the device is worth to them, before that is rounded; then by time. */
+static bool is_better_bid(const struct seen_device *device, const struct seen_bid *bid,
+                          const struct seen_bid *than)
+{
+    const wide unit = RATE_UNIT;
+    const wide worth =
+        (wide)bid->limit * (bid->rate == RATE_NONE ? unit : (wide)rate_on(bid, device));
+    const wide other =
+        (wide)than->limit * (than->rate == RATE_NONE ? unit : (wide)rate_on(than, device));
+    return worth > other || (worth == other && bid->sequence < than->sequence);
 }
 
 /* Price first, then time: no ask that would have filled was passed over for a worse one. */
@@ -68,12 +102,11 @@ static void check_priority(const struct seen_bid *bid, const struct seen_ask *ch
             continue;
         }
         const struct seen_ask *other = &oracle.asks.items[oracle.devices.items[i].ask - 1];
-        bool is_better = other->price < chosen->price ||
-                         (other->price == chosen->price && other->sequence < chosen->sequence);
         /* What the job could pay for the chosen one, it could pay for another at no higher price. */
-        bool is_payable = price_between(bid, other) <= price_between(bid, chosen);
-        if (other != chosen && is_better && is_payable && could_fill(bid, other) &&
-            !may_pass_over(bid, oracle.devices.items[i].provider)) {
+        bool is_payable = oracle_price_between(bid, other) <= oracle_price_between(bid, chosen);
+        if (other != chosen && is_payable && oracle_could_fill(bid, other) &&
+            is_better_ask(bid, other, chosen) &&
+            !oracle_may_pass_over(bid, oracle.devices.items[i].provider)) {
             sim_fail(
                 "command %" PRIu64 ": a fill of job %02x%02x at %" PRId64
                 " of account %u passes over the ask of account %u at %" PRId64 ", which came %s",
@@ -87,7 +120,6 @@ static void check_priority(const struct seen_bid *bid, const struct seen_ask *ch
 /* Rounded up, as escrow is. */
 static int64_t term_costs(const struct seen_bid *bid, int64_t price)
 {
-    __extension__ typedef __int128 wide;
     return (int64_t)(((wide)price * bid->width * bid->term_ns + HOUR_NS - 1) / HOUR_NS);
 }
 
@@ -129,14 +161,14 @@ void oracle_look_at_jobs(void)
     }
 }
 
-/* Whether it could buy at all, and slot by slot. */
+/* Whether it could buy at all, and lane by lane. */
 static bool is_buying(const struct seen_bid *bid)
 {
     const struct seen_job *job = &oracle.jobs.items[bid->job];
     struct exchange_account_row owner;
-    return !job->is_settled && job->type != EXCHANGE_ALL_OR_NONE && !bid->is_cancelled &&
-           bid->row.waiting > 0 && exchange_account(oracle.exchange, job->owner, &owner) &&
-           !owner.frozen;
+    return !job->is_settled && (job->type != EXCHANGE_ALL_OR_NONE || job->whole_at != 0) &&
+           !bid->is_cancelled && bid->row.waiting > 0 &&
+           exchange_account(oracle.exchange, job->owner, &owner) && !owner.frozen;
 }
 
 static bool wants_now(const struct seen_bid *bid, int64_t price)
@@ -164,26 +196,40 @@ static bool gave_back(const struct seen_bid *bid)
     return false;
 }
 
+static const struct seen_lease *former_of(const struct seen_lease *lease)
+{
+    return &oracle.leases.items[lease->former - 1];
+}
+
+static uint32_t owner_of(const struct seen_lease *lease)
+{
+    return oracle.jobs.items[oracle.bids.items[lease->bid].job].owner;
+}
+
 /* The other side of priority: no part that wanted before this command, and still does, would have got the
  * slots of this fill before the one that got them. */
 static void check_bids(const struct seen_lease *lease, const struct seen_ask *ask)
 {
     const struct seen_bid *chosen = &oracle.bids.items[lease->bid];
+    const struct seen_device *device = &oracle.devices.items[lease->device];
     if (ask->price == 0) {
         return; /* goes by another rank than the limit: tests/property/prop_donations.c */
     }
     for (uint32_t i = 0; i < oracle.bids.count; i++) {
         const struct seen_bid *other = &oracle.bids.items[i];
-        bool is_better = other->limit > chosen->limit ||
-                         (other->limit == chosen->limit && other->sequence < chosen->sequence);
-        int64_t price = price_between(other, ask);
-        if (other != chosen && is_better && other->width <= lease->slots && match(other, ask) &&
-            is_buying(other) && wants_now(other, price) && wanted_before(other, price) &&
-            !may_pass_over(other, lease->provider) && !gave_back(other)) {
-            sim_fail("command %" PRIu64 ": job %02x%02x, limit %" PRId64
-                     ", got what job %02x%02x, limit %" PRId64 ", waited for",
+        if (other == chosen || !is_buying(other) || other->width > lease->slots ||
+            !oracle_match(other, ask) || !is_better_bid(device, other, chosen)) {
+            continue;
+        }
+        const int64_t price = lease->former != 0 ? lease->price : oracle_price_between(other, ask);
+        const bool is_holder = /* of what was taken: nobody takes it from himself */
+            lease->former != 0 && owner_of(former_of(lease)) == oracle.jobs.items[other->job].owner;
+        if (!is_holder && wants_now(other, price) && wanted_before(other, price) &&
+            !oracle_may_pass_over(other, lease->provider) && !gave_back(other)) {
+            sim_fail("command %" PRIu64 ": job %02x%02x, limit %" PRId64 ", got lease %" PRIu64
+                     ", what job %02x%02x, limit %" PRId64 ", waited for",
                      oracle.command, chosen->id.bytes[0], chosen->id.bytes[1], chosen->limit,
-                     other->id.bytes[0], other->id.bytes[1], other->limit);
+                     lease->id, other->id.bytes[0], other->id.bytes[1], other->limit);
         }
     }
 }
@@ -215,8 +261,9 @@ void oracle_check_at_rest(void)
             const struct seen_device *device = &oracle.devices.items[k];
             const struct seen_ask *ask =
                 device->ask == 0 ? NULL : &oracle.asks.items[device->ask - 1];
-            if (ask != NULL && could_fill(bid, ask) && wants_now(bid, price_between(bid, ask)) &&
-                !may_pass_over(bid, device->provider)) {
+            if (ask != NULL && oracle_could_fill(bid, ask) &&
+                wants_now(bid, oracle_price_between(bid, ask)) &&
+                !oracle_may_pass_over(bid, device->provider)) {
                 sim_fail("command %" PRIu64 ": job %02x%02x, limit %" PRId64
                          ", waits beside the free ask of account %u at %" PRId64,
                          oracle.command, bid->id.bytes[0], bid->id.bytes[1], bid->limit,
@@ -226,7 +273,30 @@ void oracle_check_at_rest(void)
     }
 }
 
-void oracle_on_fill(const struct ledger_record *record)
+static void check_plain_fill(const struct seen_bid *bid, const struct seen_ask *ask,
+                             const struct ledger_record *record)
+{
+    const struct seen_device *device = &oracle.devices.items[ask->device];
+    const int64_t price = oracle_price_between(bid, ask);
+    if (!oracle_could_fill(bid, ask)) {
+        sim_fail("command %" PRIu64 ": a fill between orders that do not match", oracle.command);
+    }
+    if (record->price_micro != price) {
+        sim_fail("command %" PRIu64 ": a fill at %" PRId64 ", the maker's price is %" PRId64,
+                 oracle.command, record->price_micro, price);
+    }
+    if (device->leased + record->slots > device->slots) {
+        sim_fail("command %" PRIu64 ": %u slots are let, %u more, of %u", oracle.command,
+                 device->leased, record->slots, device->slots);
+    }
+    if (oracle.jobs.items[bid->job].whole_at != oracle.command) {
+        check_priority(bid, ask); /* filled whole, it leaves alone what a better bid is to have */
+    }
+    oracle.counts.by_value += bid->rate != RATE_NONE;
+    oracle.counts.gifts += price == 0;
+}
+
+void oracle_on_fill(const struct ledger_record *record, const struct exchange_effect *next)
 {
     struct seen_job *job = oracle_job_of(&record->job);
     struct seen_bid *bid = oracle_bid_of(&record->bid);
@@ -240,35 +310,25 @@ void oracle_on_fill(const struct ledger_record *record)
     }
     const struct seen_ask *ask = &oracle.asks.items[ask_place];
     struct seen_device *device = &oracle.devices.items[ask->device];
-    int64_t price = price_between(bid, ask);
     oracle.counts.fills++;
-    if (!could_fill(bid, ask)) {
-        sim_fail("command %" PRIu64 ": a fill between orders that do not match", oracle.command);
-    }
-    if (record->price_micro != price) {
-        sim_fail("command %" PRIu64 ": a fill at %" PRId64 ", the maker's price is %" PRId64,
-                 oracle.command, record->price_micro, price);
-    }
     if (job->is_settled || bid->is_cancelled) {
         sim_fail("command %" PRIu64 " fills the bid of a job that has ended", oracle.command);
     }
     if (job->good_till_ns != 0 && oracle.log_time_ns >= job->good_till_ns) {
         sim_fail("command %" PRIu64 " fills a bid whose time is up", oracle.command);
     }
-    if (job->type != EXCHANGE_ALL_OR_NONE && job->filled_at != oracle.command) {
-        check_priority(bid, ask);
-    } else if (job->type ==
-               EXCHANGE_ALL_OR_NONE) { /* it leaves alone what a better bid is to have */
-        job->type = EXCHANGE_LIMIT;
-        job->filled_at = oracle.command;
+    struct seen_lease *former = oracle_taken_by(record, next);
+    oracle_check_fill_of_type(job, bid, former == NULL ? ask : NULL, record->slots / record->width);
+    if (former != NULL) {
+        oracle_check_taken(bid, ask, record, former);
+        former->is_taken = true;
+    } else {
+        check_plain_fill(bid, ask, record);
+        device->leased += record->slots;
     }
-    if (device->leased + record->slots > device->slots) {
-        sim_fail("command %" PRIu64 ": %u slots are let, %u more, of %u", oracle.command,
-                 device->leased, record->slots, device->slots);
-    }
-    device->leased += record->slots;
     bid->lanes += record->slots / record->width;
     oracle.leases_standing++;
+    const uint32_t former_place = former == NULL ? 0 : 1 + (uint32_t)(former - oracle.leases.items);
     uint32_t place = PUT(oracle.leases);
     oracle.leases.items[place] = (struct seen_lease){
         .id = record->lease,
@@ -280,6 +340,9 @@ void oracle_on_fill(const struct ledger_record *record)
         .price = record->price_micro,
         .granted_ns = oracle.log_time_ns,
         .term_end_ns = oracle.log_time_ns + record->term_ns,
+        .terms = ask->terms,
+        .is_promised = former != NULL,
+        .former = former_place,
     };
     key = map_key_of(&record->lease, sizeof record->lease, 0);
     if (map_get(&oracle.leases.map, &key, NULL)) {
@@ -288,14 +351,29 @@ void oracle_on_fill(const struct ledger_record *record)
     map_put(&oracle.leases.map, &key, place);
 }
 
-static void end_lease(struct seen_lease *lease)
+void oracle_end_lease(struct seen_lease *lease)
 {
     if (!lease->has_ended) {
         lease->has_ended = true;
         oracle.bids.items[lease->bid].lanes -= lease->slots / lease->width;
         oracle.leases_standing--;
-        oracle.devices.items[lease->device].leased -= lease->slots;
+        oracle.devices.items[lease->device].freed_at = oracle.command;
+        oracle.devices.items[lease->device].leased -= lease->is_promised ? 0 : lease->slots;
     }
+}
+
+/* While its ask stands, is open and for its owner, and its job would still pay as much. */
+static void check_renewal(const struct seen_lease *lease)
+{
+    const struct seen_device *device = &oracle.devices.items[lease->device];
+    const struct seen_ask *ask = device->ask == 0 ? NULL : &oracle.asks.items[device->ask - 1];
+    if (lease->has_ended || lease->is_promised || lease->is_taken || ask == NULL ||
+        !oracle_is_open(ask) || !oracle_is_for(ask, owner_of(lease)) ||
+        lease->price > oracle_limit_in(&oracle.bids.items[lease->bid], device)) {
+        sim_fail("command %" PRIu64 ": lease %" PRIu64 " is renewed, and may not be",
+                 oracle.command, lease->id);
+    }
+    oracle.counts.renewed++;
 }
 
 void oracle_on_lease_effect(const struct exchange_effect *effect)
@@ -305,19 +383,23 @@ void oracle_on_lease_effect(const struct exchange_effect *effect)
         return; /* an agent spoke of one that never was */
     }
     if (effect->type == EFFECT_LEASE_RENEW) {
+        check_renewal(lease);
         lease->term_end_ns = oracle.log_time_ns + effect->lease.term_ns;
     } else if (lease->provider == effect->account) {
-        end_lease(lease);
+        trace("  ends: lease %" PRIu64 ", reason %u", lease->id, effect->lease.reason);
+        oracle_check_notice(lease, effect->lease.reason);
+        oracle_end_lease(lease);
         oracle_note_trouble(lease, 0); /* whatever the reason: perhaps avoided */
     }
 }
 
 void oracle_on_goodbye(uint32_t provider)
 {
+    oracle.stated_ns[provider] = oracle.log_time_ns;
     for (uint32_t i = 0; i < oracle.leases.count; i++) {
         struct seen_lease *lease = &oracle.leases.items[i];
         if (lease->provider == provider && !lease->has_ended) {
-            end_lease(lease);
+            oracle_end_lease(lease);
             oracle_note_trouble(lease, 0); /* perhaps in the middle of its work */
         }
     }

@@ -4,7 +4,10 @@
  *
  *     oracle_log.c       who sent it, once, when; replay
  *     oracle_orders.c    jobs, devices, asks as they were given
+ *     oracle_reasons.c   why jobs are open
+ *     oracle_types.c     orders that are to be filled at once, wholly, or not at once
  *     oracle_fills.c     price-time priority, leases
+ *     oracle_spot.c      leases that others take
  *     oracle_attempts.c  dispatches, results, settlements
  *     oracle_graphs.c    what waits for what, ranks, what is handed on
  *     oracle_checks.c    results that are held, who may judge them, what is found wrong
@@ -17,6 +20,7 @@
 #ifndef BOURSE_TESTS_SIM_ORACLE_MODELS_H
 #define BOURSE_TESTS_SIM_ORACLE_MODELS_H
 
+#include "base/rate.h"
 #include "broker/acts.h"
 #include "broker/entry.h"
 #include "ledger/accounts.h"
@@ -35,8 +39,12 @@ struct seen_job {
     struct exchange_job_row row, row_before; /* after this command, and the one before */
     int64_t budget, charged;
     int64_t good_till_ns;          /* 0: none */
-    enum exchange_order_type type; /* ALL_OR_NONE until it was filled, by this command: */
-    uint64_t filled_at;
+    enum exchange_order_type type; /* as it was submitted, by this command: */
+    uint64_t submitted_at;
+    uint64_t whole_at;      /* ALL_OR_NONE: the command that filled it; 0: it waits */
+    bool is_filled;         /* at all */
+    uint32_t interruptions; /* that it bears; UINT32_MAX: any number */
+    uint32_t interrupted;   /* leases at work that were taken from it */
     bool is_settled;
     uint32_t bids[PARTS_HERE]; /* places in the table, part by part */
     uint32_t bid_count;
@@ -47,14 +55,18 @@ struct seen_bid { /* of one part of a job */
     struct id128 id;
     uint32_t job; /* place in the table */
     uint32_t first, end, width, at_most;
-    uint32_t lanes;                           /* of leases that have not ended */
+    uint32_t lanes; /* of leases that have not ended */
+    uint32_t
+        lanes_at_once; /* that it was to have together: by the command that fills its job whole */
     struct exchange_part_row row, row_before; /* after this command, and the one before */
     uint32_t lanes_seen, lanes_before;        /* likewise */
     int64_t limit, term_ns;
+    enum rate rate; /* of its limit, where that is a value */
     uint64_t sequence;
     struct requirement needs;
     bool is_cancelled;
-    bool is_checks; /* for referees */
+    bool is_unrested; /* cancelled because it does not rest */
+    bool is_checks;   /* for referees */
 };
 
 struct seen_subtask { /* of a job with a graph */
@@ -75,21 +87,27 @@ struct seen_lease {
     int64_t price, granted_ns, term_end_ns, paid_ns, charged;
     int64_t trouble_ns; /* its provider failed the job then: it may be avoided */
     bool has_ended;
+    struct exchange_terms terms;
+    bool is_promised; /* it has not begun: the slots are its former's */
+    uint32_t former;  /* place + 1 of what it took; 0: nothing */
+    bool is_taken;    /* it has, or had, a successor */
+    bool is_noticed;
 };
 
 struct seen_attempt {
     uint32_t lease, index, number, lane;
     int64_t dispatched_ns;
-    bool is_held, is_decided;
+    bool is_held, is_decided, is_withdrawn;
 };
 
 struct seen_device {
     struct id128 id;
     uint32_t provider, slots, leased;
     bool is_advertised;
-    struct attribute attributes[8];
+    struct attribute attributes[12]; /* by name; with the terms of its last ask */
     size_t attribute_count;
-    uint32_t ask; /* place + 1; 0: none */
+    uint32_t ask;      /* place + 1; 0: none */
+    uint64_t freed_at; /* command: slots of it became free then */
 };
 
 struct seen_ask {
@@ -98,6 +116,11 @@ struct seen_ask {
     int64_t price, max_term_ns;
     uint64_t sequence;
     bool stands;
+    uint32_t to[2], to_count; /* accounts that may fill it; none: all */
+    struct hours hours;
+    struct exchange_terms terms;
+    enum exchange_order_type type;
+    uint64_t placed_at; /* command */
 };
 
 struct seen_invitation {
@@ -157,7 +180,8 @@ struct oracle {
     uint64_t snapshot_entry;
     struct key32 transports[ACCOUNTS_HERE];
     int64_t available[ACCOUNTS_HERE], held[ACCOUNTS_HERE];
-    uint32_t sequence, leases_standing, first_new_lease;
+    uint32_t sequence, leases_standing, first_new_lease, first_new_ask;
+    int64_t stated_ns[ACCOUNTS_HERE]; /* a provider said what it holds, or went */
     TABLE(struct seen_job) jobs;
     TABLE(struct seen_bid) bids;
     TABLE(struct seen_lease) leases;
@@ -202,15 +226,46 @@ void oracle_on_job(const struct exchange_command *command, const struct ledger_r
 void oracle_on_bid(const struct exchange_command *command, const struct ledger_record *record);
 /* The hold of a job, or more of it. */
 void oracle_on_hold(const struct exchange_command *command, const struct ledger_record *record);
+/* Placed, or under its id other terms. */
 void oracle_on_ask(const struct exchange_command *command, const struct ledger_record *record);
 void oracle_on_cancel(const struct ledger_record *record);
 void oracle_on_advertise(const struct exchange_command *command);
 
+/* What it gives for a slot-hour of the device; 0 where that has no such rate. */
+int64_t oracle_limit_in(const struct seen_bid *bid, const struct seen_device *device);
+bool oracle_is_for(const struct seen_ask *ask, uint32_t account);
+bool oracle_is_open(const struct seen_ask *ask); /* at its hours */
+
+/* oracle_types.c */
+/* `ask`: what it fills from; NULL: it takes a lease. */
+void oracle_check_fill_of_type(struct seen_job *job, struct seen_bid *bid,
+                               const struct seen_ask *ask, uint32_t lanes);
+void oracle_check_types(void); /* after each command */
+
 /* oracle_fills.c */
 struct seen_lease *oracle_lease_of(uint64_t id); /* NULL: there is none */
-void oracle_on_fill(const struct ledger_record *record);
+/* Everything but room, and what the job thinks of the provider: those are the caller's. */
+bool oracle_match(const struct seen_bid *bid, const struct seen_ask *ask);
+bool oracle_could_fill(const struct seen_bid *bid, const struct seen_ask *ask);
+bool oracle_may_pass_over(const struct seen_bid *bid, uint32_t provider);
+int64_t oracle_price_between(const struct seen_bid *bid, const struct seen_ask *ask);
+/* `next`: the effect after it, or NULL. */
+void oracle_on_fill(const struct ledger_record *record, const struct exchange_effect *next);
+void oracle_end_lease(struct seen_lease *lease);
 void oracle_on_lease_effect(const struct exchange_effect *effect);
 void oracle_on_goodbye(uint32_t provider);
+
+/* oracle_spot.c */
+/* The lease that this fill takes from its holder; `next` as above. NULL: none, it begins at once. */
+struct seen_lease *oracle_taken_by(const struct ledger_record *record,
+                                   const struct exchange_effect *next);
+void oracle_check_taken(const struct seen_bid *bid, const struct seen_ask *ask,
+                        const struct ledger_record *record, const struct seen_lease *lease);
+void oracle_on_grant(const struct exchange_effect *effect);
+void oracle_on_notice(const struct exchange_effect *effect);
+void oracle_check_notice(const struct seen_lease *lease, uint32_t reason); /* it ends */
+void oracle_on_withdraw(const struct exchange_effect *effect);
+void oracle_check_promises(void); /* after each command */
 /* After each command, in this order. */
 void oracle_look_at_jobs(void);
 void oracle_check_all_bids(void);
@@ -219,6 +274,7 @@ void oracle_check_at_rest(void);
 /* oracle_attempts.c */
 struct map_key oracle_attempt_key(uint64_t lease, uint32_t index, uint32_t number);
 void oracle_on_dispatch(const struct exchange_effect *effect);
+struct seen_attempt *oracle_find_attempt(uint64_t lease, uint32_t index, uint32_t number);
 void oracle_on_result(const struct exchange_command *command, const struct ledger_record *record);
 void oracle_on_settled(const struct ledger_record *record);
 struct seen_attempt *

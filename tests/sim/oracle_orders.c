@@ -1,11 +1,10 @@
-/* What was asked of the market, as the commands said it: jobs and their bids, devices, asks. And whether what
- * the exchange gives as the reason of an open job is true by these. */
+/* What was asked of the market, as the commands said it: jobs and their bids, devices, asks. */
 #include "tests/sim/oracle_models.h"
 
-#include "matching/book.h"
-#include "protocol/message.h"
-
 #include <inttypes.h>
+#include <stdlib.h>
+
+enum { CANCELLED_UNRESTED = 6 }; /* as the ledger says it */
 
 struct seen_job *oracle_job_of(const struct id128 *id)
 {
@@ -43,6 +42,9 @@ void oracle_on_job(const struct exchange_command *command, const struct ledger_r
     job->budget = record->amount_micro;
     job->good_till_ns = command->submit.good_till_ns;
     job->type = command->submit.type;
+    job->submitted_at = oracle.command;
+    job->interruptions =
+        command->submit.has_interruptions ? command->submit.interruptions : UINT32_MAX;
     if (command->submit.graph != NULL) {
         oracle_keep_graph(job, command->submit.graph);
     }
@@ -63,6 +65,7 @@ static void take_part(struct seen_bid *bid, const struct exchange_part *part)
     bid->at_most = part->at_most;
     bid->term_ns = part->term_ns;
     bid->needs = *part->needs;
+    bid->rate = (enum rate)part->rate;
     bid->end = bid->first + part->subtasks;
 }
 
@@ -94,7 +97,11 @@ static void replace_bid(const struct exchange_command *command, const struct led
         replace->part == EXCHANGE_ANY_PART || &oracle.bids.items[job->bids[replace->part]] == bid;
     const uint32_t at_most = is_meant && replace->has_slots ? replace->slots : bid->at_most;
     if (record->slots != (at_most == 0 ? UINT32_MAX : at_most) ||
-        (is_meant && replace->has_price && record->price_micro != replace->price_micro)) {
+        (is_meant && replace->has_price &&
+         (replace->rate != (uint32_t)bid->rate ||
+          (oracle.jobs.items[bid->job].type != EXCHANGE_ALL_OR_NONE
+               ? record->price_micro != replace->price_micro
+               : record->price_micro > replace->price_micro)))) {
         sim_fail("command %" PRIu64 ": a bid other than was asked", oracle.command);
     }
     const bool is_less = bid->at_most == 0 || (at_most != 0 && at_most <= bid->at_most);
@@ -126,6 +133,7 @@ void oracle_on_bid(const struct exchange_command *command, const struct ledger_r
                                       .needs = submit->needs,
                                       .slots = submit->slots,
                                       .at_most = submit->at_most,
+                                      .rate = submit->rate,
                                       .term_ns = submit->term_ns};
         for (size_t i = 0; i < submit->part_count; i++) {
             first.subtasks -= submit->parts[i].subtasks;
@@ -150,21 +158,132 @@ void oracle_on_bid(const struct exchange_command *command, const struct ledger_r
     map_put(&oracle.bids.map, &key, place);
 }
 
-void oracle_on_ask(const struct exchange_command *command, const struct ledger_record *record)
+static int compare_names(const void *left, const void *right)
+{
+    return strcmp(((const struct attribute *)left)->name, ((const struct attribute *)right)->name);
+}
+
+/* A lease of a device has the terms of its ask; without one, and where it is firm, the best there are. */
+static void set_terms(struct seen_device *device, const struct exchange_terms *terms)
+{
+    const int64_t most_ns = EXCHANGE_RUN_MOST_NS;
+    const struct attribute attributes[] = {
+        {.name = "firm", .number = !terms->is_interruptible},
+        {.name = "notice", .number = terms->is_interruptible ? terms->notice_ns : most_ns},
+        {.name = "minimum_run",
+         .number = terms->is_interruptible ? terms->minimum_run_ns : most_ns}};
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
+        size_t k = 0;
+        while (k < device->attribute_count &&
+               strcmp(device->attributes[k].name, attributes[i].name) != 0) {
+            k++;
+        }
+        device->attributes[k] = attributes[i];
+        device->attribute_count += k == device->attribute_count;
+    }
+    qsort(device->attributes, device->attribute_count, sizeof *device->attributes, compare_names);
+}
+
+int64_t oracle_limit_in(const struct seen_bid *bid, const struct seen_device *device)
+{
+    __extension__ typedef __int128 wide;
+    if (bid->rate == RATE_NONE) {
+        return bid->limit;
+    }
+    const int64_t operations = rate_of(bid->rate, device->attributes, device->attribute_count);
+    return (int64_t)((wide)bid->limit * operations / RATE_UNIT);
+}
+
+bool oracle_is_for(const struct seen_ask *ask, uint32_t account)
+{
+    bool is = ask->to_count == 0;
+    for (uint32_t i = 0; i < ask->to_count; i++) {
+        is = is || ask->to[i] == account;
+    }
+    return is;
+}
+
+bool oracle_is_open(const struct seen_ask *ask)
+{
+    return hours_open(&ask->hours, oracle.log_time_ns);
+}
+
+static void take_accounts(struct seen_ask *ask, const struct exchange_ask *given)
+{
+    for (size_t i = 0; i < given->to_count && i < sizeof ask->to / sizeof *ask->to; i++) {
+        for (uint32_t k = 0; k < exchange_account_count(oracle.exchange); k++) {
+            struct exchange_account_row row;
+            if (exchange_account(oracle.exchange, k, &row) &&
+                (given->to[i].has_key ? key32_equal(&row.key, &given->to[i].key)
+                                      : strcmp(row.name, given->to[i].name) == 0)) {
+                ask->to[ask->to_count++] = k;
+            }
+        }
+    }
+    if (given->to_count > 0 && ask->to_count == 0) {
+        sim_fail("command %" PRIu64 " places an ask for nobody", oracle.command);
+    }
+}
+
+static void place_ask(const struct exchange_command *command, const struct ledger_record *record)
 {
     struct seen_device *device = oracle_device_of(command->account, &record->device, false);
     uint32_t place = PUT(oracle.asks);
     struct seen_ask *ask = &oracle.asks.items[place];
     ask->order = record->order;
     ask->device = (uint32_t)(device - oracle.devices.items);
-    ask->slots = record->slots;
-    ask->price = record->price_micro;
     ask->max_term_ns = command->ask.max_term_ns;
-    ask->sequence = ++oracle.sequence;
+    ask->hours = command->ask.hours;
+    ask->terms = command->ask.terms;
+    ask->type = command->ask.type;
+    ask->placed_at = oracle.command;
     ask->stands = true;
+    take_accounts(ask, &command->ask);
+    set_terms(device, &ask->terms);
     device->ask = place + 1;
     struct map_key key = map_key_of(&ask->order, sizeof ask->order, 0);
     map_put(&oracle.asks.map, &key, place);
+}
+
+void oracle_on_ask(const struct exchange_command *command, const struct ledger_record *record)
+{
+    struct map_key key = map_key_of(&record->order, sizeof record->order, 0);
+    uint32_t place;
+    if (command->type == EXCHANGE_ASK) {
+        place_ask(command, record);
+    }
+    if (!map_get(&oracle.asks.map, &key, &place)) {
+        sim_fail("command %" PRIu64 ": other terms for an ask that nobody placed", oracle.command);
+    }
+    struct seen_ask *ask = &oracle.asks.items[place];
+    const bool is_new = command->type == EXCHANGE_ASK;
+    const struct exchange_replace *replace = &command->replace;
+    if (!ask->stands || oracle.devices.items[ask->device].provider != command->account ||
+        (!is_new &&
+         (!id128_equal(&replace->order, &ask->order) ||
+          record->slots != (replace->has_slots ? replace->slots : ask->slots) ||
+          record->price_micro != (replace->has_price ? replace->price_micro : ask->price)))) {
+        sim_fail("command %" PRIu64 ": other terms for an ask than were asked", oracle.command);
+    }
+    /* Less at the same price keeps its place. */
+    if (is_new || record->slots > ask->slots || record->price_micro != ask->price) {
+        ask->sequence = ++oracle.sequence;
+        ask->placed_at = oracle.command;
+    }
+    ask->slots = record->slots;
+    ask->price = record->price_micro;
+    oracle.counts.other_terms += !is_new;
+}
+
+bool oracle_ask_of(uint32_t provider, const struct id128 *device, struct id128 *ret_order)
+{
+    struct map_key key = map_key_of(device, sizeof *device, provider);
+    uint32_t place;
+    if (!map_get(&oracle.devices.map, &key, &place) || oracle.devices.items[place].ask == 0) {
+        return false;
+    }
+    *ret_order = oracle.asks.items[oracle.devices.items[place].ask - 1].order;
+    return true;
 }
 
 void oracle_on_cancel(const struct ledger_record *record)
@@ -178,7 +297,9 @@ void oracle_on_cancel(const struct ledger_record *record)
             oracle.devices.items[ask->device].ask = 0;
         }
     } else if (oracle_bid_of(&record->order) != NULL) {
-        oracle_bid_of(&record->order)->is_cancelled = true;
+        struct seen_bid *bid = oracle_bid_of(&record->order);
+        bid->is_unrested = !bid->is_cancelled && record->status == CANCELLED_UNRESTED;
+        bid->is_cancelled = true;
     } else {
         sim_fail("command %" PRIu64 " cancels an order that nobody placed", oracle.command);
     }
@@ -199,92 +320,6 @@ void oracle_on_advertise(const struct exchange_command *command)
         device->attribute_count = given->attribute_count < 8 ? given->attribute_count : 8;
         memcpy(device->attributes, given->attributes,
                device->attribute_count * sizeof *device->attributes);
+        set_terms(device, &(const struct exchange_terms){0});
     }
-}
-
-/* Whether the reason that the exchange gives for an open job is true of this part, by our own books. */
-static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
-{
-    bool fits = false;
-    bool asks = false;
-    bool affordable = false;
-    bool is_own = false; /* one fits that may judge nothing of what waits */
-    for (uint32_t i = 0; i < oracle.devices.count; i++) {
-        const struct seen_device *device = &oracle.devices.items[i];
-        if (!device->is_advertised || device->slots < bid->width ||
-            (bid->is_checks && !oracle_is_referee(device->provider)) ||
-            !requirement_satisfied(&bid->needs, device->attributes, device->attribute_count)) {
-            continue;
-        }
-        if (oracle_made_all(bid, device->provider)) {
-            is_own = true;
-            continue;
-        }
-        fits = true;
-        const struct seen_ask *ask = device->ask == 0 ? NULL : &oracle.asks.items[device->ask - 1];
-        if (ask == NULL || ask->slots < bid->width ||
-            (ask->max_term_ns != 0 && ask->max_term_ns < bid->term_ns)) {
-            continue;
-        }
-        asks = true;
-        affordable = affordable || ask->price <= bid->limit;
-    }
-    switch ((enum job_reason)reason) {
-    case JOB_REASON_NO_DEVICE:
-        return !fits && !is_own;
-    case JOB_REASON_REFEREE:
-        return !fits && is_own;
-    case JOB_REASON_NO_ASK:
-        return fits && !asks;
-    case JOB_REASON_PRICE:
-        return asks && !affordable;
-    case JOB_REASON_BUDGET:
-    case JOB_REASON_NOT_WHOLE:
-        return affordable;
-    case JOB_REASON_NONE:
-    case JOB_REASON_BUSY:
-    case JOB_REASON_HALTED:
-    case JOB_REASON_SUBTASKS_FAILED:
-    case JOB_REASON_ERROR_LIMIT:
-    case JOB_REASON_CANCELLED:
-    case JOB_REASON_RUNNING:
-    case JOB_REASON_PROVIDERS_FAILED:
-    case JOB_REASON_AVOIDED:
-    case JOB_REASON_NO_VERDICT:
-    case JOB_REASON_EXPIRED:
-    case JOB_REASON_PROMISED:
-    case JOB_REASON_NOT_FILLED:
-    case JOB_REASON_LEASES_OVER:
-        break;
-    }
-    return false; /* in a calm market none of these lasts */
-}
-
-static bool is_true(const struct seen_job *job, uint32_t reason)
-{
-    for (uint32_t i = 0; i < job->bid_count; i++) {
-        const struct seen_bid *bid = &oracle.bids.items[job->bids[i]];
-        if (bid->row.waiting > 0 && is_true_of(bid, reason)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-size_t oracle_stuck_jobs(void)
-{
-    size_t stuck = 0;
-    for (uint32_t i = 0; i < oracle.jobs.count; i++) {
-        const struct seen_job *job = &oracle.jobs.items[i];
-        struct exchange_job_row row;
-        if (job->is_settled || !exchange_job(oracle.exchange, &job->id, &row)) {
-            continue;
-        }
-        if (!is_true(job, row.reason)) {
-            stuck++;
-            trace("job %02x%02x is open: reason %u, %u wait, %u run", job->id.bytes[0],
-                  job->id.bytes[1], row.reason, row.waiting, row.running);
-        }
-    }
-    return stuck;
 }

@@ -1,0 +1,96 @@
+/* Whether what the exchange gives as the reason of an open job is true by our own books. */
+#include "tests/sim/oracle_models.h"
+
+#include "matching/book.h"
+#include "protocol/message.h"
+
+/* Whether the reason that the exchange gives for an open job is true of this part, by our own books. */
+static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
+{
+    bool fits = false;
+    bool asks = false;
+    bool affordable = false;
+    bool is_own = false; /* one fits that may judge nothing of what waits */
+    for (uint32_t i = 0; i < oracle.devices.count; i++) {
+        const struct seen_device *device = &oracle.devices.items[i];
+        if (!device->is_advertised || device->slots < bid->width ||
+            device->provider == oracle.jobs.items[bid->job].owner ||
+            (bid->rate != RATE_NONE &&
+             rate_of(bid->rate, device->attributes, device->attribute_count) == 0) ||
+            (bid->is_checks && !oracle_is_referee(device->provider)) ||
+            !requirement_satisfied(&bid->needs, device->attributes, device->attribute_count)) {
+            continue;
+        }
+        if (oracle_made_all(bid, device->provider)) {
+            is_own = true;
+            continue;
+        }
+        fits = true;
+        const struct seen_ask *ask = device->ask == 0 ? NULL : &oracle.asks.items[device->ask - 1];
+        if (ask == NULL || ask->slots < bid->width || !oracle_is_open(ask) ||
+            !oracle_is_for(ask, oracle.jobs.items[bid->job].owner) ||
+            (ask->max_term_ns != 0 && ask->max_term_ns < bid->term_ns)) {
+            continue;
+        }
+        asks = true;
+        affordable = affordable || ask->price <= oracle_limit_in(bid, device);
+    }
+    switch ((enum job_reason)reason) {
+    case JOB_REASON_NO_DEVICE:
+        return !fits && !is_own;
+    case JOB_REASON_REFEREE:
+        return !fits && is_own;
+    case JOB_REASON_NO_ASK:
+        return fits && !asks;
+    case JOB_REASON_PRICE:
+        return asks && !affordable;
+    case JOB_REASON_BUDGET:
+    case JOB_REASON_NOT_WHOLE:
+        return affordable;
+    case JOB_REASON_NONE:
+    case JOB_REASON_BUSY:
+    case JOB_REASON_HALTED:
+    case JOB_REASON_SUBTASKS_FAILED:
+    case JOB_REASON_ERROR_LIMIT:
+    case JOB_REASON_CANCELLED:
+    case JOB_REASON_RUNNING:
+    case JOB_REASON_PROVIDERS_FAILED:
+    case JOB_REASON_AVOIDED:
+    case JOB_REASON_NO_VERDICT:
+    case JOB_REASON_EXPIRED:
+    case JOB_REASON_PROMISED:
+    case JOB_REASON_NOT_FILLED:
+    case JOB_REASON_LEASES_OVER:
+        break;
+    }
+    return false; /* in a calm market none of these lasts */
+}
+
+static bool is_true(const struct seen_job *job, uint32_t reason)
+{
+    for (uint32_t i = 0; i < job->bid_count; i++) {
+        const struct seen_bid *bid = &oracle.bids.items[job->bids[i]];
+        if (bid->row.waiting > 0 && is_true_of(bid, reason)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t oracle_stuck_jobs(void)
+{
+    size_t stuck = 0;
+    for (uint32_t i = 0; i < oracle.jobs.count; i++) {
+        const struct seen_job *job = &oracle.jobs.items[i];
+        struct exchange_job_row row;
+        if (job->is_settled || !exchange_job(oracle.exchange, &job->id, &row)) {
+            continue;
+        }
+        if (!is_true(job, row.reason)) {
+            stuck++;
+            trace("job %02x%02x is open: reason %u, %u wait, %u run", job->id.bytes[0],
+                  job->id.bytes[1], row.reason, row.waiting, row.running);
+        }
+    }
+    return stuck;
+}

@@ -1,12 +1,14 @@
-/* Orders of all types against a slow, obvious matcher: flat lists, looked through anew for every fill. Random scripts of
+/* Orders of all types against a slow, obvious matcher (tests/support/slow_market.h). Random scripts of
  * asks, jobs, other terms and cancels from a printed seed; after every command the fills are the same, nothing that
- * rests could trade, but for what waits to be filled all at once, and no slot is let twice. */
+ * rests could trade, but for what waits to be filled all at once, and no slot is let twice. Where asks give slots away, whose turn
+ * it is depends on every fill before: there each fill is looked at in its turn. */
 #include "base/checked.h"
 #include "base/random.h"
 #include "exchange/exchange.h"
 #include "exchange/listings.h"
 #include "ledger/accounts.h"
 #include "protocol/reject.h"
+#include "tests/support/slow_market.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -16,358 +18,28 @@
 enum {
     SCRIPTS_A_SEED = 500,
     SEEDS = 21, /* 10,500 scripts */
+    GIFT_SEEDS = 4,
     COMMANDS = 20,
     PEOPLE = 4,  /* each trades both ways */
     DEVICES = 3, /* of each */
-    KINDS = 3,
-    JOBS = 2 * COMMANDS + 1,
-    PARTS = 2,
-    FILLS = 256,
-    FIRST = 3, /* account */
+    FIRST = 3,   /* account */
 };
+static_assert(PEOPLE * DEVICES == SLOW_DEVICES && 2 * COMMANDS < SLOW_JOBS, "there is room");
 static const int64_t start_ns = INT64_C(1700000000) * NS_PER_S;
 static const int64_t unit_micro = 1000; /* prices are small multiples */
-
-/* ---------------------------------------------------------------- the slow market */
-
-struct slow_ask {
-    bool stands;
-    uint32_t owner, kind, slots, leased;
-    int64_t price;
-    uint64_t sequence;
-    enum exchange_order_type type;
-    struct id128 order;
-};
-
-struct slow_part {
-    bool stands;
-    uint32_t kind; /* KINDS: any */
-    uint32_t width, wanted;
-    int64_t limit;
-    uint64_t sequence;
-};
-
-struct slow_job {
-    bool is_open;
-    struct id128 id;
-    uint32_t owner, part_count;
-    int64_t free_micro; /* of the budget */
-    enum exchange_order_type type;
-    struct slow_part parts[PARTS];
-    uint32_t held[PEOPLE * DEVICES]; /* slots, by device */
-};
-
-struct fill {
-    uint32_t job, device, slots;
-    int64_t price;
-};
-
-struct slow {
-    struct slow_ask asks[PEOPLE * DEVICES]; /* by device */
-    struct slow_job jobs[JOBS];
-    uint32_t job_count;
-    uint64_t sequence;
-    struct fill fills[FILLS]; /* of the last command */
-    uint32_t fill_count;
-};
-
-/* As ck_assert, which writes to a file every time. */
-static void must(bool holds, const char *what)
-{
-    if (!holds) {
-        ck_abort_msg("%s", what);
-    }
-}
-
-static int64_t price_between(const struct slow_part *part, const struct slow_ask *ask)
-{
-    return ask->price == 0 || ask->sequence < part->sequence ? ask->price : part->limit;
-}
-
-static uint32_t free_of(const struct slow_ask *ask)
-{
-    return ask->slots > ask->leased ? ask->slots - ask->leased : 0;
-}
-
-static uint32_t in_widths(uint32_t slots, const struct slow_part *part)
-{
-    return slots - slots % part->width;
-}
-
-/* Slots that the two could trade of those, whatever the budget. */
-static uint32_t tradable(const struct slow_part *part, const struct slow_ask *ask, uint32_t slots)
-{
-    const bool meets = ask->stands && part->limit >= ask->price &&
-                       (part->kind == KINDS || part->kind == ask->kind);
-    const uint32_t most = slots < part->wanted ? slots : part->wanted;
-    return meets ? in_widths(most, part) : 0;
-}
-
-static uint32_t payable(const struct slow_job *job, const struct slow_part *part,
-                        const struct slow_ask *ask, uint32_t slots)
-{
-    const int64_t price = price_between(part, ask);
-    const int64_t most = price == 0 ? slots : job->free_micro / price;
-    return in_widths(most < slots ? (uint32_t)most : slots, part);
-}
-
-static bool is_better_ask(const struct slow_ask *a, const struct slow_ask *b)
-{
-    return b == NULL || a->price < b->price || (a->price == b->price && a->sequence < b->sequence);
-}
-
-static bool is_before(const struct slow_part *a, const struct slow_part *b)
-{
-    return a->limit > b->limit || (a->limit == b->limit && a->sequence < b->sequence);
-}
-
-/* Whether a better bid, which need not be filled whole, takes the ask. */
-static bool is_spoken_for(const struct slow *slow, const struct slow_job *whole,
-                          const struct slow_part *part, const struct slow_ask *ask)
-{
-    for (uint32_t i = 0; i < slow->job_count; i++) {
-        const struct slow_job *job = &slow->jobs[i];
-        const bool is_single = job != whole && job->is_open && job->type != EXCHANGE_ALL_OR_NONE;
-        for (uint32_t k = 0; is_single && k < job->part_count; k++) {
-            const struct slow_part *other = &job->parts[k];
-            const uint32_t slots = tradable(other, ask, free_of(ask));
-            if (other->stands && is_before(other, part) && ask->owner != job->owner && slots > 0 &&
-                payable(job, other, ask, slots) > 0) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-static struct slow_ask *best_ask(struct slow *slow, const struct slow_job *job,
-                                 const struct slow_part *part)
-{
-    struct slow_ask *best = NULL;
-    for (uint32_t i = 0; i < PEOPLE * DEVICES; i++) {
-        struct slow_ask *ask = &slow->asks[i];
-        const uint32_t slots = tradable(part, ask, free_of(ask));
-        if (ask->owner != job->owner && slots > 0 && payable(job, part, ask, slots) > 0 &&
-            is_better_ask(ask, best) &&
-            !(job->type == EXCHANGE_ALL_OR_NONE && is_spoken_for(slow, job, part, ask))) {
-            best = ask;
-        }
-    }
-    return best;
-}
-
-static void trade(struct slow *slow, struct slow_job *job, struct slow_part *part,
-                  struct slow_ask *ask, uint32_t slots)
-{
-    const int64_t price = price_between(part, ask);
-    must(slow->fill_count < FILLS, "too many fills");
-    slow->fills[slow->fill_count++] =
-        (struct fill){(uint32_t)(job - slow->jobs), (uint32_t)(ask - slow->asks), slots, price};
-    job->free_micro -= price * slots;
-    ask->leased += slots;
-    job->held[ask - slow->asks] += slots;
-    part->wanted -= slots;
-}
-
-/* All that the part can have now, one ask after the other. */
-static void buy(struct slow *slow, struct slow_job *job, struct slow_part *part)
-{
-    struct slow_ask *ask;
-    while (part->wanted > 0 && (ask = best_ask(slow, job, part)) != NULL) {
-        trade(slow, job, part, ask, payable(job, part, ask, tradable(part, ask, free_of(ask))));
-    }
-}
-
-/* Slots for the part alone; what it lacks in place of it decides who chooses first. */
-static uint32_t supply_of(struct slow *slow, const struct slow_job *job,
-                          const struct slow_part *part, uint32_t plenty)
-{
-    bool is_counted[PEOPLE * DEVICES] = {false};
-    struct slow_part greedy = *part;
-    uint32_t supply = 0;
-    greedy.wanted = UINT32_MAX;
-    while (supply < plenty) {
-        struct slow_ask *best = NULL;
-        for (uint32_t i = 0; i < PEOPLE * DEVICES; i++) {
-            struct slow_ask *ask = &slow->asks[i];
-            if (!is_counted[i] && ask->owner != job->owner &&
-                tradable(&greedy, ask, free_of(ask)) > 0 &&
-                payable(job, part, ask, part->width) > 0 && is_better_ask(ask, best) &&
-                !is_spoken_for(slow, job, part, ask)) {
-                best = ask;
-            }
-        }
-        if (best == NULL) {
-            break;
-        }
-        is_counted[best - slow->asks] = true;
-        supply += tradable(&greedy, best, free_of(best));
-    }
-    return supply;
-}
-
-/* All of the job, on a copy first: false, and nothing was filled. */
-static bool buy_whole(struct slow *slow, struct slow_job *job)
-{
-    struct slow_ask asks[PEOPLE * DEVICES]; /* as they were */
-    const struct slow_job before = *job;
-    const uint32_t fill_count = slow->fill_count;
-    uint32_t plenty = 0;
-    uint32_t over[PARTS];
-    memcpy(asks, slow->asks, sizeof asks);
-    for (uint32_t i = 0; i < job->part_count; i++) {
-        plenty += job->parts[i].wanted;
-    }
-    for (uint32_t i = 0; i < job->part_count; i++) {
-        const uint32_t supply = supply_of(slow, job, &job->parts[i], plenty);
-        if (supply < job->parts[i].wanted) {
-            return false;
-        }
-        over[i] = supply - job->parts[i].wanted;
-    }
-    const uint32_t first = job->part_count > 1 && over[1] < over[0] ? 1 : 0;
-    for (uint32_t i = 0; i < job->part_count; i++) {
-        struct slow_part *part = &job->parts[i == 0 ? first : 1 - first];
-        while (part->wanted > 0) {
-            struct slow_ask *ask = best_ask(slow, job, part);
-            const uint32_t slots = ask == NULL ? 0 : tradable(part, ask, free_of(ask));
-            if (slots == 0 || payable(job, part, ask, slots) < slots) {
-                memcpy(slow->asks, asks, sizeof asks);
-                *job = before;
-                slow->fill_count = fill_count;
-                return false;
-            }
-            trade(slow, job, part, ask, slots);
-        }
-    }
-    if (job->type == EXCHANGE_ALL_OR_NONE) {
-        job->type = EXCHANGE_LIMIT;
-    }
-    return true;
-}
-
-struct place {
-    struct slow_job *job;
-    struct slow_part *part;
-};
-
-/* The best bid behind `last` (NULL: of all). */
-static struct place next_bid(struct slow *slow, const struct slow_part *last)
-{
-    struct place best = {NULL, NULL};
-    for (uint32_t i = 0; i < slow->job_count; i++) {
-        struct slow_job *job = &slow->jobs[i];
-        for (uint32_t k = 0; k < job->part_count; k++) {
-            struct slow_part *part = &job->parts[k];
-            const bool is_behind = last == NULL || is_before(last, part);
-            if (job->is_open && part->stands && is_behind &&
-                (best.part == NULL || is_before(part, best.part))) {
-                best = (struct place){job, part};
-            }
-        }
-    }
-    return best;
-}
-
-/* Bids from the best on take what they can have; what waits to be filled whole is passed over while it cannot be. */
-static void settle(struct slow *slow)
-{
-    for (struct place at = next_bid(slow, NULL); at.part != NULL; at = next_bid(slow, at.part)) {
-        if (at.job->type == EXCHANGE_ALL_OR_NONE) {
-            (void)buy_whole(slow, at.job);
-        } else {
-            buy(slow, at.job, at.part);
-        }
-    }
-}
-
-static bool crosses(struct slow *slow, const struct slow_part *part, uint32_t owner,
-                    bool *ret_is_own)
-{
-    const struct slow_ask *best = NULL;
-    struct slow_part narrow = *part;
-    narrow.wanted = part->width;
-    for (uint32_t i = 0; i < PEOPLE * DEVICES; i++) {
-        const struct slow_ask *ask = &slow->asks[i];
-        best = tradable(&narrow, ask, free_of(ask)) > 0 && is_better_ask(ask, best) ? ask : best;
-    }
-    *ret_is_own = best != NULL && best->owner == owner;
-    return best != NULL;
-}
-
-/* What its bids come to when they arrive; 0, or the code that refuses it. */
-static uint32_t slow_submit(struct slow *slow, struct slow_job *job)
-{
-    for (uint32_t i = 0; i < job->part_count; i++) {
-        bool is_own;
-        if (crosses(slow, &job->parts[i], job->owner, &is_own) &&
-            (is_own || job->type == EXCHANGE_POST_ONLY)) {
-            return is_own ? REJECT_SELF_MATCH : REJECT_WOULD_TRADE;
-        }
-    }
-    for (uint32_t i = 0; i < job->part_count; i++) {
-        job->parts[i].sequence = slow->sequence++;
-        job->parts[i].stands = true;
-    }
-    slow->job_count++;
-    if (job->type == EXCHANGE_FOK) {
-        job->is_open = buy_whole(slow, job);
-    } else {
-        settle(slow);
-    }
-    if (job->type == EXCHANGE_IOC) {
-        job->is_open = slow->fill_count > 0;
-    }
-    for (uint32_t i = 0; i < job->part_count; i++) {
-        job->parts[i].stands = job->type != EXCHANGE_IOC && job->type != EXCHANGE_FOK;
-    }
-    return 0;
-}
-
-static uint32_t slow_place(struct slow *slow, uint32_t device, const struct slow_ask *given)
-{
-    const struct slow_part *best = NULL;
-    uint32_t best_owner = 0;
-    bool meets_single = false;
-    for (uint32_t i = 0; i < slow->job_count; i++) {
-        const struct slow_job *job = &slow->jobs[i];
-        for (uint32_t k = 0; job->is_open && k < job->part_count; k++) {
-            const struct slow_part *part = &job->parts[k];
-            if (!part->stands || tradable(part, given, free_of(given)) == 0) {
-                continue;
-            }
-            meets_single = meets_single || job->type != EXCHANGE_ALL_OR_NONE;
-            if (best == NULL || part->limit > best->limit ||
-                (part->limit == best->limit && part->sequence < best->sequence)) {
-                best = part;
-                best_owner = job->owner;
-            }
-        }
-    }
-    if (best != NULL && best_owner == given->owner) {
-        return REJECT_SELF_MATCH;
-    }
-    if (meets_single && given->type == EXCHANGE_POST_ONLY) {
-        return REJECT_WOULD_TRADE;
-    }
-    slow->asks[device] = *given;
-    slow->asks[device].sequence = slow->sequence++;
-    settle(slow);
-    slow->asks[device].stands = given->type != EXCHANGE_IOC;
-    return 0;
-}
 
 /* ---------------------------------------------------------------- the exchange beside it */
 
 struct pair {
     struct random random;
-    struct slow slow;
+    struct slow_market slow;
     struct exchange *exchange;
     struct exchange_effects effects;
     int64_t now_ns;
     uint64_t index;
     uint32_t next_id;
-    uint64_t filled, refused, whole; /* so that the scripts are known to meet all of it */
+    uint64_t filled, refused, whole, given; /* so that the scripts are known to meet all of it */
+    bool has_gifts;
     uint64_t seed;
 };
 
@@ -394,7 +66,7 @@ static struct exchange_command command_of(struct pair *pair, enum exchange_comma
 static void apply(struct pair *pair, const struct exchange_command *command)
 {
     exchange_effects_clear(&pair->effects);
-    must(exchange_step(pair->exchange, command, &pair->effects) == EXCHANGE_OK, "a step");
+    slow_must(exchange_step(pair->exchange, command, &pair->effects) == EXCHANGE_OK, "a step");
 }
 
 static struct id128 device_id(uint32_t device)
@@ -441,13 +113,13 @@ static void open_pair(struct pair *pair, uint64_t seed)
         for (uint32_t i = 0; i < DEVICES; i++) {
             const uint32_t device = owner * DEVICES + i;
             struct slow_ask *ask = &pair->slow.asks[device];
-            kinds[i] = kind_of(device % KINDS);
+            kinds[i] = kind_of(device % SLOW_KINDS);
             devices[i].device = device_id(device);
             devices[i].slots = 6;
             devices[i].attributes = &kinds[i];
             devices[i].attribute_count = 1;
             (void)snprintf(devices[i].label, sizeof devices[i].label, "device");
-            *ask = (struct slow_ask){.owner = FIRST + owner, .kind = device % KINDS};
+            *ask = (struct slow_ask){.owner = FIRST + owner, .kind = device % SLOW_KINDS};
         }
         struct exchange_command made = command_of(pair, EXCHANGE_ADVERTISE, FIRST + owner);
         made.advertise = (struct exchange_advertise){.devices = devices, .count = DEVICES};
@@ -474,7 +146,7 @@ static uint32_t code_of(const struct pair *pair)
 }
 
 /* Slots of one job, device and price are one fill here: how they were cut is not the market's matter. */
-static void add_fill(struct fill *fills, uint32_t *count, const struct fill *fill)
+static void add_fill(struct slow_fill *fills, uint32_t *count, const struct slow_fill *fill)
 {
     for (uint32_t i = 0; i < *count; i++) {
         if (fills[i].job == fill->job && fills[i].device == fill->device &&
@@ -486,7 +158,7 @@ static void add_fill(struct fill *fills, uint32_t *count, const struct fill *fil
     fills[(*count)++] = *fill;
 }
 
-static bool has_fill(const struct fill *fills, uint32_t count, const struct fill *wanted)
+static bool has_fill(const struct slow_fill *fills, uint32_t count, const struct slow_fill *wanted)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (fills[i].job == wanted->job && fills[i].device == wanted->device &&
@@ -499,8 +171,8 @@ static bool has_fill(const struct fill *fills, uint32_t count, const struct fill
 
 static void check_fills(struct pair *pair, const char *what)
 {
-    struct fill found[FILLS];
-    struct fill wanted[FILLS];
+    struct slow_fill found[SLOW_FILLS];
+    struct slow_fill wanted[SLOW_FILLS];
     uint32_t found_count = 0;
     uint32_t wanted_count = 0;
     for (size_t i = 0; i < pair->effects.count; i++) {
@@ -513,8 +185,8 @@ static void check_fills(struct pair *pair, const char *what)
             job++;
             ck_assert_uint_lt(job, pair->slow.job_count);
         }
-        const struct fill fill = {job, grant->device.bytes[0] - 1u, grant->slots,
-                                  grant->price_micro};
+        const struct slow_fill fill = {job, grant->device.bytes[0] - 1u, grant->slots,
+                                       grant->price_micro};
         add_fill(found, &found_count, &fill);
     }
     for (uint32_t i = 0; i < pair->slow.fill_count; i++) {
@@ -531,17 +203,42 @@ static void check_fills(struct pair *pair, const char *what)
     pair->filled += found_count;
 }
 
+/* Each fill of the last command, in its turn. */
+static void take_fills(struct pair *pair, const char *what)
+{
+    struct slow_market *slow = &pair->slow;
+    for (size_t i = 0; i < pair->effects.count; i++) {
+        const struct ledger_record *record = &pair->effects.items[i].ledger;
+        if (pair->effects.items[i].type != EFFECT_LEDGER || record->kind != LEDGER_FILL) {
+            continue;
+        }
+        struct slow_job *job = slow->jobs;
+        while (!id128_equal(&job->id, &record->job)) {
+            job++;
+            slow_must(job < slow->jobs + slow->job_count, "a fill of a job that there is not");
+        }
+        struct slow_part *part = &job->parts[id128_equal(&record->bid, &job->id) ? 0 : 1];
+        const char *wrong = slow_take(slow, job, part, &slow->asks[record->device.bytes[0] - 1],
+                                      record->slots, record->price_micro);
+        ck_assert_msg(wrong == NULL, "seed %llu, %s: a fill of job %u from device %u: %s",
+                      (unsigned long long)pair->seed, what, (unsigned)(job - slow->jobs),
+                      record->device.bytes[0] - 1u, wrong);
+        pair->given += record->price_micro == 0;
+        pair->filled++;
+    }
+}
+
 /* What rests can trade with nothing that rests, and what waits for all of it cannot have all of it. */
 static void check_rest(struct pair *pair)
 {
-    struct slow *slow = &pair->slow;
+    struct slow_market *slow = &pair->slow;
     for (uint32_t i = 0; i < slow->job_count; i++) {
         struct slow_job *job = &slow->jobs[i];
         for (uint32_t k = 0; job->is_open && k < job->part_count; k++) {
             struct slow_part *part = &job->parts[k];
-            must(!part->stands || part->wanted == 0 || job->type == EXCHANGE_ALL_OR_NONE ||
-                     best_ask(slow, job, part) == NULL,
-                 "what rests could trade");
+            slow_must(!part->stands || part->wanted == 0 || job->type == EXCHANGE_ALL_OR_NONE ||
+                          slow_best_ask(slow, job, part) == NULL,
+                      "what rests could trade");
         }
     }
 }
@@ -555,28 +252,28 @@ static bool see_order(void *context, const struct exchange_order_row *row)
     struct seen *seen = context;
     seen->bids += row->is_bid;
     seen->asks += !row->is_bid;
-    must(row->type != EXCHANGE_IOC && row->type != EXCHANGE_FOK, "it does not rest");
+    slow_must(row->type != EXCHANGE_IOC && row->type != EXCHANGE_FOK, "it does not rest");
     return true;
 }
 
 /* Jobs that have ended, orders that stand and free slots are the same. */
 static void check_state(struct pair *pair)
 {
-    struct slow *slow = &pair->slow;
+    struct slow_market *slow = &pair->slow;
     for (uint32_t i = 0; i < slow->job_count; i++) {
         struct exchange_job_row row;
-        must(exchange_job(pair->exchange, &slow->jobs[i].id, &row), "a job is lost");
-        must((row.state == 0) == slow->jobs[i].is_open, "a job is open, or not");
-        must(row.budget_micro - row.reserved_micro == slow->jobs[i].is_open
-                 ? slow->jobs[i].free_micro
-                 : row.budget_micro,
-             "escrow is another");
+        slow_must(exchange_job(pair->exchange, &slow->jobs[i].id, &row), "a job is lost");
+        slow_must((row.state == 0) == slow->jobs[i].is_open, "a job is open, or not");
+        slow_must(row.budget_micro - row.reserved_micro == slow->jobs[i].is_open
+                      ? slow->jobs[i].free_micro
+                      : row.budget_micro,
+                  "escrow is another");
     }
     for (uint32_t owner = FIRST; owner < FIRST + PEOPLE; owner++) {
         struct seen wanted = {0, 0};
         struct seen seen = {0, 0};
         uint64_t next;
-        for (uint32_t i = 0; i < PEOPLE * DEVICES; i++) {
+        for (uint32_t i = 0; i < SLOW_DEVICES; i++) {
             wanted.asks += slow->asks[i].stands && slow->asks[i].owner == owner;
         }
         for (uint32_t i = 0; i < slow->job_count; i++) {
@@ -585,9 +282,10 @@ static void check_state(struct pair *pair)
                 wanted.bids += job->parts[k].stands;
             }
         }
-        must(exchange_list_orders(pair->exchange, owner, 0, see_order, &seen, &next) == LISTING_END,
-             "orders are listed");
-        must(seen.asks == wanted.asks && seen.bids == wanted.bids, "other orders stand");
+        slow_must(exchange_list_orders(pair->exchange, owner, 0, see_order, &seen, &next) ==
+                      LISTING_END,
+                  "orders are listed");
+        slow_must(seen.asks == wanted.asks && seen.bids == wanted.bids, "other orders stand");
     }
 }
 
@@ -615,7 +313,7 @@ static struct requirement needs_of(uint32_t kind)
 {
     struct requirement needs;
     memset(&needs, 0, sizeof needs);
-    if (kind < KINDS) {
+    if (kind < SLOW_KINDS) {
         needs.count = 1;
         needs.nodes[0].op = REQUIREMENT_EQ;
         needs.nodes[0].attribute = kind_of(kind);
@@ -630,8 +328,8 @@ static void submit(struct pair *pair)
         EXCHANGE_FOK,   EXCHANGE_POST_ONLY, EXCHANGE_ALL_OR_NONE, EXCHANGE_ALL_OR_NONE};
     struct exchange_command made = command_of(pair, EXCHANGE_SUBMIT, FIRST + draw(pair, PEOPLE));
     struct slow_job *job = &pair->slow.jobs[pair->slow.job_count];
-    struct requirement needs[PARTS];
-    struct exchange_part parts[PARTS];
+    struct requirement needs[SLOW_PARTS];
+    struct exchange_part parts[SLOW_PARTS];
     memset(job, 0, sizeof *job);
     memset(parts, 0, sizeof parts);
     job->is_open = true;
@@ -639,13 +337,16 @@ static void submit(struct pair *pair)
     job->owner = made.account;
     job->part_count = 1 + (draw(pair, 3) == 0);
     job->type = types[draw(pair, sizeof types / sizeof types[0])];
+    if (pair->has_gifts && (job->type == EXCHANGE_FOK || job->type == EXCHANGE_ALL_OR_NONE)) {
+        job->type = EXCHANGE_LIMIT;
+    }
     job->free_micro = draw(pair, 4) == 0 ? (1 + draw(pair, 30)) * unit_micro : 10000 * unit_micro;
     made.submit = (struct exchange_submit){
         .name = "job", .budget_micro = job->free_micro, .verify = EXCHANGE_VERIFY_NONE};
     for (uint32_t i = 0; i < job->part_count; i++) {
         struct slow_part *part = &job->parts[i];
         const uint32_t subtasks = 100; /* so that it always has more to do than lanes */
-        part->kind = draw(pair, KINDS + 1);
+        part->kind = draw(pair, SLOW_KINDS + 1);
         part->width = 1 + draw(pair, 3);
         part->limit = draw(pair, 8) * unit_micro;
         part->wanted = (1 + draw(pair, 5)) * part->width;
@@ -678,6 +379,13 @@ static void submit(struct pair *pair)
     made.submit.type = job->type;
     const bool is_whole = job->type == EXCHANGE_ALL_OR_NONE || job->type == EXCHANGE_FOK;
     apply(pair, &made);
+    if (pair->has_gifts) {
+        const uint32_t code = slow_admit(&pair->slow, job);
+        ck_assert_uint_eq(code_of(pair), code);
+        take_fills(pair, "a job");
+        slow_stand_down(&pair->slow, job);
+        return;
+    }
     ck_assert_uint_eq(code_of(pair), slow_submit(&pair->slow, job));
     check_fills(pair, "a job");
     pair->whole += is_whole && pair->slow.fill_count > 0;
@@ -687,12 +395,13 @@ static void place(struct pair *pair)
 {
     static const enum exchange_order_type types[] = {EXCHANGE_LIMIT, EXCHANGE_LIMIT, EXCHANGE_LIMIT,
                                                      EXCHANGE_IOC, EXCHANGE_POST_ONLY};
-    const uint32_t device = draw(pair, PEOPLE * DEVICES);
+    const uint32_t device = draw(pair, SLOW_DEVICES);
     struct slow_ask given = pair->slow.asks[device];
     struct exchange_command made = command_of(pair, EXCHANGE_ASK, given.owner);
     given.stands = true;
     given.slots = 1 + draw(pair, 6);
-    given.price = (1 + draw(pair, 5)) * unit_micro; /* donations go by another queue */
+    given.price = (1 + draw(pair, 5)) * unit_micro;
+    given.price = pair->has_gifts && draw(pair, 2) == 0 ? 0 : given.price;
     given.type = types[draw(pair, sizeof types / sizeof types[0])];
     given.order = made.id;
     made.ask = (struct exchange_ask){.device = device_id(device),
@@ -700,13 +409,20 @@ static void place(struct pair *pair)
                                      .price_micro = given.price,
                                      .type = given.type};
     apply(pair, &made);
+    if (pair->has_gifts) {
+        const uint32_t code = slow_put(&pair->slow, device, &given);
+        ck_assert_uint_eq(code_of(pair), code);
+        take_fills(pair, "an ask");
+        pair->slow.asks[device].stands &= code != 0 || given.type != EXCHANGE_IOC;
+        return;
+    }
     ck_assert_uint_eq(code_of(pair), slow_place(&pair->slow, device, &given));
     check_fills(pair, "an ask");
 }
 
 static void withdraw(struct pair *pair)
 {
-    struct slow_ask *ask = &pair->slow.asks[draw(pair, PEOPLE * DEVICES)];
+    struct slow_ask *ask = &pair->slow.asks[draw(pair, SLOW_DEVICES)];
     if (!ask->stands) {
         return;
     }
@@ -721,7 +437,7 @@ static void withdraw(struct pair *pair)
 /* Nobody answers for what its leases run: they end when it has waited for that, all at once. */
 static void cancel(struct pair *pair)
 {
-    struct slow *slow = &pair->slow;
+    struct slow_market *slow = &pair->slow;
     struct slow_job *job = &slow->jobs[draw(pair, slow->job_count + 1)];
     if (job == &slow->jobs[slow->job_count] || !job->is_open) {
         return;
@@ -734,11 +450,12 @@ static void cancel(struct pair *pair)
     pair->now_ns += 30 * NS_PER_S;
     struct exchange_command tick = command_of(pair, EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
     apply(pair, &tick);
-    job->is_open = false;
-    for (uint32_t i = 0; i < PEOPLE * DEVICES; i++) {
-        slow->asks[i].leased -= job->held[i];
+    slow_end(slow, job);
+    if (pair->has_gifts) {
+        take_fills(pair, "the end of a job");
+        return;
     }
-    settle(slow);
+    slow_settle(slow);
     check_fills(pair, "the end of a job");
 }
 
@@ -788,12 +505,35 @@ START_TEST(all_types_of_orders_fill_as_the_slow_matcher_says)
 }
 END_TEST
 
+START_TEST(what_is_given_away_goes_to_who_has_least_of_it)
+{
+    static struct pair pair;
+    uint64_t filled = 0;
+    uint64_t given = 0;
+    for (uint64_t i = 0; i < SCRIPTS_A_SEED; i++) {
+        open_pair(&pair, (uint64_t)_i * SCRIPTS_A_SEED + i);
+        pair.has_gifts = true;
+        run_script(&pair);
+        if (i % 16 == 0) {
+            reload(&pair);
+            run_script(&pair);
+        }
+        filled += pair.filled;
+        given += pair.given;
+        close_pair(&pair);
+    }
+    ck_assert_uint_gt(given, SCRIPTS_A_SEED);
+    ck_assert_uint_gt(filled - given, SCRIPTS_A_SEED);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("orders of all types");
     TCase *tests = tcase_create("scripts");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, all_types_of_orders_fill_as_the_slow_matcher_says, 0, SEEDS);
+    tcase_add_loop_test(tests, what_is_given_away_goes_to_who_has_least_of_it, 0, GIFT_SEEDS);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -1,0 +1,82 @@
+/* tests/support/slow_market.h - a market of orders of all types as a slow, obvious matcher has it: flat lists, looked through
+ * anew for every fill. Leases end only with their jobs, and there is as much to do as there are slots to do it on. */
+#ifndef BOURSE_TESTS_SLOW_MARKET_H
+#define BOURSE_TESTS_SLOW_MARKET_H
+
+#include "exchange/exchange.h"
+
+enum {
+    SLOW_DEVICES = 12,
+    SLOW_KINDS = 3,
+    SLOW_JOBS = 41,
+    SLOW_PARTS = 2,
+    SLOW_FILLS = 256,
+};
+
+struct slow_ask {
+    bool stands;
+    uint32_t owner, kind, slots, leased;
+    int64_t price;
+    uint64_t sequence;
+    enum exchange_order_type type;
+    struct id128 order;
+};
+
+struct slow_part {
+    bool stands;
+    uint32_t kind; /* SLOW_KINDS: any */
+    uint32_t width, wanted;
+    int64_t limit;
+    uint64_t sequence;
+};
+
+struct slow_job {
+    bool is_open;
+    struct id128 id;
+    uint32_t owner, part_count;
+    int64_t free_micro; /* of the budget */
+    enum exchange_order_type type;
+    struct slow_part parts[SLOW_PARTS];
+    uint32_t held[SLOW_DEVICES];  /* slots, by device */
+    uint32_t given[SLOW_DEVICES]; /* of those, at 0 */
+};
+
+struct slow_fill {
+    uint32_t job, device, slots;
+    int64_t price;
+};
+
+struct slow_market {
+    struct slow_ask asks[SLOW_DEVICES]; /* by device */
+    struct slow_job jobs[SLOW_JOBS];
+    uint32_t job_count;
+    uint64_t sequence;
+    struct slow_fill fills[SLOW_FILLS]; /* of the last command */
+    uint32_t fill_count;
+};
+
+/* As ck_assert, which writes to a file every time. */
+void slow_must(bool holds, const char *what);
+
+/* What becomes of a job, and of an ask for that device, that arrives: the fills are those of the last command. 0, or the code that refuses it. */
+uint32_t slow_submit(struct slow_market *slow, struct slow_job *job);
+uint32_t slow_place(struct slow_market *slow, uint32_t device, const struct slow_ask *given);
+/* The same up to the fills, which slow_take is told one by one, as somebody else made them; then slow_stand_down. */
+uint32_t slow_admit(struct slow_market *slow, struct slow_job *job);
+uint32_t slow_put(struct slow_market *slow, uint32_t device, const struct slow_ask *given);
+/* Its slots are free again; nothing is filled from them yet. */
+void slow_end(struct slow_market *slow, struct slow_job *job);
+/* Bids from the best on take what they can have. Not where anything is given away: whose turn it is then depends on every fill. */
+void slow_settle(struct slow_market *slow);
+
+/* One fill that was made now, of a bid and an ask that are best for each other: at a price by price, at 0 by who has the
+ * fewest slots for nothing, then by time. What is wrong with it; NULL: it is done here too. */
+const char *slow_take(struct slow_market *slow, struct slow_job *job, struct slow_part *part,
+                      struct slow_ask *ask, uint32_t slots, int64_t price);
+/* What does not rest is gone. */
+void slow_stand_down(struct slow_market *slow, struct slow_job *job);
+/* The best ask that the part could have now; NULL: none. */
+struct slow_ask *slow_best_ask(struct slow_market *slow, const struct slow_job *job,
+                               const struct slow_part *part);
+
+#endif

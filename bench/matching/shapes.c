@@ -17,7 +17,8 @@ enum {
     STEPS = 1000000,
     RESTING = 100000,
     BOOKS = 1000,
-    FAR = 64
+    FAR = 64,
+    LINE = 64 /* bytes */
 };
 
 /* Nanoseconds per order. */
@@ -117,11 +118,49 @@ static struct costs fill_levels(uint32_t orders, uint32_t levels)
     return costs;
 }
 
+/* Nanoseconds from one line to the next, where each says which: a random cycle through so many bytes. */
+static double chase(size_t bytes)
+{
+    const uint32_t lines = (uint32_t)(bytes / LINE);
+    uint32_t *memory = malloc((size_t)lines * LINE);
+    uint32_t *cycle = malloc(lines * sizeof *cycle);
+    struct random random = random_seeded(1);
+    check(memory != NULL && cycle != NULL);
+    for (uint32_t i = 0; i < lines; i++) {
+        cycle[i] = i;
+    }
+    for (uint32_t i = lines - 1; i > 0; i--) { /* Sattolo: one cycle of all */
+        const uint32_t other = (uint32_t)random_below(&random, i);
+        const uint32_t kept = cycle[i];
+        cycle[i] = cycle[other];
+        cycle[other] = kept;
+    }
+    for (uint32_t i = 0; i < lines; i++) {
+        memory[(size_t)i * (LINE / sizeof *memory)] = cycle[i];
+    }
+    uint32_t at = 0;
+    double from = now_ns();
+    for (uint32_t i = 0; i < STEPS; i++) {
+        at = memory[(size_t)at * (LINE / sizeof *memory)];
+    }
+    double ns = (now_ns() - from) / STEPS;
+    check(at < lines);
+    free(memory);
+    free(cycle);
+    return ns;
+}
+
+struct spread {
+    double replace, chase;
+    size_t bytes;
+};
+
 /* As many rest all the time, at any of the prices, which are evenly spread over the span; each step one goes and another
- * comes. Nanoseconds of both. */
-static double wide(uint32_t ticks, uint32_t prices)
+ * comes. Nanoseconds of both; and of one step through as much memory as the orders made resident. */
+static struct spread wide(uint32_t ticks, uint32_t prices)
 {
     int64_t apart = ticks / prices;
+    const size_t before = resident_bytes();
     struct book *book = create((struct book_limits){RESTING, 1, 1});
     struct book_order ask = open_market(book, 0);
     struct random random = random_seeded(1);
@@ -131,6 +170,7 @@ static double wide(uint32_t ticks, uint32_t prices)
         ask.sequence = ++sequence;
         check(book_rest(book, i, &ask) == BOOK_OK);
     }
+    struct spread spread = {.bytes = resident_bytes() - before};
     double from = now_ns();
     for (uint32_t i = 0; i < STEPS; i++) {
         uint32_t handle = (uint32_t)random_below(&random, RESTING);
@@ -139,9 +179,10 @@ static double wide(uint32_t ticks, uint32_t prices)
         ask.sequence = ++sequence;
         check(book_rest(book, handle, &ask) == BOOK_OK);
     }
-    double ns = (now_ns() - from) / STEPS;
+    spread.replace = (now_ns() - from) / STEPS;
     book_destroy(&book);
-    return ns;
+    spread.chase = chase(spread.bytes);
+    return spread;
 }
 
 /* Orders of one price, or of as many prices as there are orders, so many ticks apart. */
@@ -203,12 +244,18 @@ static json_t *level_row(uint32_t orders, uint32_t levels)
 
 static json_t *wide_row(uint32_t ticks, uint32_t prices)
 {
-    double ns[ROUNDS];
+    double replace[ROUNDS];
+    double step[ROUNDS];
+    size_t bytes = 0;
     for (int i = 0; i < ROUNDS; i++) {
-        ns[i] = wide(ticks, prices);
+        const struct spread spread = wide(ticks, prices);
+        replace[i] = spread.replace;
+        step[i] = spread.chase;
+        bytes = spread.bytes;
     }
-    return json_pack("{s:i,s:i,s:f}", "ticks", (int)ticks, "prices", (int)prices, "replace_ns",
-                     median(ns));
+    return json_pack("{s:i,s:i,s:f,s:f,s:I}", "ticks", (int)ticks, "prices", (int)prices,
+                     "replace_ns", median(replace), "chase_ns", median(step), "bytes",
+                     (json_int_t)bytes);
 }
 
 json_t *shapes_measure(void)

@@ -40,7 +40,10 @@ bool text_unhex(const char *text, void *ret_bytes, size_t length)
     }
     uint8_t *out = ret_bytes;
     for (size_t i = 0; i < length; i++) {
-        out[i] = (uint8_t)(hex_value(text[2 * i]) << 4 | hex_value(text[2 * i + 1]));
+        const int high = hex_value(text[2 * i]);
+        const int low = hex_value(text[2 * i + 1]);
+        assert(high >= 0 && low >= 0); /* looked at above */
+        out[i] = (uint8_t)(high << 4 | low);
     }
     return true;
 }

@@ -265,7 +265,7 @@ static void print(const struct replay_summary *summary, bool json)
 
 enum replay_status replay_verify(const char *folder, bool json, struct problem *ret_problem)
 {
-    struct replay_summary summary;
+    struct replay_summary summary = {.command = 0};
     enum replay_status status = replay_check(folder, &summary, ret_problem);
     if (status == REPLAY_OK) {
         print(&summary, json);

@@ -42,15 +42,10 @@ bool audit_out_of_memory(struct audit *audit)
     return audit_unreadable(audit, "out of memory");
 }
 
-static bool row_finding(struct audit *audit, const char *what)
+bool audit_row_finding(struct audit *audit, const char *what)
 {
     return audit_finding(audit, audit_table_name(audit->rows.row.table), audit->rows.row.entry,
                          "%s", what);
-}
-
-bool audit_expect(struct audit *audit, bool holds, const char *what)
-{
-    return holds || row_finding(audit, what);
 }
 
 bool audit_expect_i64(struct audit *audit, const char *what, int64_t expected, int64_t found)
@@ -61,7 +56,7 @@ bool audit_expect_i64(struct audit *audit, const char *what, int64_t expected, i
     (void)snprintf(audit->report->expected, sizeof audit->report->expected, "%" PRId64,
                    expected); /* fits */
     (void)snprintf(audit->report->found, sizeof audit->report->found, "%" PRId64, found);
-    return row_finding(audit, what);
+    return audit_row_finding(audit, what);
 }
 
 bool audit_expect_bytes(struct audit *audit, const char *what, const void *expected,
@@ -72,7 +67,7 @@ bool audit_expect_bytes(struct audit *audit, const char *what, const void *expec
     }
     text_hex(expected, length, audit->report->expected);
     text_hex(found, length, audit->report->found);
-    return row_finding(audit, what);
+    return audit_row_finding(audit, what);
 }
 
 void audit_cut_name(char ret_name[AUDIT_NAME_SIZE], const char *sent)

@@ -313,8 +313,16 @@ __attribute__((format(printf, 4, 5))) bool audit_finding(struct audit *audit, co
                                                          uint64_t entry, const char *format, ...);
 __attribute__((format(printf, 2, 3))) bool audit_unreadable(struct audit *audit, const char *format,
                                                             ...);
-/* Each true when found equals expected; else the finding is of the row at hand. */
-bool audit_expect(struct audit *audit, bool holds, const char *what);
+/* The finding is of the row at hand. Always false. */
+bool audit_row_finding(struct audit *audit, const char *what);
+/* Each true when found equals expected; else there is a finding. The first is here whole, so that analyzers see what holds after it. */
+static inline bool audit_expect(struct audit *audit, bool holds, const char *what)
+{
+    if (!holds) {
+        (void)audit_row_finding(audit, what); /* always false */
+    }
+    return holds;
+}
 bool audit_expect_i64(struct audit *audit, const char *what, int64_t expected, int64_t found);
 bool audit_expect_bytes(struct audit *audit, const char *what, const void *expected,
                         const void *found, size_t length);

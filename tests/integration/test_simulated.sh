@@ -7,15 +7,6 @@
 fire_begin simulated "$1" bourse-tensor bourse-audit
 command -v sqlite3 >/dev/null || skip "no sqlite3"
 
-# npy FILE ROWS COLUMNS: zeros, as NumPy writes them, but for a one in the first place.
-npy() {
-    {
-        printf '\x93NUMPY\x01\x00\x76\x00'
-        printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': ($2, $3), }"
-        printf '\x00\x00\x80\x3f'
-    } >"$1"
-    truncate -s $((128 + 4 * $2 * $3)) "$1"
-}
 npy a.npy 512 512
 npy b.npy 512 1024
 npy product.npy 512 1024 # a one in the first place times a one in the first place
@@ -37,9 +28,6 @@ END
 "$bin/bourse-provider" run --check-config --dir "$work/lab" 2>check.log || fail "check-config: $(cat check.log)"
 "$bin/bourse-provider" run --dir "$work/lab" >agent-lab.log 2>&1 &
 started+=($!)
-asked() { # LABEL: such a device asks
-    "$bourse" devices --json 2>/dev/null | sed 's/{"device":/\n&/g' | grep "\"label\":\"$1\"" | grep -q '"price_micro":[0-9]'
-}
 for label in lab sim.nvidia-h100-sxm5 sim.google-tpu-v5p sim.groq-lpu-v1 sim.google-edge-tpu; do
     until_true 60 asked "$label" || fail "$label is not on offer: $("$bourse" devices --needs 'simulated = true')"
 done

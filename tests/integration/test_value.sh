@@ -6,14 +6,6 @@
 fire_begin value "$1" bourse-tensor bourse-audit
 command -v sqlite3 >/dev/null || skip "no sqlite3"
 
-# FILE ROWS COLUMNS: zeros, as NumPy writes them.
-npy() {
-    {
-        printf '\x93NUMPY\x01\x00\x76\x00'
-        printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': ($2, $3), }"
-    } >"$1"
-    truncate -s $((128 + 4 * $2 * $3)) "$1"
-}
 npy a.npy 64 64
 
 market_up --credits 100 --slots 1 --price 0.40
@@ -30,9 +22,6 @@ devices:
 END
 "$bin/bourse-provider" run --dir "$work/lab" >agent-lab.log 2>&1 &
 started+=($!)
-asked() { # LABEL: such a device asks
-    "$bourse" devices --json 2>/dev/null | sed 's/{"device":/\n&/g' | grep "\"label\":\"$1\"" | grep -q '"price_micro":[0-9]'
-}
 for label in sim.nvidia-h100-sxm5 sim.nvidia-a100-sxm4-80; do
     until_true 60 asked "$label" || fail "$label is not on offer: $("$bourse" devices --needs 'simulated = true')"
 done

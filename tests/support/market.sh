@@ -247,3 +247,18 @@ market_audit() {
             GROUP BY job, idx, attempt HAVING COUNT(*) > 1;" >twice.log
     [ ! -s twice.log ] || fail "$(cat twice.log)"
 }
+
+# ---------------------------------------------------------------- matrices and devices
+
+# FILE ROWS COLUMNS: as NumPy writes them, zeros but for a one in the first place.
+npy() {
+    {
+        printf '\x93NUMPY\x01\x00\x76\x00'
+        printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': ($2, $3), }"
+        printf '\x00\x00\x80\x3f'
+    } >"$1"
+    truncate -s $((128 + 4 * $2 * $3)) "$1"
+}
+asked() { # LABEL: such a device asks
+    "$bourse" devices --json 2>/dev/null | sed 's/{"device":/\n&/g' | grep "\"label\":\"$1\"" | grep -q '"price_micro":[0-9]'
+}

@@ -328,6 +328,9 @@ void agent_session_drain(struct agent_session *session, int64_t now_ns, bool can
     for (struct list_link *link = session->leases.next; link != &session->leases;) {
         struct lease *lease = LIST_ELEMENT(link, struct lease, link);
         link = link->next; /* work_lease_over may free the lease */
+        if (!cancel_running) {
+            work_leave(session, lease);
+        }
         work_lease_over(session, now_ns, lease, OUTCOME_CANCELLED, cancel_running);
     }
     results_flush(session, now_ns);

@@ -197,7 +197,7 @@ enum agent_status agent_session_finished(struct agent_session *session, int64_t 
                                          const Bourse__V1__Result *facts);
 
 /* Cancels the asks, answers queued work as cancelled and, with `cancel_running`, asks to end what runs;
- * without it running work finishes. New dispatches are answered as cancelled. */
+ * without it running work finishes, but for programs that save their state, which are told to (AGENT_NOTICE). New dispatches are answered as cancelled. */
 void agent_session_drain(struct agent_session *session, int64_t now_ns, bool cancel_running);
 /* Draining, nothing runs and no result is owed. */
 bool agent_session_drained(const struct agent_session *session);

@@ -48,6 +48,7 @@ struct lease {
     bool over;      /* no more starts */
     bool released;  /* the broker ended it: it is not stated any more */
     bool noticed;   /* another bid has taken it: nothing is started any more */
+    bool leaving;   /* we go: its programs were told, so that they save their state */
     bool ended;     /* AGENT_LEASE_END went out */
     uint32_t over_outcome;
     struct list_link works;
@@ -162,6 +163,8 @@ void work_lease_ended(struct agent_session *session, int64_t now_ns,
 /* Ends the lease here: queued work is answered with `outcome`, running work is cancelled for it. */
 void work_lease_over(struct agent_session *session, int64_t now_ns, struct lease *lease,
                      uint32_t outcome, bool cancel_running);
+/* Its programs are told that we go, if they save their state when they are. */
+void work_leave(struct agent_session *session, struct lease *lease);
 /* Queued work is answered as cancelled, running work is cancelled when asked for; the lease stays. */
 void work_give_back(struct agent_session *session, int64_t now_ns, struct lease *lease,
                     bool cancel_running);

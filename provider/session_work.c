@@ -321,6 +321,25 @@ void work_lease_over(struct agent_session *session, int64_t now_ns, struct lease
     work_settle(session, lease);
 }
 
+static void tell_programs(struct agent_session *session, const struct lease *lease)
+{
+    for (const struct list_link *link = lease->works.next; link != &lease->works;
+         link = link->next) {
+        const struct work *work = LIST_ELEMENT(link, struct work, link);
+        if (work->state == WORK_RUNNING) {
+            act_on(session, AGENT_NOTICE, work);
+        }
+    }
+}
+
+void work_leave(struct agent_session *session, struct lease *lease)
+{
+    if (lease->grant.has_checkpoints && !lease->leaving && !lease->noticed) {
+        lease->leaving = true;
+        tell_programs(session, lease);
+    }
+}
+
 /* Its programs are told, and have until the notice is over; what waits goes back at once. A notice that comes again, after a
  * new connection, ends no later than the first. */
 void work_noticed(struct agent_session *session, int64_t now_ns,
@@ -335,12 +354,7 @@ void work_noticed(struct agent_session *session, int64_t now_ns,
     lease->noticed = true;
     lease->term_end_ns = end_ns < lease->term_end_ns ? end_ns : lease->term_end_ns;
     stop_work(session, now_ns, lease, OUTCOME_PREEMPTED, false);
-    for (struct list_link *link = lease->works.next; link != &lease->works; link = link->next) {
-        const struct work *work = LIST_ELEMENT(link, struct work, link);
-        if (work->state == WORK_RUNNING) {
-            act_on(session, AGENT_NOTICE, work);
-        }
-    }
+    tell_programs(session, lease);
     results_flush(session, now_ns);
 }
 
@@ -543,6 +557,9 @@ enum agent_status agent_session_finished(struct agent_session *session, int64_t 
     }
     if (lease->noticed && !work->cancelling && fails_early(result.outcome)) {
         result.outcome = OUTCOME_PREEMPTED;
+    }
+    if (lease->leaving && !work->cancelling && fails_early(result.outcome)) {
+        result.outcome = OUTCOME_CANCELLED;
     }
     enum agent_status status = results_owe(session, now_ns, work, &result);
     if (status == AGENT_OK) {

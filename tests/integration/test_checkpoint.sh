@@ -91,6 +91,18 @@ reported "$job" 'preempted' || fail "the report does not say preempted: $(cat re
 "$bourse" cancel "$job" >/dev/null 2>&1 || fail "cancel"
 rich_cancels
 
+# ---------------------------------------------------------------- an agent that is told to end takes its programs' state along
+
+job=$(submit leaves 'run: [sh, -c, "trap \"echo here >state/n; exit 1\" TERM; [ ! -e state/n ] || exit 0; while :; do sleep 0.1; done"]')
+until_true 30 job_is "$job" '"running":1' || fail "it does not run: $(cat ps.json)"
+sleep 1 # the trap is set
+kill "$first"
+until_true 20 job_is "$job" '"saved":1' || fail "no checkpoint is kept: $(cat ps.json)"
+[ "$(paid)" -eq 0 ] || fail "who left is paid: $(cat ps.json)"
+ended "$first" 20 || fail "the agent does not end"
+first_start
+until_true 40 job_is "$job" '"state":"done"' || fail "it does not go on: $(cat ps.json)"
+
 # ---------------------------------------------------------------- nor is it paid when the agent dies before it has saved
 
 job=$(submit killed 'run: [sh, -c, "trap \"sleep 60\" TERM; sleep 0.1; while :; do sleep 0.1; done"]')

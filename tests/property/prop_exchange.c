@@ -195,6 +195,12 @@ static bool same_effect(const struct exchange_effect *ours, const struct exchang
                 return false;
             }
         }
+        if (left.work.saved.length != right.work.saved.length ||
+            (left.work.saved.length > 0 &&
+             memcmp(left.work.saved.bytes, right.work.saved.bytes, left.work.saved.length) != 0)) {
+            return false;
+        }
+        left.work.saved.bytes = right.work.saved.bytes = NULL;
         left.work.given = right.work.given = NULL;
     }
     return memcmp(&left, &right, sizeof left) == 0;

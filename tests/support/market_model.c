@@ -360,6 +360,8 @@ static void make_submit(struct model *model)
     if (draw(model, 3) == 0) {
         add_checks(model, &model->command.submit);
     }
+    model->command.submit.has_checkpoints =
+        model->command.submit.verify == EXCHANGE_VERIFY_NONE && draw(model, 3) == 0;
     if (draw(model, 7) == 0) {
         model->command.submit.good_till_ns =
             or_extreme(model, model->now_ns + (int64_t)draw(model, 60) * NS_PER_S);
@@ -375,7 +377,7 @@ static void make_submit(struct model *model)
 
 static uint8_t draw_outcome(struct model *model)
 {
-    static const uint8_t rare[] = {1, 1, 15, 14, 16, 3};
+    static const uint8_t rare[] = {1, 17, 15, 14, 16, 10};
     uint32_t dice = draw(model, 24);
     return model->is_calm || dice >= 20 || dice < 14 ? 0 : rare[dice - 14];
 }
@@ -423,6 +425,8 @@ static void make_results(struct model *model)
             .hash = {{(uint8_t)draw(model, 256), 7}},
             .given = left_behind,
             .given_length = 1 + draw(model, sizeof left_behind),
+            .saved = left_behind,
+            .saved_length = draw(model, 4),
         };
         put_verdict(model, &work, &model->results[count - 1]);
         if (draw(model, 50) == 0) { /* more than can be handed on */

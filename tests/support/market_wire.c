@@ -268,6 +268,19 @@ static void encode_result(struct market_wire *wire, const struct exchange_result
     result.verdict = from->verdict;
     result.has_seed = !hash32_is_zero(&from->seed);
     result.seed = data(from->seed.bytes, sizeof from->seed.bytes);
+    /* One file, whose hash begins with what the command says was saved. */
+    uint8_t hash[32] = {0};
+    Bourse__V1__Output file = BOURSE__V1__OUTPUT__INIT;
+    Bourse__V1__Output *files = &file;
+    Bourse__V1__Saved saved = BOURSE__V1__SAVED__INIT;
+    if (from->saved_length > 0 && from->saved_length <= sizeof hash) {
+        memcpy(hash, from->saved, from->saved_length);
+        file.name = (char *)(uintptr_t) "state";
+        file.hash = data(hash, sizeof hash);
+        saved.n_files = 1;
+        saved.files = &files;
+        result.saved = &saved;
+    }
     ret_encoded->data = codec_encode(&result.base, &ret_encoded->len);
     if (ret_encoded->data == NULL) {
         give_up("out of memory");

@@ -56,6 +56,42 @@ START_TEST(what_a_subtask_is_given_is_kept_until_its_result_is_accepted)
 }
 END_TEST
 
+START_TEST(the_checkpoint_that_it_goes_on_from_is_kept_likewise)
+{
+    CLEANUP(play_end) struct play play;
+    static const struct id128 none;
+    const struct agent_work name = {.lease = 1, .index = 3, .attempt = 2};
+    uint8_t hash[32] = {0x55};
+    Bourse__V1__Output file = BOURSE__V1__OUTPUT__INIT;
+    Bourse__V1__Output *files = &file;
+    Bourse__V1__Saved saved = BOURSE__V1__SAVED__INIT;
+    Bourse__V1__Work work = BOURSE__V1__WORK__INIT;
+    Bourse__V1__Work *works = &work;
+    Bourse__V1__Dispatch dispatched = BOURSE__V1__DISPATCH__INIT;
+    file.name = (char *)(uintptr_t) "deep/n";
+    file.hash.data = hash;
+    file.hash.len = sizeof hash;
+    saved.n_files = 1;
+    saved.files = &files;
+    saved.has_attempt = true;
+    saved.attempt = 1;
+    work.index = name.index;
+    work.attempt = name.attempt;
+    work.saved = &saved;
+    dispatched.lease = 1;
+    dispatched.n_work = 1;
+    dispatched.work = &works;
+    play_start(&play);
+    settle(&play);
+    grant(&play, 1, 1, 60000);
+    say(&play, MESSAGE_DISPATCH, &none, &dispatched.base);
+    const Bourse__V1__Work *kept = agent_session_given(play.session, &name);
+    ck_assert_ptr_nonnull(kept);
+    ck_assert_uint_eq(kept->saved->attempt, 1);
+    ck_assert_str_eq(kept->saved->files[0]->name, "deep/n");
+}
+END_TEST
+
 START_TEST(the_seed_of_a_check_is_kept_like_what_it_is_given)
 {
     static const struct id128 none;
@@ -425,6 +461,42 @@ START_TEST(a_program_that_ends_within_the_notice_has_failed_or_come_to_its_end)
 }
 END_TEST
 
+/* A lease of a job that saves its state. */
+static void grant_saving(struct play *play, uint64_t number)
+{
+    static const struct id128 none;
+    static const uint8_t owner[32] = {1};
+    Bourse__V1__LeaseGrant body = BOURSE__V1__LEASE_GRANT__INIT;
+    body.lease = number;
+    body.job = view(job.bytes, 16);
+    body.owner = view(owner, 32);
+    body.device = view(device.bytes, 16);
+    body.slots = body.slots_per_subtask = 1;
+    body.term_ms = body.limit_ms = 60000;
+    body.manifest = view(manifest.bytes, 32);
+    body.has_checkpoint = body.checkpoint = true;
+    say(play, MESSAGE_LEASE_GRANT, &none, &body.base);
+}
+
+START_TEST(who_leaves_tells_programs_that_save_their_state)
+{
+    CLEANUP(play_end) struct play play;
+    play_start(&play);
+    settle(&play);
+    (void)actions(&play);
+    grant_saving(&play, 1);
+    dispatch(&play, 1, 0, 0);
+    ck_assert_str_eq(actions(&play), "begin 1, start 1/0");
+    agent_session_drain(play.session, play.now_ns, false);
+    ck_assert_str_eq(actions(&play), "notice 1/0");
+    agent_session_drain(play.session, play.now_ns, false); /* once */
+    ck_assert_str_eq(actions(&play), "");
+    ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_PROGRAM_FAILED), AGENT_OK);
+    pass_ms(&play, A_BATCH_MS);
+    ck_assert_int_eq(sent_outcome(&play, 0), OUTCOME_CANCELLED);
+}
+END_TEST
+
 START_TEST(a_notice_makes_no_lease_longer)
 {
     CLEANUP(play_end) struct play play;
@@ -656,6 +728,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, a_lane_runs_one_at_a_time_and_hears_of_the_next);
     tcase_add_test(tcase, what_a_subtask_is_given_is_kept_until_its_result_is_accepted);
+    tcase_add_test(tcase, the_checkpoint_that_it_goes_on_from_is_kept_likewise);
     tcase_add_test(tcase, the_seed_of_a_check_is_kept_like_what_it_is_given);
     tcase_add_test(tcase, urgent_work_goes_before_what_is_queued_in_its_lane);
     tcase_add_test(tcase, results_leave_together_and_are_owed_until_accepted);
@@ -669,6 +742,7 @@ int main(void)
     tcase_add_test(tcase, withdrawn_work_is_answered_by_where_it_is);
     tcase_add_test(tcase, a_notice_tells_what_runs_and_gives_back_what_waits);
     tcase_add_test(tcase, a_program_that_ends_within_the_notice_has_failed_or_come_to_its_end);
+    tcase_add_test(tcase, who_leaves_tells_programs_that_save_their_state);
     tcase_add_test(tcase, a_notice_makes_no_lease_longer);
     tcase_add_test(tcase, a_term_ends_on_our_clock_even_without_the_broker);
     tcase_add_test(tcase, a_renewal_runs_from_its_receipt);

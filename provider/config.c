@@ -24,7 +24,7 @@ enum { CATALOGUE_IDS_MAX = 256 };
 #define TERM_MOST_MS INT64_C(2592000000) /* 30 days */
 #define NOTICE_MS INT64_C(30000)
 #define NOTICE_MOST_MS INT64_C(86400000) /* a day: the market takes no more */
-#define DAILY_LEAST_MS INT64_C(60000) /* shorter leases than a minute nobody takes */
+#define DAILY_LEAST_MS INT64_C(60000)    /* shorter leases than a minute nobody takes */
 #define MINIMUM_RUN_MS INT64_C(300000)
 #define MINIMUM_RUN_MOST_MS INT64_C(604800000) /* a week, likewise */
 

@@ -23,6 +23,7 @@ enum { PATH_SIZE = 4096, HEX_SIZE = 65, WRITEBACK_BYTES = 8 << 20 };
 
 struct partial { /* an upload in progress */
     bool is_used;
+    bool is_lent; /* another thread writes the file */
     uint32_t account;
     struct hash32 hash;
     uint64_t size, stored;
@@ -388,11 +389,12 @@ static enum blob_status may_store(struct blob_store *store, uint32_t account, ui
     return BLOB_OK;
 }
 
-static enum blob_status open_partial(struct blob_store *store, const struct blob_chunk *chunk,
+static enum blob_status open_partial(struct blob_store *store, uint32_t account,
+                                     const struct hash32 *hash, uint64_t size,
                                      struct partial **ret_partial)
 {
     unsigned count = 0;
-    (void)reserved(store, chunk->account, &count);
+    (void)reserved(store, account, &count);
     struct partial *place = NULL;
     for (size_t i = 0; i < BLOB_PARTIALS_MAX && place == NULL; i++) {
         place = store->partials[i].is_used ? NULL : &store->partials[i];
@@ -400,11 +402,8 @@ static enum blob_status open_partial(struct blob_store *store, const struct blob
     if (place == NULL || count >= BLOB_PARTIALS_PER_ACCOUNT) {
         return BLOB_TOO_MANY;
     }
-    struct partial partial = {.is_used = true,
-                              .account = chunk->account,
-                              .hash = chunk->hash,
-                              .size = chunk->size,
-                              .fd = -1};
+    struct partial partial = {
+        .is_used = true, .account = account, .hash = *hash, .size = size, .fd = -1};
     char path[PATH_SIZE];
     partial_path(store, &partial, path);
     partial.fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -500,16 +499,16 @@ static enum blob_status move_in(struct blob_store *store, const struct partial *
     return sync_folder(store, folder);
 }
 
-static enum blob_status finish(struct blob_store *store, struct partial *partial)
+static bool is_right(struct partial *partial)
 {
     struct hash32 hash = sha256_end(&partial->hasher);
-    enum blob_status status = BLOB_OK;
-    if (!hash32_equal(&hash, &partial->hash)) {
-        status = BLOB_WRONG_HASH;
-    } else {
-        status = find_blob(store, &hash);
-        status = status == BLOB_NOT_FOUND ? move_in(store, partial) : status;
-    }
+    return hash32_equal(&hash, &partial->hash);
+}
+
+static enum blob_status finish(struct blob_store *store, struct partial *partial, bool has_hash)
+{
+    enum blob_status status = has_hash ? find_blob(store, &partial->hash) : BLOB_WRONG_HASH;
+    status = status == BLOB_NOT_FOUND ? move_in(store, partial) : status;
     if (status == BLOB_OK) {
         status = insert(store, partial->account, &partial->hash, partial->size, NULL);
     }
@@ -536,13 +535,18 @@ static enum blob_status append(struct blob_store *store, const struct blob_chunk
 {
     struct partial *partial = find_partial(store, chunk->account, &chunk->hash);
     uint64_t stored = partial == NULL ? 0 : partial->stored;
+    if (partial != NULL && partial->is_lent) {
+        return BLOB_TOO_MANY; /* it will be here, or not be lent any more */
+    }
     if (chunk->offset != stored || (partial != NULL && partial->size != chunk->size)) {
         *ret_stored = stored;
         return BLOB_WRONG_OFFSET;
     }
     if (partial == NULL) {
         enum blob_status status = may_store(store, chunk->account, chunk->size);
-        status = status == BLOB_OK ? open_partial(store, chunk, &partial) : status;
+        status = status == BLOB_OK
+                     ? open_partial(store, chunk->account, &chunk->hash, chunk->size, &partial)
+                     : status;
         if (status != BLOB_OK) {
             return status;
         }
@@ -557,7 +561,7 @@ static enum blob_status append(struct blob_store *store, const struct blob_chunk
     partial->touched_ns = now_ns;
     *ret_stored = partial->stored;
     *ret_complete = partial->stored == partial->size;
-    return *ret_complete ? finish(store, partial) : BLOB_OK;
+    return *ret_complete ? finish(store, partial, is_right(partial)) : BLOB_OK;
 }
 
 static enum blob_status put_whole(struct blob_store *store, const struct blob_chunk *chunk)
@@ -604,11 +608,38 @@ enum blob_status blob_store_put(struct blob_store *store, const struct blob_chun
     return append(store, chunk, now_ns, ret_stored, ret_complete);
 }
 
+enum blob_status blob_store_lend(struct blob_store *store, uint32_t account,
+                                 const struct hash32 *hash, uint64_t size, size_t *ret_upload,
+                                 int *ret_fd)
+{
+    struct partial *partial = NULL;
+    if (find_partial(store, account, hash) != NULL) {
+        return BLOB_TOO_MANY;
+    }
+    enum blob_status status = size > INT64_MAX ? BLOB_MALFORMED : may_store(store, account, size);
+    status = status == BLOB_OK ? open_partial(store, account, hash, size, &partial) : status;
+    if (status == BLOB_OK) {
+        partial->is_lent = true;
+        *ret_upload = (size_t)(partial - store->partials);
+        *ret_fd = partial->fd;
+    }
+    return status;
+}
+
+enum blob_status blob_store_take_back(struct blob_store *store, size_t upload, bool is_whole)
+{
+    assert(upload < BLOB_PARTIALS_MAX);
+    struct partial *partial = &store->partials[upload];
+    assert(partial->is_lent);
+    return finish(store, partial, is_whole);
+}
+
 void blob_store_expire(struct blob_store *store, int64_t now_ns)
 {
     for (size_t i = 0; i < BLOB_PARTIALS_MAX; i++) {
         struct partial *partial = &store->partials[i];
-        if (partial->is_used && now_ns - partial->touched_ns > BLOB_PARTIAL_IDLE_S * NS_PER_S) {
+        if (partial->is_used && !partial->is_lent &&
+            now_ns - partial->touched_ns > BLOB_PARTIAL_IDLE_S * NS_PER_S) {
             drop_partial(store, partial);
         }
     }

@@ -67,6 +67,15 @@ struct blob_chunk {
 enum blob_status blob_store_put(struct blob_store *store, const struct blob_chunk *chunk,
                                 int64_t now_ns, uint64_t *ret_stored, bool *ret_complete);
 
+/* A blob that another thread writes: to *ret_fd, which stays the store's, until blob_store_take_back(*ret_upload). As put has
+ * it, within quota and bounds; TOO_MANY also while an upload of the account's has begun it. Until then no chunk of it is taken. */
+enum blob_status blob_store_lend(struct blob_store *store, uint32_t account,
+                                 const struct hash32 *hash, uint64_t size, size_t *ret_upload,
+                                 int *ret_fd);
+/* Between begin and commit. The file is no longer written, and `is_whole` says that it has all bytes, and they the hash: then the
+ * blob is stored like after a last chunk. Else WRONG_HASH, and nothing is kept. */
+enum blob_status blob_store_take_back(struct blob_store *store, size_t upload, bool is_whole);
+
 /* OK, NOT_FOUND, or FAILED where blobs.db cannot be read: nobody knows then. */
 enum blob_status blob_store_owns(struct blob_store *store, uint32_t account,
                                  const struct hash32 *hash);

@@ -3,6 +3,7 @@
 #include "broker/allowance.h"
 #include "broker/fatal.h"
 #include "broker/handover.h"
+#include "broker/intake.h"
 #include "broker/messages.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
@@ -27,6 +28,14 @@ struct answer { /* to a put, held back until the commit */
     struct outgoing *outgoing;
 };
 
+struct claim { /* a put whose bytes come through a stream: answered when they are here */
+    bool is_made;
+    struct route route;
+    struct key32 client;
+    uint64_t session;
+    struct id128 id;
+};
+
 struct blobs {
     struct blobs_config config;
     pthread_t thread;
@@ -36,6 +45,8 @@ struct blobs {
     uint8_t *buffer;                     /* LIMIT_BLOB_MESSAGE_BYTES: what is sent */
     struct allowances allowances, reads; /* requests; KiB read */
     struct handover handover;
+    struct intakes *intakes;
+    struct claim claims[INTAKES_MAX]; /* by the intake's place */
 };
 
 struct asked { /* one message with its sender */
@@ -125,15 +136,36 @@ static void end_batch(struct blobs *blobs)
     blobs->in_batch = false;
 }
 
-static void hold_back(struct blobs *blobs, const struct asked *asked, struct outgoing *outgoing)
+static void begin_batch(struct blobs *blobs)
+{
+    if (!blobs->in_batch && blob_store_begin(blobs->config.store) != BLOB_OK) {
+        fatal("blobs.db cannot be written: %s", blob_store_error(blobs->config.store));
+    }
+    blobs->in_batch = true;
+}
+
+static void hold_answer(struct blobs *blobs, const struct claim *to, struct outgoing *outgoing)
 {
     assert(blobs->answer_count < BATCH_MESSAGES);
     outgoing = checked(outgoing);
-    outgoing->id = asked->envelope.id;
-    blobs->answers[blobs->answer_count++] = (struct answer){.route = asked->message.route,
-                                                            .client = asked->message.client,
-                                                            .session = asked->envelope.session,
-                                                            .outgoing = outgoing};
+    outgoing->id = to->id;
+    blobs->answers[blobs->answer_count++] = (struct answer){
+        .route = to->route, .client = to->client, .session = to->session, .outgoing = outgoing};
+}
+
+static struct claim claim_of(const struct asked *asked)
+{
+    return (struct claim){.is_made = true,
+                          .route = asked->message.route,
+                          .client = asked->message.client,
+                          .session = asked->envelope.session,
+                          .id = asked->envelope.id};
+}
+
+static void hold_back(struct blobs *blobs, const struct asked *asked, struct outgoing *outgoing)
+{
+    const struct claim to = claim_of(asked);
+    hold_answer(blobs, &to, outgoing);
 }
 
 /* ---------------------------------------------------------------- rights */
@@ -324,6 +356,100 @@ static struct outgoing *put_refusal(const struct blobs *blobs, const struct aske
     return outgoing_reject(0, id, REJECT_MALFORMED, "offset", 0, 0);
 }
 
+/* ---------------------------------------------------------------- streams */
+
+static struct outgoing *stored_answer(const struct hash32 *hash, uint64_t stored, bool is_complete,
+                                      struct id128 *ticket)
+{
+    Bourse__V1__BlobStored answer = BOURSE__V1__BLOB_STORED__INIT;
+    answer.hash = (ProtobufCBinaryData){sizeof hash->bytes,
+                                        (uint8_t *)(uintptr_t)hash->bytes}; /* only read */
+    answer.stored = stored;
+    answer.complete = is_complete;
+    answer.has_ticket = ticket != NULL;
+    if (ticket != NULL) {
+        answer.ticket = (ProtobufCBinaryData){sizeof ticket->bytes, ticket->bytes};
+    }
+    return outgoing_message(OUTGOING_REPLY, MESSAGE_BLOB_STORED, &answer.base);
+}
+
+/* False: there is none to be had, and the blob comes in pieces. */
+static bool open_stream(struct blobs *blobs, const struct asked *asked, uint32_t owner,
+                        const struct hash32 *hash, uint64_t size, struct id128 *ret_token)
+{
+    struct blob_store *store = blobs->config.store;
+    struct intake_facts facts = {
+        .token = entropy_id(), .account = asked->account->number, .hash = *hash, .size = size};
+    int end;
+    if (!router_is_local(blobs->config.router) || size <= BLOB_ROW_BYTES ||
+        !intakes_have_room(blobs->intakes, facts.account) ||
+        blob_store_lend(store, owner, hash, size, &facts.upload, &facts.fd) != BLOB_OK) {
+        return false;
+    }
+    if (!intakes_begin(blobs->intakes, &facts, &end)) {
+        (void)blob_store_take_back(store, facts.upload, false); /* nothing is kept */
+        return false;
+    }
+    blobs->claims[intakes_find(blobs->intakes, facts.account, &facts.token)] =
+        (struct claim){.is_made = false};
+    *ret_token = facts.token;
+    return handover_promise_end(&blobs->handover, &facts.token, facts.account, end,
+                                clock_monotonic_ns()); /* without, its intake ends at once */
+}
+
+/* Puts without data, of whoever asks for a stream or has sent all through one. False: it is none, or its blob is
+ * here. */
+static bool put_by_stream(struct blobs *blobs, const struct asked *asked,
+                          const Bourse__V1__BlobPut *body, uint32_t owner)
+{
+    struct hash32 hash = codec_hash(body->hash);
+    bool asks = body->has_by_stream && body->by_stream;
+    if ((!asks && !body->has_ticket) || body->data.len > 0 ||
+        blob_store_owns(blobs->config.store, owner, &hash) != BLOB_NOT_FOUND) {
+        return false; /* what cannot be looked at now is told like for any put */
+    }
+    if (body->has_ticket) {
+        struct id128 token = codec_id(body->ticket);
+        int place = intakes_find(blobs->intakes, asked->account->number, &token);
+        if (place >= 0) {
+            blobs->claims[place] = claim_of(asked);
+        } else { /* it came to nothing: pieces, whose answers say why */
+            hold_back(blobs, asked, put_refusal(blobs, asked, BLOB_WRONG_OFFSET, 0, body));
+        }
+        return true;
+    }
+    struct id128 token;
+    bool is_open = open_stream(blobs, asked, owner, &hash, body->size, &token);
+    hold_back(blobs, asked, stored_answer(&hash, 0, false, is_open ? &token : NULL));
+    return true;
+}
+
+/* What came through streams to their end. */
+static void end_intakes(struct blobs *blobs)
+{
+    struct blob_store *store = blobs->config.store;
+    struct intake_end end;
+    while (intakes_take_ended(blobs->intakes, &end)) {
+        begin_batch(blobs);
+        enum blob_status status =
+            blob_store_take_back(store, end.upload, end.status == INTAKE_WHOLE);
+        if (status == BLOB_FAILED || end.status == INTAKE_UNSYNCED) {
+            fatal("a blob could not be stored: %s; stopped",
+                  status == BLOB_FAILED ? blob_store_error(store) : "the disk failed");
+        }
+        struct claim *claim = &blobs->claims[end.place];
+        if (claim->is_made) {
+            bool is_stored = status == BLOB_OK;
+            hold_answer(blobs, claim,
+                        is_stored ? stored_answer(&end.hash, end.size, true, NULL)
+                                  : outgoing_reject(0, &claim->id, REJECT_BLOB_OFFSET, "offset", 0,
+                                                    (int64_t)end.size));
+        }
+        claim->is_made = false;
+    }
+    end_batch(blobs);
+}
+
 static void put(struct blobs *blobs, const struct asked *asked, const Bourse__V1__BlobPut *body)
 {
     uint32_t owner;
@@ -336,11 +462,9 @@ static void put(struct blobs *blobs, const struct asked *asked, const Bourse__V1
         refuse(blobs, asked, REJECT_STORAGE_FULL, "", 0, 0); /* the reserve is not for blobs */
         return;
     }
-    if (!blobs->in_batch) {
-        if (blob_store_begin(blobs->config.store) != BLOB_OK) {
-            fatal("blobs.db cannot be written: %s", blob_store_error(blobs->config.store));
-        }
-        blobs->in_batch = true;
+    begin_batch(blobs);
+    if (put_by_stream(blobs, asked, body, owner)) {
+        return;
     }
     struct blob_chunk chunk = {.account = owner,
                                .hash = codec_hash(body->hash),
@@ -361,11 +485,7 @@ static void put(struct blobs *blobs, const struct asked *asked, const Bourse__V1
         hold_back(blobs, asked, refusal);
         return;
     }
-    Bourse__V1__BlobStored answer = BOURSE__V1__BLOB_STORED__INIT;
-    answer.hash = body->hash;
-    answer.stored = stored;
-    answer.complete = is_complete;
-    hold_back(blobs, asked, outgoing_message(OUTGOING_REPLY, MESSAGE_BLOB_STORED, &answer.base));
+    hold_back(blobs, asked, stored_answer(&chunk.hash, stored, is_complete, NULL));
 }
 
 /* Reads at most `most` bytes of a blob to where they leave from. Nothing is sent with another status than OK, nor to
@@ -642,9 +762,10 @@ static void *run(void *argument)
     zmq_pollitem_t items[] = {
         {.socket = router_socket(blobs->config.router), .events = ZMQ_POLLIN},
         {.fd = queue_descriptor(blobs->config.notes), .events = ZMQ_POLLIN},
+        {.fd = intakes_descriptor(blobs->intakes), .events = ZMQ_POLLIN},
         {.fd = blobs->config.file_port, .events = ZMQ_POLLIN},
     };
-    const int item_count = blobs->config.file_port < 0 ? 2 : 3;
+    const int item_count = blobs->config.file_port < 0 ? 3 : 4;
     int64_t next_expiry_ns = 0;
     bool yields = false;
     while (!queue_finished(blobs->config.notes)) {
@@ -653,6 +774,7 @@ static void *run(void *argument)
         }
         learn_all(blobs);
         receive_batch(blobs);
+        end_intakes(blobs);
         int64_t now_ns = clock_monotonic_ns();
         handover_serve(&blobs->handover, blobs->config.store, now_ns);
         if (now_ns >= next_expiry_ns) {
@@ -674,7 +796,9 @@ struct blobs *blobs_start(const struct blobs_config *config)
     blobs->config = *config;
     blobs->handover.port = config->file_port;
     blobs->buffer = malloc(LIMIT_BLOB_MESSAGE_BYTES);
-    if (blobs->buffer == NULL || pthread_create(&blobs->thread, NULL, run, blobs) != 0) {
+    blobs->intakes = intakes_create(config->room);
+    if (blobs->buffer == NULL || blobs->intakes == NULL ||
+        pthread_create(&blobs->thread, NULL, run, blobs) != 0) {
         fatal("the blob port cannot start: out of memory or threads");
     }
     return blobs;
@@ -686,6 +810,8 @@ void blobs_stop(struct blobs **self)
     if (blobs != NULL) {
         queue_close(blobs->config.notes);
         pthread_join(blobs->thread, NULL);
+        handover_fini(&blobs->handover);
+        intakes_destroy(&blobs->intakes); /* they write to files of the store */
         blob_store_close(&blobs->config.store);
         directory_destroy(&blobs->config.directory);
         serves_destroy(&blobs->config.serves);

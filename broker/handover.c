@@ -7,8 +7,15 @@
 #include <stddef.h>
 #include <unistd.h>
 
-bool handover_promise(struct handover *handover, const struct id128 *token, uint32_t account,
-                      const struct hash32 *blob, int64_t now_ns)
+static void end_ticket(struct ticket *ticket)
+{
+    if (ticket->has_end) {
+        (void)close(ticket->end); /* whoever reads the other end sees it */
+    }
+    *ticket = (struct ticket){0};
+}
+
+static bool promise(struct handover *handover, const struct ticket *promised, int64_t now_ns)
 {
     struct ticket *place = NULL;
     size_t open_count = 0;
@@ -16,21 +23,47 @@ bool handover_promise(struct handover *handover, const struct id128 *token, uint
         struct ticket *ticket = &handover->tickets[i];
         if (ticket->until_ns <= now_ns) {
             place = ticket;
-        } else if (ticket->account == account) {
+        } else if (ticket->account == promised->account) {
             open_count++;
         }
     }
     if (handover->port < 0 || place == NULL || open_count >= TICKETS_PER_ACCOUNT) {
         return false;
     }
-    *place = (struct ticket){
-        .token = *token, .blob = *blob, .account = account, .until_ns = now_ns + TICKET_LIFE_NS};
+    end_ticket(place);
+    *place = *promised;
+    place->until_ns = now_ns + TICKET_LIFE_NS;
     return true;
 }
 
-/* Ends the ticket, and says which blob it was for. In the same time for any token that is none. */
+bool handover_promise(struct handover *handover, const struct id128 *token, uint32_t account,
+                      const struct hash32 *blob, int64_t now_ns)
+{
+    return promise(handover, &(struct ticket){.token = *token, .blob = *blob, .account = account},
+                   now_ns);
+}
+
+bool handover_promise_end(struct handover *handover, const struct id128 *token, uint32_t account,
+                          int end, int64_t now_ns)
+{
+    struct ticket ticket = {.token = *token, .account = account, .has_end = true, .end = end};
+    bool good = promise(handover, &ticket, now_ns);
+    if (!good) {
+        end_ticket(&ticket);
+    }
+    return good;
+}
+
+void handover_fini(struct handover *handover)
+{
+    for (size_t i = 0; i < TICKETS_MAX; i++) {
+        end_ticket(&handover->tickets[i]);
+    }
+}
+
+/* Ends the ticket, and says what it was for. In the same time for any token that is none. */
 static bool use(struct handover *handover, const struct id128 *token, int64_t now_ns,
-                struct hash32 *ret_blob)
+                struct ticket *ret_ticket)
 {
     struct ticket *found = NULL;
     for (size_t i = 0; i < TICKETS_MAX; i++) {
@@ -43,26 +76,40 @@ static bool use(struct handover *handover, const struct id128 *token, int64_t no
     if (found == NULL) {
         return false;
     }
-    *ret_blob = found->blob;
+    *ret_ticket = *found;
     *found = (struct ticket){0};
     return true;
+}
+
+/* An end that nobody came for: who reads at the other is told. */
+static void end_late(struct handover *handover, int64_t now_ns)
+{
+    for (size_t i = 0; i < TICKETS_MAX; i++) {
+        if (handover->tickets[i].has_end && handover->tickets[i].until_ns <= now_ns) {
+            end_ticket(&handover->tickets[i]);
+        }
+    }
 }
 
 void handover_serve(struct handover *handover, struct blob_store *store, int64_t now_ns)
 {
     struct id128 token;
     struct descriptor_asker asker;
+    end_late(handover, now_ns);
     for (int i = 0; handover->port >= 0 && i < HANDOVER_BATCH &&
                     descriptor_port_receive(handover->port, &token, &asker);
          i++) {
-        struct hash32 blob;
+        struct ticket ticket;
         int fd = -1;
-        if (use(handover, &token, now_ns, &blob) && blob_store_file(store, &blob, &fd) != BLOB_OK) {
-            log_warning("a blob's file is not handed over: %s", blob_store_error(store));
+        if (use(handover, &token, now_ns, &ticket)) {
+            fd = ticket.end;
+            if (!ticket.has_end && blob_store_file(store, &ticket.blob, &fd) != BLOB_OK) {
+                log_warning("a blob's file is not handed over: %s", blob_store_error(store));
+            }
         }
         descriptor_port_answer(handover->port, &asker, fd); /* without a file: he asks for bytes */
         if (fd >= 0) {
-            (void)close(fd); /* only read */
+            (void)close(fd); /* ours: he has his own */
         }
     }
 }

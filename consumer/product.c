@@ -16,6 +16,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <sodium.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -406,10 +407,11 @@ static bool wrong_tile(struct bourse_error *error, uint32_t index, const char *p
 struct arriving {
     struct matrix_draft *draft;
     const struct matrix_block *block;
-    uint64_t size;    /* of its file */
-    uint64_t data_at; /* in its file; 0: not known */
-    uint64_t taken;   /* bytes of its file */
-    struct problem wrong, unwritten;
+    uint64_t size;       /* of its file */
+    uint64_t data_at;    /* in its file; 0: not known */
+    atomic_ullong taken; /* bytes of its file */
+    struct problem wrong;
+    atomic_bool is_unwritten;
 };
 
 /* A file that is no such block is read to its end all the same: whose fault it is, only its hash tells. */
@@ -418,8 +420,9 @@ static bool take_piece(void *context, uint64_t offset, const uint8_t *bytes, siz
 {
     struct arriving *tile = context;
     size_t header = 0;
-    tile->taken = offset + length;
+    (void)atomic_fetch_add(&tile->taken, length);
     if (offset == 0) {
+        atomic_store(&tile->taken, length);
         tile->data_at = 0;
         if (!matrix_blob_begin(bytes, length, tile->size, tile->block, &tile->data_at,
                                &tile->wrong)) {
@@ -429,10 +432,10 @@ static bool take_piece(void *context, uint64_t offset, const uint8_t *bytes, siz
     }
     if (tile->data_at == 0 ||
         matrix_draft_write_bytes(tile->draft, tile->block, offset + header - tile->data_at,
-                                 bytes + header, length - header, &tile->unwritten)) {
+                                 bytes + header, length - header, ret_problem)) {
         return true;
     }
-    *ret_problem = tile->unwritten;
+    atomic_store(&tile->is_unwritten, true);
     return false;
 }
 
@@ -477,7 +480,7 @@ static bool fetch_tiles(struct collecting *collecting)
                                      &reject, &problem);
     client_blobs_end(collecting->bourse);
     client_breathe(collecting->bourse);
-    if (!good && collecting->awaited[failed].arriving.unwritten.text[0] != '\0') {
+    if (!good && atomic_load(&collecting->awaited[failed].arriving.is_unwritten)) {
         return client_fail(collecting->error, BOURSE_LOCAL, "%s", problem.text);
     }
     return good || client_blob_failed(collecting->bourse, collecting->error, reject, &problem);
@@ -492,7 +495,7 @@ static bool accept_tile(struct collecting *collecting, struct awaited *awaited)
         return wrong_tile(collecting->error, awaited->index, awaited->provider,
                           arriving->wrong.text);
     }
-    if (arriving->taken != arriving->size) {
+    if (atomic_load(&arriving->taken) != arriving->size) {
         return wrong_tile(collecting->error, awaited->index, awaited->provider,
                           "it is shorter than was said");
     }

@@ -57,13 +57,18 @@ bool blob_client_put(struct blob_client *client, const struct blob_source *sourc
 bool blob_client_get(struct blob_client *client, const struct hash32 *hash, const struct id128 *job,
                      uint64_t cap, int fd, uint64_t *ret_size, enum reject_code *ret_reject,
                      int *ret_errno, struct problem *ret_problem);
+/* The blob as an open file of a broker on this machine, to be read only, for the caller to close; *ret_size is its size, `cap` at
+ * most. Nobody has looked at it: what is read of it is to be hashed as it is read, for it is another's. -1: it is not to be had so,
+ * for whatever reason. */
+int blob_client_borrow(struct blob_client *client, const struct hash32 *hash,
+                       const struct id128 *job, uint64_t cap, uint64_t *ret_size);
 /* The same into memory that the caller frees. */
 bool blob_client_get_bytes(struct blob_client *client, const struct hash32 *hash,
                            const struct id128 *job, uint64_t cap, uint8_t **ret_bytes,
                            size_t *ret_length, enum reject_code *ret_reject,
                            struct problem *ret_problem);
-/* The same, each piece given to `take` as it comes: from offset 0 on without holes, and from 0 again after a lost
- * connection. The first piece holds a MiB of the blob, or all of it. What was taken is the blob only when
+/* The same, each piece given to `take` as it comes: once each, the one from offset 0 before any other, and all from 0 again after a
+ * lost connection. The others may be given by two threads at a time, in any order. The first piece holds a MiB of the blob, or all of it. What was taken is the blob only when
  * the call ends well: the hash is known at the end. False from `take`, with its problem, ends the call. */
 typedef bool blob_take(void *context, uint64_t offset, const uint8_t *bytes, size_t length,
                        struct problem *ret_problem);

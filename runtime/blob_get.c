@@ -9,9 +9,11 @@
 #include "protocol/limits.h"
 #include "runtime/blob_flight.h"
 #include "runtime/descriptor.h"
+#include "runtime/relay.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -107,8 +109,8 @@ static bool take_bytes(struct get *get, const uint8_t *bytes, size_t length,
     return good;
 }
 
-/* Asks for as much as fits into the window; until the size is known, for the first chunk only. */
-static void ask(struct get *get)
+/* Asks for as much as fits into the window; until the size is known, for the first bytes only. */
+static void ask(struct get *get, uint32_t first)
 {
     Bourse__V1__BlobGet body = BOURSE__V1__BLOB_GET__INIT;
     body.hash = (ProtobufCBinaryData){32, (uint8_t *)(uintptr_t)get->hash->bytes}; /* only read */
@@ -121,7 +123,7 @@ static void ask(struct get *get)
         if (!is_first && (!get->is_sized || get->asked >= get->size)) {
             return;
         }
-        uint64_t left = is_first ? FLIGHT_CHUNK_BYTES : get->size - get->asked;
+        uint64_t left = is_first ? first : get->size - get->asked;
         struct flight flight = {
             .offset = get->asked,
             .length = (uint32_t)(left < FLIGHT_CHUNK_BYTES ? left : FLIGHT_CHUNK_BYTES)};
@@ -174,26 +176,66 @@ static bool rewind_to_done(struct get *get, struct problem *ret_problem)
     return true;
 }
 
-/* The bytes of the file from where the get is. False: `*ret_fatal` with the problem, or the file ends too soon or
- * cannot be read. */
+/* A file on its way into the sink, on two threads. */
+struct copying {
+    struct get *get;
+    int fd;
+    pthread_mutex_t mutex; /* guards the rest */
+    bool is_fatal;         /* with the problem: not the file's fault */
+    struct problem *problem;
+};
+
+static bool copy_failed(struct copying *copying, const struct problem *problem)
+{
+    pthread_mutex_lock(&copying->mutex);
+    if (!copying->is_fatal) {
+        *copying->problem = *problem;
+    }
+    copying->is_fatal = true;
+    pthread_mutex_unlock(&copying->mutex);
+    return false;
+}
+
+static bool read_file(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
+{
+    struct copying *copying = context;
+    struct problem problem;
+    if (flight_interrupted(copying->get->client, &problem)) {
+        return copy_failed(copying, &problem);
+    }
+    for (size_t done = 0; done < length;) {
+        ssize_t got = pread(copying->fd, ret_bytes + done, length - done, (off_t)(offset + done));
+        if (got == 0 || (got < 0 && errno != EINTR)) {
+            return false;
+        }
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return true;
+}
+
+static bool write_sink(void *context, uint64_t offset, const uint8_t *bytes, size_t length)
+{
+    struct copying *copying = context;
+    struct problem problem;
+    return sink_put(&copying->get->sink, offset, bytes, length, &problem) ||
+           copy_failed(copying, &problem);
+}
+
+/* The bytes of the file. False: `*ret_fatal` with the problem, or the file ends too soon or cannot be read. */
 static bool take_file(struct get *get, int fd, bool *ret_fatal, struct problem *ret_problem)
 {
-    uint8_t *piece = malloc(FLIGHT_CHUNK_BYTES);
-    bool good = piece != NULL;
-    while (good && get->done < get->size) {
-        uint64_t left = get->size - get->done;
-        size_t most = left < FLIGHT_CHUNK_BYTES ? (size_t)left : FLIGHT_CHUNK_BYTES;
-        size_t length = 0;
-        while (good && length < most) {
-            ssize_t got = pread(fd, piece + length, most - length, (off_t)(get->done + length));
-            good = got > 0 || (got < 0 && errno == EINTR);
-            length += got > 0 ? (size_t)got : 0;
-        }
-        *ret_fatal = good && (flight_interrupted(get->client, ret_problem) ||
-                              !take_bytes(get, piece, length, ret_problem));
-        good = good && !*ret_fatal;
-    }
-    free(piece);
+    struct copying copying = {.get = get, .fd = fd, .problem = ret_problem};
+    const struct relay relay = {.from = get->done,
+                                .to = get->size,
+                                .sum = &get->running,
+                                .context = &copying,
+                                .read = read_file,
+                                .write = write_sink};
+    pthread_mutex_init(&copying.mutex, NULL);
+    bool good = relay_run(&relay);
+    pthread_mutex_destroy(&copying.mutex);
+    get->done = good ? get->size : get->done;
+    *ret_fatal = copying.is_fatal;
     return good;
 }
 
@@ -286,7 +328,7 @@ static bool run(struct get *get, enum reject_code *ret_reject, struct problem *r
 {
     start_over(get);
     while (!get->is_sized || get->done < get->size) {
-        ask(get);
+        ask(get, FLIGHT_CHUNK_BYTES);
         struct flight_answer answer;
         switch (flight_await(get->client, &get->flights, MESSAGE_BLOB_DATA, &answer, ret_problem)) {
         case FLIGHT_ANSWERED:
@@ -339,6 +381,51 @@ bool blob_client_get(struct blob_client *client, const struct hash32 *hash, cons
     *ret_errno = get.sink.failed;
     *ret_size = get.size;
     return good;
+}
+
+/* The file for a ticket, of a size that fits; else -1. */
+static int take_borrowed(struct blob_client *client, const char *files, const struct hash32 *hash,
+                         uint64_t cap, const Bourse__V1__BlobData *data)
+{
+    int fd;
+    if (!data->has_ticket || data->total > cap ||
+        memcmp(data->hash.data, hash->bytes, sizeof hash->bytes) != 0) {
+        return -1;
+    }
+    struct id128 ticket = codec_id(data->ticket);
+    if (!descriptor_ask(files, &ticket, DESCRIPTOR_WAIT_MS, &fd)) {
+        flight_no_files(client);
+    }
+    if (fd >= 0 && !is_file_of(fd, data->total)) {
+        (void)close(fd); /* not what was promised */
+        fd = -1;
+    }
+    return fd;
+}
+
+int blob_client_borrow(struct blob_client *client, const struct hash32 *hash,
+                       const struct id128 *job, uint64_t cap, uint64_t *ret_size)
+{
+    struct get get = {.client = client, .hash = hash, .job = job};
+    struct flight_answer answer;
+    struct problem problem;
+    const char *files = flight_files(client);
+    int fd = -1;
+    if (files == NULL) {
+        return -1;
+    }
+    ask(&get, 1); /* a byte, where there is no ticket */
+    if (flight_await(client, &get.flights, MESSAGE_BLOB_DATA, &answer, &problem) !=
+        FLIGHT_ANSWERED) {
+        return -1;
+    }
+    if (answer.type == MESSAGE_BLOB_DATA) {
+        const Bourse__V1__BlobData *data = (const Bourse__V1__BlobData *)(const void *)answer.body;
+        fd = take_borrowed(client, files, hash, cap, data);
+        *ret_size = data->total;
+    }
+    codec_free(&answer.body);
+    return fd;
 }
 
 bool blob_client_get_bytes(struct blob_client *client, const struct hash32 *hash,

@@ -1,9 +1,10 @@
 /* Puts: the broker is asked which blobs it lacks, then those are sent in a window of chunks. After
  * a lost connection the question is asked again; a blob of which it has a part goes on where
- * BLOB_OFFSET says. */
+ * BLOB_OFFSET says. Large blobs go through a stream, where the broker gives one (blob_stream.c): then nothing of them is left to
+ * be sent here. */
 #include "base/sha256.h"
 #include "protocol/limits.h"
-#include "runtime/blob_flight.h"
+#include "runtime/blob_sending.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,28 +14,7 @@
 
 enum { REWINDS_MAX = 64 }; /* of one blob: more is a broker that goes in circles */
 
-struct item {
-    bool is_done;
-    unsigned rewinds;
-    uint64_t sent; /* up to here, on this connection */
-};
-
-struct put {
-    struct blob_client *client;
-    const struct blob_source *sources;
-    size_t count;
-    const struct id128 *job;
-    blob_progress *progress;
-    void *context;
-    struct item *items;
-    struct flights flights;
-    size_t cursor; /* every item before it is done, or sent whole */
-    uint64_t done_bytes;
-    uint64_t total_bytes;
-    bool is_unread; /* a source could not be */
-};
-
-static void finish(struct put *put, size_t index)
+void sending_finish(struct put *put, size_t index)
 {
     struct item *item = &put->items[index];
     if (!item->is_done) {
@@ -46,8 +26,8 @@ static void finish(struct put *put, size_t index)
     }
 }
 
-static void set_job(const struct put *put, protobuf_c_boolean *ret_has,
-                    ProtobufCBinaryData *ret_job)
+void sending_set_job(const struct put *put, protobuf_c_boolean *ret_has,
+                     ProtobufCBinaryData *ret_job)
 {
     *ret_has = put->job != NULL;
     if (put->job != NULL) {
@@ -86,7 +66,7 @@ static void mark_wanted(struct put *put, size_t from, size_t to,
         bool is_wanted =
             source->size > 0 && is_listed(missing, &source->hash) && !is_repeated(put, from, i);
         if (!is_wanted) {
-            finish(put, i);
+            sending_finish(put, i);
         }
     }
 }
@@ -100,7 +80,7 @@ static bool ask_about(struct put *put, size_t from, size_t to)
         hashes[have.n_hashes++] =
             (ProtobufCBinaryData){32, (uint8_t *)(uintptr_t)put->sources[i].hash.bytes};
     }
-    set_job(put, &have.has_job, &have.job);
+    sending_set_job(put, &have.has_job, &have.job);
     return flight_send(put->client, &put->flights, &(struct flight){0}, MESSAGE_BLOB_HAVE,
                        &have.base);
 }
@@ -158,8 +138,8 @@ static bool learn_missing(struct put *put, enum reject_code *ret_reject,
 
 /* ---- sending ---- */
 
-static bool read_chunk(const struct blob_source *source, uint64_t offset, size_t length,
-                       uint8_t *ret_chunk, struct problem *ret_problem)
+bool sending_read(const struct blob_source *source, uint64_t offset, size_t length,
+                  uint8_t *ret_chunk, struct problem *ret_problem)
 {
     if (source->fd < 0 && source->bytes == NULL) {
         return source->read(source->context, source->index, offset, length, ret_chunk, ret_problem);
@@ -212,14 +192,14 @@ static enum step send_chunk(struct put *put, struct problem *ret_problem)
     body.size = source->size;
     body.offset = item->sent;
     body.data = (ProtobufCBinaryData){length, (uint8_t *)(uintptr_t)&hole};
-    set_job(put, &body.has_job, &body.job);
+    sending_set_job(put, &body.has_job, &body.job);
     struct flight flight = {
         .source = put->cursor, .offset = item->sent, .length = (uint32_t)length};
     uint8_t *place = flight_draft(put->client, &flight, MESSAGE_BLOB_PUT, &body.base, &hole);
     if (place == NULL) {
         return STEP_AGAIN;
     }
-    if (!read_chunk(source, item->sent, length, place, ret_problem)) {
+    if (!sending_read(source, item->sent, length, place, ret_problem)) {
         put->is_unread = true;
         return STEP_FAILED;
     }
@@ -259,7 +239,7 @@ static bool rewind_to(struct put *put, size_t index, uint64_t offset, struct pro
     }
     item->sent = offset;
     if (offset == put->sources[index].size) {
-        finish(put, index); /* someone else stored it meanwhile */
+        sending_finish(put, index); /* someone else stored it meanwhile */
     } else if (index < put->cursor) {
         put->cursor = index;
     }
@@ -294,7 +274,7 @@ static bool take_answer(struct put *put, struct flight_answer *answer, enum reje
             (const Bourse__V1__BlobStored *)(const void *)answer->body;
         if (stored->complete &&
             memcmp(stored->hash.data, put->sources[flight->source].hash.bytes, 32) == 0) {
-            finish(put, flight->source);
+            sending_finish(put, flight->source);
         }
     }
     codec_free(&answer->body);
@@ -349,6 +329,9 @@ static bool run(struct put *put, enum reject_code *ret_reject, struct problem *r
             put->items[i].sent = 0;
         }
         if (!learn_missing(put, ret_reject, ret_problem)) {
+            return false;
+        }
+        if (!sending_by_stream(put, ret_problem)) {
             return false;
         }
         switch (send_wanted(put, ret_reject, ret_problem)) {

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -35,6 +36,24 @@ struct held { /* a request for a blob that waits for others */
     struct envelope request;
     struct hash32 hash;
     uint32_t length;
+};
+
+enum { STREAMS_MAX = 8 };
+enum stream_fault { /* of the port's */
+                    STREAM_GOOD,
+                    STREAM_NOT_HANDED,
+                    STREAM_NO_SOCKET,
+                    STREAM_CLOSED, /* before all has come */
+                    STREAM_DENIED, /* all has come, and was for nothing */
+                    STREAM_FAULTS,
+};
+
+struct stream { /* a blob on its way through a socket */
+    struct blob *blob;
+    enum stream_fault fault;
+    int ends[2];
+    pthread_t thread;
+    uint64_t got;
 };
 
 /* A blob port with a store in memory, in a thread of its own, that errs as told. */
@@ -62,6 +81,11 @@ struct port {
     atomic_int file_port;      /* where these are taken to; -1: nowhere */
     atomic_int handed;         /* what is handed over for them; -1: nothing */
     atomic_int tickets;        /* that were given */
+    atomic_bool gives_streams;
+    atomic_int stream_fault; /* enum stream_fault */
+    struct stream streams[STREAMS_MAX];
+    size_t stream_count; /* the thread's own while it runs */
+    atomic_int pieces;   /* puts with data */
     struct blob blobs[BLOBS_MAX];
     size_t blob_count;
 };
@@ -132,6 +156,79 @@ static void on_have(struct port *port, const struct router_message *message,
     answer(port, message, request, MESSAGE_BLOB_MISSING, &missing.base);
 }
 
+static void *receive_stream(void *argument)
+{
+    struct stream *stream = argument;
+    const uint64_t most = stream->fault == STREAM_CLOSED ? 1 << 20 : stream->blob->size;
+    while (stream->got < most) {
+        ssize_t got = read(stream->ends[0], stream->blob->bytes + stream->got, most - stream->got);
+        if (got <= 0) {
+            break;
+        }
+        stream->got += (uint64_t)got;
+    }
+    (void)close(stream->ends[0]);
+    return NULL;
+}
+
+static void answer_stored(struct port *port, const struct router_message *message,
+                          const struct envelope *request, const Bourse__V1__BlobPut *put,
+                          const struct blob *blob, struct id128 *ticket)
+{
+    Bourse__V1__BlobStored stored = BOURSE__V1__BLOB_STORED__INIT;
+    stored.hash = put->hash;
+    stored.stored = blob->stored;
+    stored.complete = blob->stored == blob->size;
+    stored.has_ticket = ticket != NULL;
+    if (ticket != NULL) {
+        stored.ticket = (ProtobufCBinaryData){sizeof ticket->bytes, ticket->bytes};
+    }
+    answer(port, message, request, MESSAGE_BLOB_STORED, &stored.base);
+}
+
+static void give_stream(struct port *port, const struct router_message *message,
+                        const struct envelope *request, const Bourse__V1__BlobPut *put,
+                        struct blob *blob)
+{
+    ck_assert_uint_lt(port->stream_count, STREAMS_MAX);
+    struct stream *stream = &port->streams[port->stream_count++];
+    struct id128 ticket = {{7, (uint8_t)port->stream_count}};
+    *stream = (struct stream){.blob = blob, .fault = (enum stream_fault)port->stream_fault};
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream->ends), 0);
+    ck_assert_int_eq(pthread_create(&stream->thread, NULL, receive_stream, stream), 0);
+    answer_stored(port, message, request, put, blob, &ticket);
+}
+
+static void end_stream(struct port *port, const struct router_message *message,
+                       const struct envelope *request, const Bourse__V1__BlobPut *put,
+                       struct blob *blob)
+{
+    struct stream *stream = &port->streams[put->ticket.data[1] - 1];
+    ck_assert_int_eq(pthread_join(stream->thread, NULL), 0);
+    stream->blob = NULL;
+    if (stream->fault != STREAM_GOOD) {
+        refuse(port, message, request, REJECT_BLOB_OFFSET, 0);
+        return;
+    }
+    ck_assert_uint_eq(stream->got, blob->size);
+    blob->stored = blob->size;
+    answer_stored(port, message, request, put, blob, NULL);
+}
+
+/* For the ticket of a stream, its end, which goes away here. */
+static void hand_end(struct port *port, int file_port, const struct descriptor_asker *asker,
+                     uint8_t number)
+{
+    struct stream *stream = &port->streams[number - 1];
+    int file = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    descriptor_port_answer(file_port, asker,
+                           stream->fault == STREAM_NOT_HANDED  ? -1
+                           : stream->fault == STREAM_NO_SOCKET ? file
+                                                               : stream->ends[1]);
+    (void)close(file);
+    (void)close(stream->ends[1]);
+}
+
 static void on_put(struct port *port, const struct router_message *message,
                    const struct envelope *request, const Bourse__V1__BlobPut *put)
 {
@@ -144,6 +241,15 @@ static void on_put(struct port *port, const struct router_message *message,
     if (blob == NULL) {
         blob = add_blob(port, put->hash.data, put->size);
     }
+    if (put->has_ticket) {
+        end_stream(port, message, request, put, blob);
+        return;
+    }
+    if (put->by_stream && atomic_load(&port->gives_streams)) {
+        ck_assert_uint_eq(put->data.len, 0);
+        give_stream(port, message, request, put, blob);
+        return;
+    }
     if (puts == atomic_load(&port->forget_after)) {
         blob->stored /= 2; /* a crash took the newest chunks */
     }
@@ -151,13 +257,12 @@ static void on_put(struct port *port, const struct router_message *message,
         refuse(port, message, request, REJECT_BLOB_OFFSET, (int64_t)blob->stored);
         return;
     }
-    memcpy(blob->bytes + put->offset, put->data.data, put->data.len);
+    (void)atomic_fetch_add(&port->pieces, put->data.len > 0);
+    if (put->data.len > 0) {
+        memcpy(blob->bytes + put->offset, put->data.data, put->data.len);
+    }
     blob->stored += put->data.len;
-    Bourse__V1__BlobStored stored = BOURSE__V1__BLOB_STORED__INIT;
-    stored.hash = put->hash;
-    stored.stored = blob->stored;
-    stored.complete = blob->stored == blob->size;
-    answer(port, message, request, MESSAGE_BLOB_STORED, &stored.base);
+    answer_stored(port, message, request, put, blob, NULL);
 }
 
 static void answer_get(struct port *port, const struct router_message *message,
@@ -261,7 +366,11 @@ static void *serve(void *argument)
         int file_port = atomic_load(&port->file_port);
         if (file_port >= 0 && descriptor_port_receive(file_port, &ticket, &asker)) {
             ck_assert_uint_eq(ticket.bytes[0], 7);
-            descriptor_port_answer(file_port, &asker, atomic_load(&port->handed));
+            if (ticket.bytes[1] > 0) {
+                hand_end(port, file_port, &asker, ticket.bytes[1]);
+            } else {
+                descriptor_port_answer(file_port, &asker, atomic_load(&port->handed));
+            }
         }
     }
     return NULL;
@@ -301,6 +410,11 @@ static void teardown(struct port *port)
     blob_client_close(&port->client);
     atomic_store(&port->stopping, true);
     ck_assert_int_eq(pthread_join(port->thread, NULL), 0);
+    for (size_t i = 0; i < port->stream_count; i++) {
+        if (port->streams[i].blob != NULL) { /* nobody came back for it */
+            ck_assert_int_eq(pthread_join(port->streams[i].thread, NULL), 0);
+        }
+    }
     router_close(&port->router);
     zap_stop(&port->zap);
     ck_assert_int_eq(zmq_ctx_term(port->context), 0);
@@ -352,20 +466,24 @@ static void check_get(struct port *port, const struct blob_source *source)
 
 struct taker {
     const struct blob_source *source;
-    uint64_t taken;
-    uint64_t most; /* after which it takes no more */
+    atomic_ullong taken;
+    uint64_t most;  /* after which it takes no more */
+    bool any_order; /* after the first */
 };
 
 static bool take(void *context, uint64_t offset, const uint8_t *bytes, size_t length,
                  struct problem *ret_problem)
 {
     struct taker *taker = context;
-    ck_assert(offset == 0 || offset == taker->taken);
+    ck_assert(offset == 0 || atomic_load(&taker->taken) >= 1 << 20);
+    ck_assert(offset == 0 || taker->any_order || offset == atomic_load(&taker->taken));
     ck_assert(offset > 0 || length == 1 << 20 || length == taker->source->size);
     ck_assert_mem_eq(bytes, taker->source->bytes + offset, length);
-    taker->taken = offset + length;
+    if (offset == 0) {
+        atomic_store(&taker->taken, 0);
+    }
     problem_set(ret_problem, "it is enough");
-    return taker->taken <= taker->most;
+    return atomic_fetch_add(&taker->taken, length) + length <= taker->most;
 }
 
 static bool take_all(struct port *port, struct taker *taker, struct problem *problem)
@@ -598,7 +716,7 @@ START_TEST(a_ticket_brings_the_whole_file)
     check_get(local.port, &local.source);
     ck_assert_int_eq(atomic_load(&local.port->gets), 1);
 
-    struct taker taker = {.source = &local.source, .most = UINT64_MAX};
+    struct taker taker = {.source = &local.source, .most = UINT64_MAX, .any_order = true};
     atomic_store(&local.port->gives_tickets, true);
     ck_assert_msg(take_all(local.port, &taker, &problem), "%s", problem.text);
     ck_assert_uint_eq(taker.taken, local.source.size);
@@ -618,6 +736,33 @@ START_TEST(a_ticket_brings_the_whole_file)
                                      &length, &reject, &problem));
     ck_assert_int_eq(reject, REJECT_TOO_LARGE);
     ck_assert_int_eq(atomic_load(&local.port->tickets), 4);
+    close_local(&local);
+}
+END_TEST
+
+START_TEST(a_file_is_borrowed_as_it_is)
+{
+    struct local local = open_local();
+    struct blob_client *client = local.port->client;
+    const struct hash32 *hash = &local.source.hash;
+    const struct hash32 absent = {{1}};
+    uint64_t size = 0;
+    char byte;
+    int fd = blob_client_borrow(client, hash, NULL, BLOB_BYTES_MAX, &size);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_uint_eq(size, local.source.size);
+    ck_assert_int_eq(pread(fd, &byte, 1, 0), 1);
+    (void)close(fd);
+
+    atomic_store(&local.port->gives_tickets, true);
+    ck_assert_int_eq(blob_client_borrow(client, hash, NULL, 1000, &size), -1); /* too large */
+    ck_assert_int_eq(blob_client_borrow(client, &absent, NULL, BLOB_BYTES_MAX, &size), -1);
+    atomic_store(&local.port->gives_tickets, false); /* bytes instead of a ticket */
+    ck_assert_int_eq(blob_client_borrow(client, hash, NULL, BLOB_BYTES_MAX, &size), -1);
+    ck_assert_int_eq(ftruncate(local.file, 2 << 20), 0);
+    atomic_store(&local.port->gives_tickets, true); /* of a file that is shorter than was said */
+    ck_assert_int_eq(blob_client_borrow(client, hash, NULL, BLOB_BYTES_MAX, &size), -1);
+    check_get(local.port, &local.source); /* and the connection goes on */
     close_local(&local);
 }
 END_TEST
@@ -698,6 +843,84 @@ START_TEST(a_ticket_that_was_not_asked_for_is_told)
     ck_assert_ptr_nonnull(strstr(problem.text, "other bytes than asked for"));
     free(bytes);
     teardown(port);
+}
+END_TEST
+
+enum { SENT_COUNT = 4, SENT_BYTES = 2 << 20 };
+
+/* The i-th has SENT_BYTES + i bytes; the last is small. */
+static void make_sources(struct blob_source sources[SENT_COUNT], uint8_t *ret_bytes[SENT_COUNT])
+{
+    for (size_t i = 0; i < SENT_COUNT; i++) {
+        size_t size = i + 1 < SENT_COUNT ? SENT_BYTES + i : 1000;
+        ret_bytes[i] = pattern(size, (uint8_t)(40 + i));
+        sources[i] = source_of(ret_bytes[i], size);
+    }
+}
+
+START_TEST(large_blobs_go_through_streams)
+{
+    struct local local = open_local();
+    struct blob_source sources[SENT_COUNT];
+    uint8_t *bytes[SENT_COUNT];
+    enum reject_code reject;
+    make_sources(sources, bytes);
+    atomic_store(&local.port->gives_tickets, false);
+    atomic_store(&local.port->pieces, 0);
+    atomic_store(&local.port->gives_streams, true);
+    ck_assert(put(local.port, sources, SENT_COUNT, &reject));
+    ck_assert_uint_eq(local.port->stream_count, SENT_COUNT - 1);
+    ck_assert_int_eq(atomic_load(&local.port->pieces), 1); /* the small one */
+    for (size_t i = 0; i < SENT_COUNT; i++) {
+        check_get(local.port, &sources[i]);
+        free(bytes[i]);
+    }
+    close_local(&local);
+}
+END_TEST
+
+START_TEST(what_does_not_go_through_a_stream_goes_in_pieces)
+{
+    struct local local = open_local();
+    struct blob_source sources[SENT_COUNT];
+    uint8_t *bytes[SENT_COUNT];
+    enum reject_code reject;
+    make_sources(sources, bytes);
+    atomic_store(&local.port->gives_tickets, false);
+    atomic_store(&local.port->pieces, 0);
+    atomic_store(&local.port->gives_streams, true);
+    atomic_store(&local.port->stream_fault, _i);
+    ck_assert(put(local.port, sources, SENT_COUNT, &reject));
+    ck_assert_uint_ge(local.port->stream_count, 1);
+    ck_assert_int_ge(atomic_load(&local.port->pieces), SENT_COUNT);
+    for (size_t i = 0; i < SENT_COUNT; i++) {
+        check_get(local.port, &sources[i]);
+        free(bytes[i]);
+    }
+    close_local(&local);
+}
+END_TEST
+
+START_TEST(a_source_that_ends_early_ends_a_stream)
+{
+    struct local local = open_local();
+    struct problem problem = {""};
+    enum reject_code reject;
+    bool is_unread = false;
+    uint8_t *bytes = pattern(SENT_BYTES, 50);
+    struct blob_source cut = source_of(bytes, SENT_BYTES);
+    cut.bytes = NULL;
+    cut.fd = memfd_create("cut", MFD_CLOEXEC);
+    ck_assert_int_eq(write(cut.fd, bytes, SENT_BYTES - 1), SENT_BYTES - 1);
+    atomic_store(&local.port->gives_streams, true);
+    ck_assert(!blob_client_put(local.port->client, &cut, 1, NULL, NULL, NULL, &reject, &is_unread,
+                               &problem));
+    ck_assert(is_unread);
+    ck_assert_ptr_nonnull(strstr(problem.text, "shorter"));
+    ck_assert_uint_eq(local.port->stream_count, 1);
+    (void)close(cut.fd);
+    free(bytes);
+    close_local(&local);
 }
 END_TEST
 
@@ -990,9 +1213,14 @@ int main(void)
     tcase_add_test(tests, many_go_at_once_and_what_is_there_is_not_sent);
     tcase_add_test(tests, descriptors_serve_on_both_ends);
     tcase_add_test(tests, a_ticket_brings_the_whole_file);
+    tcase_add_test(tests, a_file_is_borrowed_as_it_is);
     tcase_add_loop_test(tests, what_a_ticket_does_not_bring_comes_in_pieces, 0, WRONG_COUNT);
     tcase_add_test(tests, a_file_with_other_bytes_is_refused);
     tcase_add_test(tests, a_ticket_that_was_not_asked_for_is_told);
+    tcase_add_test(tests, large_blobs_go_through_streams);
+    tcase_add_loop_test(tests, what_does_not_go_through_a_stream_goes_in_pieces, STREAM_NOT_HANDED,
+                        STREAM_FAULTS);
+    tcase_add_test(tests, a_source_that_ends_early_ends_a_stream);
     tcase_add_test(tests, small_ones_are_asked_for_ahead);
     tcase_add_test(tests, among_many_an_answer_that_was_dropped_is_asked_for_again);
     tcase_add_test(tests, among_many_a_large_one_comes_in_pieces_and_an_empty_one_from_nobody);

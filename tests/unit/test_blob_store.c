@@ -264,6 +264,88 @@ START_TEST(without_descriptors_an_upload_is_put_off_and_nothing_stops)
 }
 END_TEST
 
+static enum blob_status take_back(size_t upload, bool is_whole)
+{
+    ck_assert_int_eq(blob_store_begin(store), BLOB_OK);
+    enum blob_status status = blob_store_take_back(store, upload, is_whole);
+    ck_assert_int_eq(blob_store_commit(store), BLOB_OK);
+    return status;
+}
+
+START_TEST(a_lent_file_that_another_writes_is_a_blob_when_it_is_whole)
+{
+    struct hash32 hash;
+    const uint8_t *bytes = large_bytes(&hash);
+    uint64_t stored = 0;
+    uint64_t size = 0;
+    bool complete = false;
+    uint8_t back[16];
+    size_t length = 0;
+    size_t upload = 0;
+    int fd = -1;
+
+    ck_assert_int_eq(blob_store_lend(store, ALICE, &hash, LARGE, &upload, &fd), BLOB_OK);
+    ck_assert_int_eq(write(fd, bytes, LARGE), LARGE);
+    ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, LARGE, &stored, &complete), BLOB_TOO_MANY);
+    blob_store_expire(store, (BLOB_PARTIAL_IDLE_S + 1) * NS_PER_S); /* it is in use */
+    ck_assert_int_eq(blob_store_owns(store, ALICE, &hash), BLOB_NOT_FOUND);
+    ck_assert_int_eq(take_back(upload, true), BLOB_OK);
+    ck_assert_int_eq(blob_store_owns(store, ALICE, &hash), BLOB_OK);
+    ck_assert_int_eq(usage(ALICE), LARGE);
+    ck_assert_int_eq(
+        blob_store_get(store, &hash, LARGE - sizeof back, sizeof back, back, &length, &size),
+        BLOB_OK);
+    ck_assert_uint_eq(size, LARGE);
+    ck_assert_mem_eq(back, bytes + LARGE - sizeof back, sizeof back);
+}
+END_TEST
+
+START_TEST(a_lent_file_that_is_not_whole_leaves_nothing)
+{
+    struct hash32 hash;
+    const uint8_t *bytes = large_bytes(&hash);
+    uint64_t stored = 0;
+    bool complete = false;
+    size_t upload = 0;
+    int fd = -1;
+
+    ck_assert_int_eq(blob_store_lend(store, ALICE, &hash, LARGE, &upload, &fd), BLOB_OK);
+    ck_assert_int_eq(take_back(upload, false), BLOB_WRONG_HASH);
+    ck_assert_int_eq(blob_store_owns(store, ALICE, &hash), BLOB_NOT_FOUND);
+    ck_assert_int_eq(usage(ALICE), 0);
+    ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, LARGE, &stored, &complete), BLOB_OK);
+    ck_assert(complete);
+}
+END_TEST
+
+START_TEST(what_is_lent_counts_like_any_upload)
+{
+    struct hash32 hash;
+    struct hash32 other = sha256_of("other", 5);
+    const uint8_t *bytes = large_bytes(&hash);
+    uint64_t stored = 0;
+    bool complete = false;
+    size_t upload = 0;
+    int fd = -1;
+
+    reopen(LARGE + 10);
+    ck_assert_int_eq(blob_store_lend(store, ALICE, &hash, (1 << 20) + 1, &upload, &fd),
+                     BLOB_TOO_LARGE);
+    ck_assert_int_eq(blob_store_lend(store, ALICE, &hash, UINT64_MAX, &upload, &fd),
+                     BLOB_MALFORMED);
+    ck_assert_int_eq(blob_store_lend(store, ALICE, &hash, LARGE, &upload, &fd), BLOB_OK);
+    ck_assert_int_eq(blob_store_lend(store, ALICE, &hash, LARGE, &upload, &fd), BLOB_TOO_MANY);
+    ck_assert_int_eq(blob_store_lend(store, ALICE, &other, LARGE, &upload, &fd), BLOB_OVER_QUOTA);
+    ck_assert_int_eq(take_back(upload, false), BLOB_WRONG_HASH);
+    ck_assert_int_eq(put(ALICE, hash, bytes, LARGE, 0, 100000, &stored, &complete), BLOB_OK);
+    ck_assert_int_eq(blob_store_lend(store, ALICE, &hash, LARGE, &upload, &fd), BLOB_TOO_MANY);
+    leave_descriptors(0);
+    enum blob_status status = blob_store_lend(store, BOB, &hash, LARGE, &upload, &fd);
+    leave_descriptors(RLIM_INFINITY);
+    ck_assert_int_eq(status, BLOB_TOO_MANY);
+}
+END_TEST
+
 /* What cannot be read is not what is not there: nobody is told that a blob is missing. */
 START_TEST(a_damaged_table_of_owners_is_a_failure)
 {
@@ -374,6 +456,9 @@ int main(void)
     tcase_add_test(tests, quota_counts_what_is_stored_and_what_is_on_its_way);
     tcase_add_test(tests, two_owners_of_one_blob_pay_each_and_idle_uploads_end);
     tcase_add_test(tests, without_descriptors_an_upload_is_put_off_and_nothing_stops);
+    tcase_add_test(tests, a_lent_file_that_another_writes_is_a_blob_when_it_is_whole);
+    tcase_add_test(tests, a_lent_file_that_is_not_whole_leaves_nothing);
+    tcase_add_test(tests, what_is_lent_counts_like_any_upload);
     tcase_add_test(tests, a_damaged_table_of_owners_is_a_failure);
     tcase_add_test(tests, leftovers_of_a_crash_are_removed_at_the_next_start);
     tcase_add_test(tests, who_has_the_lease_may_read_what_was_given_with_its_work);

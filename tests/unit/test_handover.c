@@ -278,6 +278,61 @@ START_TEST(a_file_that_cannot_be_opened_is_not_handed_over)
 }
 END_TEST
 
+/* Whether everybody who had the other end has closed it. */
+static bool is_closed(int end)
+{
+    char byte;
+    return recv(end, &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+START_TEST(the_end_of_a_stream_is_handed_over_once)
+{
+    int ends[2];
+    struct id128 token = entropy_id();
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    ck_assert(handover_promise_end(&handover, &token, ALICE, ends[1], 5));
+    int fd = brought(&token, 6);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(brought(&token, 6), -1);
+    ck_assert_int_eq(write(fd, "x", 1), 1);
+    char byte = 0;
+    ck_assert_int_eq(read(ends[0], &byte, 1), 1);
+    ck_assert_int_eq(byte, 'x');
+    ck_assert(!is_closed(ends[0]));
+    (void)close(fd); /* nobody else has it */
+    ck_assert(is_closed(ends[0]));
+    (void)close(ends[0]);
+}
+END_TEST
+
+START_TEST(an_end_that_nobody_comes_for_is_closed)
+{
+    int ends[2];
+    struct id128 token = entropy_id();
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    ck_assert(handover_promise_end(&handover, &token, ALICE, ends[1], 5));
+    handover_serve(&handover, store, 5 + TICKET_LIFE_NS - 1);
+    ck_assert(!is_closed(ends[0]));
+    handover_serve(&handover, store, 5 + TICKET_LIFE_NS);
+    ck_assert(is_closed(ends[0]));
+    (void)close(ends[0]);
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    for (size_t i = 0; i < TICKETS_PER_ACCOUNT; i++) {
+        (void)promised(ALICE, 5);
+    }
+    ck_assert(!handover_promise_end(&handover, &token, ALICE, ends[1], 5));
+    ck_assert(is_closed(ends[0]));
+    (void)close(ends[0]);
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    ck_assert(handover_promise_end(&handover, &token, BOB, ends[1], 5));
+    handover_fini(&handover);
+    ck_assert(is_closed(ends[0]));
+    (void)close(ends[0]);
+}
+END_TEST
+
 START_TEST(nobody_answers_where_nobody_listens)
 {
     char path[100];
@@ -320,6 +375,8 @@ int main(void)
     tcase_add_test(tests, an_account_has_its_share_of_the_tickets);
     tcase_add_test(tests, strangers_get_nothing_and_cost_nobody);
     tcase_add_test(tests, a_file_that_cannot_be_opened_is_not_handed_over);
+    tcase_add_test(tests, the_end_of_a_stream_is_handed_over_once);
+    tcase_add_test(tests, an_end_that_nobody_comes_for_is_closed);
     tcase_add_test(tests, nobody_answers_where_nobody_listens);
     tcase_add_test(tests, tickets_go_beside_the_endpoint);
     suite_add_tcase(suite, tests);

@@ -29,7 +29,7 @@ job() { # NAME LINE...: submits it and waits; its id is in `id`
     printf '%s\n' "name: $name" "executor: tensor" "expect: 10ms" "budget: 1.00" "$@" >"$name.yaml"
     id=$("$bourse" submit "$name.yaml" -y --quiet 2>submit.log) || fail "submit: $(cat submit.log)"
 }
-is_over() { "$bourse" ps "$id" --json >ps.json 2>/dev/null && grep -qE '"state":"(done|failed)"' ps.json; }
+is_over() { "$bourse" ps "$id" --json >ps.json 2>/dev/null && grep -qE '"state":"(done|failed)","reason"' ps.json; }
 await() { until_true 60 is_over || fail "$1: $(cat ps.json; "$bourse" explain "$id" 2>&1)"; }
 
 market_up --credits 100 --slots 1

@@ -595,6 +595,7 @@ static bool open_blobs(struct agent *agent, struct problem *problem)
         .cap_bytes = setup->config->cache_bytes,
         .threads = TRANSFER_FETCHERS,
         .fetch = transfer_fetch,
+        .lend = transfer_lend,
         .context = agent->transfer,
     };
     struct images_config unpacked = {

@@ -190,8 +190,13 @@ static enum result_outcome load_image(struct holding *holding, const atomic_bool
 static void want_inputs(struct holding *holding, uint32_t index)
 {
     for (size_t i = 0; i < command_input_count(holding->manifest, index); i++) {
-        struct hash32 hash = codec_hash(command_input(holding->manifest, index, i)->hash);
-        store_prefetch(holding->store, &hash, &holding->grant.job, UINT64_MAX);
+        const Bourse__V1__ManifestInput *input = command_input(holding->manifest, index, i);
+        struct hash32 hash = codec_hash(input->hash);
+        if (tensor_reads_once(holding->manifest, input->size)) {
+            store_prefetch_once(holding->store, &hash, &holding->grant.job, UINT64_MAX);
+        } else {
+            store_prefetch(holding->store, &hash, &holding->grant.job, UINT64_MAX);
+        }
     }
 }
 

@@ -1,11 +1,13 @@
 #include "provider/jail.h"
 
 #include "base/cursor.h"
+#include "base/sha256.h"
 #include "base/text.h"
 #include "provider/jail_parts.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
 #include "runtime/clock.h"
+#include "runtime/relay.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -14,6 +16,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,18 +138,21 @@ static ssize_t receive(struct jail *jail, int64_t end_ns, uint8_t *bytes, size_t
     }
 }
 
-/* Copies `size` bytes into a new file of the jail's. What comes back from a jail is checked even
- * here: the place must be a regular file in memory, so that writing neither blocks nor reaches
- * anything else. */
-static bool fill(int place, int source, const void *bytes, uint64_t size)
+/* What comes back from a jail is checked even here: the place must be a regular file in memory, so that writing
+ * neither blocks nor reaches anything else. */
+static bool is_place(int place)
 {
     struct stat status;
     struct statfs system;
-    if (fstat(place, &status) != 0 || !S_ISREG(status.st_mode) || fstatfs(place, &system) != 0 ||
-        system.f_type != TMPFS_MAGIC) {
-        errno = EBADF;
-        return false;
-    }
+    bool is_one = fstat(place, &status) == 0 && S_ISREG(status.st_mode) &&
+                  fstatfs(place, &system) == 0 && system.f_type == TMPFS_MAGIC;
+    errno = is_one ? 0 : EBADF;
+    return is_one;
+}
+
+/* Copies `size` bytes into a new file of the jail's. */
+static bool fill(int place, int source, const void *bytes, uint64_t size)
+{
     off_t offset = 0;
     while ((uint64_t)offset < size) {
         uint64_t left = size - (uint64_t)offset;
@@ -169,13 +175,80 @@ static bool fill(int place, int source, const void *bytes, uint64_t size)
     return true;
 }
 
+/* A file of another's on its way into the jail: what is placed is what was hashed, whatever becomes of it. */
+struct placing {
+    int place, source;
+    atomic_int failed; /* errno */
+};
+
+static bool fail_placing(struct placing *placing, int error)
+{
+    atomic_store(&placing->failed, error);
+    return false;
+}
+
+static bool read_source(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
+{
+    struct placing *placing = context;
+    for (size_t done = 0; done < length;) {
+        ssize_t got =
+            pread(placing->source, ret_bytes + done, length - done, (off_t)(offset + done));
+        if (got == 0 || (got < 0 && errno != EINTR)) {
+            return fail_placing(placing, got == 0 ? ENODATA : errno);
+        }
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return true;
+}
+
+static bool write_place(void *context, uint64_t offset, const uint8_t *bytes, size_t length)
+{
+    struct placing *placing = context;
+    for (size_t done = 0; done < length;) {
+        ssize_t put = pwrite(placing->place, bytes + done, length - done, (off_t)(offset + done));
+        if (put == 0 || (put < 0 && errno != EINTR)) {
+            return fail_placing(placing, put == 0 ? EIO : errno);
+        }
+        done += put > 0 ? (size_t)put : 0;
+    }
+    return true;
+}
+
+static bool fill_hashed(int place, const struct jail_input *input)
+{
+    struct placing placing = {.place = place, .source = input->fd};
+    struct sha256 sum;
+    const struct relay relay = {.to = input->size,
+                                .sum = &sum,
+                                .context = &placing,
+                                .read = read_source,
+                                .write = write_place};
+    sha256_start(&sum);
+    bool good = relay_run(&relay);
+    struct hash32 hash = sha256_end(&sum);
+    errno = !good ? (atomic_load(&placing.failed) != 0 ? atomic_load(&placing.failed) : ENOMEM)
+                  : EBADMSG;
+    return good && hash32_equal(&hash, input->hash);
+}
+
+static const char *why_unfilled(int error)
+{
+    switch (error) {
+    case ENODATA:
+        return "is shorter than it was said to be";
+    case EBADMSG:
+        return "the broker's file does not have its hash";
+    default:
+        return strerror(error);
+    }
+}
+
 static void fill_failed(struct jail_reply *reply, const char *name)
 {
     char text[128];
     (void)conclude(reply,
                    errno == ENOSPC || errno == EDQUOT ? OUTCOME_DISK_LIMIT : OUTCOME_INPUT_MISSING,
-                   "input %s: %s", shown(name, text),
-                   errno == ENODATA ? "is shorter than it was said to be" : strerror(errno));
+                   "input %s: %s", shown(name, text), why_unfilled(errno));
 }
 
 struct staging {
@@ -196,12 +269,15 @@ static void fill_places(struct staging *staging, int *files, size_t count, struc
             staging->failed = true;
         } else if (which < request->input_count) {
             const struct jail_input *input = &request->inputs[which];
-            staging->failed = !fill(files[i], input->fd, NULL, input->size);
+            staging->failed = !is_place(files[i]) ||
+                              !(input->hash != NULL ? fill_hashed(files[i], input)
+                                                    : fill(files[i], input->fd, NULL, input->size));
             if (staging->failed) {
                 fill_failed(reply, input->name);
             }
         } else {
             staging->failed =
+                !is_place(files[i]) ||
                 !fill(files[i], request->stdin_fd, request->stdin_bytes, request->stdin_size);
             if (staging->failed) {
                 fill_failed(reply, "stdin");

@@ -14,6 +14,7 @@
 #ifndef BOURSE_PROVIDER_JAIL_H
 #define BOURSE_PROVIDER_JAIL_H
 
+#include "base/id.h"
 #include "base/problem.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
@@ -72,6 +73,7 @@ struct jail_input {
     const char *name; /* relative path below /work; no "..", no empty part */
     int fd;           /* borrowed; read with explicit offsets from 0 */
     uint64_t size;
+    const struct hash32 *hash; /* what is placed must have it; NULL: that is known already */
     bool executable; /* else read-only data; either way the program may not be able to write it */
     bool is_state;   /* a file of a checkpoint: it may */
 };

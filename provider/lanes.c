@@ -181,13 +181,14 @@ static void report_missing(struct outcome *outcome, enum store_status status,
     }
 }
 
-static bool take_blob(struct lane *lane, const struct hash32 *hash, struct outcome *outcome,
-                      struct store_blob *ret_blob)
+static bool take_blob(struct lane *lane, const struct hash32 *hash, bool is_once,
+                      struct outcome *outcome, struct store_blob *ret_blob)
 {
     struct problem problem = {""};
-    enum store_status status =
-        store_take(lane->lanes->config.store, hash, &holding_grant(lane->holding)->job, UINT64_MAX,
-                   &lane->cancel, ret_blob, &problem);
+    struct store *store = lane->lanes->config.store;
+    const struct id128 *job = &holding_grant(lane->holding)->job;
+    enum store_status status = (is_once ? store_take_once : store_take)(
+        store, hash, job, UINT64_MAX, &lane->cancel, ret_blob, &problem);
     if (status != STORE_OK) {
         report_missing(outcome, status, &problem);
     }
@@ -205,7 +206,7 @@ static bool take_given(struct lane *lane, const Bourse__V1__ManifestFrom *from,
         outcome_fail(outcome, OUTCOME_INPUT_MISSING, "%s left no output %s", name, from->output);
         return false;
     }
-    if (take_blob(lane, &file->hash, outcome, ret_blob)) {
+    if (take_blob(lane, &file->hash, false, outcome, ret_blob)) {
         return true;
     }
     if (outcome->result == OUTCOME_INPUT_MISSING) {
@@ -221,7 +222,7 @@ static bool take_given(struct lane *lane, const Bourse__V1__ManifestFrom *from,
 static bool take_saved(struct lane *lane, const struct given_file *file, struct outcome *outcome,
                        struct store_blob *ret_blob)
 {
-    if (take_blob(lane, &file->hash, outcome, ret_blob)) {
+    if (take_blob(lane, &file->hash, false, outcome, ret_blob)) {
         return true;
     }
     if (outcome->result == OUTCOME_INPUT_MISSING) {
@@ -249,8 +250,10 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
     for (size_t i = 0; i < count; i++) {
         bool good;
         if (i < named) {
-            struct hash32 hash = codec_hash(command_input(manifest, index, i)->hash);
-            good = take_blob(lane, &hash, outcome, &inputs[i]);
+            const Bourse__V1__ManifestInput *input = command_input(manifest, index, i);
+            struct hash32 hash = codec_hash(input->hash);
+            bool is_once = !outcome->given.has_seed && tensor_reads_once(manifest, input->size);
+            good = take_blob(lane, &hash, is_once, outcome, &inputs[i]);
             if (!good && outcome->given.has_seed && outcome->result == OUTCOME_INPUT_MISSING) {
                 /* Only what the checked subtask left is for its provider to answer for. */
                 outcome->result = OUTCOME_PROGRAM_FAILED;

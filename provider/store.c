@@ -26,17 +26,21 @@ enum entry_state {
     ENTRY_WANTED,   /* waits for a thread */
     ENTRY_FETCHING, /* a thread has it */
     ENTRY_HERE,     /* a file */
+    ENTRY_LENT,     /* an open file of another's */
     ENTRY_FAILED,   /* `status` and `problem` tell the takers; the last one removes it */
 };
 
 struct entry {
     struct list_link bucket;
-    struct list_link queue; /* wanted: in the order asked; here: least recently used first */
+    struct list_link queue; /* wanted: in the order asked; here, lent: least recently used first */
     struct hash32 hash;
     struct id128 job;
     uint64_t cap;
     enum entry_state state;
     bool verified;  /* its bytes were hashed by this process */
+    bool may_lend;  /* wanted: by who reads it once */
+    bool was_taken; /* lent: by one who read it, and nobody else */
+    int lent;       /* lent: the file */
     unsigned users; /* takers that wait or hold it */
     unsigned tries; /* fetches that found the disk full and nothing to drop */
     uint64_t size;
@@ -54,6 +58,8 @@ struct store {
     struct list_link buckets[BUCKETS];
     struct list_link wants; /* entries to fetch */
     struct list_link here;  /* entries with a file */
+    struct list_link lents; /* entries that are lent */
+    size_t lent_count;
     size_t want_count;
     size_t here_count;
     uint64_t bytes;
@@ -188,10 +194,20 @@ static void unshelve(struct store *store, struct entry *entry)
     list_remove(&entry->queue);
 }
 
+/* Its takers have their own descriptors. */
+static void give_back(struct store *store, struct entry *entry)
+{
+    (void)close(entry->lent); /* only read */
+    list_remove(&entry->queue);
+    store->lent_count--;
+}
+
 static void drop_entry(struct store *store, struct entry *entry)
 {
     assert(entry->users == 0);
-    if (entry->state == ENTRY_HERE) {
+    if (entry->state == ENTRY_LENT) {
+        give_back(store, entry);
+    } else if (entry->state == ENTRY_HERE) {
         char path[PATH_MAX + 80];
         path_of(store, &entry->hash, "", path);
         (void)unlink(path); /* gone already is as good */
@@ -213,6 +229,18 @@ static bool is_over(const struct store *store)
 static void evict(struct store *store)
 {
     for (struct list_link *link = store->here.next; link != &store->here && is_over(store);) {
+        struct entry *entry = LIST_ELEMENT(link, struct entry, queue);
+        link = link->next;
+        if (entry->users == 0) {
+            drop_entry(store, entry);
+        }
+    }
+}
+
+static void evict_lent(struct store *store)
+{
+    for (struct list_link *link = store->lents.next;
+         link != &store->lents && store->lent_count > STORE_LENT_MAX;) {
         struct entry *entry = LIST_ELEMENT(link, struct entry, queue);
         link = link->next;
         if (entry->users == 0) {
@@ -292,19 +320,26 @@ static enum store_status unfitting(const struct store *store, uint64_t size,
     return STORE_FAILED;
 }
 
-static struct entry *want(struct store *store, const struct hash32 *hash, const struct id128 *job,
-                          uint64_t cap)
+/* The entry, which is in no queue, waits for a thread. */
+static void queue_want(struct store *store, struct entry *entry, const struct id128 *job,
+                       uint64_t cap, bool may_lend)
 {
-    struct entry *entry = new_entry(store, hash);
-    if (entry == NULL) {
-        return NULL;
-    }
     entry->state = ENTRY_WANTED;
     entry->job = *job;
     entry->cap = cap < store->config.cap_bytes ? cap : store->config.cap_bytes;
+    entry->may_lend = may_lend && store->config.lend != NULL;
     list_append(&store->wants, &entry->queue);
     store->want_count++;
     pthread_cond_signal(&store->wanted);
+}
+
+static struct entry *want(struct store *store, const struct hash32 *hash, const struct id128 *job,
+                          uint64_t cap, bool may_lend)
+{
+    struct entry *entry = new_entry(store, hash);
+    if (entry != NULL) {
+        queue_want(store, entry, job, cap, may_lend);
+    }
     return entry;
 }
 
@@ -333,6 +368,32 @@ static void finish_fetch(struct store *store, struct entry *entry, enum store_st
     pthread_cond_broadcast(&store->changed);
 }
 
+/* Without the mutex, which is held when it is true: the entry is lent, and need not be fetched. */
+static bool borrow(struct store *store, size_t thread, struct entry *entry)
+{
+    uint64_t size = 0;
+    int fd = -1;
+    if (entry->may_lend) {
+        fd = store->config.lend(store->config.context, thread, &entry->hash, &entry->job,
+                                entry->cap, &size);
+    }
+    if (fd < 0) {
+        return false;
+    }
+    pthread_mutex_lock(&store->mutex);
+    entry->state = ENTRY_LENT;
+    entry->lent = fd;
+    entry->size = size;
+    entry->was_taken = false;
+    list_append(&store->lents, &entry->queue);
+    store->lent_count++;
+    entry->users++; /* not to be evicted by its own arrival */
+    evict_lent(store);
+    entry->users--;
+    pthread_cond_broadcast(&store->changed);
+    return true;
+}
+
 static void *fetch_loop(void *argument)
 {
     struct store_thread *self = argument;
@@ -351,6 +412,9 @@ static void *fetch_loop(void *argument)
         pthread_mutex_unlock(&store->mutex);
         uint64_t size = 0;
         struct problem problem = {""};
+        if (borrow(store, self->number, entry)) {
+            continue; /* with the mutex */
+        }
         enum store_status status = fetch_file(store, self->number, entry, &size, &problem);
         pthread_mutex_lock(&store->mutex);
         if (status == STORE_FULL && !store->stopping && may_fit_now(store, entry, size)) {
@@ -446,6 +510,7 @@ bool store_open(const struct store_config *config, struct store **ret_store,
     pthread_cond_init(&store->wanted, NULL);
     list_init(&store->wants);
     list_init(&store->here);
+    list_init(&store->lents);
     for (size_t i = 0; i < BUCKETS; i++) {
         list_init(&store->buckets[i]);
     }
@@ -495,6 +560,9 @@ void store_close(struct store **self)
         while (!list_empty(&store->buckets[i])) {
             struct entry *entry = LIST_ELEMENT(store->buckets[i].next, struct entry, bucket);
             list_remove(&entry->bucket); /* its file stays for the next run */
+            if (entry->state == ENTRY_LENT) {
+                give_back(store, entry);
+            }
             free(entry);
         }
     }
@@ -506,6 +574,13 @@ void store_close(struct store **self)
 }
 
 /* ---------------------------------------------------------------- taking */
+
+struct taking { /* what a taker asks for */
+    const struct id128 *job;
+    uint64_t cap;
+    const atomic_bool *give_up; /* may be NULL */
+    bool is_once;
+};
 
 static enum store_status take_nothing(struct store_blob *ret_blob, struct problem *ret_problem)
 {
@@ -572,20 +647,42 @@ static void want_again(struct store *store, struct entry *entry, const struct id
         return; /* another taker was first */
     }
     unshelve(store, entry);
-    entry->state = ENTRY_WANTED;
     entry->verified = false;
-    entry->job = *job;
-    entry->cap = cap < store->config.cap_bytes ? cap : store->config.cap_bytes;
-    list_append(&store->wants, &entry->queue);
-    store->want_count++;
-    pthread_cond_signal(&store->wanted);
+    queue_want(store, entry, job, cap, false);
+}
+
+static enum store_status too_large(const struct entry *entry, uint64_t cap,
+                                   struct problem *ret_problem)
+{
+    problem_set(ret_problem, "a blob of %llu bytes is above the cap of %llu",
+                (unsigned long long)entry->size, (unsigned long long)cap);
+    return STORE_TOO_LARGE;
+}
+
+/* To the first who reads it once; for anybody else it is fetched. False: that it is, or no descriptor is left. */
+static bool take_lent(struct store *store, struct entry *entry, const struct taking *taking,
+                      struct store_blob *ret_blob)
+{
+    int fd = -1;
+    if (taking->is_once && !entry->was_taken && entry->size <= taking->cap) {
+        fd = fcntl(entry->lent, F_DUPFD_CLOEXEC, 3);
+    }
+    if (fd < 0) {
+        give_back(store, entry);
+        queue_want(store, entry, taking->job, taking->cap, false);
+        return false;
+    }
+    entry->was_taken = true;
+    *ret_blob =
+        (struct store_blob){.hash = entry->hash, .size = entry->size, .fd = fd, .is_lent = true};
+    return true;
 }
 
 static enum store_status take_entry(struct store *store, struct entry *entry,
-                                    const struct id128 *job, uint64_t cap,
-                                    const atomic_bool *give_up, struct store_blob *ret_blob,
+                                    const struct taking *taking, struct store_blob *ret_blob,
                                     struct problem *ret_problem)
 {
+    const atomic_bool *give_up = taking->give_up;
     for (;;) {
         if (store->stopping || (give_up != NULL && atomic_load(give_up))) {
             return STORE_GIVEN_UP;
@@ -595,27 +692,28 @@ static enum store_status take_entry(struct store *store, struct entry *entry,
                         entry->problem != NULL ? entry->problem->text : "out of memory");
             return entry->status;
         }
+        if (entry->state == ENTRY_LENT && take_lent(store, entry, taking, ret_blob)) {
+            return STORE_OK;
+        }
         if (entry->state != ENTRY_HERE) {
             wait_changed(store);
             continue;
         }
-        if (entry->size > cap) {
-            problem_set(ret_problem, "a blob of %llu bytes is above the cap of %llu",
-                        (unsigned long long)entry->size, (unsigned long long)cap);
-            return STORE_TOO_LARGE;
+        if (entry->size > taking->cap) {
+            return too_large(entry, taking->cap, ret_problem);
         }
         int fd;
         if (open_entry(store, entry, &fd) == STORE_OK) {
             *ret_blob = (struct store_blob){.hash = entry->hash, .size = entry->size, .fd = fd};
             return STORE_OK;
         }
-        want_again(store, entry, job, cap);
+        want_again(store, entry, taking->job, taking->cap);
     }
 }
 
-enum store_status store_take(struct store *store, const struct hash32 *hash,
-                             const struct id128 *job, uint64_t cap, const atomic_bool *give_up,
-                             struct store_blob *ret_blob, struct problem *ret_problem)
+static enum store_status take(struct store *store, const struct hash32 *hash,
+                              const struct taking *taking, struct store_blob *ret_blob,
+                              struct problem *ret_problem)
 {
     if (hash32_equal(hash, &HASH_OF_NOTHING)) {
         return take_nothing(ret_blob, ret_problem);
@@ -627,7 +725,7 @@ enum store_status store_take(struct store *store, const struct hash32 *hash,
         entry = NULL;
     }
     if (entry == NULL) {
-        entry = want(store, hash, job, cap);
+        entry = want(store, hash, taking->job, taking->cap, taking->is_once);
     } else if (entry->state == ENTRY_WANTED) { /* a hint becomes a need: to the front */
         list_remove(&entry->queue);
         list_insert_before(store->wants.next, &entry->queue);
@@ -638,12 +736,28 @@ enum store_status store_take(struct store *store, const struct hash32 *hash,
         return STORE_FAILED;
     }
     entry->users++;
-    enum store_status status = take_entry(store, entry, job, cap, give_up, ret_blob, ret_problem);
+    enum store_status status = take_entry(store, entry, taking, ret_blob, ret_problem);
     if (status != STORE_OK) {
         leave(store, entry);
     }
     pthread_mutex_unlock(&store->mutex);
     return status;
+}
+
+enum store_status store_take(struct store *store, const struct hash32 *hash,
+                             const struct id128 *job, uint64_t cap, const atomic_bool *give_up,
+                             struct store_blob *ret_blob, struct problem *ret_problem)
+{
+    const struct taking taking = {.job = job, .cap = cap, .give_up = give_up};
+    return take(store, hash, &taking, ret_blob, ret_problem);
+}
+
+enum store_status store_take_once(struct store *store, const struct hash32 *hash,
+                                  const struct id128 *job, uint64_t cap, const atomic_bool *give_up,
+                                  struct store_blob *ret_blob, struct problem *ret_problem)
+{
+    const struct taking taking = {.job = job, .cap = cap, .give_up = give_up, .is_once = true};
+    return take(store, hash, &taking, ret_blob, ret_problem);
 }
 
 void store_release(struct store *store, struct store_blob *blob)
@@ -663,8 +777,8 @@ void store_release(struct store *store, struct store_blob *blob)
     pthread_mutex_unlock(&store->mutex);
 }
 
-void store_prefetch(struct store *store, const struct hash32 *hash, const struct id128 *job,
-                    uint64_t cap)
+static void prefetch(struct store *store, const struct hash32 *hash, const struct id128 *job,
+                     uint64_t cap, bool may_lend)
 {
     if (hash32_equal(hash, &HASH_OF_NOTHING)) {
         return;
@@ -672,9 +786,21 @@ void store_prefetch(struct store *store, const struct hash32 *hash, const struct
     pthread_mutex_lock(&store->mutex);
     if (!store->stopping && store->want_count < STORE_WANTED_MAX &&
         find_entry(store, hash) == NULL) {
-        (void)want(store, hash, job, cap); /* only a hint */
+        (void)want(store, hash, job, cap, may_lend); /* only a hint */
     }
     pthread_mutex_unlock(&store->mutex);
+}
+
+void store_prefetch(struct store *store, const struct hash32 *hash, const struct id128 *job,
+                    uint64_t cap)
+{
+    prefetch(store, hash, job, cap, false);
+}
+
+void store_prefetch_once(struct store *store, const struct hash32 *hash, const struct id128 *job,
+                         uint64_t cap)
+{
+    prefetch(store, hash, job, cap, true);
 }
 
 bool store_has_room(struct store *store, uint64_t bytes)

@@ -6,6 +6,9 @@
  * recently used go, never one in use. Fetching happens on
  * threads of the store, so that inputs of the next subtask arrive while one runs.
  *
+ * A large blob that is to be read once need not be copied: where the broker is on this machine, its open file serves. Nobody has
+ * hashed that, so whoever reads it does (store_take_once). A second taker gets a copy of our own.
+ *
  *     FOLDER/ab/abcdef...   64 hex digits; a name that ends in .part is being written
  *
  * Thread-safe. */
@@ -20,7 +23,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { STORE_THREADS_MAX = 8, STORE_WANTED_MAX = 65536, STORE_FILES_MAX = 32768 };
+enum {
+    STORE_THREADS_MAX = 8,
+    STORE_WANTED_MAX = 65536,
+    STORE_FILES_MAX = 32768,
+    STORE_LENT_MAX = 64
+};
 
 enum store_status {
     STORE_OK,
@@ -40,12 +48,17 @@ typedef enum store_status store_fetch(void *context, size_t thread, const struct
                                       const struct id128 *job, uint64_t cap, int fd,
                                       uint64_t *ret_size, struct problem *ret_problem);
 
+/* The blob as an open file of another's, which nobody has hashed; -1: it is to be fetched. Called like fetch; may block. */
+typedef int store_lend(void *context, size_t thread, const struct hash32 *hash,
+                       const struct id128 *job, uint64_t cap, uint64_t *ret_size);
+
 struct store_config {
     const char *folder; /* private; made when absent */
     uint64_t cap_bytes; /* of files, those in use included: nothing is fetched over it */
     size_t files_max;   /* 0: STORE_FILES_MAX */
     size_t threads;     /* 1 .. STORE_THREADS_MAX */
     store_fetch *fetch;
+    store_lend *lend; /* NULL: nobody lends any */
     void *context;
     uint64_t (*room)(const char *folder); /* bytes that its disk has free; NULL: room_of */
 };
@@ -62,17 +75,25 @@ void store_stop(struct store *store);
 struct store_blob {
     struct hash32 hash;
     uint64_t size;
-    int fd; /* read-only, the taker's own */
+    int fd;       /* read-only, the taker's own */
+    bool is_lent; /* it is to be hashed as it is read */
 };
 /* Waits for the blob. `give_up` (may be NULL) ends the wait within a tenth of a second. Any status but
  * OK leaves nothing to release. The hash of nothing is at hand without a fetch. */
 enum store_status store_take(struct store *store, const struct hash32 *hash,
                              const struct id128 *job, uint64_t cap, const atomic_bool *give_up,
                              struct store_blob *ret_blob, struct problem *ret_problem);
+/* The same for who reads it once, from its start to its end, and hashes as he reads when it is lent. */
+enum store_status store_take_once(struct store *store, const struct hash32 *hash,
+                                  const struct id128 *job, uint64_t cap, const atomic_bool *give_up,
+                                  struct store_blob *ret_blob, struct problem *ret_problem);
 void store_release(struct store *store, struct store_blob *blob);
 /* Asks for a blob without waiting; a hint, dropped when STORE_WANTED_MAX are wanted already. */
 void store_prefetch(struct store *store, const struct hash32 *hash, const struct id128 *job,
                     uint64_t cap);
+/* The same for store_take_once. */
+void store_prefetch_once(struct store *store, const struct hash32 *hash, const struct id128 *job,
+                         uint64_t cap);
 /* Whether `bytes` are free on the disk, at the price of files that nobody uses; none goes in vain. */
 bool store_has_room(struct store *store, uint64_t bytes);
 /* Bytes of files at hand. */

@@ -128,6 +128,16 @@ enum store_status transfer_fetch(void *context, size_t thread, const struct hash
     }
 }
 
+int transfer_lend(void *context, size_t thread, const struct hash32 *hash, const struct id128 *job,
+                  uint64_t cap, uint64_t *ret_size)
+{
+    struct transfer *transfer = context;
+    struct problem problem = {""};
+    assert(thread < TRANSFER_FETCHERS);
+    struct blob_client *client = connected(transfer, &transfer->fetchers[thread], &problem);
+    return client == NULL ? -1 : blob_client_borrow(client, hash, job, cap, ret_size);
+}
+
 /* ---------------------------------------------------------------- storing */
 
 static size_t add_source(const struct kept *kept, struct blob_source *sources, size_t count)

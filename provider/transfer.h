@@ -43,6 +43,7 @@ void transfer_close(struct transfer **self);
 
 /* For store_config.fetch, with the transfer as its context and TRANSFER_FETCHERS threads. */
 store_fetch transfer_fetch;
+store_lend transfer_lend; /* likewise for store_config.lend */
 /* Stores what the outcomes keep, then calls `done`. Takes the outcomes of the list over. */
 void transfer_submit(struct transfer *transfer, struct list_link *outcomes);
 

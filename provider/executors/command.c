@@ -447,8 +447,12 @@ static bool gather_input(struct run *run, const char *name, struct outcome *outc
         template_paths_meet(run->request.checkpoint, name)) {
         return refuse(outcome, "an input lies where the job saves its state");
     }
-    run->inputs[run->input_count++] = (struct jail_input){
-        .name = name, .fd = blob->fd, .size = blob->size, .executable = is_program(run, name)};
+    run->inputs[run->input_count++] =
+        (struct jail_input){.name = name,
+                            .fd = blob->fd,
+                            .size = blob->size,
+                            .hash = blob->is_lent ? &blob->hash : NULL,
+                            .executable = is_program(run, name)};
     return true;
 }
 

@@ -10,11 +10,17 @@
 #include <unistd.h>
 
 #define MIB (UINT64_C(1) << 20)
+#define ONCE_BYTES (4 * MIB)
 #define PROBE_WALL_NS UINT64_C(20000000000)
 
 bool tensor_names(const Bourse__V1__Manifest *manifest)
 {
     return strcmp(manifest->executor, "tensor") == 0;
+}
+
+bool tensor_reads_once(const Bourse__V1__Manifest *manifest, uint64_t size)
+{
+    return tensor_names(manifest) && size >= ONCE_BYTES;
 }
 
 bool tensor_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem)

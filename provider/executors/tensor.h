@@ -15,6 +15,9 @@
 
 /* Whether the manifest's subtasks are operations. */
 bool tensor_names(const Bourse__V1__Manifest *manifest);
+/* Whether an input of `size` bytes, which the executor reads once for a subtask, may go into the jail straight from the broker's file:
+ * worth it where it is large. Others are copied first, because they may be a program or standard input, or needed often. */
+bool tensor_reads_once(const Bourse__V1__Manifest *manifest, uint64_t size);
 /* Checks what such a manifest has beside that of a program. False: it is refused, with the reason. */
 bool tensor_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem);
 

@@ -1,6 +1,8 @@
 /* What the agent may expect of a jail: files in and out, streams, causes of failure, cancelling. */
 #include "fixture.h"
 
+#include "base/sha256.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -167,6 +169,34 @@ START_TEST(each_failure_has_its_cause)
     fixture_ends(shell(&fixture, (struct jail_request){.stdin_fd = -1}, "test -z \"$(ls -A)\""),
                  OUTCOME_OK);
     (void)close(file);
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(what_is_placed_has_the_hash_that_was_said)
+{
+    enum { LONG = 3 << 20 };
+    struct fixture fixture = fixture_open(_i);
+    uint8_t *bytes = malloc(LONG);
+    memset(bytes, 'x', LONG);
+    struct hash32 hash = sha256_of(bytes, LONG);
+    int file = file_with((const char *)bytes, LONG);
+    struct jail_input input = {.name = "in", .fd = file, .size = LONG, .hash = &hash};
+    struct jail_request request = {.inputs = &input, .input_count = 1};
+    fixture_ends(shell(&fixture, request, "test $(tr -d x < in | wc -c) = 0 && test ! -w in"),
+                 OUTCOME_OK);
+    ck_assert_int_eq(pwrite(file, "y", 1, LONG - 1), 1); /* its owner changed it since */
+    struct jail_reply reply = shell(&fixture, request, "true");
+    ck_assert_str_eq(reply.detail, "input in: the broker's file does not have its hash");
+    fixture_ends(reply, OUTCOME_INPUT_MISSING);
+    ck_assert_int_eq(ftruncate(file, LONG - 1), 0);
+    reply = shell(&fixture, request, "true");
+    ck_assert_str_eq(reply.detail, "input in: is shorter than it was said to be");
+    fixture_ends(reply, OUTCOME_INPUT_MISSING);
+    fixture_ends(shell(&fixture, (struct jail_request){.stdin_fd = -1}, "test -z \"$(ls -A)\""),
+                 OUTCOME_OK);
+    (void)close(file);
+    free(bytes);
     fixture_close(&fixture);
 }
 END_TEST
@@ -369,6 +399,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         files_go_in_and_come_out,
+        what_is_placed_has_the_hash_that_was_said,
         hundreds_of_inputs_fit,
         long_arguments_and_variables_fit,
         noops_are_answered_together_and_leave_the_jail_as_it_was,

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,6 +28,8 @@ struct source {
     pthread_cond_t opened;
     bool closed; /* fetches wait */
     unsigned fetches;
+    bool lends;
+    unsigned loans;
     unsigned full;      /* so many fetches find the disk full */
     uint64_t full_size; /* of the blob that they fetch; 0: it is not known */
     uint8_t bytes[BLOBS][BLOB_BYTES];
@@ -78,6 +81,27 @@ static enum store_status fetch(void *context, size_t thread, const struct hash32
     return STORE_MISSING;
 }
 
+/* The blob as somebody's open file; of number 15 none is lent. */
+static int lend(void *context, size_t thread, const struct hash32 *hash,
+                const struct id128 *for_job, uint64_t cap, uint64_t *ret_size)
+{
+    struct source *source = context;
+    ck_assert_uint_lt(thread, 2);
+    ck_assert(id128_equal(for_job, &job));
+    for (size_t i = 0; i + 1 < BLOBS; i++) {
+        if (source->lends && hash32_equal(&source->hashes[i], hash) && cap >= BLOB_BYTES) {
+            int fd = memfd_create("lent", MFD_CLOEXEC);
+            ck_assert_int_eq(write(fd, source->bytes[i], BLOB_BYTES), BLOB_BYTES);
+            pthread_mutex_lock(&source->mutex);
+            source->loans++;
+            pthread_mutex_unlock(&source->mutex);
+            *ret_size = BLOB_BYTES;
+            return fd;
+        }
+    }
+    return -1;
+}
+
 /* The disk of a play: what its files leave of `disk_bytes`. */
 static atomic_ullong disk_bytes;
 
@@ -105,6 +129,7 @@ static void open_store(struct play *play, uint64_t cap)
                                   .files_max = play->files_max,
                                   .threads = 2,
                                   .fetch = fetch,
+                                  .lend = lend,
                                   .context = &play->source,
                                   .room = room};
     ck_assert_msg(store_open(&config, &play->store, &problem), "%s", problem.text);
@@ -166,6 +191,13 @@ static enum store_status take(struct play *play, size_t number, struct store_blo
     struct problem problem;
     return store_take(play->store, &play->source.hashes[number], &job, UINT64_MAX, NULL, ret_blob,
                       &problem);
+}
+
+static enum store_status take_once(struct play *play, size_t number, struct store_blob *ret_blob)
+{
+    struct problem problem;
+    return store_take_once(play->store, &play->source.hashes[number], &job, UINT64_MAX, NULL,
+                           ret_blob, &problem);
 }
 
 static void take_and_release(struct play *play, size_t number)
@@ -232,6 +264,87 @@ START_TEST(a_prefetched_blob_is_there_when_it_is_taken)
     store_prefetch(play.store, &play.source.hashes[1], &job, UINT64_MAX);
     take_and_release(&play, 1);
     ck_assert_uint_eq(fetches(&play.source), 1);
+}
+END_TEST
+
+static void check_bytes(const struct play *play, size_t number, const struct store_blob *blob)
+{
+    uint8_t bytes[BLOB_BYTES];
+    ck_assert_uint_eq(blob->size, BLOB_BYTES);
+    ck_assert_int_eq(pread(blob->fd, bytes, sizeof bytes, 0), BLOB_BYTES);
+    ck_assert_mem_eq(bytes, play->source.bytes[number], BLOB_BYTES);
+}
+
+START_TEST(who_reads_once_reads_what_is_lent)
+{
+    CLEANUP(play_end) struct play play;
+    struct store_blob blob;
+    struct store_blob other;
+    play_start(&play, 1 << 20);
+    play.source.lends = true;
+    ck_assert_int_eq(take_once(&play, 3, &blob), STORE_OK);
+    ck_assert(blob.is_lent);
+    check_bytes(&play, 3, &blob);
+    ck_assert_uint_eq(fetches(&play.source), 0);
+    ck_assert_uint_eq(store_size(play.store), 0); /* no file of ours */
+
+    ck_assert_int_eq(take_once(&play, 3, &other), STORE_OK); /* the second has a copy */
+    ck_assert(!other.is_lent);
+    check_bytes(&play, 3, &other);
+    check_bytes(&play, 3, &blob); /* which the first does not notice */
+    ck_assert_uint_eq(fetches(&play.source), 1);
+    ck_assert_uint_eq(play.source.loans, 1);
+    store_release(play.store, &other);
+    store_release(play.store, &blob);
+    ck_assert_int_eq(take_once(&play, 3, &blob), STORE_OK);
+    ck_assert(!blob.is_lent);
+    store_release(play.store, &blob);
+    ck_assert_uint_eq(fetches(&play.source), 1);
+}
+END_TEST
+
+START_TEST(who_does_not_hash_gets_nothing_lent)
+{
+    CLEANUP(play_end) struct play play;
+    struct store_blob blob;
+    play_start(&play, 1 << 20);
+    play.source.lends = true;
+    ck_assert_int_eq(take(&play, 3, &blob), STORE_OK);
+    ck_assert(!blob.is_lent);
+    store_release(play.store, &blob);
+    ck_assert_uint_eq(play.source.loans, 0);
+
+    store_prefetch_once(play.store, &play.source.hashes[4], &job, UINT64_MAX);
+    ck_assert_int_eq(take(&play, 4, &blob), STORE_OK); /* though it was lent for another */
+    ck_assert(!blob.is_lent);
+    check_bytes(&play, 4, &blob);
+    store_release(play.store, &blob);
+
+    ck_assert_int_eq(take_once(&play, BLOBS - 1, &blob), STORE_OK); /* nobody lends it */
+    ck_assert(!blob.is_lent);
+    store_release(play.store, &blob);
+    ck_assert_uint_eq(fetches(&play.source), 3);
+}
+END_TEST
+
+START_TEST(what_was_announced_is_lent_too_and_given_back)
+{
+    CLEANUP(play_end) struct play play;
+    struct store_blob blob;
+    play_start(&play, 1 << 20);
+    play.source.lends = true;
+    store_prefetch_once(play.store, &play.source.hashes[5], &job, UINT64_MAX);
+    ck_assert_int_eq(take_once(&play, 5, &blob), STORE_OK);
+    ck_assert(blob.is_lent);
+    store_release(play.store, &blob);
+    ck_assert_int_eq(take_once(&play, 6, &blob), STORE_OK);
+    struct problem problem;
+    struct store_blob small;
+    ck_assert_int_eq(store_take_once(play.store, &play.source.hashes[7], &job, BLOB_BYTES - 1, NULL,
+                                     &small, &problem),
+                     STORE_TOO_LARGE);
+    store_release(play.store, &blob);
+    ck_assert_uint_eq(play.source.loans, 2);
 }
 END_TEST
 
@@ -487,6 +600,9 @@ int main(void)
     tcase_add_test(tcase, a_blob_is_fetched_once_and_stays);
     tcase_add_test(tcase, many_who_ask_at_once_share_one_fetch);
     tcase_add_test(tcase, a_prefetched_blob_is_there_when_it_is_taken);
+    tcase_add_test(tcase, who_reads_once_reads_what_is_lent);
+    tcase_add_test(tcase, who_does_not_hash_gets_nothing_lent);
+    tcase_add_test(tcase, what_was_announced_is_lent_too_and_given_back);
     tcase_add_test(tcase, what_is_missing_or_too_large_says_so_and_may_be_asked_again);
     tcase_add_test(tcase, the_least_recently_used_goes_and_never_one_in_use);
     tcase_add_test(tcase, small_files_are_bounded_by_their_number);

@@ -284,10 +284,11 @@ static size_t fitting_text(const struct exchange_explanation *row, char *ret_tex
 }
 
 /* The limit at which it fills now: 1.90, or 0.002 per bf16 TFLOP-hour. */
-static void limit_text(const struct exchange_explanation *row, char ret_text[VALUE_TEXT_SIZE])
+static void limit_text(const struct exchange_explanation *row, int64_t limit_micro,
+                       char ret_text[VALUE_TEXT_SIZE])
 {
     if (row->rate == RATE_NONE) {
-        units_money_text(row->fills_at_micro, ret_text);
+        units_money_text(limit_micro, ret_text);
     } else {
         value_text(&(struct value){row->fills_at_micro, row->rate}, ret_text);
     }
@@ -300,7 +301,7 @@ static void hurdle_text(const struct exchange_explanation *row, char *ret_text, 
     char queue[64] = "";
     ret_text[0] = '\0';
     if (row->fills_at_micro >= 0 && row->remedy.count == 0) {
-        limit_text(row, price);
+        limit_text(row, row->fills_at_micro, price);
     }
     if (row->has_ahead && row->ahead > 0) {
         (void)snprintf(queue, sizeof queue, " and %s%u bid%s before it had theirs",
@@ -332,6 +333,12 @@ static void hurdle_text(const struct exchange_explanation *row, char *ret_text, 
         (void)snprintf(ret_text, capacity,
                        "those in reach made the results that wait to be checked; another referee "
                        "is needed");
+    } else if (row->free == 0 && row->interruptible > 0 && row->interruptible == row->affordable) {
+        (void)snprintf(
+            ret_text, capacity,
+            "in reach %s interruptible only, and leases were taken from this job as often "
+            "as it bears: it waits for a firm one",
+            row->affordable == 1 ? "one is, and that is" : "are some, and these are");
     } else if (row->free == 0 && row->avoided > 0) {
         (void)snprintf(ret_text, capacity,
                        "%u of a provider that failed this job will be tried again%s in %lld s",
@@ -347,6 +354,12 @@ static void hurdle_text(const struct exchange_explanation *row, char *ret_text, 
     if (price[0] != '\0' && row->free == 0) {
         size_t length = strlen(ret_text);
         (void)snprintf(ret_text + length, capacity - length, ", or now at %s", price);
+    }
+    if (row->takes_at_micro >= 0 && row->remedy.count == 0) {
+        size_t length = strlen(ret_text);
+        limit_text(row, row->takes_at_micro, price);
+        (void)snprintf(ret_text + length, capacity - length,
+                       ", or takes a lease from its holder with a limit of %s", price);
     }
 }
 
@@ -433,6 +446,8 @@ static bool explanation_to_wire(struct explanation *explanation)
     wire->conditional = row->for_others + row->closed;
     wire->has_rate = row->rate != RATE_NONE;
     wire->rate = row->rate;
+    wire->has_takes_at_micro = row->takes_at_micro >= 0;
+    wire->takes_at_micro = row->takes_at_micro;
     return remedy_to_wire(&row->remedy, &explanation->remedy, wire);
 }
 
@@ -582,6 +597,71 @@ static void add_part(const struct exchange *exchange, const struct id128 *job, u
     answer->queued = part->queued;
 }
 
+static const char *subtask_state_text(uint8_t state)
+{
+    static const char *const texts[] = {
+        [SUBTASK_NOW_WAITING] = "waiting",   [SUBTASK_NOW_RUNNING] = "running",
+        [SUBTASK_NOW_CHECKING] = "checking", [SUBTASK_NOW_ACCEPTED] = "accepted",
+        [SUBTASK_NOW_FAILED] = "failed",     [SUBTASK_NOW_CANCELLED] = "cancelled",
+    };
+    return state < sizeof texts / sizeof texts[0] ? texts[state] : "unknown";
+}
+
+struct one_subtask { /* and what its wire form points to */
+    uint32_t index;
+    struct exchange_subtask_row row;
+    struct exchange_account_row provider;
+    char text[LIMIT_TEXT_BYTES];
+};
+
+/* What keeps it, in a line; what keeps its part is the explanation's own. */
+static void subtask_text(const struct one_subtask *one, const char *part, char *ret_text,
+                         size_t capacity)
+{
+    const struct exchange_subtask_row *row = &one->row;
+    int used = snprintf(ret_text, capacity, "subtask %u ", one->index);
+    char *rest = ret_text + used;
+    size_t left = capacity - (size_t)used;
+    if (row->provider != EXCHANGE_NO_ACCOUNT && row->behind > 0) {
+        (void)snprintf(rest, left, "is sent to %.40s (%.40s), where %u before it run%s or wait%s",
+                       one->provider.name, row->device, row->behind, row->behind == 1 ? "s" : "",
+                       row->behind == 1 ? "s" : "");
+    } else if (row->provider != EXCHANGE_NO_ACCOUNT) {
+        (void)snprintf(rest, left, "runs at %.40s (%.40s), %s %u", one->provider.name, row->device,
+                       "try", row->tries);
+    } else if (row->state == SUBTASK_NOW_WAITING && row->waits_on > 0) {
+        (void)snprintf(rest, left, "waits for %u other%s, which %s to be accepted first",
+                       row->waits_on, row->waits_on == 1 ? "" : "s",
+                       row->waits_on == 1 ? "has" : "have");
+    } else if (row->state == SUBTASK_NOW_WAITING) {
+        (void)snprintf(rest, left, "waits for a lease: %s", part);
+    } else if (row->state == SUBTASK_NOW_CHECKING) {
+        (void)snprintf(rest, left, "has a result, which a referee has to check");
+    } else {
+        (void)snprintf(rest, left, "is %s; `bourse logs` and `bourse report` say more",
+                       subtask_state_text(row->state));
+    }
+}
+
+static void add_subtask(const struct exchange *exchange, struct one_subtask *one,
+                        Bourse__V1__ExplainReply *answer)
+{
+    answer->has_subtask = answer->has_tries = answer->has_waits_on = true;
+    answer->subtask = one->index;
+    answer->subtask_state = (char *)(uintptr_t)subtask_state_text(one->row.state); /* packed only */
+    answer->tries = one->row.tries;
+    answer->waits_on = one->row.waits_on;
+    if (one->row.provider != EXCHANGE_NO_ACCOUNT &&
+        exchange_account(exchange, one->row.provider, &one->provider)) {
+        answer->provider = one->provider.name;
+        answer->device = one->row.device;
+        answer->has_behind = true;
+        answer->behind = one->row.behind;
+    }
+    subtask_text(one, answer->explanation->text, one->text, sizeof one->text);
+    answer->explanation->text = one->text;
+}
+
 static struct outgoing *explain(const struct exchange *exchange, const struct request *request)
 {
     const Bourse__V1__ExplainRequest *body = (const void *)request->translation.body;
@@ -593,8 +673,17 @@ static struct outgoing *explain(const struct exchange *exchange, const struct re
     if (explanation == NULL) {
         return NULL;
     }
-    if (!exchange_explain_job(exchange, &row.job, body->has_part ? body->part : EXCHANGE_ANY_PART,
-                              &explanation->row)) {
+    struct one_subtask one = {.index = body->has_subtask ? body->subtask : 0};
+    const bool is_open = row.state == JOB_OPEN;
+    if (body->has_subtask && is_open &&
+        !exchange_subtask(exchange, &row.job, one.index, &one.row)) {
+        free(explanation);
+        return refuse(request, REJECT_NOT_FOUND, "subtask");
+    }
+    const uint32_t part = body->has_subtask && is_open ? one.row.part
+                          : body->has_part             ? body->part
+                                                       : EXCHANGE_ANY_PART;
+    if (!exchange_explain_job(exchange, &row.job, part, &explanation->row)) {
         free(explanation);
         return refuse(request, REJECT_NOT_FOUND, "part");
     }
@@ -604,6 +693,9 @@ static struct outgoing *explain(const struct exchange *exchange, const struct re
     answer.explanation = &explanation->wire;
     answer.index = exchange_index(exchange);
     answer.state = (char *)(uintptr_t)job_state_text(row.state); /* packed, never written */
+    if (body->has_subtask && is_open) {
+        add_subtask(exchange, &one, &answer);
+    }
     struct outgoing *outgoing =
         good ? outgoing_reply(request, MESSAGE_EXPLAIN_REPLY, &answer.base) : NULL;
     explanation_free(explanation);

@@ -182,6 +182,13 @@ struct bourse_explanation {
     uint32_t part;                /* which of them this is about; and of its subtasks: */
     uint32_t first, subtasks, waiting, running; /* waiting: for a lease, not for other subtasks */
     uint32_t queued; /* of those `running`: behind another one on their device */
+    int64_t
+        takes_at_micro; /* least limit with which it takes a lease from its holder now; -1: none */
+    /* Of one subtask, where that was asked, and the job is open: */
+    char subtask_state[BOURSE_NAME_SIZE]; /* "waiting", "running" ...; "": it was not */
+    uint32_t subtask, tries, waits_on;    /* subtasks that it waits for, not accepted yet */
+    char provider[BOURSE_NAME_SIZE], device[BOURSE_NAME_SIZE]; /* where it was sent; "": nowhere */
+    uint32_t behind; /* so many sent there before it have not ended */
 };
 struct bourse_quote {
     uint32_t slots_now; /* 0: all below is of what is leased, as if it were free */
@@ -306,6 +313,10 @@ bool bourse_wait(struct bourse *bourse, const char *id, int64_t timeout_ms, bour
 bool bourse_cancel(struct bourse *bourse, const char *id, struct bourse_error *ret_error);
 bool bourse_explain(struct bourse *bourse, const char *id,
                     struct bourse_explanation *ret_explanation, struct bourse_error *ret_error);
+/* The same of one subtask, by its index, and the part that it is of; NOT_FOUND when the job has fewer. */
+bool bourse_explain_subtask(struct bourse *bourse, const char *id, uint32_t index,
+                            struct bourse_explanation *ret_explanation,
+                            struct bourse_error *ret_error);
 /* The same of one part, from 0 on; NOT_FOUND when the job has fewer. */
 bool bourse_explain_part(struct bourse *bourse, const char *id, uint32_t part,
                          struct bourse_explanation *ret_explanation,

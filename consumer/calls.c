@@ -25,8 +25,8 @@ bool bourse_cancel(struct bourse *bourse, const char *id, struct bourse_error *r
     return client_call(bourse, MESSAGE_JOB_CANCEL, &body.base, 0, NULL, ret_error);
 }
 
-/* `part` below 0: the broker's choice. */
-static bool explain(struct bourse *bourse, const char *id, int64_t part,
+/* `part` below 0: the broker's choice; `subtask` below 0: none. */
+static bool explain(struct bourse *bourse, const char *id, int64_t part, int64_t subtask,
                     struct bourse_explanation *ret_explanation, struct bourse_error *ret_error)
 {
     struct id128 job;
@@ -37,6 +37,8 @@ static bool explain(struct bourse *bourse, const char *id, int64_t part,
     body.job = client_bytes(job.bytes, sizeof job.bytes);
     body.has_part = part >= 0;
     body.part = part >= 0 ? (uint32_t)part : 0;
+    body.has_subtask = subtask >= 0;
+    body.subtask = subtask >= 0 ? (uint32_t)subtask : 0;
     CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
     if (!client_call(bourse, MESSAGE_EXPLAIN_REQUEST, &body.base, MESSAGE_EXPLAIN_REPLY, &answer,
                      ret_error)) {
@@ -53,19 +55,38 @@ static bool explain(struct bourse *bourse, const char *id, int64_t part,
     ret_explanation->running = reply->has_running ? reply->running : 0;
     ret_explanation->queued =
         reply->queued < ret_explanation->running ? reply->queued : ret_explanation->running;
+    ret_explanation->subtask = reply->has_subtask ? reply->subtask : 0;
+    ret_explanation->tries = reply->has_tries ? reply->tries : 0;
+    ret_explanation->waits_on = reply->has_waits_on ? reply->waits_on : 0;
+    ret_explanation->behind = reply->has_behind ? reply->behind : 0;
+    if (reply->subtask_state != NULL) {
+        client_copy(ret_explanation->subtask_state, sizeof ret_explanation->subtask_state,
+                    reply->subtask_state);
+    }
+    if (reply->provider != NULL && reply->device != NULL) {
+        client_copy(ret_explanation->provider, sizeof ret_explanation->provider, reply->provider);
+        client_copy(ret_explanation->device, sizeof ret_explanation->device, reply->device);
+    }
     return true;
+}
+
+bool bourse_explain_subtask(struct bourse *bourse, const char *id, uint32_t index,
+                            struct bourse_explanation *ret_explanation,
+                            struct bourse_error *ret_error)
+{
+    return explain(bourse, id, -1, index, ret_explanation, ret_error);
 }
 
 bool bourse_explain(struct bourse *bourse, const char *id,
                     struct bourse_explanation *ret_explanation, struct bourse_error *ret_error)
 {
-    return explain(bourse, id, -1, ret_explanation, ret_error);
+    return explain(bourse, id, -1, -1, ret_explanation, ret_error);
 }
 
 bool bourse_explain_part(struct bourse *bourse, const char *id, uint32_t part,
                          struct bourse_explanation *ret_explanation, struct bourse_error *ret_error)
 {
-    return explain(bourse, id, part, ret_explanation, ret_error);
+    return explain(bourse, id, part, -1, ret_explanation, ret_error);
 }
 
 bool bourse_balance(struct bourse *bourse, struct bourse_balance *ret_balance,

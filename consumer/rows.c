@@ -48,7 +48,8 @@ void rows_explanation(const Bourse__V1__Explanation *wire,
         .fills_at_micro = wire->fills_at_micro,
         .rate = names_rate(wire->rate),
         .ahead = wire->has_ahead ? (int64_t)wire->ahead : -1,
-        .ahead_partial = wire->has_ahead_partial && wire->ahead_partial};
+        .ahead_partial = wire->has_ahead_partial && wire->ahead_partial,
+        .takes_at_micro = wire->has_takes_at_micro ? wire->takes_at_micro : -1};
     changes(wire, ret_explanation);
     copy(ret_explanation->text, sizeof ret_explanation->text, wire->text);
     for (size_t i = 0; i < wire->n_predicates && i < BOURSE_PREDICATES_MAX; i++) {

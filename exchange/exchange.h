@@ -609,6 +609,8 @@ struct exchange_explanation {
         avoided; /* of the affordable, of providers that failed this job a moment ago: not free to it */
     int64_t avoided_ns; /* the first of these is tried again after so long */
     uint32_t own; /* of the affordable, of providers that made all that waits to be checked here */
+    uint32_t
+        interruptible; /* of the affordable, where leases may be taken: this job has borne all that it may */
     uint32_t predicate_count;
     struct {
         char text[160];
@@ -617,8 +619,11 @@ struct exchange_explanation {
         int64_t best;
     } predicates[REQUIREMENT_NODES_MAX];
     int64_t fills_at_micro; /* -1: no price would fill now. By value: the least that would */
-    enum rate rate;         /* of the bid */
-    bool is_halted;         /* the market: nothing fills now, whatever is changed */
+    /* Of a job's part that waits, and only where no limit up to it would fill: the least with which it would take a lease from
+     * its holder now; -1: none. By value likewise. */
+    int64_t takes_at_micro;
+    enum rate rate; /* of the bid */
+    bool is_halted; /* the market: nothing fills now, whatever is changed */
     struct exchange_remedy remedy;
     /* Where devices fit at its price and none is free: bids that one of these would be leased to before it. */
     bool has_ahead, is_ahead_partial; /* partial: as many at least */
@@ -630,6 +635,20 @@ void exchange_explain(const struct exchange *exchange, const struct exchange_nee
  * False when there is no such job, or part. */
 bool exchange_explain_job(const struct exchange *exchange, const struct id128 *job, uint32_t part,
                           struct exchange_explanation *ret_explanation);
+
+struct exchange_subtask_row {
+    uint8_t state; /* enum subtask_state; of an open job */
+    uint32_t part;
+    uint32_t tries;    /* attempts so far */
+    uint32_t waits_on; /* subtasks that it waits for and that are not accepted yet */
+    /* While an attempt is out: whose, on which device, and how many are before it in its lane. */
+    uint32_t provider; /* EXCHANGE_NO_ACCOUNT: none is */
+    uint32_t behind;
+    char device[EXCHANGE_NAME_SIZE]; /* label */
+};
+/* One subtask of an open job. False: there is none such. */
+bool exchange_subtask(const struct exchange *exchange, const struct id128 *job, uint32_t index,
+                      struct exchange_subtask_row *ret_row);
 
 /* ---------------------------------------------------------------- hash and snapshot (P8) */
 

@@ -161,7 +161,10 @@ static void explain_device(struct explaining *explaining, const struct device *d
         part == NULL ? 0 : job_avoids_for_ns(exchange, part->job, device->key.provider);
     bool is_avoided = avoided_ns > 0;
     bool is_own = part != NULL && part->waiting > 0 && part_choice(part, device->key.provider) == 0;
-    bool is_free = ask->slots >= need->slots && !is_avoided && !is_own;
+    const bool is_unsteady =
+        part != NULL && device->ask->terms.is_interruptible && part->job->interruptions_left == 0;
+    bool is_free = ask->slots >= need->slots && !is_avoided && !is_own && !is_unsteady;
+    why->interruptible += is_affordable && is_unsteady;
     why->own += is_affordable && is_own;
     if (is_affordable && is_avoided) {
         why->avoided_ns =
@@ -220,7 +223,7 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
                     const struct part *part, struct exchange_explanation *ret_explanation)
 {
     memset(ret_explanation, 0, sizeof *ret_explanation);
-    ret_explanation->fills_at_micro = -1;
+    ret_explanation->fills_at_micro = ret_explanation->takes_at_micro = -1;
     ret_explanation->rate = need->rate;
     ret_explanation->is_halted = exchange->is_halted;
     if (!requirement_well_formed(need->needs)) {
@@ -251,6 +254,12 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
         ret_explanation->fills_at_micro = -1; /* what one more slot costs is not the question */
         free(explaining.seen);
         return;
+    }
+    if (part != NULL && part->waiting > 0 && !exchange->is_halted && ret_explanation->free == 0) {
+        const int64_t takes_at_micro = part_takes_at(exchange, part);
+        const int64_t fills_at_micro = ret_explanation->fills_at_micro;
+        ret_explanation->takes_at_micro =
+            fills_at_micro < 0 || takes_at_micro < fills_at_micro ? takes_at_micro : -1;
     }
     if (ret_explanation->free == 0 && ret_explanation->affordable > 0) {
         queue_find(exchange, need, part, explaining.seen, explaining.seen_count, ret_explanation);
@@ -286,7 +295,8 @@ bool exchange_explain_job(const struct exchange *exchange, const struct id128 *i
         return false;
     }
     if (job->phase != JOB_PHASE_OPEN) { /* nothing would start it */
-        *ret_explanation = (struct exchange_explanation){.has_ended = true, .fills_at_micro = -1};
+        *ret_explanation = (struct exchange_explanation){
+            .has_ended = true, .fills_at_micro = -1, .takes_at_micro = -1};
         return true;
     }
     static const struct requirement anything; /* a job without a bid has none left */

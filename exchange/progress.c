@@ -113,3 +113,58 @@ size_t exchange_subtasks(const struct exchange *exchange, const struct id128 *id
     free(first);
     return job->subtasks;
 }
+
+/* The last that is out of it, or NULL. */
+static const struct attempt *attempt_out(const struct exchange *exchange, const struct job *job,
+                                         uint32_t index, uint32_t tries)
+{
+    for (uint32_t number = tries; number > 0; number--) {
+        const struct attempt_key key = {.job = job->order, .index = index, .attempt = number};
+        const struct attempt *attempt = table_find(&exchange->attempts, &key);
+        if (attempt != NULL && !attempt->is_fenced) {
+            return attempt;
+        }
+    }
+    return NULL;
+}
+
+/* In its lane, of those that were sent before it. */
+static uint32_t count_before(const struct attempt *attempt)
+{
+    uint32_t count = 0;
+    for (const struct list_link *at = attempt->of_lease.previous; at != &attempt->lease->attempts;
+         at = at->previous) {
+        const struct attempt *other = LIST_ELEMENT(at, struct attempt, of_lease);
+        count += !other->is_fenced && other->lane == attempt->lane;
+    }
+    return count;
+}
+
+bool exchange_subtask(const struct exchange *exchange, const struct id128 *id, uint32_t index,
+                      struct exchange_subtask_row *ret_row)
+{
+    const struct job *job = table_find(&exchange->jobs, id);
+    if (job == NULL || job->phase != JOB_PHASE_OPEN || index >= job->subtasks) {
+        return false;
+    }
+    const struct page *page = job->pages[index / PAGE_SUBTASKS];
+    static const struct subtask untouched = {.state = SUBTASK_WAITING};
+    const struct subtask *subtask =
+        page == NULL ? &untouched : &page->subtasks[index % PAGE_SUBTASKS];
+    const struct attempt *attempt = attempt_out(exchange, job, index, subtask->attempts);
+    const bool is_given_up = job->is_closing && subtask->state == SUBTASK_WAITING;
+    *ret_row = (struct exchange_subtask_row){
+        .state = is_given_up ? SUBTASK_CANCELLED : subtask->state,
+        .part = part_of(job, index)->number,
+        .tries = subtask->attempts,
+        .waits_on = job->graph != NULL && subtask->state == SUBTASK_WAITING
+                        ? job->graph->blocked[index]
+                        : 0,
+        .provider = attempt == NULL ? EXCHANGE_NO_ACCOUNT : attempt->lease->provider,
+        .behind = attempt == NULL ? 0 : count_before(attempt),
+    };
+    if (attempt != NULL) {
+        copy_name(ret_row->device, attempt->lease->label);
+    }
+    return true;
+}

@@ -247,8 +247,10 @@ static void consider(struct search *search, const struct explained *seen)
         return;
     }
     const struct part *part = search->part;
-    if (part != NULL && (job_avoids(search->exchange, part->job, device->key.provider) ||
-                         (part->waiting > 0 && part_choice(part, device->key.provider) == 0))) {
+    if (part != NULL &&
+        ((device->ask->terms.is_interruptible && part->job->interruptions_left == 0) ||
+         job_avoids(search->exchange, part->job, device->key.provider) ||
+         (part->waiting > 0 && part_choice(part, device->key.provider) == 0))) {
         return;
     }
     struct candidate candidate = {.seen = seen};

@@ -212,6 +212,40 @@ static bool may_take(const struct exchange *exchange, const struct part *part,
            part_may_take(exchange, part, ask) && lanes_to_take(exchange, part, lease) > 0;
 }
 
+int64_t part_takes_at(const struct exchange *exchange, const struct part *part)
+{
+    const enum rate rate = (enum rate)part->rate;
+    int64_t least_micro = -1;
+    if (part->handle == BOOK_NONE || exchange->spot == NULL) {
+        return -1;
+    }
+    for (const struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
+         at = at->next) {
+        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        for (const struct list_link *link = provider->leases.next; link != &provider->leases;
+             link = link->next) {
+            const struct lease *lease = LIST_ELEMENT(link, struct lease, of_provider);
+            if (lease->exposed == BOOK_NONE || lease->slots < part->width ||
+                !book_class_accepts(exchange->book, part->class_id, lease->device->cell) ||
+                (lease->device->ask->max_term_ns != 0 &&
+                 lease->device->ask->max_term_ns < part->term_ns) ||
+                !may_take(exchange, part, lease)) {
+                continue;
+            }
+            int64_t limit_micro = lease->exposed_micro;
+            const int64_t operations =
+                rate == RATE_NONE ? 1 : book_cell_rate(exchange->book, lease->device->cell, rate);
+            const bool has_limit =
+                rate == RATE_NONE ||
+                (operations > 0 && rate_value_for(limit_micro, operations, &limit_micro));
+            if (has_limit && (least_micro < 0 || limit_micro < least_micro)) {
+                least_micro = limit_micro;
+            }
+        }
+    }
+    return least_micro;
+}
+
 static bool skip_lease(void *context, uint32_t handle)
 {
     const struct challenge *challenge = context;

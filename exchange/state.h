@@ -342,6 +342,8 @@ void lease_expose(struct exchange *exchange, struct lease *lease);
 void device_expose_leases(struct exchange *exchange, const struct device *device);
 void job_expose_leases(struct exchange *exchange, const struct job *job);
 int64_t lease_exposed_ns(const struct lease *lease); /* from when on; INT64_MAX: never */
+/* The least limit with which the part would take a lease from its holder; -1: none is. A read. */
+int64_t part_takes_at(const struct exchange *exchange, const struct part *part);
 /* Its bid has found nothing to fill from: it may take a lease from another, in this step. */
 void part_challenges(struct exchange *exchange, struct part *part);
 bool spot_turn(struct exchange *exchange); /* false: nobody challenges anybody */

@@ -282,12 +282,13 @@ SHAPE(explain_predicate, explain_predicate, LINE(0, LIMIT_TEXT_BYTES), COUNT, AN
 SHAPE(explain_change, explain_change, LINE(0, LIMIT_TEXT_BYTES), STATE, COUNT, COUNT);
 SHAPE(explanation, explanation, COUNT, COUNT, COUNT, COUNT, COUNT,
       MANY(explain_predicate, LIMIT_PREDICATES), NOTE, MONEY, MANY(explain_change, LIMIT_CHANGES),
-      NESTED(requirement), MONEY, COUNT, FLAG, COUNT, COUNT);
+      NESTED(requirement), MONEY, COUNT, FLAG, COUNT, COUNT, MONEY);
 SHAPE(quote_reply, quote_reply, COUNT, COUNT, MONEY, MONEY, MONEY, MONEY, MONEY, COUNT,
       MANY(quote_level, LIMIT_ROWS), NESTED(explanation), HASH, MONEY, MONEY, COUNT, MOMENT);
-SHAPE(explain_request, explain_request, ID, COUNT);
+SHAPE(explain_request, explain_request, ID, COUNT, SUBTASK_INDEX);
 SHAPE(explain_reply, explain_reply, NESTED(explanation), COUNT, STATE, COUNT, COUNT, COUNT, TALLY,
-      TALLY, TALLY, TALLY);
+      TALLY, TALLY, TALLY, SUBTASK_INDEX, STATE, COUNT, COUNT, NAME(0, LIMIT_NAME_BYTES),
+      NAME(0, LIMIT_NAME_BYTES), COUNT);
 SHAPE(jobs_request, jobs_request, ID, ROWS_WANTED, FLAG, FLAG);
 SHAPE(lease_row, lease_row, LEASE, NAME(0, LIMIT_NAME_BYTES), NAME(0, LIMIT_NAME_BYTES), SLOTS,
       MONEY, TALLY, COUNT, MONEY, STATE, FLAG, FLAG, FLAG);

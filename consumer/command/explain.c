@@ -1,10 +1,12 @@
-/* explain of one order of this account: the bid of a part of a job, or an ask. */
+/* explain of one order of this account, the bid of a part of a job or an ask; and of one subtask. */
 #include "consumer/command/jobs.h"
 #include "consumer/command/output.h"
 
 #include "base/text.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct search {
     const char *prefix;
@@ -86,6 +88,54 @@ static int explain_bid(struct invocation *invocation, const struct bourse_order 
     }
     print_explanation(stdout, &explanation);
     return BOURSE_OK;
+}
+
+static int explain_index(struct invocation *invocation, const char *job, uint32_t index)
+{
+    char id[BOURSE_ID_SIZE];
+    struct bourse_explanation explanation;
+    struct bourse_error error;
+    if (!bourse_find_job(invocation->bourse, job, id, &error) ||
+        !bourse_explain_subtask(invocation->bourse, id, index, &explanation, &error)) {
+        return complain_with(invocation, &error);
+    }
+    const bool is_open = explanation.subtask_state[0] != '\0'; /* else the job has ended */
+    if (invocation->json) {
+        json_t *value = json_explanation(&explanation);
+        (void)json_object_set_new(value, "job", json_string(id));
+        if (is_open) {
+            (void)json_object_set_new(
+                value, "subtask",
+                json_pack("{s:I, s:s, s:I, s:I, s:I, s:s, s:s, s:I}", "index", (json_int_t)index,
+                          "state", explanation.subtask_state, "part", (json_int_t)explanation.part,
+                          "tries", (json_int_t)explanation.tries, "waits_on",
+                          (json_int_t)explanation.waits_on, "provider", explanation.provider,
+                          "device", explanation.device, "behind", (json_int_t)explanation.behind));
+        }
+        return print_json(value, BOURSE_OK);
+    }
+    if (strcmp(explanation.subtask_state, "waiting") == 0 && explanation.waits_on == 0) {
+        print_explanation(stdout, &explanation);
+    } else {
+        (void)printf("%s\n", plain_text(explanation.text));
+    }
+    return BOURSE_OK;
+}
+
+bool explain_subtask(struct invocation *invocation, const char *word, int *ret_status)
+{
+    char job[BOURSE_ID_SIZE];
+    const size_t length = strcspn(word, "/");
+    const char *digits = word + length + 1;
+    if (length == 0 || length >= sizeof job || word[length] == '\0' || digits[0] == '\0' ||
+        digits[strspn(digits, "0123456789")] != '\0' || strlen(digits) > 9 ||
+        access(word, F_OK) == 0) {
+        return false;
+    }
+    memcpy(job, word, length);
+    job[length] = '\0';
+    *ret_status = explain_index(invocation, job, (uint32_t)strtoul(digits, NULL, 10));
+    return true;
 }
 
 bool explain_order(struct invocation *invocation, const char *prefix, int *ret_status)

@@ -638,6 +638,9 @@ int command_explain(struct invocation *invocation)
     if (!connect_broker(invocation, &status)) {
         return status;
     }
+    if (is_file && explain_subtask(invocation, word, &status)) {
+        return status;
+    }
     if (is_file) {
         return explain_file(invocation, word);
     }

@@ -46,6 +46,8 @@ void print_tasks(struct invocation *invocation, const struct bourse_job_row *row
 /* Of the order whose id begins so, with the exit status. False, and nothing was said: there is none, or several, or its id is
  * that of a job. */
 bool explain_order(struct invocation *invocation, const char *prefix, int *ret_status);
+/* Of JOB/INDEX, one subtask, with the exit status. False, and nothing was said: it is no such word, or there is a file of that name. */
+bool explain_subtask(struct invocation *invocation, const char *word, int *ret_status);
 /* Why each of an open job's tasks, or parts, is not done: by name where they have one. Returns the exit status; `tightest`
  * is what explains the job as a whole. */
 int explain_parts(struct invocation *invocation, const char *id, const struct bourse_tasks *tasks,

@@ -340,6 +340,10 @@ json_t *json_explanation(const struct bourse_explanation *explanation)
     if (explanation->changed_needs[0] != '\0') {
         (void)json_object_set_new(value, "changed_needs", json_string(explanation->changed_needs));
     }
+    if (explanation->takes_at_micro >= 0) {
+        (void)json_object_set_new(value, "takes_at_micro",
+                                  json_integer((json_int_t)explanation->takes_at_micro));
+    }
     if (explanation->ahead >= 0) {
         (void)json_object_set_new(value, "ahead", json_integer((json_int_t)explanation->ahead));
         (void)json_object_set_new(value, "ahead_partial", json_boolean(explanation->ahead_partial));

@@ -121,6 +121,11 @@ done
 expect 0 '"names":\["learn"\]' "$bourse" explain "$odd" --json
 expect 0 '"names":\["infer"\]' "$bourse" explain "$odd" --json
 expect 0 '"state":"waiting".*"name":"tell"' "$bourse" explain "$odd" --json
+expect 0 'subtask 1 waits for a lease: .*fail on kind = "tpu"' "$bourse" explain "$odd/1"
+expect 0 '^subtask 3 waits for 2 others, which have to be accepted first' "$bourse" explain "$odd/3"
+expect 0 '^subtask 0 is accepted' "$bourse" explain "${odd:0:8}/0"
+expect 0 '"subtask":\{"index":2,"state":"waiting","part":[12],"tries":0,"waits_on":0,' "$bourse" explain "$odd/2" --json
+expect 3 '.' "$bourse" explain "$odd/4"
 "$bourse" order list --quiet >bids.txt || fail "order list"
 [ "$(wc -l <bids.txt)" -ge 2 ] || fail "one bid for each part: $(cat bids.txt)"
 while read -r bid; do # each of them ends with the job, whose id it may not be
@@ -129,6 +134,7 @@ while read -r bid; do # each of them ends with the job, whose id it may not be
 done <bids.txt
 expect 0 '' "$bourse" cancel "$odd"
 expect 0 'the job has ended' "$bourse" explain "$odd"
+expect 0 'the job has ended' "$bourse" explain "$odd/1"
 
 # Mistakes cost nothing.
 printf 'run: [x]\ntasks:\n- {name: a, after: b}\n- {name: b, after: a}\n' >circle.yaml

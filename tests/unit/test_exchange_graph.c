@@ -157,6 +157,36 @@ START_TEST(nothing_starts_before_what_it_waits_for)
 }
 END_TEST
 
+START_TEST(each_subtask_says_how_far_it_is)
+{
+    struct exchange_subtask_row row;
+    offer(PROVIDER, 1, price);
+    struct id128 job = submit_graph(4, &diamond);
+    struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
+    ck_assert(exchange_subtask(market.exchange, &job, 0, &row));
+    ck_assert_uint_eq(row.state, SUBTASK_NOW_RUNNING);
+    ck_assert_uint_eq(row.provider, PROVIDER);
+    ck_assert_str_eq(row.device, "a cpu");
+    ck_assert_uint_eq(row.tries, 1);
+    ck_assert_uint_eq(row.behind, 0);
+    ck_assert(exchange_subtask(market.exchange, &job, 3, &row));
+    ck_assert_uint_eq(row.state, SUBTASK_NOW_WAITING);
+    ck_assert_uint_eq(row.waits_on, 2);
+    ck_assert_uint_eq(row.provider, EXCHANGE_NO_ACCOUNT);
+    leave(PROVIDER, job, first, OUTCOME_OK, "zero");
+    reload();
+    ck_assert(exchange_subtask(market.exchange, &job, 0, &row));
+    ck_assert_uint_eq(row.state, SUBTASK_NOW_ACCEPTED);
+    ck_assert(exchange_subtask(market.exchange, &job, 1, &row));
+    ck_assert_uint_eq(row.waits_on, 0);
+    ck_assert_uint_eq(row.behind, 0);
+    ck_assert(exchange_subtask(market.exchange, &job, 2, &row)); /* one slot: both are there */
+    ck_assert_uint_eq(row.behind, row.provider == PROVIDER ? 1 : 0);
+    ck_assert(!exchange_subtask(market.exchange, &job, 4, &row));
+    ck_assert(!exchange_subtask(market.exchange, &(struct id128){{99}}, 0, &row));
+}
+END_TEST
+
 START_TEST(what_is_sent_again_is_given_again)
 {
     offer(PROVIDER, 1, price);
@@ -587,6 +617,7 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up_for_parts, tear_down);
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, nothing_starts_before_what_it_waits_for);
+    tcase_add_test(tests, each_subtask_says_how_far_it_is);
     tcase_add_test(tests, what_is_sent_again_is_given_again);
     tcase_add_test(tests, the_higher_rank_goes_first_then_the_lower_index);
     tcase_add_test(tests, what_waits_for_a_failure_is_cancelled_and_the_rest_goes_on);

@@ -487,6 +487,102 @@ START_TEST(after_so_many_interruptions_it_takes_firm_leases_only)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- what it would take */
+
+static int64_t takes_at(struct id128 job)
+{
+    static struct exchange_explanation why;
+    ck_assert(exchange_explain_job(market.exchange, &job, 0, &why));
+    return why.takes_at_micro;
+}
+
+static void set_cap(uint32_t account, struct id128 job, int64_t cap)
+{
+    struct exchange_command made = command(EXCHANGE_REPLACE, account);
+    made.replace = (struct exchange_replace){
+        .order = job, .part = EXCHANGE_ANY_PART, .has_price = true, .price_micro = cap};
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+}
+
+START_TEST(the_limit_that_is_named_takes_the_lease_and_no_lower_one)
+{
+    advertise(2, 1);
+    ask(1, 1, spot);
+    ask(2, 1, spot);
+    struct id128 middle = bid(MIDDLE, 1, 3 * price);
+    struct id128 low = bid(LOW, 1, 2 * price);
+    struct id128 high = bid(HIGH, 1, price);
+    struct id128 own = bid(LOW, 1, price);
+    const int64_t named = takes_at(high);
+    ck_assert_int_eq(named, 2 * price + increment);
+    ck_assert_int_eq(takes_at(own), 3 * price + increment); /* not its own account's */
+    reload();
+    ck_assert_int_eq(takes_at(high), named);
+    set_cap(HIGH, high, named - 1);
+    ck_assert(!was_noticed(low));
+    ck_assert_int_eq(takes_at(high), named);
+    set_cap(HIGH, high, named);
+    ck_assert(was_noticed(low));
+    ck_assert_uint_eq(job_row(middle).lease_count, 1);
+    ck_assert_int_eq(lease_row(high, 0).price_micro, named);
+}
+END_TEST
+
+START_TEST(none_is_named_where_no_lease_may_be_taken)
+{
+    struct exchange_terms long_run = spot;
+    long_run.minimum_run_ns = 10 * NS_PER_S;
+    advertise(1, 1);
+    ask(1, 1, long_run);
+    (void)bid(LOW, 1, 2 * price);
+    struct id128 high = bid(HIGH, 1, price);
+    ck_assert_int_eq(takes_at(high), -1);
+    wait_s(10);
+    ck_assert_int_eq(takes_at(high), 2 * price + increment);
+    ask(1, 1, firm);
+    ck_assert_int_eq(takes_at(high), 2 * price + increment); /* that lease is as it was */
+    struct exchange_command made = command(EXCHANGE_HALT, HIGH);
+    made.halt.halted = true;
+    apply(&made);
+    ck_assert_int_eq(takes_at(high), -1);
+}
+END_TEST
+
+START_TEST(a_free_device_at_less_is_named_instead)
+{
+    advertise(2, 1);
+    ask(1, 1, spot);
+    (void)bid(LOW, 1, 2 * price);
+    struct exchange_command made = command(EXCHANGE_ASK, PROVIDER);
+    made.ask = (struct exchange_ask){.device = {{2}}, .slots = 1, .price_micro = 2 * price + 1};
+    apply(&made);
+    struct id128 high = bid(HIGH, 1, price);
+    ck_assert_int_eq(takes_at(high), -1);
+    static struct exchange_explanation why;
+    ck_assert(exchange_explain_job(market.exchange, &high, 0, &why));
+    ck_assert_int_eq(why.fills_at_micro, 2 * price + 1);
+}
+END_TEST
+
+START_TEST(what_a_job_does_not_bear_any_more_is_not_free_to_it)
+{
+    advertise(1, 1);
+    ask(1, 1, spot);
+    struct exchange_command made = bid_of(LOW, 1, 2 * price);
+    made.submit.has_interruptions = true;
+    apply(&made);
+    static struct exchange_explanation why;
+    ck_assert(exchange_explain_job(market.exchange, &made.id, 0, &why));
+    ck_assert_uint_eq(why.affordable, 1);
+    ck_assert_uint_eq(why.interruptible, 1);
+    ck_assert_uint_eq(why.free, 0);
+    ck_assert_int_eq(why.takes_at_micro, -1);
+    ck_assert_int_eq(why.fills_at_micro, -1);
+    ck_assert_uint_eq(why.remedy.count, 0);
+}
+END_TEST
+
 START_TEST(one_that_bears_none_takes_nothing_that_may_be_taken)
 {
     advertise(1, 1);
@@ -592,6 +688,10 @@ int main(void)
     tcase_add_test(tests, while_the_market_is_halted_nothing_is_taken);
     tcase_add_test(tests, after_so_many_interruptions_it_takes_firm_leases_only);
     tcase_add_test(tests, one_that_bears_none_takes_nothing_that_may_be_taken);
+    tcase_add_test(tests, the_limit_that_is_named_takes_the_lease_and_no_lower_one);
+    tcase_add_test(tests, none_is_named_where_no_lease_may_be_taken);
+    tcase_add_test(tests, a_free_device_at_less_is_named_instead);
+    tcase_add_test(tests, what_a_job_does_not_bear_any_more_is_not_free_to_it);
     tcase_add_test(tests, what_leases_are_is_what_a_bid_can_need);
     tcase_add_test(tests, terms_out_of_range_are_refused);
     tcase_add_test(tests, a_donation_is_nobodys_to_outbid);

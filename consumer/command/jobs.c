@@ -8,6 +8,7 @@
 #include "formats/requirement.h"
 #include "formats/units.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -333,12 +334,17 @@ static bool print_followed(const struct log_request *request, uint32_t index,
 }
 
 static json_t *read_log(struct invocation *invocation, const char *id, uint32_t index,
-                        bool standard_error, struct bourse_error *error)
+                        bool standard_error, int *ret_status)
 {
     FILE *file = tmpfile();
     json_t *text = NULL;
-    if (file != NULL &&
-        bourse_log(invocation->bourse, id, index, standard_error, fileno(file), error)) {
+    struct bourse_error error;
+    if (file == NULL) {
+        *ret_status =
+            complain(invocation, BOURSE_LOCAL, "a temporary file for it: %s", strerror(errno));
+    } else if (!bourse_log(invocation->bourse, id, index, standard_error, fileno(file), &error)) {
+        *ret_status = complain_with(invocation, &error);
+    } else {
         long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
         char *bytes = size >= 0 ? malloc((size_t)size + 1) : NULL;
         rewind(file);
@@ -352,6 +358,11 @@ static json_t *read_log(struct invocation *invocation, const char *id, uint32_t 
             }
         }
         free(bytes);
+        if (text == NULL) {
+            *ret_status = complain(invocation, BOURSE_LOCAL,
+                                   "it cannot be read back, or does not "
+                                   "fit in memory");
+        }
     }
     if (file != NULL) {
         (void)fclose(file); /* a temporary one */
@@ -376,10 +387,11 @@ static int logs_json(struct invocation *invocation, const char *id, bool one, ui
     }
     json_t *value = json_pack("{s:s, s:o}", "job", id, "outcomes", list);
     if (one) {
-        json_t *text = read_log(invocation, id, index, standard_error, &error);
+        int status;
+        json_t *text = read_log(invocation, id, index, standard_error, &status);
         if (text == NULL) {
             json_decref(value);
-            return complain_with(invocation, &error);
+            return status;
         }
         (void)json_object_set_new(value, standard_error ? "stderr" : "stdout", text);
     }

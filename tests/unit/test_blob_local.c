@@ -1,0 +1,247 @@
+#include "protocol/reject.h"
+#include "tests/support/blob_port.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+START_TEST(a_ticket_brings_the_whole_file)
+{
+    struct local local = open_local();
+    struct problem problem = {""};
+    check_get(local.port, &local.source);
+    ck_assert_int_eq(atomic_load(&local.port->gets), 1);
+
+    struct taker taker = {.source = &local.source, .most = UINT64_MAX, .any_order = true};
+    atomic_store(&local.port->gives_tickets, true);
+    ck_assert_msg(take_all(local.port, &taker, &problem), "%s", problem.text);
+    ck_assert_uint_eq(taker.taken, local.source.size);
+    ck_assert_int_eq(atomic_load(&local.port->gets), 2);
+
+    taker.most = local.source.size - 1; /* our side ends it: nothing is asked for again */
+    atomic_store(&local.port->gives_tickets, true);
+    ck_assert(!take_all(local.port, &taker, &problem));
+    ck_assert_str_eq(problem.text, "it is enough");
+    ck_assert_int_eq(atomic_load(&local.port->gets), 3);
+
+    enum reject_code reject;
+    uint8_t *bytes;
+    size_t length;
+    atomic_store(&local.port->gives_tickets, true);
+    ck_assert(!blob_client_get_bytes(local.port->client, &local.source.hash, NULL, 1000, &bytes,
+                                     &length, &reject, &problem));
+    ck_assert_int_eq(reject, REJECT_TOO_LARGE);
+    ck_assert_int_eq(atomic_load(&local.port->tickets), 4);
+    close_local(&local);
+}
+END_TEST
+
+START_TEST(a_file_is_borrowed_as_it_is)
+{
+    struct local local = open_local();
+    struct blob_client *client = local.port->client;
+    const struct hash32 *hash = &local.source.hash;
+    const struct hash32 absent = {{1}};
+    uint64_t size = 0;
+    char byte;
+    int fd = blob_client_borrow(client, hash, NULL, BLOB_BYTES_MAX, &size);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_uint_eq(size, local.source.size);
+    ck_assert_int_eq(pread(fd, &byte, 1, 0), 1);
+    (void)close(fd);
+
+    atomic_store(&local.port->gives_tickets, true);
+    ck_assert_int_eq(blob_client_borrow(client, hash, NULL, 1000, &size), -1); /* too large */
+    ck_assert_int_eq(blob_client_borrow(client, &absent, NULL, BLOB_BYTES_MAX, &size), -1);
+    atomic_store(&local.port->gives_tickets, false); /* bytes instead of a ticket */
+    ck_assert_int_eq(blob_client_borrow(client, hash, NULL, BLOB_BYTES_MAX, &size), -1);
+    ck_assert_int_eq(ftruncate(local.file, 2 << 20), 0);
+    atomic_store(&local.port->gives_tickets, true); /* of a file that is shorter than was said */
+    ck_assert_int_eq(blob_client_borrow(client, hash, NULL, BLOB_BYTES_MAX, &size), -1);
+    check_get(local.port, &local.source); /* and the connection goes on */
+    close_local(&local);
+}
+END_TEST
+
+enum wrong { ABSENT, DENIED, SHORT, LONG, FIFO, UNREADABLE, WRONG_COUNT };
+
+START_TEST(what_a_ticket_does_not_bring_comes_in_pieces)
+{
+    struct local local = open_local();
+    int ends[2] = {-1, -1};
+    switch ((enum wrong)_i) {
+    case ABSENT:
+        (void)unlink(local.path);
+        break;
+    case DENIED:
+        atomic_store(&local.port->handed, -1);
+        break;
+    case SHORT:
+        ck_assert_int_eq(ftruncate(local.file, 2 << 20), 0);
+        break;
+    case LONG:
+        ck_assert_int_eq(ftruncate(local.file, 4 << 20), 0);
+        break;
+    case FIFO:
+        ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+        atomic_store(&local.port->handed, ends[0]);
+        break;
+    case UNREADABLE: {
+        char path[64];
+        (void)snprintf(path, sizeof path, "%s/w", local.folder);
+        ends[0] = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        ck_assert_int_eq(ftruncate(ends[0], (off_t)local.source.size), 0);
+        (void)unlink(path);
+        atomic_store(&local.port->handed, ends[0]);
+        break;
+    }
+    case WRONG_COUNT:
+        break;
+    }
+    check_get(local.port, &local.source);
+    ck_assert_int_eq(atomic_load(&local.port->tickets), 1);
+    ck_assert_int_gt(atomic_load(&local.port->gets), 3);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    close_local(&local);
+}
+END_TEST
+
+START_TEST(a_file_with_other_bytes_is_refused)
+{
+    struct local local = open_local();
+    struct problem problem = {""};
+    enum reject_code reject;
+    uint8_t *bytes;
+    size_t length;
+    ck_assert_int_eq(pwrite(local.file, "?", 1, (off_t)local.source.size - 1), 1);
+    ck_assert(!blob_client_get_bytes(local.port->client, &local.source.hash, NULL, BLOB_BYTES_MAX,
+                                     &bytes, &length, &reject, &problem));
+    ck_assert_int_eq(reject, REJECT_BLOB_HASH);
+    check_get(local.port, &local.source);
+    close_local(&local);
+}
+END_TEST
+
+START_TEST(a_ticket_that_was_not_asked_for_is_told)
+{
+    struct port *port = port_open(); /* not on this machine, as far as the client knows */
+    uint8_t *bytes = pattern_of(2 << 20, 6);
+    struct blob_source source = source_of(bytes, 2 << 20);
+    struct problem problem = {""};
+    enum reject_code reject;
+    uint8_t *got;
+    size_t length;
+    ck_assert(put_blobs(port, &source, 1, &reject));
+    atomic_store(&port->gives_tickets, true);
+    ck_assert(!blob_client_get_bytes(port->client, &source.hash, NULL, BLOB_BYTES_MAX, &got,
+                                     &length, &reject, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "other bytes than asked for"));
+    free(bytes);
+    port_close(port);
+}
+END_TEST
+
+enum { SENT_COUNT = 4, SENT_BYTES = 2 << 20 };
+
+/* The i-th has SENT_BYTES + i bytes; the last is small. */
+static void make_sources(struct blob_source sources[SENT_COUNT], uint8_t *ret_bytes[SENT_COUNT])
+{
+    for (size_t i = 0; i < SENT_COUNT; i++) {
+        size_t size = i + 1 < SENT_COUNT ? SENT_BYTES + i : 1000;
+        ret_bytes[i] = pattern_of(size, (uint8_t)(40 + i));
+        sources[i] = source_of(ret_bytes[i], size);
+    }
+}
+
+START_TEST(large_blobs_go_through_streams)
+{
+    struct local local = open_local();
+    struct blob_source sources[SENT_COUNT];
+    uint8_t *bytes[SENT_COUNT];
+    enum reject_code reject;
+    make_sources(sources, bytes);
+    atomic_store(&local.port->gives_tickets, false);
+    atomic_store(&local.port->pieces, 0);
+    atomic_store(&local.port->gives_streams, true);
+    ck_assert(put_blobs(local.port, sources, SENT_COUNT, &reject));
+    ck_assert_uint_eq(local.port->stream_count, SENT_COUNT - 1);
+    ck_assert_int_eq(atomic_load(&local.port->pieces), 1); /* the small one */
+    for (size_t i = 0; i < SENT_COUNT; i++) {
+        check_get(local.port, &sources[i]);
+        free(bytes[i]);
+    }
+    close_local(&local);
+}
+END_TEST
+
+START_TEST(what_does_not_go_through_a_stream_goes_in_pieces)
+{
+    struct local local = open_local();
+    struct blob_source sources[SENT_COUNT];
+    uint8_t *bytes[SENT_COUNT];
+    enum reject_code reject;
+    make_sources(sources, bytes);
+    atomic_store(&local.port->gives_tickets, false);
+    atomic_store(&local.port->pieces, 0);
+    atomic_store(&local.port->gives_streams, true);
+    atomic_store(&local.port->stream_fault, _i);
+    ck_assert(put_blobs(local.port, sources, SENT_COUNT, &reject));
+    ck_assert_uint_ge(local.port->stream_count, 1);
+    ck_assert_int_ge(atomic_load(&local.port->pieces), SENT_COUNT);
+    for (size_t i = 0; i < SENT_COUNT; i++) {
+        check_get(local.port, &sources[i]);
+        free(bytes[i]);
+    }
+    close_local(&local);
+}
+END_TEST
+
+START_TEST(a_source_that_ends_early_ends_a_stream)
+{
+    struct local local = open_local();
+    struct problem problem = {""};
+    enum reject_code reject;
+    bool is_unread = false;
+    uint8_t *bytes = pattern_of(SENT_BYTES, 50);
+    struct blob_source cut = source_of(bytes, SENT_BYTES);
+    cut.bytes = NULL;
+    cut.fd = memfd_create("cut", MFD_CLOEXEC);
+    ck_assert_int_eq(write(cut.fd, bytes, SENT_BYTES - 1), SENT_BYTES - 1);
+    atomic_store(&local.port->gives_streams, true);
+    ck_assert(!blob_client_put(local.port->client, &cut, 1, NULL, NULL, NULL, &reject, &is_unread,
+                               &problem));
+    ck_assert(is_unread);
+    ck_assert_ptr_nonnull(strstr(problem.text, "shorter"));
+    ck_assert_uint_eq(local.port->stream_count, 1);
+    (void)close(cut.fd);
+    free(bytes);
+    close_local(&local);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("blob_local");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, a_ticket_brings_the_whole_file);
+    tcase_add_test(tests, a_file_is_borrowed_as_it_is);
+    tcase_add_loop_test(tests, what_a_ticket_does_not_bring_comes_in_pieces, 0, WRONG_COUNT);
+    tcase_add_test(tests, a_file_with_other_bytes_is_refused);
+    tcase_add_test(tests, a_ticket_that_was_not_asked_for_is_told);
+    tcase_add_test(tests, large_blobs_go_through_streams);
+    tcase_add_loop_test(tests, what_does_not_go_through_a_stream_goes_in_pieces, STREAM_NOT_HANDED,
+                        STREAM_FAULTS);
+    tcase_add_test(tests, a_source_that_ends_early_ends_a_stream);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -27,11 +28,12 @@ static int take(int listener, struct sockaddr *address, socklen_t *length, int f
     return (int)syscall(SYS_accept4, listener, address, length, flags);
 }
 
-/* One that blocks would wait for its next caller with the lock held; its owner gets the error as it is. */
-static bool never_blocks(int listener)
+/* libzmq's local listeners block: with nobody there, who accepts would wait with the lock held. Only the thread that a
+ * listener belongs to accepts on it, so who is there stays. */
+static bool somebody_waits(int listener)
 {
-    const int flags = fcntl(listener, F_GETFL);
-    return flags >= 0 && (flags & O_NONBLOCK) != 0;
+    struct pollfd waiting = {.fd = listener, .events = POLLIN};
+    return poll(&waiting, 1, 0) > 0 && (waiting.revents & POLLIN) != 0;
 }
 
 /* With the kept descriptor, and back to it at once. Another thread may be faster to the place: then nobody is hung up
@@ -39,7 +41,7 @@ static bool never_blocks(int listener)
 static void turn_away(int listener)
 {
     (void)pthread_mutex_lock(&kept_lock);
-    if (kept >= 0) {
+    if (kept >= 0 && somebody_waits(listener)) {
         (void)close(kept);
         int caller = take(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (caller >= 0) {
@@ -55,14 +57,9 @@ static void turn_away(int listener)
 int accept4(int listener, __SOCKADDR_ARG address, socklen_t *restrict length, int flags)
 {
     int caller = take(listener, address.__sockaddr__, length, flags);
-    const int why = errno;
-    if (caller < 0 && (why == EMFILE || why == ENFILE)) {
-        if (never_blocks(listener)) {
-            turn_away(listener);
-            errno = ECONNABORTED;
-        } else {
-            errno = why;
-        }
+    if (caller < 0 && (errno == EMFILE || errno == ENFILE)) {
+        turn_away(listener);
+        errno = ECONNABORTED;
     }
     return caller;
 }

@@ -51,7 +51,8 @@ static void crowd(bool on)
 
 START_TEST(a_caller_for_whom_there_is_no_descriptor_is_hung_up_on)
 {
-    int listener = listen_at(SOCK_NONBLOCK);
+    int listener =
+        listen_at(_i == 0 ? SOCK_NONBLOCK : 0); /* those of libzmq at local ports block */
     int caller = call();
     char byte;
     ck_assert(door_keep_one());
@@ -66,13 +67,13 @@ START_TEST(a_caller_for_whom_there_is_no_descriptor_is_hung_up_on)
 END_TEST
 
 /* Nobody calls: who accepts on the kept descriptor here would wait for ever, and everybody else for the lock. */
-START_TEST(a_listener_that_blocks_is_left_alone)
+START_TEST(a_listener_that_blocks_is_not_waited_at)
 {
     int listener = listen_at(0);
     ck_assert(door_keep_one());
     crowd(true);
     ck_assert_int_eq(accept(listener, NULL, NULL), -1);
-    ck_assert_int_eq(errno, EMFILE);
+    ck_assert_int_eq(errno, ECONNABORTED);
     crowd(false);
 }
 END_TEST
@@ -82,8 +83,8 @@ int main(void)
     Suite *suite = suite_create("door");
     TCase *tests = tcase_create("crowded");
     tcase_set_timeout(tests, 20);
-    tcase_add_test(tests, a_caller_for_whom_there_is_no_descriptor_is_hung_up_on);
-    tcase_add_test(tests, a_listener_that_blocks_is_left_alone);
+    tcase_add_loop_test(tests, a_caller_for_whom_there_is_no_descriptor_is_hung_up_on, 0, 2);
+    tcase_add_test(tests, a_listener_that_blocks_is_not_waited_at);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -231,12 +231,15 @@ int main(int argc, char **argv)
 {
     const char *path = NULL;
     int rounds = 7;
+    long books = 0; /* that the flow is said to have; 0: as many as it says */
     bool is_shapes = false;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--flow") == 0 && i + 1 < argc) {
             path = argv[++i];
         } else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
             rounds = atoi(argv[++i]);
+        } else if (strcmp(argv[i], "--books") == 0 && i + 1 < argc) {
+            books = strtol(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--shapes") == 0) {
             is_shapes = true;
         } else if (strcmp(argv[i], "--json") != 0) {
@@ -248,13 +251,19 @@ int main(int argc, char **argv)
         print(shapes_measure());
         return 0;
     }
-    if (path == NULL || rounds < 1 || rounds > ROUNDS_MOST) {
-        (void)fputs("usage: matching --flow FILE [--rounds R] [--json] | --shapes [--json]\n",
+    if (path == NULL || rounds < 1 || rounds > ROUNDS_MOST || books < 0) {
+        (void)fputs("usage: matching --flow FILE [--books N] [--rounds R] [--json] | --shapes "
+                    "[--json]\n",
                     stderr);
         return 2;
     }
     struct flow flow = flow_read(path);
     const struct flow_head *head = &flow.head;
+    if (books > 0 && books != (long)head->books) {
+        (void)fprintf(stderr, "matching: %s has %" PRIu32 " books, not %ld\n", path, head->books,
+                      books);
+        return 2;
+    }
     double ns[ROUNDS_MOST];
     bool good = true;
     struct outcome outcome = {0};

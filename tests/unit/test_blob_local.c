@@ -158,23 +158,30 @@ static void make_sources(struct blob_source sources[SENT_COUNT], uint8_t *ret_by
     }
 }
 
-START_TEST(large_blobs_go_through_streams)
+/* They arrive at a port that gives streams, which err so. */
+static void send_sources(struct port *port, enum stream_fault fault)
 {
-    struct local local = open_local();
     struct blob_source sources[SENT_COUNT];
     uint8_t *bytes[SENT_COUNT];
     enum reject_code reject;
     make_sources(sources, bytes);
-    atomic_store(&local.port->gives_tickets, false);
-    atomic_store(&local.port->pieces, 0);
-    atomic_store(&local.port->gives_streams, true);
-    ck_assert(put_blobs(local.port, sources, SENT_COUNT, &reject));
-    ck_assert_uint_eq(local.port->stream_count, SENT_COUNT - 1);
-    ck_assert_int_eq(atomic_load(&local.port->pieces), 1); /* the small one */
+    atomic_store(&port->gives_tickets, false);
+    atomic_store(&port->pieces, 0);
+    atomic_store(&port->gives_streams, true);
+    atomic_store(&port->stream_fault, fault);
+    ck_assert(put_blobs(port, sources, SENT_COUNT, &reject));
     for (size_t i = 0; i < SENT_COUNT; i++) {
-        check_get(local.port, &sources[i]);
+        check_get(port, &sources[i]);
         free(bytes[i]);
     }
+}
+
+START_TEST(large_blobs_go_through_streams)
+{
+    struct local local = open_local();
+    send_sources(local.port, STREAM_GOOD);
+    ck_assert_uint_eq(local.port->stream_count, SENT_COUNT - 1);
+    ck_assert_int_eq(atomic_load(&local.port->pieces), 1); /* the small one */
     close_local(&local);
 }
 END_TEST
@@ -182,21 +189,9 @@ END_TEST
 START_TEST(what_does_not_go_through_a_stream_goes_in_pieces)
 {
     struct local local = open_local();
-    struct blob_source sources[SENT_COUNT];
-    uint8_t *bytes[SENT_COUNT];
-    enum reject_code reject;
-    make_sources(sources, bytes);
-    atomic_store(&local.port->gives_tickets, false);
-    atomic_store(&local.port->pieces, 0);
-    atomic_store(&local.port->gives_streams, true);
-    atomic_store(&local.port->stream_fault, _i);
-    ck_assert(put_blobs(local.port, sources, SENT_COUNT, &reject));
+    send_sources(local.port, (enum stream_fault)_i);
     ck_assert_uint_ge(local.port->stream_count, 1);
     ck_assert_int_ge(atomic_load(&local.port->pieces), SENT_COUNT);
-    for (size_t i = 0; i < SENT_COUNT; i++) {
-        check_get(local.port, &sources[i]);
-        free(bytes[i]);
-    }
     close_local(&local);
 }
 END_TEST
